@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
+
 namespace posenc::detail {
 namespace {
 
@@ -16,7 +18,7 @@ std::string json_error(std::string_view text) {
 }
 
 std::string real_config() {
-  std::ifstream file(std::string(POSENC_TEST_DATA) + "/zoo/deepseek-v3.json");
+  std::ifstream file(test::data_path("zoo/deepseek-v3.json"));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -13,10 +13,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
+
 namespace posenc {
 namespace {
 
-const std::string zoo = std::string(POSENC_TEST_DATA) + "/zoo/";
+const std::string zoo = test::data_path("zoo/");
 
 std::string model_error(std::string_view path) {
   const auto model = read_model(path);

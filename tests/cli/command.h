@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/paths.h"
+
 namespace posenc::test {
 
 struct Outcome {
@@ -34,7 +36,7 @@ class CommandTest : public testing::Test {
 
   // `arguments` as a shell reads them.
   Outcome posenc(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" POSENC_COMMAND "' " +
+    const std::string command = "cd '" + folder_.string() + "' && '" + test::command_path() + "' " +
                                 arguments + " > '" + path("stdout") + "' 2> '" + path("stderr") +
                                 "'";
     const int status = std::system(command.c_str());

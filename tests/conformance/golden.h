@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "posenc/posenc.h"
+#include "tests/paths.h"
 
 namespace posenc::golden {
 
@@ -28,9 +29,7 @@ inline double rotation_f32(std::int64_t position) {
   return 2e-7 * static_cast<double>(position) + 1e-6;
 }
 
-inline std::string data_path(std::string_view file) {
-  return std::string(POSENC_TEST_DATA) + "/" + std::string(file);
-}
+using test::data_path;
 
 inline Json load(std::string_view file) {
   std::ifstream in(data_path(file));
