@@ -8,7 +8,7 @@ exec awk '
 BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions.
   plans   = "^include/posenc/(plan|apply|attention|cache)\\.h$"
-  schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain)\\.h$"
+  schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
   public  = "^include/posenc/"
   common  = "^include/posenc/(tensor|positions|error)\\.h$"  # named by all
 
@@ -19,8 +19,9 @@ BEGIN {
   room("^src/schemes/", "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
   room("^src/kernels/", plans)
   room("^src/attention/", plans "|^src/kernels/")
-  room("^src/model/", schemes)
-  room("^src/explain/", schemes "|^src/model/")
+  room("^src/files/", "^include/posenc/files\\.h$")
+  room("^src/model/", schemes "|^src/files/")
+  room("^src/explain/", schemes "|^src/(files|model)/")
   room("^cuda/", plans)
   room("^cli/", public)
   room("^lab/", public)
@@ -39,8 +40,9 @@ BEGIN {
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(schemes|model|explain)/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
-  never("^src/", "^src/(model|explain)/", "^<nlohmann/", "JSON belongs to src/model and src/explain")
+  never("^src/(files|schemes|model|explain)/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/", "^src/(files|model|explain)/", "^<nlohmann/",
+        "JSON belongs to src/files, src/model and src/explain")
   never("^src/", "", "^<(fmt|CLI)/", "the core prints nothing")
   never("", "^cli/", "^cli/", "nothing includes cli")
   never("", "^lab/", "^lab/", "nothing includes lab")

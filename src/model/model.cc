@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "src/model/json.h"
+#include "src/files/json.h"
 
 namespace posenc {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "posenc/model.h"
-#include "src/model/json.h"
+#include "src/files/json.h"
 
 namespace posenc::detail {
 

@@ -1,4 +1,4 @@
-#include "src/model/json.h"
+#include "src/files/json.h"
 #include "posenc/model.h"
 
 #include <fstream>

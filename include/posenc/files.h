@@ -1,0 +1,80 @@
+// Files that tensors come in: .npy, safetensors and GGUF. A file is mapped, not read: only the pages
+// asked for are touched, however big it is. The parsers take bytes, believe none before checking it,
+// and need time and memory in proportion to the header that is there, not to the sizes it claims.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/tensor.h"
+
+namespace posenc {
+
+// A file's bytes, read-only. Copies share the mapping; the last one unmaps it.
+class MappedFile {
+ public:
+  // Errors: no such file, not a plain file (a folder, a pipe, a device), cannot be mapped.
+  static Expected<MappedFile> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::string path_;
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> mapping_;
+};
+
+// A tensor as its file lists it, over the file's own bytes. `view` is there where posenc computes
+// with the type and the data is aligned for it; it must not be written through.
+struct StoredTensor {
+  std::string name = {};
+  std::string type = {};                 // as the format spells it: "F16", "Q4_K", "<f4"
+  std::vector<std::int64_t> shape = {};  // last axis contiguous, whatever order the file has
+  std::span<const std::byte> bytes = {};
+  Tensor view = {};
+};
+
+// The tensor of that name, or null.
+const StoredTensor* find_tensor(std::span<const StoredTensor> tensors, std::string_view name);
+
+// `where` is what errors begin with: the file's name.
+// Errors: not such a file, unknown type, truncated, sizes that overflow or do not fit the bytes.
+Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where);
+
+struct Safetensors {
+  std::vector<std::pair<std::string, std::string>> metadata = {};  // __metadata__
+  std::vector<StoredTensor> tensors = {};                          // by offset
+};
+// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 100 MB.
+Expected<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
+
+// A metadata value of a GGUF file. Arrays keep numbers as they are; arrays of strings (a vocabulary)
+// keep their number of entries alone, and arrays of arrays are refused.
+struct GgufStrings {
+  std::uint64_t count = 0;
+  bool operator==(const GgufStrings&) const = default;
+};
+using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string,
+                               std::vector<std::int64_t>, std::vector<double>, GgufStrings>;
+
+struct Gguf {
+  std::uint32_t version = 3;
+  std::vector<std::pair<std::string, GgufValue>> metadata = {};  // in the file's order
+  std::vector<StoredTensor> tensors = {};
+
+  const GgufValue* find(std::string_view key) const;  // null if the file does not say it
+};
+// Versions 2 and 3, little endian.
+// Errors: as above; another version, big endian, a key or tensor twice, a bad alignment.
+Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
+
+}  // namespace posenc
