@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,12 @@ struct StoredTensor {
 // The tensor of that name, or null.
 const StoredTensor* find_tensor(std::span<const StoredTensor> tensors, std::string_view name);
 
+// The type posenc computes with, nothing where it does not ("I64", "Q4_K").
+std::optional<DType> dtype_of(const StoredTensor& tensor);
+
+// The numbers, row-major, whether their bytes are aligned or not. Errors: no type to compute with.
+Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
+
 // `where` is what errors begin with: the file's name.
 // Errors: not such a file, unknown type, truncated, sizes that overflow or do not fit the bytes.
 Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where);
@@ -54,7 +61,8 @@ struct Safetensors {
   std::vector<std::pair<std::string, std::string>> metadata = {};  // __metadata__
   std::vector<StoredTensor> tensors = {};                          // by offset
 };
-// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 100 MB.
+// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 16 MiB or
+// of more than a million values (the format allows 100 MB; headers of 100,000 tensors are below).
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
 // A metadata value of a GGUF file. Arrays keep numbers as they are; arrays of strings (a vocabulary)
