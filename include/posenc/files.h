@@ -85,4 +85,12 @@ struct Gguf {
 // Errors: as above; another version, big endian, a key or tensor twice, a bad alignment.
 Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
 
+// The tensors of a file, with the file they borrow from.
+struct TensorFile {
+  MappedFile file = {};
+  std::vector<StoredTensor> tensors = {};
+};
+// A .npy (one tensor without a name), GGUF or safetensors file, told apart by its first bytes.
+Expected<TensorFile> read_tensors(const std::string& path);
+
 }  // namespace posenc
