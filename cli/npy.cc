@@ -2,19 +2,16 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <system_error>
 
-static_assert(std::endian::native == std::endian::little, "arrays are read without swapping bytes");
+#include "posenc/files.h"
 
 namespace posenc::cli {
 namespace {
@@ -48,109 +45,6 @@ std::size_t machine_memory() {
          static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-// --- the header: a Python dictionary with three keys ---------------------------------------------
-
-class Header {
- public:
-  Header(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
-
-  Expected<Array> read() {
-    Array array;
-    bool has_type = false, has_order = false, has_shape = false;
-    if (!take('{')) return wrong("must be a dictionary");
-    while (!take('}')) {
-      const std::optional<std::string_view> key = quoted();
-      if (!key || !take(':')) return wrong("must hold 'descr', 'fortran_order' and 'shape'");
-      if (*key == "descr") {
-        const std::optional<std::string_view> descr = quoted();
-        if (!descr) return wrong("must describe one number, not a record");
-        if (Expected<void> good = set_type(*descr, array); !good)
-          return std::unexpected(good.error());
-        has_type = true;
-      } else if (*key == "fortran_order") {
-        if (word("True"))
-          return fail(where_, "the array must be in C order", "fortran_order True",
-                      "save it with numpy.ascontiguousarray");
-        if (!word("False")) return wrong("must say fortran_order True or False");
-        has_order = true;
-      } else if (*key == "shape") {
-        if (!shape(array.shape)) return wrong("must give the shape as whole numbers");
-        has_shape = true;
-      } else {
-        return wrong("must hold only 'descr', 'fortran_order' and 'shape'");
-      }
-      take(',');
-    }
-    if (!has_type || !has_order || !has_shape)
-      return wrong("must hold 'descr', 'fortran_order' and 'shape'");
-    if (array.shape.size() > Tensor::max_rank)
-      return fail(where_, "at most " + std::to_string(Tensor::max_rank) + " axes",
-                  std::to_string(array.shape.size()), "reshape the array");
-    return array;
-  }
-
- private:
-  std::unexpected<Error> wrong(std::string_view rule) const {
-    return fail(where_, "the .npy header " + std::string(rule), "",
-                "write the file with numpy.save");
-  }
-
-  Expected<void> set_type(std::string_view descr, Array& array) {
-    for (std::size_t i = 0; i < std::size(types); i++)
-      // '=' is this machine's order and '|' none at all; both are little endian here.
-      if (descr.size() == 3 && descr.substr(1) == types[i].descr.substr(1) && descr[0] != '>') {
-        array.type = static_cast<NpyType>(i);
-        return {};
-      }
-    if (descr.starts_with('>'))
-      return fail(where_, "the array must be little endian", descr,
-                  "save it with array.astype(array.dtype.newbyteorder('<'))");
-    return fail(where_, "unknown element type", descr,
-                "use float64, float32, float16, uint16, int64 or int32");
-  }
-
-  void space() {
-    while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t'))
-      rest_.remove_prefix(1);
-  }
-  bool take(char c) {
-    space();
-    if (!rest_.starts_with(c)) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-  bool word(std::string_view text) {
-    space();
-    if (!rest_.starts_with(text)) return false;
-    rest_.remove_prefix(text.size());
-    return true;
-  }
-  std::optional<std::string_view> quoted() {
-    space();
-    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return {};
-    const std::size_t end = rest_.find(rest_[0], 1);
-    if (end == rest_.npos) return {};
-    const std::string_view text = rest_.substr(1, end - 1);
-    rest_.remove_prefix(end + 1);
-    return text;
-  }
-  bool shape(std::vector<std::int64_t>& out) {
-    if (!take('(')) return false;
-    while (!take(')')) {
-      std::int64_t extent = -1;
-      space();
-      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
-      if (error != std::errc{} || extent < 0) return false;
-      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      out.push_back(extent);
-      if (!take(',') && !rest_.starts_with(')')) return false;
-    }
-    return true;
-  }
-
-  std::string_view rest_, where_;
-};
-
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -158,15 +52,6 @@ using File = std::unique_ptr<std::FILE, Close>;
 
 std::unexpected<Error> system_error(const std::string& path, std::string_view rule) {
   return fail(path, rule, std::strerror(errno));
-}
-
-bool starts_like_npy(std::span<const std::byte> bytes) {
-  constexpr std::string_view magic = "\x93NUMPY";
-  const std::size_t seen = std::min(bytes.size(), magic.size());
-  return std::memcmp(bytes.data(), magic.data(), seen) == 0;
-}
-std::unexpected<Error> not_npy(std::string_view where) {
-  return fail(where, "must be a .npy file", "", "write it with numpy.save");
 }
 
 std::string header_of(const Array& array) {
@@ -212,64 +97,21 @@ Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape) {
               "ask for fewer positions or heads");
 }
 
-Expected<Array> parse_npy(std::vector<std::byte> bytes, std::string_view where) {
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const auto truncated = [&] {
-    return fail(where, "the file must be whole", std::to_string(bytes.size()) + " bytes",
-                "it ends too early; write it anew");
-  };
-  if (!starts_like_npy(bytes)) return not_npy(where);
-  if (bytes.size() < 8) return truncated();
-  const int version = std::to_integer<int>(bytes[6]);
-  if ((version != 1 && version != 2) || bytes[7] != std::byte{0})
-    return fail(where, "the .npy version must be 1.0 or 2.0",
-                std::to_string(version) + "." + std::to_string(std::to_integer<int>(bytes[7])));
-  const std::size_t start = version == 1 ? 10 : 12;
-  if (bytes.size() < start) return truncated();
-  std::size_t length = 0;
-  for (std::size_t i = start; i-- > 8;)
-    length = length * 256 + std::to_integer<std::size_t>(bytes[i]);
-  if (bytes.size() - start < length) return truncated();
-
-  Expected<Array> array = Header({text + start, length}, where).read();
-  if (!array) return array;
-  const std::optional<std::size_t> needed = bytes_needed(array->type, array->shape);
-  if (!needed) return fail(where, "the shape must fit into 64 bits");
-  const std::size_t found = bytes.size() - start - length;
-  if (found < *needed) return truncated();
-  if (found > *needed)
-    return fail(where, "the file must end with the array",
-                std::to_string(found - *needed) + " bytes more", "save one array to a file");
-  // Moved to the front, so that the numbers are aligned whatever the header's length.
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(start + length));
-  array->data = std::move(bytes);
-  return array;
-}
-
 Expected<Array> read_npy(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return fail(path, "must be a regular file", "a folder, pipe, socket or device",
-                "give a .npy file");
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) return system_error(path, "cannot be opened");
-  const auto size = std::filesystem::file_size(path, error);
-  std::vector<std::byte> bytes;
-  std::array<std::byte, 1 << 16> chunk;
-  while (const std::size_t count = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
-    if (bytes.empty()) {
-      // The first bytes tell another kind of file, however large, before all of it is read.
-      if (!starts_like_npy({chunk.data(), count})) return not_npy(path);
-      if (!error && size > machine_memory())
-        return fail(path, "must fit into memory", std::to_string(size) + " bytes",
-                    "cut the tensor into parts");
-      if (!error) bytes.reserve(size);
-    }
-    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-  if (std::ferror(file.get())) return system_error(path, "cannot be read");
-  return parse_npy(std::move(bytes), path);
+  const Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  const Expected<StoredTensor> stored = parse_npy(file->bytes(), path);
+  if (!stored) return std::unexpected(stored.error());
+  if (stored->shape.size() > Tensor::max_rank)
+    return fail(path, "at most " + std::to_string(Tensor::max_rank) + " axes",
+                std::to_string(stored->shape.size()), "reshape the array");
+  if (stored->bytes.size() > machine_memory())
+    return fail(path, "must fit into memory", std::to_string(stored->bytes.size()) + " bytes",
+                "cut the tensor into parts");
+  const auto* type = std::ranges::find(types, stored->type, &TypeRow::descr);
+  return Array{static_cast<NpyType>(type - types),
+               stored->shape,
+               {stored->bytes.begin(), stored->bytes.end()}};
 }
 
 Expected<void> write_npy(const std::string& path, const Array& array) {

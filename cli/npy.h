@@ -1,4 +1,4 @@
-// NumPy's .npy files, versions 1 and 2: C order, little endian, up to Tensor::max_rank axes.
+// Arrays in memory, read from and written to .npy files; the library's parse_npy() knows the format.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,7 @@ struct Array {
 // An array of zeros. Errors: a size no memory holds.
 Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape);
 
-// The bytes of a file. Errors: not a .npy file, unknown type, Fortran order, big endian, too many axes,
-// fewer or more bytes than the shape needs.
-Expected<Array> parse_npy(std::vector<std::byte> bytes, std::string_view where);
+// Errors: what parse_npy() says, more axes than a Tensor has, more bytes than the memory.
 Expected<Array> read_npy(const std::string& path);
 
 // Written beside its name and renamed when whole.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,12 @@ struct StoredTensor {
 
 // The tensor of that name, or null.
 const StoredTensor* find_tensor(std::span<const StoredTensor> tensors, std::string_view name);
+
+// The type posenc computes with, nothing where it does not ("I64", "Q4_K").
+std::optional<DType> dtype_of(const StoredTensor& tensor);
+
+// The numbers, row-major, whether their bytes are aligned or not. Errors: no type to compute with.
+Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
 
 // `where` is what errors begin with: the file's name.
 // Errors: not such a file, unknown type, truncated, sizes that overflow or do not fit the bytes.

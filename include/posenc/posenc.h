@@ -6,6 +6,7 @@
 #include "posenc/error.h"
 #include "posenc/explain.h"
 #include "posenc/fields.h"
+#include "posenc/files.h"
 #include "posenc/model.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
