@@ -1,5 +1,6 @@
 #include "fuzz/check.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -97,7 +98,7 @@ void check_model(const Model& model) {
        explained ? "" : explained.error().message());
   check_json(to_json(*explained));
   for (const std::int64_t length : {std::int64_t{1}, model.context, std::int64_t{1} << 20}) {
-    if (const auto at = explain(model, {.at = length}); at) {
+    if (const auto at = explain(model, Ask{.at = length, .layer = {}}); at) {
       for (const Warning& warning : at->warnings) check_text(warning.message);
     } else {
       check_error(at.error());
@@ -133,10 +134,22 @@ void check_tensor(const StoredTensor& tensor, std::span<const std::byte> file) {
   must(inside(data, bytes, tensor.bytes), "a view lies in the tensor's bytes", tensor.name);
   must(reinterpret_cast<std::uintptr_t>(data) % size_of(view.dtype) == 0, "a view is aligned",
        tensor.name);
-  // Read for the sanitizer, from both ends and somewhere between.
-  if (elements > 0 && elements <= 64)
-    for (std::int64_t i = 0; i < elements; ++i) view.get(i);
-  if (elements > 0) view.get(elements - 1);
+  if (elements > 0) view.get(elements - 1);  // for the sanitizer
+}
+
+void check_doubles(const StoredTensor& tensor) {
+  const auto numbers = doubles_of(tensor);
+  if (!numbers) {
+    check_error(numbers.error());
+    return must(!tensor.view, "what has a view has numbers", tensor.type);
+  }
+  if (!tensor.view) return;
+  must(static_cast<std::int64_t>(numbers->size()) == tensor.view.size(), "all numbers are copied");
+  for (std::size_t i = 0; i < numbers->size(); ++i) {
+    const double seen = tensor.view.get(static_cast<std::int64_t>(i));
+    must((*numbers)[i] == seen || (std::isnan((*numbers)[i]) && std::isnan(seen)),
+         "a number copied is the one seen", std::to_string(i));
+  }
 }
 
 }  // namespace posenc::fuzz

@@ -37,4 +37,7 @@ void check_model(const Model& model);
 // The bytes lie inside the file's, and the view (where there is one) inside them.
 void check_tensor(const StoredTensor& tensor, std::span<const std::byte> file);
 
+// Its numbers copied out are those that the view has.
+void check_doubles(const StoredTensor& tensor);
+
 }  // namespace posenc::fuzz
