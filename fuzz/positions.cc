@@ -31,7 +31,7 @@ void ids(Bytes& bytes) {
   if (!made) return check_error(made.error());
   must(made->size() * axes * batch == static_cast<std::int64_t>(list.size()), "all ids are used");
   std::size_t i = 0;
-  for (std::int64_t axis = 0; axis < axes; ++axis)
+  for (std::int64_t axis = 0; made->size() > 0 && axis < axes; ++axis)
     for (std::int64_t b = 0; b < batch; ++b)
       for (std::int64_t t = 0; t < made->size(); ++t)
         must(made->at(t, b, axis) == list[i++], "ids are kept");
