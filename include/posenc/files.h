@@ -61,7 +61,8 @@ struct Safetensors {
   std::vector<std::pair<std::string, std::string>> metadata = {};  // __metadata__
   std::vector<StoredTensor> tensors = {};                          // by offset
 };
-// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 100 MB.
+// Errors: as above; overlapping tensors or holes between them, a name twice, a header over 16 MiB or
+// of more than a million values (the format allows 100 MB; headers of 100,000 tensors are below).
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
 // A metadata value of a GGUF file. Arrays keep numbers as they are; arrays of strings (a vocabulary)
@@ -83,5 +84,13 @@ struct Gguf {
 // Versions 2 and 3, little endian.
 // Errors: as above; another version, big endian, a key or tensor twice, a bad alignment.
 Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
+
+// The tensors of a file, with the file they borrow from.
+struct TensorFile {
+  MappedFile file = {};
+  std::vector<StoredTensor> tensors = {};
+};
+// A .npy (one tensor without a name), GGUF or safetensors file, told apart by its first bytes.
+Expected<TensorFile> read_tensors(const std::string& path);
 
 }  // namespace posenc

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,9 +21,13 @@ namespace posenc {
 struct Table {
   Tensor values = {};
   std::shared_ptr<const std::vector<double>> owned = {};
+  std::shared_ptr<const void> lender = {};  // of borrowed values: a mapped file; null: the caller
 
   static Table own(std::vector<double> values, std::int64_t rows, std::int64_t columns);
-  static Table borrow(const Tensor& values) { return Table{values, nullptr}; }
+  // The values must live as long as the table, or as `lender`, which copies keep alive.
+  static Table borrow(const Tensor& values, std::shared_ptr<const void> lender = {}) {
+    return Table{values, nullptr, std::move(lender)};
+  }
   explicit operator bool() const { return static_cast<bool>(values); }
   bool operator==(const Table&) const;  // same numbers, or the same borrowed memory
 };

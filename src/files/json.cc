@@ -189,13 +189,14 @@ std::string Json::text() const {
   return "null";
 }
 
-Expected<Json> parse_json(std::string_view text, std::string_view name) {
+Expected<Json> parse_json(std::string_view text, std::string_view name, Constants constants) {
   if (text.size() > largest_json) {
     return fail(name, "must be at most 16 MiB", std::to_string(text.size()) + " bytes",
                 "give the model's config.json, not its weights");
   }
   std::string quoted;
-  if (text.contains("NaN") || text.contains("Infinity")) text = quoted = quote_constants(text);
+  if (constants == Constants::words && (text.contains("NaN") || text.contains("Infinity")))
+    text = quoted = quote_constants(text);
   Builder builder(text, name);
   const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.error) return std::unexpected(*builder.error);

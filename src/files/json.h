@@ -41,7 +41,11 @@ constexpr std::size_t largest_json = 16u << 20;
 constexpr std::size_t deepest_json = 64;
 constexpr std::size_t most_json_values = 1u << 20;
 
+// Python writes NaN and Infinity bare, though they are not JSON.
+enum class Constants { words, refused };
+
 // Errors name the line and column. `name` is the file's, for messages.
-Expected<Json> parse_json(std::string_view text, std::string_view name);
+Expected<Json> parse_json(std::string_view text, std::string_view name,
+                          Constants constants = Constants::words);
 
 }  // namespace posenc::detail

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "posenc/files.h"
@@ -105,6 +107,29 @@ TEST(Npy, AShapeThatOverflowsIsAnError) {
     const std::string dictionary =
         "{'descr': '<f4', 'fortran_order': False, 'shape': " + std::string(shape) + ", }";
     EXPECT_NE(error_of(header(dictionary) + floats(6)), "") << shape;
+  }
+}
+
+TEST(Npy, EveryTypeOfNumPyIsRead) {
+  const struct {
+    const char* file;
+    const char* type;
+    std::vector<std::int64_t> shape;
+  } rows[] = {{"f8", "<f8", {2, 3}},   {"f4", "<f4", {1, 2, 3}}, {"f2", "<f2", {2}},
+              {"u2", "<u2", {2}},      {"i8", "<i8", {2}},       {"i4", "<i4", {1, 1}},
+              {"u1", "|u1", {2}},      {"b1", "|b1", {2}},       {"scalar", "<f8", {}},
+              {"empty", "<f4", {0, 3}}};
+  for (const auto& [file, type, shape] : rows) {
+    const auto mapped = MappedFile::open(test::data_path("files/" + std::string(file) + ".npy"));
+    ASSERT_TRUE(mapped) << mapped.error().message();
+    const auto array = parse_npy(mapped->bytes(), file);
+    ASSERT_TRUE(array) << array.error().message();
+    EXPECT_EQ(array->type, type);
+    EXPECT_EQ(array->shape, shape);
+    EXPECT_EQ(static_cast<bool>(array->view), type[1] == 'f' && array->bytes.size() > 0) << file;
+    if (std::string_view(file) == "f2") {
+      EXPECT_EQ(doubles_of(*array), (std::vector<double>{1.5, -2}));
+    }
   }
 }
 

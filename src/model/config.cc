@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/model/family.h"
+#include "src/model/rope.h"
 
 namespace posenc::detail {
 namespace {
@@ -169,6 +170,7 @@ Expected<Model> read_config(std::string_view json_text, std::string_view name) {
     reading.warn("audio_not_explained",
                  "the audio tower is not covered; only the other parts are explained");
   }
+  lint_ignored(text);
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);

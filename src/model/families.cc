@@ -120,7 +120,7 @@ constexpr Family families[] = {
      .alternate = Alternate::every_last, .every = 4, .local = LocalRope::unscaled},
     {.types = "cwm", .theta = 1e6, .context = 128 * K, .sizes = {6144, 64, 48, 8, 128},
      .window = 8192, .alternate = Alternate::every_first, .every = 4},
-    {.types = "exaone4", .theta = 10000, .context = 2048, .sizes = {4096, 32, 32, 32},
+    {.types = "exaone4 exaone_moe", .theta = 10000, .context = 2048, .sizes = {4096, 32, 32, 32},
      .window = 4096, .alternate = Alternate::every_last, .every = 4, .nope = NoPeLayers::full},
     {.types = "afmoe", .theta = 10000, .context = 16 * K, .sizes = {2048, 32, 16, 0, 128},
      .window = 1024, .alternate = Alternate::every_last, .every = 4, .nope = NoPeLayers::full},
@@ -156,10 +156,15 @@ constexpr Family families[] = {
     {.types = "cohere2 aya_vision cohere2_vision", .pairing = interleaved, .theta = 10000,
      .context = 8192, .sizes = {8192, 40, 64}, .window = 4096, .alternate = Alternate::every_last,
      .every = 4, .nope = NoPeLayers::full},
+    {.types = "cohere2_moe", .pairing = interleaved, .theta = 10000, .context = 8192,
+     .sizes = {8192, 40, 64, 0, 128}, .window = 4096, .alternate = Alternate::every_last,
+     .every = 4, .nope = NoPeLayers::full},
     {.types = "glm glm4", .pairing = interleaved, .theta = 10000, .context = 128 * K,
      .sizes = {4096, 40, 32, 2, 128}, .partial = 0.5},
     {.types = "glm4v glm4v_text", .pairing = interleaved, .theta = 10000, .context = 32 * K,
      .sizes = {4096, 40, 32, 2}, .sections = "8 12 12"},
+    {.types = "glm_ocr glm_ocr_text", .pairing = interleaved, .context = 128 * K,
+     .sizes = {1024, 16, 16, 8}, .sections = "8 12 12"},
     {.types = "chatglm", .pairing = interleaved, .theta = 10000},
     {.types = "ernie4_5", .pairing = interleaved, .theta = 500000, .context = 128 * K,
      .sizes = {1024, 18, 16, 2, 128}},
@@ -272,7 +277,8 @@ constexpr Family families[] = {
     {.types = "mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm", .read = read_no_attention},
     {.types =
          "transfo-xl xlnet funnel swin swinv2 beit kimi_linear minimax deepseek_v4 longcat_flash "
-         "encoder-decoder vision-encoder-decoder zamba zamba2 recurrent_gemma reformer",
+         "ernie4_5_vl_moe ernie4_5_vl_moe_text encoder-decoder vision-encoder-decoder zamba zamba2 "
+         "recurrent_gemma reformer",
      .read = read_not_covered},
 };
 // clang-format on

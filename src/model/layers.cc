@@ -35,6 +35,7 @@ class LayerReader {
     find_forced();
     find_window();
     find_nope();
+    find_dense_front();
     find_shared();
     return std::move(layers_);
   }
@@ -292,6 +293,30 @@ class LayerReader {
       for (LayerKind& kind : layers_.kinds)
         kind.type = kind.rotates && layers_.window ? "chunked_attention" : "full_attention";
     }
+  }
+
+  // Cohere 2 MoE: the dense layers in front attend fully by a pattern of 1, and rotate all the same.
+  void find_dense_front() {
+    if (!lists(family_.types, "cohere2_moe")) return;
+    const auto front = config_.integer("first_k_dense_replace", not_negative);
+    const auto pattern = config_.integer("prefix_dense_sliding_window_pattern", at_least_one);
+    if (!front || front->value == 0) return;
+    const std::int64_t every = pattern ? pattern->value : 1;
+    const std::int64_t dense = std::min(front->value, shape_.layers);
+    if (!config_.has("layer_types")) {  // the usual pattern starts behind them
+      const auto rest = config_.integer("sliding_window_pattern", at_least_one);
+      const std::int64_t usual = rest ? rest->value : family_.every;
+      for (std::int64_t i = 0; i < shape_.layers; ++i) {
+        const bool full = i < dense ? (i + 1) % every == 0 : (i - dense + 1) % usual == 0;
+        type_of(i) = full ? "full_attention" : family_.other;
+        layers_.kinds[static_cast<std::size_t>(i)].rotates = !full;
+      }
+    }
+    if (every != 1) return;
+    for (std::int64_t i = 0; i < dense; ++i)
+      layers_.kinds[static_cast<std::size_t>(i)].rotates = true;
+    note(notes_, "rotates", std::to_string(dense) + " dense layers in front rotate", Origin::file,
+         front->key);
   }
 
   void find_shared() {

@@ -53,6 +53,33 @@ TEST(LayersLlama32Vision, LayersThatLookAtThePictureHaveNoPosition) {
   EXPECT_EQ(pattern(layers_model("mllama_text_model", R"("rope_theta": 5e5)", "10")), "rrrnrrrrnr");
 }
 
+TEST(LayersCohere2Moe, DenseLayersInFrontRotateThoughFull) {
+  EXPECT_EQ(pattern(layers_model("cohere2_moe", R"("first_k_dense_replace": 1)")), "rwwwnwww");
+}
+
+TEST(LayersCohere2Moe, APatternOfTheirOwnLeavesThoseInFrontAlone) {
+  const Model model = layers_model(
+      "cohere2_moe", R"("first_k_dense_replace": 2, "prefix_dense_sliding_window_pattern": 2)");
+  EXPECT_EQ(pattern(model), "wnwwwnww");
+}
+
+TEST(LayersExaoneMoe, FullLayersHaveNoPosition) {
+  EXPECT_EQ(pattern(layers_model("exaone_moe", R"("rope_theta": 1e6)")), "wwwnwwwn");
+}
+
+TEST(LayersGlmOcr, NeighboursPairInThreeSections) {
+  const Rope rope = rope_of(layers_model("glm_ocr_text", R"("rope_theta": 1e4, "head_dim": 64)"));
+  EXPECT_EQ(rope.pairing, Pairing::interleaved);
+  EXPECT_EQ(rope.mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
+}
+
+TEST(LayersWarnings, AKeyThatMovesPositionsAndIsNotReadIsNamed) {
+  const Model model =
+      layers_model("qwen2", R"("dual_chunk_attention_config": {"chunk_size": 262144})");
+  ASSERT_FALSE(model.warnings.empty());
+  EXPECT_EQ(model.warnings.back().code, "ignored_key");
+}
+
 TEST(LayersLlama4, TemperatureTuningMayBeACount) {
   const std::string chunk = R"("attention_chunk_size": 64, "attn_temperature_tuning": )";
   EXPECT_EQ(find_group(layers_model("llama4_text", chunk + "4"), 3, Stack::text)->logits.beta, 0.1);

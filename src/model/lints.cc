@@ -6,6 +6,7 @@
 //   betas_reversed      YaRN: beta_fast below beta_slow
 //   attention_factor_given   replaces the rule's own; engines differ in whether they read it
 //   mscale_alone        one of DeepSeek's pair without the other has no effect
+//   ignored_key         a key that changes positions in the model's own code and not in the plan
 #include <cmath>
 
 #include "src/model/rope.h"
@@ -72,6 +73,23 @@ void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context
     warn("mscale_alone",
          std::string(mscale ? "mscale without mscale_all_dim" : "mscale_all_dim without mscale") +
              " does not change cos and sin in Hugging Face; some engines use it");
+  }
+}
+
+void lint_ignored(const Section& config) {
+  struct Ignored {
+    std::string_view key, effect;
+  };
+  constexpr Ignored keys[] = {
+      {"dual_chunk_attention_config",
+       "folds positions beyond its chunk_size back into the trained range (dual chunk attention)"},
+      {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
+  };
+  for (const auto& [key, effect] : keys) {
+    if (const Json* value = config.raw(key); value && !value->is_null()) {
+      config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
+                                             std::string(effect) + "; the plan is that without it");
+    }
   }
 }
 

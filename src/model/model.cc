@@ -11,6 +11,7 @@
 #include <string>
 
 #include "src/files/json.h"
+#include "src/model/tables.h"
 
 namespace posenc {
 namespace {
@@ -109,6 +110,7 @@ Expected<Model> read_model(std::string_view path_or_name) {
                 "'" + path.substr(0, 200) + "'", text.error().cure);
   }
   std::string model_name;
+  const std::string folder = path;
   if (is_folder(path)) {
     model_name = folder_name(path);
     path += path.back() == '/' ? "config.json" : "/config.json";
@@ -119,7 +121,10 @@ Expected<Model> read_model(std::string_view path_or_name) {
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());
   auto model = read_config(*text, path);
-  if (model && !model_name.empty()) model->name = model_name;
+  if (model && !model_name.empty()) {
+    model->name = model_name;
+    detail::give_tables_of_folder(*model, folder);
+  }
   return model;
 }
 

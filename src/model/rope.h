@@ -26,6 +26,8 @@ struct RopeFound {
 RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask, Notes& notes);
 
 // Warnings about a resolved scaling: numbers that contradict each other or have no effect.
+// Keys of the file that change positions and that no scheme here says.
+void lint_ignored(const Section& config);
 void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
                   std::string_view where);
 

@@ -82,7 +82,7 @@ Expected<Plan> T5::compiled(const Geometry& geometry) const {
   }
   bias.rows.row.insert(bias.rows.row.end(), past.begin(), past.end());
   // The table is [bucket][head], the plan's values [head][row].
-  if (table) bias.values = Table::borrow(table.values.swapped(0, 1));
+  if (table) bias.values = Table::borrow(table.values.swapped(0, 1), table.lender);
   Plan plan;
   plan.bias = std::move(bias);
   return plan;

@@ -1,0 +1,257 @@
+// DeBERTa's tables are not among these: what its attention reads is the one relative embedding
+// behind a layer's norm and projections, and no tensor of the file holds that.
+#include "src/model/tables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "src/files/json.h"
+#include "src/files/stored_tensor.h"
+
+namespace posenc::detail {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+// A table that a scheme reads, and the names that end so.
+struct Slot {
+  Table* table;
+  std::vector<std::string_view> endings;
+  Shape shape;
+};
+
+std::optional<Slot> slot_of(Scheme& scheme, const Geometry& geometry) {
+  if (auto* learned = std::get_if<Learned>(&scheme))
+    return Slot{&learned->table,
+                {"position_embeddings.weight",  // BERT and its relatives
+                 "wpe.weight",                  // GPT-2
+                 "embed_positions.weight",      // OPT, BART, Whisper
+                 "position_embedding.weight",   // CLIP, SigLIP
+                 "positions_embed.weight",      // the first GPT
+                 "position_embeddings",         // ViT, DeiT, DINOv2: [1][rows][width]
+                 "position_embedding",          // InternViT
+                 "positional_embedding_vlm",    // Llama 4
+                 "pos_embed.weight",            // Qwen3-VL
+                 "position_embd.weight"},       // GGUF
+                {learned->rows, geometry.width}};
+  if (auto* t5 = std::get_if<T5>(&scheme))
+    return Slot{&t5->table,
+                {"relative_attention_bias.weight", "attn_rel_b.weight"},
+                {t5->num_buckets, geometry.heads}};
+  if (auto* shaw = std::get_if<Shaw>(&scheme); shaw && !shaw->use_values)  // BERT's; one table
+    return Slot{
+        &shaw->key, {"distance_embedding.weight"}, {2 * shaw->max_distance + 1, geometry.head_dim}};
+  return {};
+}
+
+// --- names ---------------------------------------------------------------------------------------
+
+bool ends_with(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return false;
+  return name.size() == ending.size() || name[name.size() - ending.size() - 1] == '.';
+}
+
+// The first part of a dotted name that is one of the words; "" if none is.
+std::string_view first_part(std::string_view name, std::initializer_list<std::string_view> words) {
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, name.find('.'));
+    if (std::ranges::find(words, part) != words.end()) return part;
+    name.remove_prefix(std::min(part.size() + 1, name.size()));
+  }
+  return {};
+}
+
+bool has_stack(const Model& model, Stack stack) {
+  return std::ranges::find(model.groups, stack, &LayerGroup::stack) != model.groups.end();
+}
+
+// Whether a tensor of that name can belong to the stack, among those the model has.
+bool in_stack(std::string_view name, Stack stack, const Model& model) {
+  const bool of_tower =
+      !first_part(name, {"vision_model", "vision_tower", "visual", "vision", "v"}).empty();
+  const bool only_tower = std::ranges::all_of(
+      model.groups, [](const LayerGroup& g) { return g.stack == Stack::vision; });
+  if (stack == Stack::vision) return of_tower || only_tower;
+  if (of_tower) return false;
+  if (!has_stack(model, Stack::encoder) || !has_stack(model, Stack::decoder)) return true;
+  const std::string_view side = first_part(name, {"encoder", "enc", "decoder", "dec"});
+  return stack == Stack::encoder ? side.starts_with("enc") : side.starts_with("dec");
+}
+
+bool may_hold(std::string_view name, const Slot& slot) {
+  // T5's cross attention stores a table that nothing reads.
+  if (name.contains("EncDecAttention")) return false;
+  return std::ranges::any_of(slot.endings,
+                             [&](std::string_view ending) { return ends_with(name, ending); });
+}
+
+// --- tensors -------------------------------------------------------------------------------------
+
+// Without axes of 1 in front.
+Shape trimmed(const Shape& shape) {
+  auto begin = shape.begin();
+  while (shape.end() - begin > 2 && *begin == 1) ++begin;
+  return {begin, shape.end()};
+}
+
+std::string text_of(const Shape& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+Expected<Table> table_of(const StoredTensor& tensor, const std::shared_ptr<const void>& lender) {
+  const Shape shape = trimmed(tensor.shape);
+  if (tensor.view) return Table::borrow(view_of(tensor.bytes, tensor.view.dtype, shape), lender);
+  Expected<std::vector<double>> numbers = doubles_of(tensor);
+  if (!numbers) return std::unexpected(numbers.error());
+  const auto copy = std::make_shared<std::vector<double>>(std::move(*numbers));
+  // Borrowed from the copy and not owned: owned tables are computed ones, and are printed whole.
+  return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
+}
+
+void warn(Model& model, std::string_view code, std::string message) {
+  const Warning warning{std::string(code), std::move(message)};
+  if (std::ranges::find(model.warnings, warning) == model.warnings.end())
+    model.warnings.push_back(warning);
+}
+
+constexpr std::string_view by_hand = "; give it with --table FILE:NAME";
+
+void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const StoredTensor> tensors,
+          const std::shared_ptr<const void>& lender, std::string_view file) {
+  const std::string place(file);
+  std::vector<const StoredTensor*> named, fitting;
+  for (const StoredTensor& tensor : tensors) {
+    if (!may_hold(tensor.name, slot) || !in_stack(tensor.name, group.stack, model)) continue;
+    named.push_back(&tensor);
+    if (trimmed(tensor.shape) == slot.shape) fitting.push_back(&tensor);
+  }
+  if (named.empty()) {
+    return warn(model, "table_missing",
+                place + ": no tensor has the name of a learned table, for the " +
+                    std::string(name(group.stack)) + " stack's of " + text_of(slot.shape) +
+                    std::string(by_hand));
+  }
+  if (fitting.empty()) {
+    return warn(model, "table_shape",
+                place + ": " + named[0]->name + " is " + text_of(named[0]->shape) +
+                    ", and the configuration means " + text_of(slot.shape) +
+                    "; the table is not used: correct the one that is wrong");
+  }
+  const StoredTensor& tensor = *fitting[0];
+  const auto same = [&](const StoredTensor* other) {
+    return other->type == tensor.type && std::ranges::equal(other->bytes, tensor.bytes);
+  };
+  if (!std::ranges::all_of(fitting, same)) {
+    return warn(model, "table_differs",
+                place + ": " + std::to_string(fitting.size()) + " tables could be the one of the " +
+                    std::string(name(group.stack)) + " stack (" + tensor.name + ", " +
+                    fitting.back()->name + "), and they differ; none is used" +
+                    std::string(by_hand));
+  }
+  Expected<Table> table = table_of(tensor, lender);
+  if (!table) return warn(model, "table_type", place + ": " + table.error().message());
+  *slot.table = std::move(*table);
+  group.provenance.push_back({"table", text_of(tensor.shape) + " " + tensor.type, Origin::file,
+                              place + ": " + tensor.name});
+}
+
+// --- a folder ------------------------------------------------------------------------------------
+
+struct Weights {
+  std::vector<StoredTensor> tensors;
+  std::shared_ptr<const void> files;
+};
+
+// Whether a tensor of that name may be a table of the model.
+bool wanted(Model& model, std::string_view name) {
+  for (LayerGroup& group : model.groups)
+    for (Scheme& scheme : group.schemes)
+      if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
+        return true;
+  return false;
+}
+
+Expected<std::set<std::string>> shards_with_tables(Model& model, const std::string& index) {
+  const Expected<MappedFile> file = MappedFile::open(index);
+  if (!file) return std::unexpected(file.error());
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
+                              file->bytes().size());
+  const Expected<Json> json = parse_json(text, index);
+  if (!json) return std::unexpected(json.error());
+  const Json* map = json->find("weight_map");
+  if (!map || !map->get<Json::Object>())
+    return fail(index, "must have 'weight_map', an object of tensor and file names",
+                map ? map->text() : "", "fetch it anew");
+  std::set<std::string> shards;
+  for (const JsonMember& member : *map->get<Json::Object>()) {
+    const auto* shard = member.value.get<std::string>();
+    if (!shard || shard->contains('/'))
+      return fail(index, "weight_map must name files beside it", member.value.text(),
+                  "fetch it anew");
+    if (wanted(model, member.key)) shards.insert(*shard);
+  }
+  return shards;
+}
+
+Expected<Weights> read_weights(const std::string& folder, const std::set<std::string>& names) {
+  Weights weights;
+  const auto files = std::make_shared<std::vector<MappedFile>>();
+  for (const std::string& name : names) {
+    Expected<TensorFile> read = read_tensors(folder + "/" + name);
+    if (!read) return std::unexpected(read.error());
+    files->push_back(std::move(read->file));
+    std::ranges::move(read->tensors, std::back_inserter(weights.tensors));
+  }
+  weights.files = files;
+  return weights;
+}
+
+}  // namespace
+
+bool needs_tables(const Model& model) {
+  Model copy = model;
+  for (LayerGroup& group : copy.groups)
+    for (Scheme& scheme : group.schemes)
+      if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table) return true;
+  return false;
+}
+
+void give_tables(Model& model, std::span<const StoredTensor> tensors,
+                 const std::shared_ptr<const void>& lender, std::string_view file) {
+  for (LayerGroup& group : model.groups)
+    for (Scheme& scheme : group.schemes)
+      if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table)
+        fill(model, group, *slot, tensors, lender, file);
+}
+
+void give_tables_of_folder(Model& model, const std::string& folder) {
+  if (!needs_tables(model)) return;
+  const std::string single = "model.safetensors", index = "model.safetensors.index.json";
+  const auto is_there = [&](const std::string& name) {
+    std::error_code error;
+    return std::filesystem::exists(folder + "/" + name, error);
+  };
+  std::string from = single;
+  Expected<std::set<std::string>> names = std::set<std::string>{single};
+  if (!is_there(single)) {
+    if (!is_there(index)) return;
+    from = index;
+    names = shards_with_tables(model, folder + "/" + index);
+  }
+  const Expected<Weights> weights =
+      names ? read_weights(folder, *names) : std::unexpected(names.error());
+  if (!weights) return warn(model, "weights_not_read", weights.error().message());
+  give_tables(model, weights->tensors, weights->files, from);
+}
+
+}  // namespace posenc::detail
