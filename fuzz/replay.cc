@@ -48,9 +48,7 @@ Input mutated(Input bytes, const Input& other, Random& random) {
       case 0:
         if (at < bytes.size()) *here ^= static_cast<std::uint8_t>(1u << random.below(8));
         break;
-      case 1:
-        std::fill(here, end, hostile[random.below(std::size(hostile))]);
-        break;
+      case 1: std::fill(here, end, hostile[random.below(std::size(hostile))]); break;
       case 2: bytes.erase(here, end); break;
       case 3: {  // doubled, so that a key stands twice
         const Input part(here, end);

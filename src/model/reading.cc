@@ -20,6 +20,10 @@ std::optional<double> real(const Json& json) {
   return std::nullopt;
 }
 
+constexpr std::string_view rule_of_words =
+    "must be a word of at most 200 bytes without control characters";
+bool is_word(std::string_view text) { return text == printable(text, 200); }
+
 }  // namespace
 
 bool lists(std::string_view words, std::string_view word) {
@@ -132,8 +136,8 @@ std::optional<Found<std::string>> Section::word(std::string_view names) const {
   return read<std::string>(
       names, [&](std::string_view key, const Json& json) -> std::optional<std::string> {
         const auto* s = json.get<std::string>();
-        if (s && *s == printable(*s)) return *s;
-        if (s) reading.refuse(where(key), "must be a short word without control characters", *s);
+        if (s && is_word(*s)) return *s;
+        if (s) reading.refuse(where(key), rule_of_words, *s, "correct the file");
         if (!s) wrong_kind(key, "a word");
         return std::nullopt;
       });
@@ -168,9 +172,9 @@ std::optional<Found<std::vector<std::string>>> Section::words(std::string_view n
     List list;
     for (const Json& item : array ? *array : Json::Array{}) {
       const auto* s = item.get<std::string>();
-      if (!s) {
-        reading.refuse(where(key) + "[" + std::to_string(list.size()) + "]", "must be a word",
-                       item.text(), "correct the file");
+      if (!s || !is_word(*s)) {
+        reading.refuse(where(key) + "[" + std::to_string(list.size()) + "]",
+                       s ? rule_of_words : "must be a word", item.text(), "correct the file");
         return std::nullopt;
       }
       list.push_back(*s);
