@@ -77,12 +77,16 @@ using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::s
 struct Gguf {
   std::uint32_t version = 3;
   std::vector<std::pair<std::string, GgufValue>> metadata = {};  // in the file's order
+  // In the file's order. Without bytes where they lie beyond the file's end, or the type is not known.
   std::vector<StoredTensor> tensors = {};
+  std::uint64_t missing_bytes = 0;  // tensor data that a whole file would have and this one has not
 
   const GgufValue* find(std::string_view key) const;  // null if the file does not say it
 };
-// Versions 2 and 3, little endian.
-// Errors: as above; another version, big endian, a key or tensor twice, a bad alignment.
+// Versions 2 and 3, little endian. A file that ends within its tensor data (a download that goes on) is
+// read, and missing_bytes says so; one that ends within its header is an error.
+// Errors: not such a file, truncated, another version, big endian, a key or tensor twice, arrays of
+// arrays, more than 4 axes, a bad alignment, sizes that overflow, tensors that overlap.
 Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
 
 // The tensors of a file, with the file they borrow from.
