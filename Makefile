@@ -5,10 +5,11 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test models asan tsan lint format install clean help
+.PHONY: run build test models asan tsan fuzz lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+export RUNS TIME
 JOBS := $(shell nproc)
 posenc := ./build/release/posenc
 
@@ -50,6 +51,10 @@ asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined
 	@$(call ninja,$@)
 	@$(call ctest,$@)
 
+fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUNS=10000000, TARGET=gguf
+	@$(call ninja,fuzz)
+	@fuzz/run.sh build/fuzz $(TARGET)
+
 lint: build/dev/build.ninja  ## clang-tidy over the sources, and the include rules
 	@cmake/need.sh "to lint" clang-tidy-22:clang-tidy-22
 	@cmake/check_includes.sh
@@ -75,9 +80,11 @@ build/%/build.ninja: CMakePresets.json | tools-%
 	@mkdir -p build/$* && echo "configuring build/$*"
 	@cmake --preset $* >build/$*/configure.log 2>&1 || { cat build/$*/configure.log; exit 1; }
 
-.PHONY: tools-dev tools-release tools-asan tools-tsan
+.PHONY: tools-dev tools-release tools-asan tools-tsan tools-fuzz
 tools-dev tools-release tools-asan:
 	@cmake/need.sh "to build and test posenc" $(packages)
+tools-fuzz:
+	@cmake/need.sh "to build posenc for libFuzzer" $(packages) clang++-22:clang-22 libclang-rt-22-dev
 tools-tsan:
 	@cmake/need.sh "to build and test posenc with the thread sanitizer" $(packages) \
 	  clang++-22:clang-22 libclang-rt-22-dev

@@ -25,7 +25,50 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// Bytes of the UTF-8 character at the front; 0 where none begins. (Longer forms of a shorter one,
+// surrogates and what lies past U+10FFFF are none.)
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (length == 0 || first > 0xF4 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  const bool valid = (first != 0xE0 || byte(1) >= 0xA0) && (first != 0xED || byte(1) < 0xA0) &&
+                     (first != 0xF0 || byte(1) >= 0x90) && (first != 0xF4 || byte(1) < 0x90);
+  return valid ? length : 0;
+}
+
+// C0, DEL and C1.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (first == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
+  return first < 0x20 || first == 0x7F;
+}
+
 }  // namespace
+
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const std::string_view next = length == 0                          ? "\uFFFD"
+                                  : is_control(text.substr(0, length)) ? "?"
+                                                                       : text.substr(0, length);
+    if (shown.size() + next.size() > longest) return shown + "...";
+    shown += next;
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return shown;
+}
+
+std::unexpected<Error> fail(std::string_view where, std::string_view rule, std::string_view got,
+                            std::string_view cure) {
+  constexpr std::size_t longest = 1000;  // a list of what there is
+  return std::unexpected(Error{printable(where, longest), printable(rule, longest),
+                               printable(got, longest / 4), printable(cure, longest)});
+}
 
 std::string number_text(double number) {
   char text[32];

@@ -10,6 +10,30 @@ namespace {
 
 constexpr std::array<std::string_view, 4> words = {"explain", "models", "rotate", "add"};
 
+TEST(ErrorPrintable, KeepsTextThatIsFitForATerminal) {
+  EXPECT_EQ(printable("rope_theta × 2, 模型"), "rope_theta × 2, 模型");
+}
+
+TEST(ErrorPrintable, TakesWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("\x1b[2J\r\n\x7f"), "?[2J???");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "?2J");  // C1's one-character ESC [
+}
+
+TEST(ErrorPrintable, ReplacesWhatIsNoUtf8) {
+  EXPECT_EQ(printable("a\xff\xc0\xaf\xed\xa0\x80z"), "a\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDz");
+  EXPECT_EQ(printable("\xe6\xa8"), "\uFFFD\uFFFD");
+}
+
+TEST(ErrorPrintable, CutsBetweenCharacters) { EXPECT_EQ(printable("éé", 3), "é..."); }
+
+TEST(ErrorFail, QuotesNothingRaw) {
+  const Error error = fail("a\nb", "rule", std::string(1 << 20, '\x1b'), "cure").error();
+  EXPECT_EQ(error.where, "a?b");
+  EXPECT_LT(error.message().size(), 400u);
+}
+
 TEST(ErrorNumberText, WholeNumbersHaveNoPointAndNoExponent) {
   EXPECT_EQ(number_text(500000), "500000");
   EXPECT_EQ(number_text(-3), "-3");

@@ -24,6 +24,10 @@ Expected<std::int64_t> columns(std::string_view where, std::size_t size, std::in
                 std::to_string(axes) + " and " + std::to_string(batch),
                 "a single sequence is batch 1");
   }
+  if (rows > most_ids) {  // of no tokens: nobody is to count to them
+    return fail(where, "axes x batch must be 2^28 or fewer", std::to_string(rows),
+                "check the shape");
+  }
   const auto count = static_cast<std::int64_t>(size);
   if (count % rows != 0) {
     return fail(where, "the size must be axes x batch x seq, a multiple of " + std::to_string(rows),
@@ -134,7 +138,9 @@ Expected<Positions> Positions::shifted(std::int64_t offset) const {
   };
   bool ok = true;
   if (ids_.empty()) {
-    ok = !__builtin_add_overflow(first_, offset, &moved.first_) && moved.first_ >= 0;
+    std::int64_t end = 0;
+    ok = !__builtin_add_overflow(first_, offset, &moved.first_) && moved.first_ >= 0 &&
+         !__builtin_add_overflow(moved.first_, std::max<std::int64_t>(seq_ - 1, 0), &end);
   } else {
     ok = std::ranges::all_of(moved.ids_, move);
   }

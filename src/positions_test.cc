@@ -177,5 +177,17 @@ TEST(PositionsPatches, OddGridOrHostileSizeIsAnError) {
   EXPECT_FALSE(patch_positions(std::int64_t{1} << 20, std::int64_t{1} << 20));
 }
 
+TEST(Positions, NoTokensOfTooManyAxesIsAnError) {
+  EXPECT_FALSE(Positions::ids({}, std::int64_t{1} << 40));
+  EXPECT_FALSE(Positions::from_mask({}, std::int64_t{1} << 40));
+  EXPECT_TRUE(Positions::ids({}, 3, 8));
+}
+
+TEST(Positions, ARangeShiftedPastTheLargestIntegerIsAnError) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_TRUE(Positions::range(0, 5).shifted(largest - 4));
+  EXPECT_FALSE(Positions::range(0, 5).shifted(largest - 3));
+}
+
 }  // namespace
 }  // namespace posenc

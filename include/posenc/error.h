@@ -1,6 +1,7 @@
 // Errors as values. Bytes from outside never throw and never abort: they come back as Expected.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <span>
 #include <string>
@@ -29,11 +30,13 @@ struct Error {
 template <class T>
 using Expected = std::expected<T, Error>;
 
-inline std::unexpected<Error> fail(std::string_view where, std::string_view rule,
-                                   std::string_view got = {}, std::string_view cure = {}) {
-  return std::unexpected(
-      Error{std::string(where), std::string(rule), std::string(got), std::string(cure)});
-}
+// Text from outside as a message may show it: control characters (which a terminal obeys) are '?',
+// bytes that are no UTF-8 are U+FFFD, and what is longer than `longest` bytes ends in "...".
+std::string printable(std::string_view text, std::size_t longest = 200);
+
+// Each part is made printable, whatever it quotes.
+std::unexpected<Error> fail(std::string_view where, std::string_view rule,
+                            std::string_view got = {}, std::string_view cure = {});
 
 // The shortest text that reads back as the same number, for messages: "500000", "0.707", "1e-05".
 std::string number_text(double number);

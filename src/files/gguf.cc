@@ -66,15 +66,6 @@ constexpr std::uint64_t most_entries = 16u << 20;  // of all arrays; a vocabular
 constexpr std::uint32_t most_axes = 4;
 constexpr std::uint64_t largest_alignment = 1u << 20;
 
-// A name as it may be printed: short, and without control characters.
-std::string shown(std::string_view name) {
-  constexpr std::size_t longest = 80;
-  std::string text(name.substr(0, longest));
-  if (name.size() > longest) text += "...";
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return text;
-}
-
 struct Placed {
   std::size_t tensor;
   std::uint64_t offset;
@@ -101,8 +92,8 @@ class Parser {
               std::string_view cure = {}) {
     if (error_) return;
     std::string at(where_);
-    if (!what.empty()) at += ": " + shown(what);
-    error_ = Error{at, std::string(rule), std::string(got), std::string(cure)};
+    if (!what.empty()) at += ": " + printable(what, 80);
+    error_ = fail(at, rule, got, cure).error();
   }
 
   std::uint64_t left() const { return bytes_.size() - at_; }

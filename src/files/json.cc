@@ -11,13 +11,7 @@
 namespace posenc::detail {
 namespace {
 
-std::string excerpt(std::string_view word) {
-  constexpr std::size_t longest = 60;
-  std::string text(word.substr(0, longest));
-  if (word.size() > longest) text += "...";
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return text;
-}
+std::string excerpt(std::string_view word) { return printable(word, 60); }
 
 std::string line_and_column(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
@@ -130,8 +124,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool refuse(std::string_view rule, std::string_view got = {}, std::string_view cure = {}) {
-    if (!error)
-      error = Error{std::string(name_), std::string(rule), std::string(got), std::string(cure)};
+    if (!error) error = fail(name_, rule, got, cure).error();
     return false;
   }
 
@@ -184,7 +177,11 @@ std::string Json::text() const {
   if (const auto* s = get<std::string>()) return '"' + excerpt(*s) + '"';
   if (const auto* a = get<Array>()) {
     std::string list = "[";
-    for (std::size_t i = 0; i < a->size() && i < 4; ++i) list += (i ? ", " : "") + (*a)[i].text();
+    for (std::size_t i = 0; i < a->size() && i < 4; ++i) {
+      const auto* inner = (*a)[i].get<Array>();  // not shown: four of four of four have no end
+      list += i ? ", " : "";
+      list += inner ? "[" + std::to_string(inner->size()) + " values]" : (*a)[i].text();
+    }
     if (a->size() > 4) list += ", ... " + std::to_string(a->size()) + " values";
     return list + "]";
   }

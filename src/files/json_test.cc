@@ -105,6 +105,23 @@ TEST(ModelJson, IntegersBeyond64BitsBecomeReals) {
   EXPECT_TRUE((*json->get<Json::Array>())[0].get<double>());
 }
 
+TEST(ModelJson, AMessageQuotesNoBrokenOrControlCharacters) {
+  EXPECT_EQ(json_error("{\"a\xff\""), "f: must be JSON, got '\"a\uFFFD' at line 1, column 4");
+  EXPECT_EQ(json_error("{\"\x1b[2J\": 1}").find('\x1b'), std::string::npos);
+  EXPECT_EQ(json_error("{\"\\u001b\": 1, \"\\u001b\": 1}").find('\x1b'), std::string::npos);
+}
+
+TEST(ModelJson, AListOfListsIsShortInAMessage) {
+  std::string text = "[1, 1, 1, 1]";
+  for (int depth = 1; depth < 8; ++depth) {
+    const std::string inner = text;
+    text = "[" + inner + ", " + inner + ", " + inner + ", " + inner + "]";
+  }
+  const auto json = parse_json(text, "f");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(json->text(), "[[4 values], [4 values], [4 values], [4 values]]");
+}
+
 TEST(ModelJson, InvalidUtf8IsRefused) { EXPECT_NE(json_error("{\"a\": \"\xff\"}"), ""); }
 
 TEST(ModelJson, AByteOrderMarkIsTolerated) { EXPECT_EQ(json_error("\xef\xbb\xbf{}"), ""); }

@@ -20,6 +20,10 @@ std::optional<double> real(const Json& json) {
   return std::nullopt;
 }
 
+constexpr std::string_view rule_of_words =
+    "must be a word of at most 200 bytes without control characters";
+bool is_word(std::string_view text) { return text == printable(text, 200); }
+
 }  // namespace
 
 bool lists(std::string_view words, std::string_view word) {
@@ -29,7 +33,7 @@ bool lists(std::string_view words, std::string_view word) {
 
 void note(Notes& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail) {
-  notes.push_back({std::string(field), std::string(value), origin, std::string(detail)});
+  notes.push_back({std::string(field), printable(value), origin, printable(detail)});
 }
 
 void Reading::refuse(std::string_view path, std::string_view rule, std::string_view got,
@@ -37,11 +41,11 @@ void Reading::refuse(std::string_view path, std::string_view rule, std::string_v
   if (error) return;
   std::string where = file;
   if (!path.empty()) where += ": " + std::string(path);
-  error = Error{where, std::string(rule), std::string(got), std::string(cure)};
+  error = fail(where, rule, got, cure).error();
 }
 
 void Reading::warn(std::string_view code, std::string_view message) {
-  const Warning warning{std::string(code), std::string(message)};
+  const Warning warning{std::string(code), printable(message, 1000)};
   if (std::ranges::find(model.warnings, warning) == model.warnings.end())
     model.warnings.push_back(warning);
 }
@@ -131,8 +135,10 @@ std::optional<Found<bool>> Section::flag(std::string_view names) const {
 std::optional<Found<std::string>> Section::word(std::string_view names) const {
   return read<std::string>(
       names, [&](std::string_view key, const Json& json) -> std::optional<std::string> {
-        if (const auto* s = json.get<std::string>()) return *s;
-        wrong_kind(key, "a word");
+        const auto* s = json.get<std::string>();
+        if (s && is_word(*s)) return *s;
+        if (s) reading.refuse(where(key), rule_of_words, *s, "correct the file");
+        if (!s) wrong_kind(key, "a word");
         return std::nullopt;
       });
 }
@@ -166,9 +172,9 @@ std::optional<Found<std::vector<std::string>>> Section::words(std::string_view n
     List list;
     for (const Json& item : array ? *array : Json::Array{}) {
       const auto* s = item.get<std::string>();
-      if (!s) {
-        reading.refuse(where(key) + "[" + std::to_string(list.size()) + "]", "must be a word",
-                       item.text(), "correct the file");
+      if (!s || !is_word(*s)) {
+        reading.refuse(where(key) + "[" + std::to_string(list.size()) + "]",
+                       s ? rule_of_words : "must be a word", item.text(), "correct the file");
         return std::nullopt;
       }
       list.push_back(*s);
