@@ -117,7 +117,7 @@ Expected<std::vector<Claim>> chosen(std::span<const Claim> claims, const Wanted&
   for (const Claim& claim : claims) {
     if (!number.empty() && number != claim.number() && number != std::to_string(claim.row))
       continue;
-    if (!text.empty() && (text.size() != 2 || !lower(claim.texts).contains(text))) continue;
+    if (!text.empty() && !(" " + lower(claim.texts) + " ").contains(" " + text + " ")) continue;
     if (!lower(claim.group).contains(group)) continue;
     out.push_back(claim);
   }
@@ -131,7 +131,8 @@ Expected<std::vector<Claim>> chosen(std::span<const Claim> claims, const Wanted&
                             : !text.empty() ? wanted.text
                                             : wanted.group;
   return fail("verify", "no claim matches", "'" + asked + "'",
-              "claims are 1a to 41f, texts S0 to S4, groups: " + list);
+              "claims are " + claims.front().number() + " to " + claims.back().number() +
+                  ", texts S0 to S4, groups: " + list);
 }
 
 std::vector<Verified> verified(std::span<const Claim> claims,
@@ -157,10 +158,12 @@ std::string table(std::span<const Verified> results, const Terminal& term) {
     const std::vector<Measure>& measures = result.finding.measures;
     // The measure that decides; or the one that spoils the verdict.
     const auto off = std::ranges::find_if_not(measures, &Measure::agrees);
+    const std::string& machine = result.finding.machine;
     const std::string decides =
         measures.empty() ? "" : bound(off == measures.end() ? measures.front() : *off);
     out += '\n' + row({claim.number(), std::string(claim.texts), std::string(claim.statement),
-                       result.finding.computed, decides, verdict_of(result)},
+                       result.finding.computed + (machine.empty() ? "" : " " + machine), decides,
+                       verdict_of(result)},
                       [&](const std::string& text) { return painted(term, result, text); });
   }
   return out + '\n' + wrapped(summary(results), 0, 0) + '\n';

@@ -270,7 +270,7 @@ constexpr Claim claims[] = {
     {30, 'b', group, "Pairs that do not match break relative attention", "S4", Verdict::right,
      "True: so does a query paired by halves against an interleaved key", "", roformer,
      "rotate() of q with Pairing::halves and of k with Pairing::interleaved", run<mixed_layouts>},
-    {41, 'f', group, "Relative schemes, RoPE among them, modify the score by a bias", "S0",
+    {41, 'e', group, "Relative schemes, RoPE among them, modify the score by a bias", "S0",
      Verdict::sloppy, "ALiBi and T5 add; RoPE multiplies, so its effect grows with q and k",
      "q·R_{n−m} k against q·k + b(m − n)", roformer,
      "attend_reference() with Rope{} and Alibi{}, q and 2q", run<multiplies>},

@@ -54,7 +54,7 @@ Finding never_shrinks(Lab& lab) {
       "",
       {outside("change of the first pair with s = length/L", std::abs(squeezed[0] - 1), rounding),
        inside("change of dynamic NTK below the trained length", below, 0),
-       inside("change of dynamic YaRN below the trained length", yarn_below, 0)}};
+       inside("change of dynamic YaRN below the trained length", yarn_below, rounding)}};
 }
 
 // Keys of n tokens rotated for the length at which each came, under dynamic NTK.

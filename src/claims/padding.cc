@@ -127,9 +127,9 @@ FloatErrors float_errors(Lab& lab, std::int64_t d) {
 }
 
 Finding log_space(Lab& lab) {
-  const FloatErrors at = float_errors(lab, 512);
+  const FloatErrors at = float_errors(lab, 128);
   return {
-      "The frequencies of d = 512 in float, against double: through exp and log they are several "
+      "The frequencies of d = 128 in float, against double: through exp and log they are several "
       "times less accurate than through pow.",
       say("Here exp(−2r·ln 10000/d) is off by up to ", at.exponential,
           " u and 1/pow(10000, 2r/d) by ", at.power, " u (u = 2^−24)."),

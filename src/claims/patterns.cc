@@ -73,13 +73,14 @@ Finding unique_when_rounded(Lab& lab) {
   const std::int64_t two = duplicates(lab, 2, DType::bf16),
                      two_half = duplicates(lab, 2, DType::f16);
   const std::int64_t four = duplicates(lab, 4, DType::bf16),
+                     eight = duplicates(lab, 8, DType::bf16),
                      more = duplicates(lab, 64, DType::bf16);
-  return {
-      say("Of 65,536 rows with d = 2, ", two, " repeat an earlier one in bfloat16 and ", two_half,
-          " in float16; with d = 4 ", four, " do in bfloat16, with d = 64 ", more, "."),
-      "",
-      {outside("duplicates with d = 2, bfloat16", static_cast<double>(two), 0),
-       inside("duplicates with d = 4 and d = 64", static_cast<double>(four + more), 0)}};
+  return {say("Of 65,536 rows with d = 2, ", two, " repeat an earlier one in bfloat16 and ",
+              two_half, " in float16; in bfloat16 the number is ", four, " with d = 4, ", eight,
+              " with d = 8 and ", more, " with d = 64."),
+          "",
+          {outside("duplicates with d = 2, bfloat16", static_cast<double>(two), 0),
+           inside("duplicates with d = 4, 8 and 64", static_cast<double>(four + eight + more), 0)}};
 }
 
 Finding period_of_dim_0(Lab& lab) {

@@ -63,11 +63,12 @@ Finding interpolation_factor(Lab& lab) {
   const double m = trained * 2 - 1;
   const double ours = m * frequencies(lab, Linear{.factor = 2})[0];
   const double theirs = m * frequencies(lab, Linear{.factor = trained * 2})[0];
-  return {say("4,096 tokens stretched to 8,192: with s = 2 the last position becomes ", ours,
-              ", inside the trained range; with s = 8,192 all positions fall below ", theirs, "."),
-          "",
-          {outside("trained range over the last position, s = new length", trained / theirs, 10),
-           inside("last position with s = L′/L", ours, trained)}};
+  return {
+      say("4,096 tokens stretched to 8,192: with s = 2 the last position becomes ", shown(ours, 5),
+          ", inside the trained range; with s = 8,192 all positions fall below ", theirs, "."),
+      "",
+      {outside("trained range over the last position, s = new length", trained / theirs, 10),
+       inside("last position with s = L′/L", ours, trained)}};
 }
 
 Finding fast_pairs_suffer(Lab& lab) {

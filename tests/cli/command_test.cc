@@ -12,7 +12,7 @@ using posenc::test::Outcome;
 class Command : public posenc::test::CommandTest {};
 
 constexpr const char* names[] = {"explain", "models", "schemes", "rotate",  "add",
-                                 "table",   "bias",   "slopes",  "buckets", "positions"};
+                                 "table",   "bias",   "slopes",  "buckets", "positions", "verify"};
 
 TEST_F(Command, HelpListsEveryCommand) {
   const Outcome help = posenc("--help");
