@@ -48,6 +48,7 @@ Model model_of(std::string_view config) {
   return model ? *model : Model{};
 }
 
+// Its tables borrow from the weights, which must outlive them.
 Model given(std::string_view config, const Weights& weights) {
   Model model = model_of(config);
   detail::give_tables(model, weights.tensors, nullptr, "w");
@@ -119,21 +120,23 @@ TEST(ModelTables, AreFoundByTheNamesOfEachFamily) {
 }
 
 TEST(ModelTables, EachStackHasItsOwn) {
+  const Weights sides({{"model.decoder.embed_positions.weight", {8, 8}},
+                       {"model.encoder.embed_positions.weight", {8, 8}}});
   const Model bart = given(
       R"({"model_type":"bart","d_model":8,"encoder_layers":1,"decoder_layers":1,
           "encoder_attention_heads":2,"decoder_attention_heads":2,"max_position_embeddings":6})",
-      Weights({{"model.decoder.embed_positions.weight", {8, 8}},
-               {"model.encoder.embed_positions.weight", {8, 8}}}));
+      sides);
   EXPECT_EQ(first_of(bart, Stack::decoder), 1);
   EXPECT_EQ(first_of(bart, Stack::encoder), 2);
 
+  const Weights towers({{"vision_model.embeddings.position_embedding.weight", {5, 8}},
+                        {"text_model.embeddings.position_embedding.weight", {5, 8}}});
   const Model clip = given(
       R"({"model_type":"clip","text_config":{"hidden_size":8,"num_hidden_layers":1,
           "num_attention_heads":2,"max_position_embeddings":5},
           "vision_config":{"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,
           "image_size":4,"patch_size":2}})",
-      Weights({{"vision_model.embeddings.position_embedding.weight", {5, 8}},
-               {"text_model.embeddings.position_embedding.weight", {5, 8}}}));
+      towers);
   EXPECT_EQ(first_of(clip, Stack::vision), 1);
   EXPECT_EQ(first_of(clip, Stack::text), 2);
 }
@@ -142,17 +145,18 @@ TEST(ModelTables, T5ReadsItsSelfAttentionsTables) {
   constexpr const char* t5 =
       R"({"model_type":"t5","d_model":8,"d_kv":4,"num_heads":2,"num_layers":1,
           "relative_attention_num_buckets":8})";
-  const Model spelt = given(
-      t5,
-      Weights({{"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {8, 2}},
-               {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", {8, 2}},
-               {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", {8, 2}}}));
+  const Weights safetensors(
+      {{"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {8, 2}},
+       {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", {8, 2}},
+       {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", {8, 2}}});
+  const Model spelt = given(t5, safetensors);
   EXPECT_EQ(first_of(spelt, Stack::decoder), 2);
   EXPECT_EQ(first_of(spelt, Stack::encoder), 3);
-  const Model gguf = given(t5, Weights({{"enc.blk.0.attn_rel_b.weight", {8, 2}},
-                                        {"dec.blk.0.attn_rel_b.weight", {8, 2}}}));
-  EXPECT_EQ(first_of(gguf, Stack::encoder), 1);
-  EXPECT_EQ(first_of(gguf, Stack::decoder), 2);
+  const Weights gguf(
+      {{"enc.blk.0.attn_rel_b.weight", {8, 2}}, {"dec.blk.0.attn_rel_b.weight", {8, 2}}});
+  const Model converted = given(t5, gguf);
+  EXPECT_EQ(first_of(converted, Stack::encoder), 1);
+  EXPECT_EQ(first_of(converted, Stack::decoder), 2);
 }
 
 TEST(ModelTables, AreNotedWithTheirSource) {

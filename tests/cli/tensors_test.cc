@@ -267,7 +267,7 @@ TEST_F(TensorCommand, ALearnedTableThatIsMissingIsAskedFor) {
         "table t.npy --scheme learned --rows 9 --width 4 --positions 0:4"}) {
     const Outcome outcome = posenc(arguments);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_TRUE(has(outcome.err, "say --table weights.npy")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "say --table FILE, of shape")) << outcome.err;
   }
 }
 
