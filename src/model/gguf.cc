@@ -66,7 +66,7 @@ class GgufReader {
     if (reading_.error) return;
     const Json whole{std::move(config_)};
     const Section config(reading_, &whole);
-    const Family family = family_of(config);
+    const Family family = family_of();
     if (reading_.error) return;
     family.read(config, family);
     if (reading_.error) return;
@@ -449,7 +449,7 @@ class GgufReader {
   }
 
   // The family's row as llama.cpp has it: its own pairing and defaults, and no class defaults.
-  Family family_of(const Section& config) {
+  Family family_of() {
     const bool generic = !row_ || row_->family.empty();
     Family family = generic ? unknown_family() : *find_family(row_->family);
     if (!row_) {
@@ -486,7 +486,6 @@ class GgufReader {
     const auto window = whole("attention.sliding_window");
     if (slides && !window && row_ && row_->may_slide) family.alternate = Alternate::no;
     if (family.alternate == Alternate::no) family.nope = generic ? NoPeLayers::none : family.nope;
-    (void)config;
     return family;
   }
 
@@ -504,6 +503,11 @@ class GgufReader {
     }
     if (arch_ == "t5encoder")
       std::erase_if(model.groups, [](const LayerGroup& g) { return g.stack == Stack::decoder; });
+    for (LayerGroup& group : model.groups) {  // what the translation added, no key says
+      for (Provenance& value : group.provenance) {
+        if (value.detail.starts_with("rule of ")) value.origin = Origin::family;
+      }
+    }
     check_rows();
     if (gguf_.missing_bytes > 0) {
       reading_.warn("file_cut_off", reading_.file + " lacks the last " +
@@ -522,6 +526,10 @@ class GgufReader {
         Rope* rope = std::get_if<Rope>(&scheme);
         if (!rope) continue;
         rope->frequency_factors = divisors;
+        for (Provenance& value : group.provenance) {
+          if (value.field == "rope_type" && value.origin == Origin::derived)
+            value.detail = "no scaling by name; the tensor rope_freqs.weight divides each pair";
+        }
         note(group.provenance, "frequency_factors",
              std::to_string(divisors.size()) + " divisors, " + number_text(least) + " to " +
                  number_text(most),
