@@ -106,7 +106,7 @@ TEST(ModelJson, IntegersBeyond64BitsBecomeReals) {
 }
 
 TEST(ModelJson, AMessageQuotesNoBrokenOrControlCharacters) {
-  EXPECT_EQ(json_error("{\"a\xff\""), "f: must be JSON, got '\"a\uFFFD' at line 1, column 4");
+  EXPECT_EQ(json_error("{\"a\xff\""), "f: must be JSON, got '\"a\uFFFD' at line 1, column 5");
   EXPECT_EQ(json_error("{\"\x1b[2J\": 1}").find('\x1b'), std::string::npos);
   EXPECT_EQ(json_error("{\"\\u001b\": 1, \"\\u001b\": 1}").find('\x1b'), std::string::npos);
 }

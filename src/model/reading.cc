@@ -21,7 +21,7 @@ std::optional<double> real(const Json& json) {
 }
 
 constexpr std::string_view rule_of_words =
-    "must be a word of at most 200 bytes without control characters";
+    "must be a short word, at most 200 bytes without control characters";
 bool is_word(std::string_view text) { return text == printable(text, 200); }
 
 }  // namespace
