@@ -77,9 +77,9 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0);
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);
 
-// A config.json, a .gguf file, a folder with a config.json, or a bundled name. Learned tables that lie
-// in the folder (model.safetensors, whole or in shards) are in the model's schemes, borrowed from the
-// mapped file. Errors name key, value and cure.
+// A config.json, a .gguf file, a folder with a config.json, or a bundled name. Learned tables of a
+// .gguf file or a folder (model.safetensors, whole or in shards) are in the model's schemes, borrowed
+// from the mapped file. Errors name key, value and cure.
 Expected<Model> read_model(std::string_view path_or_name);
 
 // The text of a config.json.

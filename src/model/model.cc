@@ -121,7 +121,10 @@ Expected<Model> read_model(std::string_view path_or_name) {
   }
   if (path.ends_with(".gguf")) {
     const auto file = MappedFile::open(path);
-    return file ? read_gguf(file->bytes(), path) : std::unexpected(file.error());
+    if (!file) return std::unexpected(file.error());
+    auto model = read_gguf(file->bytes(), path);
+    if (model) detail::give_tables_of_file(*model, path);
+    return model;
   }
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());

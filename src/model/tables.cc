@@ -236,6 +236,13 @@ void give_tables(Model& model, std::span<const StoredTensor> tensors,
         fill(model, group, *slot, tensors, lender, file);
 }
 
+void give_tables_of_file(Model& model, const std::string& path) {
+  if (!needs_tables(model)) return;
+  const Expected<TensorFile> read = read_tensors(path);
+  if (!read) return warn(model, "weights_not_read", read.error().message());
+  give_tables(model, read->tensors, std::make_shared<MappedFile>(read->file), path);
+}
+
 void give_tables_of_folder(Model& model, const std::string& folder) {
   if (!needs_tables(model)) return;
   const std::string single = "model.safetensors", index = "model.safetensors.index.json";

@@ -24,6 +24,9 @@ bool needs_tables(const Model& model);
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file);
 
+// The same from one file of tensors.
+void give_tables_of_file(Model& model, const std::string& path);
+
 // The same from a model's folder: model.safetensors, or the shards of model.safetensors.index.json
 // that hold a table. Without either nothing happens; weights that cannot be read are a warning.
 void give_tables_of_folder(Model& model, const std::string& folder);
