@@ -1,4 +1,4 @@
-#include "cli/plot.h"
+#include "cli/sketch.h"
 
 #include <fmt/format.h>
 
@@ -46,8 +46,8 @@ void draw(Cells& cells, int x, int dot) {
 
 }  // namespace
 
-std::vector<std::string> wavelength_plot(std::span<const PairFact> pairs,
-                                         std::span<const Mark> marks, const Terminal& term) {
+std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
+                                           std::span<const Mark> marks, const Terminal& term) {
   Axis axis{1e300, -1e300};
   const auto reach = [&axis](double wavelength) {
     if (!std::isfinite(wavelength) || wavelength <= 0) return;

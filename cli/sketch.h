@@ -1,4 +1,4 @@
-// A plot of text: the wavelength of every pair, with lines where contexts end.
+// A sketch in text: the wavelength of every pair, with lines where contexts end.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Mark {
 };
 
 // Lines without newline; none if nothing turns.
-std::vector<std::string> wavelength_plot(std::span<const PairFact> pairs,
-                                         std::span<const Mark> marks, const Terminal& term);
+std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
+                                           std::span<const Mark> marks, const Terminal& term);
 
 }  // namespace posenc::cli
