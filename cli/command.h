@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <CLI/CLI.hpp>
 
@@ -19,6 +20,7 @@ using Define = Run (*)(CLI::App& app);
 struct Command {
   std::string_view name, about;
   Define define;
+  std::span<const Command> (*kinds)() = nullptr;  // commands below it: `posenc plot heatmap`
 };
 
 Run define_add(CLI::App& app);
@@ -26,12 +28,15 @@ Run define_bias(CLI::App& app);
 Run define_buckets(CLI::App& app);
 Run define_explain(CLI::App& app);
 Run define_models(CLI::App& app);
+Run define_plot(CLI::App& app);
 Run define_positions(CLI::App& app);
 Run define_rotate(CLI::App& app);
 Run define_schemes(CLI::App& app);
 Run define_slopes(CLI::App& app);
 Run define_table(CLI::App& app);
 Run define_verify(CLI::App& app);
+
+std::span<const Command> plot_kinds();
 
 // A check of a flag: a whole number above 0. CLI11's own tells the range in 300 digits.
 CLI::Validator above_zero();

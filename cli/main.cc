@@ -27,6 +27,7 @@ constexpr Command commands[] = {
     {"buckets", "T5's and DeBERTa's buckets of relative positions", define_buckets},
     {"positions", "position ids from masks, packed sequences, images and videos", define_positions},
     {"verify", "claims about positional encodings, each computed anew", define_verify},
+    {"plot", "pictures of all this: heat maps, waves, wavelengths, decay", define_plot, plot_kinds},
 };
 
 // Standard error may be closed or full as well: nothing here throws.
@@ -69,8 +70,25 @@ Error unknown_argument(const CLI::App& app, const std::string& name, const std::
           near.empty() ? "see posenc " + name + " --help" : "did you mean " + near + "?"};
 }
 
-int run(const Command& command, std::vector<std::string> arguments) {
-  const std::string name(command.name);
+int unknown(const std::string& name, std::string_view rule, std::span<const Command> list,
+            const std::string& cure) {
+  std::vector<std::string_view> known;
+  for (const Command& command : list) known.push_back(command.name);
+  const std::string near(nearest(name.substr(name.rfind(' ') + 1), known));
+  return report({name, std::string(rule), "", near.empty() ? cure : "did you mean " + near + "?"});
+}
+
+// The command named first among the arguments, which loses its name; null if there is none.
+const Command* take(std::span<const Command> list, std::vector<std::string>& arguments) {
+  for (const Command& command : list)
+    if (!arguments.empty() && command.name == arguments.front()) {
+      arguments.erase(arguments.begin());
+      return &command;
+    }
+  return nullptr;
+}
+
+int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
   CLI::App app(std::string(command.about), "posenc " + name);
   app.allow_extras();
   app.option_defaults()->always_capture_default();
@@ -106,25 +124,26 @@ int run(std::vector<std::string> arguments) {
     return 0;
   }
   if (name == "help" && arguments.size() > 1) {
-    name = arguments[1];
-    arguments = {name, "--help"};
+    arguments.erase(arguments.begin());
+    name = arguments.front();
+    arguments.emplace_back("--help");
   }
   if (name == "--help" || name == "-h" || name == "help") {
     fmt::print("{}", help());
     return 0;
   }
-  std::vector<std::string_view> names;
-  for (const Command& command : commands) {
-    if (command.name == name) {
-      arguments.erase(arguments.begin());
-      std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
-      return run(command, std::move(arguments));
-    }
-    names.push_back(command.name);
+  const Command* command = take(commands, arguments);
+  if (!command) return unknown(name, "no such command", commands, "posenc --help lists them");
+  if (command->kinds && !arguments.empty() && !arguments.front().starts_with("-")) {
+    const std::span<const Command> kinds = command->kinds();
+    const std::string kind = arguments.front();
+    command = take(kinds, arguments);
+    if (!command)
+      return unknown(name + " " + kind, "no such kind", kinds, "posenc " + name + " lists them");
+    name += " " + kind;
   }
-  const std::string near(nearest(name, names));
-  return report({name, "no such command", "",
-                 near.empty() ? "posenc --help lists them" : "did you mean " + near + "?"});
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
+  return run(*command, name, std::move(arguments));
 }
 
 }  // namespace

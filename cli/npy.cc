@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cli/output.h"
 #include "posenc/files.h"
 
 namespace posenc::cli {
@@ -115,27 +116,8 @@ Expected<Array> read_npy(const std::string& path) {
 }
 
 Expected<void> write_npy(const std::string& path, const Array& array) {
-  std::error_code error;
-  std::filesystem::path target = path;
-  if (std::filesystem::is_symlink(target, error))
-    target = std::filesystem::canonical(target, error);
-  const auto status = std::filesystem::status(target, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return fail(path, "the output must be a regular file", "", "give a file name");
-
-  const std::string beside = target.string() + ".tmp-" + std::to_string(getpid());
-  File file(std::fopen(beside.c_str(), "wbx"));
-  if (!file) return system_error(path, "cannot be written");
-  const std::string header = header_of(array);
-  bool whole = std::fwrite(header.data(), 1, header.size(), file.get()) == header.size();
-  if (!array.data.empty())
-    whole = whole &&
-            std::fwrite(array.data.data(), 1, array.data.size(), file.get()) == array.data.size();
-  whole = std::fclose(file.release()) == 0 && whole;
-  if (whole && std::rename(beside.c_str(), target.c_str()) == 0) return {};
-  const auto failure = system_error(path, "cannot be written");
-  std::remove(beside.c_str());
-  return failure;
+  return write_whole(path, {header_of(array),
+                            {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
 }
 
 Expected<NpyType> type_named(std::string_view dtype) {

@@ -1,122 +1,142 @@
+// posenc plot KIND OUT: the table of kinds, and what they have in common.
 #include "cli/plot.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "cli/output.h"
+#include "cli/parse.h"
+#include "cli/terminal.h"
 
 namespace posenc::cli {
 namespace {
 
-constexpr int width = 50, height = 8;               // characters
-constexpr int across = 2 * width, up = 4 * height;  // braille dots
+// In the order in which one would read them.
+constexpr const Kind* kinds[] = {&heatmap,    &dimensions, &binary,        &differences,
+                                 &similarity, &turns,      &rotation,      &wavelengths,
+                                 &decay,      &bias_map,   &bucket_stairs, &phase};
 
-// A dot's bit in its braille character, [row from the top][column].
-constexpr unsigned char bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+constexpr std::string_view gallery_about =
+    "All of these into a folder, with an index.html that shows them";
 
-using Cells = std::array<std::array<unsigned char, width>, height>;  // dots set in each character
-
-std::string braille(unsigned char dots) {
-  const unsigned code = 0x2800u + dots;
-  return {static_cast<char>(0xE0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3F)),
-          static_cast<char>(0x80 | (code & 0x3F))};
+Expected<Size> size_of(const std::string& text) {
+  if (text.empty()) return Size{};
+  const std::size_t cross = text.find('x');
+  const Expected<std::int64_t> width = integer(text.substr(0, cross), "--size");
+  const Expected<std::int64_t> height =
+      integer(cross == text.npos ? "" : text.substr(cross + 1), "--size");
+  if (!width || !height || *width < 200 || *height < 120 || *width > 10000 || *height > 10000)
+    return fail("--size", "must be WIDTHxHEIGHT in pixels, 200x120 to 10000x10000", text,
+                "write it like 1500x1000");
+  return Size{static_cast<int>(*width), static_cast<int>(*height)};
 }
 
-std::string power(int exponent) {
-  constexpr const char* units[] = {"", "k", "M", "G", "T"};
-  if (exponent < 0 || exponent > 14) return fmt::format("1e{}", exponent);
-  return fmt::format("{}{}", std::pow(10, exponent % 3), units[exponent / 3]);
-}
-
-struct Axis {
-  double least, most;  // log10 of wavelengths at the bottom and the top
-  int dot(double wavelength) const {
-    const double at = (std::log10(wavelength) - least) / (most - least);
-    return std::clamp(static_cast<int>(at * up), 0, up - 1);
+Expected<int> plot(const Kind& kind, const Drawing& drawing, const std::string& out,
+                   const std::string& csv_path, const std::string& size_text) {
+  const std::string where = "plot " + std::string(kind.name);
+  if (out.empty() && csv_path.empty())
+    return fail(where, "needs a place for the picture or its numbers", "neither",
+                "name a file like " + std::string(kind.name) + ".png, or say --csv -");
+  const Expected<Size> size = size_of(size_text);
+  if (!size) return std::unexpected(size.error());
+  Format format = Format::png;
+  if (!out.empty()) {
+    const Expected<Format> known = format_of(out, where);
+    if (!known) return std::unexpected(known.error());
+    format = *known;
   }
-  int row(double wavelength) const { return height - 1 - dot(wavelength) / 4; }
-};
+  const Expected<Figure> figure = drawing();
+  if (!figure) return std::unexpected(figure.error());
+  if (!out.empty()) {
+    const Expected<std::string> bytes = picture(*figure, format, *size);
+    if (!bytes) return std::unexpected(bytes.error());
+    if (Expected<void> written = write_whole(out, {*bytes}); !written)
+      return std::unexpected(written.error());
+  }
+  if (csv_path == "-") {
+    const std::string text = csv(*figure);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  } else if (!csv_path.empty()) {
+    if (Expected<void> written = write_whole(csv_path, {csv(*figure)}); !written)
+      return std::unexpected(written.error());
+  }
+  return 0;
+}
 
-void draw(Cells& cells, int x, int dot) {
-  const int from_top = up - 1 - dot;
-  cells[static_cast<std::size_t>(from_top / 4)][static_cast<std::size_t>(x / 2)] |=
-      bits[from_top % 4][x % 2];
+template <const Kind& kind>
+Run define_kind(CLI::App& app) {
+  struct Options {
+    std::string out, csv, size;
+    Drawing drawing;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("OUT", options->out, "The picture: .png, .svg or .pdf");
+  app.add_option("--csv", options->csv, "Write its numbers there; -: to standard output");
+  app.add_option("--size", options->size,
+                 "WIDTHxHEIGHT: pixels of a .png; in .svg and .pdf 96 to the inch")
+      ->default_str("7 inches wide, a .png with 216 pixels to the inch");
+  options->drawing = kind.define(app);
+  std::string examples = "Examples:";
+  for (const std::string_view example : kind.examples)
+    examples += fmt::format("\n  posenc plot {} {}", kind.name, example);
+  app.footer(examples + fmt::format("\n  posenc plot {} --csv -", kind.name));
+  return
+      [options] { return plot(kind, options->drawing, options->out, options->csv, options->size); };
+}
+
+template <std::size_t... i>
+constexpr auto commands_of(std::index_sequence<i...>) {
+  return std::array{Command{{}, {}, define_kind<*kinds[i]>}...};
 }
 
 }  // namespace
 
-std::vector<std::string> wavelength_plot(std::span<const PairFact> pairs,
-                                         std::span<const Mark> marks, const Terminal& term) {
-  Axis axis{1e300, -1e300};
-  const auto reach = [&axis](double wavelength) {
-    if (!std::isfinite(wavelength) || wavelength <= 0) return;
-    axis.least = std::min(axis.least, std::log10(wavelength));
-    axis.most = std::max(axis.most, std::log10(wavelength));
+std::span<const Kind* const> all_kinds() { return kinds; }
+
+std::span<const Command> plot_kinds() {
+  static const auto commands = [] {
+    constexpr std::size_t count = std::size(kinds);
+    const auto of_kinds = commands_of(std::make_index_sequence<count>());
+    std::array<Command, count + 1> out;
+    for (std::size_t i = 0; i < count; i++)
+      out[i] = {kinds[i]->name, kinds[i]->about, of_kinds[i].define};
+    out[count] = {"all", gallery_about, define_gallery};
+    return out;
+  }();
+  return commands;
+}
+
+Expected<Format> format_of(const std::string& path, std::string_view where) {
+  constexpr std::pair<std::string_view, Format> endings[] = {
+      {".png", Format::png}, {".svg", Format::svg}, {".pdf", Format::pdf}};
+  for (const auto& [ending, format] : endings)
+    if (path.ends_with(ending)) return format;
+  return fail(where, "the picture's name must end in .png, .svg or .pdf", path);
+}
+
+Run define_plot(CLI::App& app) {
+  std::string text = "Kinds:\n";
+  for (const Command& kind : plot_kinds())
+    text += fmt::format("  {:<13}{}\n", kind.name, kind.about);
+  app.footer(
+      text +
+      "\n`posenc plot KIND --help` shows a kind's flags. gnuplot draws (Debian: gnuplot-nox).\n\n"
+      "Examples:\n"
+      "  posenc plot wavelengths wavelengths.png --model llama-3.1-8b --at 131072\n"
+      "  posenc plot heatmap heatmap.svg --scheme sinusoidal --width 128 --positions 0:100\n"
+      "  posenc plot phase --csv -\n"
+      "  posenc plot all pictures/");
+  return [&app]() -> Expected<int> {
+    const Terminal term = terminal(no_color(app));
+    for (const Command& kind : plot_kinds())
+      fmt::print("{}  {}\n", term.bold(padded(kind.name, 12)), kind.about);
+    fmt::print("\nposenc plot KIND OUT.png draws one; posenc plot KIND --help shows its flags.\n");
+    return 0;
   };
-  const auto unscaled = [](const PairFact& pair) {
-    return 2 * std::acos(-1.0) / std::abs(pair.unscaled);
-  };
-  bool scaled = false;
-  for (const PairFact& pair : pairs) {
-    reach(pair.wavelength);
-    reach(unscaled(pair));
-    scaled |= pair.frequency != pair.unscaled;
-  }
-  if (axis.least > axis.most) return {};
-  for (const Mark& mark : marks) reach(static_cast<double>(mark.length));
-  axis.most += 0.02 * (axis.most - axis.least) + 0.01;
-
-  Cells now{}, before{};
-  for (int x = 0; x < across; x++) {
-    const auto i = static_cast<std::size_t>(x) * pairs.size() / across;
-    if (pairs[i].frequency != 0) draw(now, x, axis.dot(pairs[i].wavelength));
-    if (scaled && pairs[i].unscaled != 0) draw(before, x, axis.dot(unscaled(pairs[i])));
-  }
-
-  // The lines' names stand to their right, with the first pair too slow to turn once within them.
-  std::array<std::string, height> notes;
-  std::array<bool, height> lines{};
-  for (const auto& [length, what] : marks) {
-    const auto longest = static_cast<double>(length);
-    const auto row = static_cast<std::size_t>(axis.row(longest));
-    const auto slow = std::find_if(pairs.begin(), pairs.end(), [&](const PairFact& pair) {
-      return pair.frequency != 0 && pair.wavelength > longest;
-    });
-    std::string note = fmt::format("{} {}", grouped(length), what);
-    if (slow != pairs.end()) note += fmt::format(", passed at pair {}", slow->pair);
-    lines[row] = true;
-    notes[row] += (notes[row].empty() ? "" : "; ") + note;
-  }
-
-  std::vector<std::string> out;
-  int labelled = 1 << 20;
-  for (std::size_t row = 0; row < height; row++) {
-    // A power of ten is written at the row it falls into.
-    std::string label;
-    const double step = (axis.most - axis.least) / height;
-    const double top = axis.most - step * static_cast<double>(row);
-    const int exponent = static_cast<int>(std::floor(top));
-    if (exponent >= top - step && exponent < labelled) label = power(labelled = exponent);
-    std::string text = fmt::format("{:>6} {}", label, term.unicode ? "│" : "|");
-    for (std::size_t x = 0; x < width; x++) {
-      const unsigned char dots = now[row][x], old = before[row][x];
-      if (dots) {
-        text += term.blue(term.unicode ? braille(dots) : "*");
-      } else if (old) {
-        text += term.dim(term.unicode ? braille(old) : ".");
-      } else {
-        text += lines[row] ? term.yellow(term.unicode ? "╌" : "-") : " ";
-      }
-    }
-    if (!notes[row].empty()) text += " " + term.yellow(notes[row]);
-    out.push_back(text);
-  }
-  const std::string last = std::to_string(pairs.back().pair);
-  std::string foot = fmt::format("{:>6} {} pair 0 ", "", term.unicode ? "└" : "+");
-  for (std::size_t x = 9 + last.size(); x < width; x++) foot += term.unicode ? "─" : "-";
-  out.push_back(foot + " " + last);
-  return out;
 }
 
 }  // namespace posenc::cli

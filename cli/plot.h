@@ -1,25 +1,20 @@
-// A plot of text: the wavelength of every pair, with lines where contexts end.
+// The kinds of `posenc plot`, for the command and for the gallery of all of them.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "cli/terminal.h"
-#include "posenc/explain.h"
+#include "cli/command.h"
+#include "cli/figures/draw.h"
+#include "cli/figures/kind.h"
 
 namespace posenc::cli {
 
-// A line across the plot where a wavelength is as long as a context.
-struct Mark {
-  std::int64_t length = 0;
-  std::string_view what;  // "trained", "context", "window"
-};
+std::span<const Kind* const> all_kinds();
 
-// Lines without newline; none if nothing turns.
-std::vector<std::string> wavelength_plot(std::span<const PairFact> pairs,
-                                         std::span<const Mark> marks, const Terminal& term);
+// By the name's end: .png, .svg, .pdf.
+Expected<Format> format_of(const std::string& path, std::string_view where);
+
+Run define_gallery(CLI::App& app);
 
 }  // namespace posenc::cli

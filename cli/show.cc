@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "cli/plot.h"
+#include "cli/sketch.h"
 
 namespace posenc::cli {
 namespace {
@@ -205,7 +205,7 @@ class Page {
     }
     if (!all_pairs_ && !marks.empty()) line("");
     if (!all_pairs_ && !marks.empty())
-      for (const std::string& row : wavelength_plot(facts.pairs, marks, term_)) line(row);
+      for (const std::string& row : wavelength_sketch(facts.pairs, marks, term_)) line(row);
     line("");
   }
 

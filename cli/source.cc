@@ -166,6 +166,18 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
   keep("scaling", scaling);
 }
 
+void Source::otherwise(std::string_view scheme) {
+  if (model_.empty() && scheme_.empty()) scheme_ = scheme;
+}
+
+std::string Source::title() const {
+  if (model_.empty()) {
+    const Expected<Scheme> scheme = make_scheme(scheme_);
+    return scheme ? std::string(info(*scheme).title) : scheme_;
+  }
+  return model_ + (layer_ ? ", layer " + std::to_string(*layer_) : "");
+}
+
 Expected<Scheme> Source::scheme_from_flags() {
   Expected<Scheme> scheme = make_scheme(scheme_);
   if (!scheme) return scheme;

@@ -24,9 +24,16 @@ class Source {
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
   Expected<Plan> plan(const Geometry& of_tensor);
 
+  // The scheme to take where the user names neither a model nor a scheme.
+  void otherwise(std::string_view scheme);
+
   // The number of heads, of the flag or the model; 0 where neither says it.
   std::int64_t heads() const { return compiled_for_.heads; }
   std::int64_t width() const { return compiled_for_.width; }
+  std::int64_t head_dim() const { return compiled_for_.head_dim; }
+
+  // For titles: "llama-3.1-8b, layer 3", or the scheme's own title.
+  std::string title() const;
 
  private:
   Expected<Scheme> scheme_from_flags();

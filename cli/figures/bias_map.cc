@@ -1,0 +1,118 @@
+// What a scheme adds to the logits: a map of queries and keys for each head.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+Drawing define(CLI::App& app) {
+  struct Options {
+    std::int64_t length = 64;
+    std::string show;
+    double floor = -10;
+    std::optional<Encoding> encoding;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("--length", options->length, "Queries and keys")->check(CLI::Range(2, 8192));
+  app.add_option("--show", options->show, "Heads, a map each")->default_str("up to 8, evenly");
+  app.add_option("--floor", options->floor,
+                 "Smaller biases look like this one: at −10 a weight is 1/22,000 of what it was")
+      ->check(CLI::Range(-1e9, -1e-9));
+  options->encoding.emplace(app, "plot bias", "alibi", Geometry{.heads = 8});
+  return [options]() -> Expected<Figure> {
+    const Expected<Plan> plan = options->encoding->plan(options->length);
+    if (!plan) return std::unexpected(plan.error());
+    const std::int64_t heads = options->encoding->heads(), length = options->length;
+    if (!plan->bias)
+      return fail("plot bias", "this encoding adds no bias to the logits",
+                  options->encoding->name(), "posenc plot decay shows what rotations do");
+    if (heads == 0)
+      return fail("plot bias", "the number of heads must be known", "", "say --heads");
+    if (Expected<void> good = check_cells(heads * length, length, "plot bias"); !good)
+      return std::unexpected(good.error());
+    if (options->show.empty())
+      for (std::int64_t i = 0, shown = std::min<std::int64_t>(heads, 8); i < shown; i++)
+        options->show +=
+            (i ? "," : "") + std::to_string(shown == 1 ? 0 : i * (heads - 1) / (shown - 1));
+    const Expected<std::vector<std::int64_t>> chosen = indices(options->show, "--show", heads);
+    if (!chosen) return std::unexpected(chosen.error());
+
+    std::vector<double> values(static_cast<std::size_t>(heads * length * length));
+    const Positions all = Positions::range(0, length);
+    const Tensor out = Tensor::dense(values.data(), {heads, length, length});
+    if (Expected<void> done = bias(*plan, all, all, out); !done)
+      return std::unexpected(done.error());
+    const Slopes* slopes = std::get_if<Slopes>(&*plan->bias);
+    const BiasTable* table = std::get_if<BiasTable>(&*plan->bias);
+    const bool causal = slopes ? !slopes->bidirectional : !table->bidirectional;
+
+    Figure figure;
+    const auto count = static_cast<std::int64_t>(chosen->size());
+    figure.columns = std::min<std::int64_t>(count, 4);
+    const std::int64_t rows = (count + figure.columns - 1) / figure.columns;
+    figure.height = count == 1 ? 400 : 62 + 120 * static_cast<double>(rows);
+    figure.shared_axes = true;
+    figure.square = true;
+    figure.title =
+        fmt::format("Added to the logits by {}, {} heads", options->encoding->name(), heads);
+    figure.caption =
+        causal
+            ? "Each map is a head: white where nothing is added, darker the more a key's weight is "
+              "cut; keys ahead of the query are masked and left white."
+            : "Each map is a head: what is added to the logit of each query and key.";
+    double least = 0, most = 0;
+    for (const std::int64_t head : *chosen) {
+      Matrix matrix;
+      matrix.rows = matrix.columns = length;
+      for (std::int64_t q = 0; q < length; q++)
+        for (std::int64_t k = 0; k < length; k++) {
+          const double value =
+              causal && k > q ? from_data
+                              : values[static_cast<std::size_t>((head * length + q) * length + k)];
+          if (!std::isnan(value)) {
+            least = std::min(least, value);
+            most = std::max(most, value);
+          }
+          matrix.values.push_back(value);
+        }
+      Panel panel;
+      panel.title = slopes ? fmt::format("head {}: slope {:.3g}", head,
+                                         slopes->slope[static_cast<std::size_t>(head)])
+                           : fmt::format("head {}", head);
+      panel.x = {.label = "key (position)", .column = "key_position"};
+      panel.y = {.label = "query (position)", .column = "query_position", .down = true};
+      panel.matrix = std::move(matrix);
+      figure.panels.push_back(std::move(panel));
+    }
+    const bool cut = least < options->floor;
+    figure.scale = {.label = cut ? fmt::format("bias (logit), {:g} and less alike", options->floor)
+                                 : "bias (units of the logit)",
+                    .column = "bias_logits",
+                    .least = cut ? options->floor : least,
+                    .most = most,
+                    .diverging = true};
+    if (figure.scale.least == figure.scale.most) figure.scale.least = -1;
+    return figure;
+  };
+}
+
+constexpr std::string_view examples[] = {
+    "bias.png --scheme alibi --heads 8 --length 64",
+    "bias-kerple.png --scheme kerple --heads 4 --p 0.5,1,2,4 --a 1 --length 64",
+    "bias-sandwich.png --scheme sandwich --heads 4 --dim 128 --length 128",
+};
+
+}  // namespace
+
+const Kind bias_map{"bias", "What a scheme adds to the logits, a map for each head", define,
+                    examples};
+
+}  // namespace posenc::cli

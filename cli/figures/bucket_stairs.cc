@@ -1,0 +1,103 @@
+// T5's and DeBERTa's buckets of relative positions, as stairs.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Options {
+  std::string which = "both";
+  std::int64_t num_buckets = 32, max_distance = 128, position_buckets = 256,
+               max_relative_positions = 512;
+};
+
+Expected<Panel> t5(const Options& options) {
+  Panel panel;
+  panel.title =
+      fmt::format("T5: {} buckets, distances to {}", options.num_buckets, options.max_distance);
+  panel.x = {.label = "key − query (tokens)", .column = "relative_position_tokens"};
+  panel.y = {.label = "bucket", .column = "bucket"};
+  const std::int64_t reach = options.max_distance + options.max_distance / 4;
+  for (const bool both : {false, true}) {
+    Series steps;
+    steps.name = both ? "T5, both directions" : "T5, causal";
+    steps.colour = line_colour(both ? 2 : 1);
+    steps.mark = Mark::steps;
+    for (std::int64_t r = -reach; r <= reach; r++) {
+      const Expected<std::int64_t> bucket =
+          t5_bucket(r, options.num_buckets, options.max_distance, both);
+      if (!bucket) return std::unexpected(bucket.error());
+      steps.x.push_back(static_cast<double>(r));
+      steps.y.push_back(static_cast<double>(*bucket));
+    }
+    panel.series.push_back(std::move(steps));
+  }
+  return panel;
+}
+
+Expected<Panel> deberta(const Options& options) {
+  Panel panel;
+  panel.title = fmt::format("DeBERTa: {} buckets a side, distances to {}", options.position_buckets,
+                            options.max_relative_positions);
+  panel.x = {.label = "query − key (tokens)", .column = "relative_position_tokens"};
+  panel.y = {.label = "bucket", .column = "bucket"};
+  Series steps;
+  steps.name = "DeBERTa";
+  steps.colour = line_colour(3);
+  steps.mark = Mark::steps;
+  const std::int64_t reach = options.max_relative_positions + options.max_relative_positions / 4;
+  for (std::int64_t r = -reach; r <= reach; r++) {
+    const Expected<std::int64_t> bucket =
+        deberta_bucket(r, options.position_buckets, options.max_relative_positions);
+    if (!bucket) return std::unexpected(bucket.error());
+    steps.x.push_back(static_cast<double>(r));
+    steps.y.push_back(static_cast<double>(*bucket));
+  }
+  panel.series.push_back(std::move(steps));
+  return panel;
+}
+
+Drawing define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--kind", options->which, "Whose buckets")
+      ->check(CLI::IsMember({"both", "t5", "deberta"}));
+  const CLI::Range distances(2, 1 << 16);
+  app.add_option("--num_buckets", options->num_buckets, "T5: rows of the table");
+  app.add_option("--max_distance", options->max_distance, "T5: distance of the last bucket")
+      ->check(distances);
+  app.add_option("--position_buckets", options->position_buckets, "DeBERTa: buckets on each side");
+  app.add_option("--max_relative_positions", options->max_relative_positions,
+                 "DeBERTa: distance of the last bucket")
+      ->check(distances);
+  return [options]() -> Expected<Figure> {
+    Figure figure;
+    figure.height = 240;
+    figure.title = "Buckets of relative positions";
+    figure.caption =
+        "Near distances have a bucket each; farther ones share, more and more of them on a "
+        "logarithmic scale, and beyond the last step all distances are one.";
+    for (const auto& [name, make] : {std::pair{"t5", &t5}, std::pair{"deberta", &deberta}}) {
+      if (options->which != "both" && options->which != name) continue;
+      Expected<Panel> panel = make(*options);
+      if (!panel) return std::unexpected(panel.error());
+      figure.panels.push_back(std::move(*panel));
+    }
+    figure.columns = static_cast<std::int64_t>(figure.panels.size());
+    return figure;
+  };
+}
+
+constexpr std::string_view examples[] = {
+    "buckets.png --num_buckets 32 --max_distance 128",
+};
+
+}  // namespace
+
+const Kind bucket_stairs{"buckets", "The stairs of T5's and DeBERTa's buckets", define, examples};
+
+}  // namespace posenc::cli

@@ -1,0 +1,119 @@
+#include "cli/figures/common.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "cli/figures/layout.h"
+#include "cli/parse.h"
+#include "cli/terminal.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+
+Encoding::Encoding(CLI::App& app, std::string_view kind, std::string_view scheme,
+                   const Geometry& extents)
+    : app_(app), source_(app, std::string(kind)), kind_(kind), scheme_(scheme), extents_(extents) {}
+
+Expected<Plan> Encoding::plan(std::int64_t length) {
+  source_.otherwise(scheme_);
+  Geometry extents;
+  extents.length = length;
+  if (app_.count("--model") == 0) {
+    const auto fill = [&](const char* flag, std::int64_t Geometry::* extent) {
+      if (app_.count(flag) == 0) extents.*extent = extents_.*extent;
+    };
+    fill("--width", &Geometry::width);
+    fill("--heads", &Geometry::heads);
+    fill("--head_dim", &Geometry::head_dim);
+  }
+  Expected<Plan> plan = source_.plan(extents);
+  if (!plan) return plan;
+  if (Expected<void> given = check_table(*plan, kind_); !given)
+    return std::unexpected(given.error());
+  return plan;
+}
+
+void add_positions(CLI::App& app, std::string& into, std::string_view doc) {
+  app.add_option("--positions", into,
+                 std::string(doc) + ": FIRST:END (END not included) or a list");
+}
+
+Expected<Positions> one_row(const std::string& text, std::string_view kind) {
+  Expected<Positions> where = positions(text);
+  if (where && (where->axes() != 1 || where->batch() != 1))
+    return fail(kind, "takes one row of positions",
+                fmt::format("{} axes of {} rows", where->axes(), where->batch()),
+                "give FIRST:END or a list");
+  return where;
+}
+
+Expected<std::vector<std::int64_t>> indices(const std::string& text, std::string_view flag,
+                                            std::int64_t end) {
+  Expected<std::vector<std::int64_t>> list = integers(text, flag);
+  if (!list) return list;
+  if (list->empty()) return fail(flag, "must name at least one", "none", "write it like 0,8,16");
+  if (list->size() > 64) return fail(flag, "at most 64 in a picture", std::to_string(list->size()));
+  for (const std::int64_t value : *list)
+    if (value < 0 || value >= end)
+      return fail(flag, fmt::format("must lie in 0 to {}", end - 1), std::to_string(value));
+  return list;
+}
+
+Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_view kind) {
+  std::int64_t cells = 0;
+  if (__builtin_mul_overflow(rows, columns, &cells) || cells > 1 << 25)
+    return fail(kind, "at most 2^25 numbers in a picture", fmt::format("{} × {}", rows, columns),
+                "ask for fewer positions");
+  return {};
+}
+
+std::vector<double> normals(std::uint64_t seed, std::size_t count) {
+  // splitmix64, then Box and Muller: the standard library's own distribution differs by library.
+  const auto uniform = [&seed] {
+    seed += 0x9E3779B97F4A7C15;
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return (static_cast<double>((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+  };
+  std::vector<double> out(count);
+  for (std::size_t i = 0; i < count; i++) {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    out[i] = radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+  return out;
+}
+
+Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positions,
+                                      std::int64_t width, std::string_view kind) {
+  if (!plan.add)
+    return fail(kind, "this encoding adds no vectors to the embeddings", "",
+                "take sinusoidal, learned or a model that has them");
+  if (width == 0) return fail(kind, "the width must be known", "", "say --width");
+  if (Expected<void> good = check_cells(positions.size(), width, kind); !good)
+    return std::unexpected(good.error());
+  std::vector<double> out(static_cast<std::size_t>(positions.size() * width));
+  const Tensor rows = Tensor::dense(out.data(), {1, positions.size(), width});
+  if (Expected<void> done = position_vectors(plan, positions, rows); !done)
+    return std::unexpected(done.error());
+  return out;
+}
+
+std::string wavelength_text(double frequency) {
+  if (frequency == 0) return "endless";
+  const double wavelength = 2 * std::numbers::pi / std::abs(frequency);
+  if (wavelength >= 1e6) return fmt::format("{:.3g} million", wavelength / 1e6);
+  if (wavelength >= 1000) return grouped(std::llround(wavelength));
+  return fmt::format("{:.3g}", wavelength);
+}
+
+std::string listed(const std::vector<std::int64_t>& values) {
+  std::string out;
+  for (std::size_t i = 0; i < values.size(); i++)
+    out += (i == 0 ? "" : i + 1 == values.size() ? " and " : ", ") + grouped(values[i]);
+  return out;
+}
+
+}  // namespace posenc::cli

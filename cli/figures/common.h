@@ -1,0 +1,62 @@
+// What several kinds of pictures need.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <CLI/CLI.hpp>
+
+#include "cli/source.h"
+#include "posenc/positions.h"
+#include "posenc/schemes.h"
+
+namespace posenc::cli {
+
+// The encoding that --model or --scheme name, or `scheme` where neither is given; of a scheme,
+// extents that no flag gives are `extents`.
+class Encoding {
+ public:
+  Encoding(CLI::App& app, std::string_view kind, std::string_view scheme, const Geometry& extents);
+
+  // `length` 0: as the model is constructed.
+  Expected<Plan> plan(std::int64_t length = 0);
+
+  std::string name() const { return source_.title(); }  // "RoPE", "llama-3.1-8b", "gpt2, layer 3"
+  std::int64_t width() const { return source_.width(); }
+  std::int64_t heads() const { return source_.heads(); }
+  std::int64_t head_dim() const { return source_.head_dim(); }
+
+ private:
+  CLI::App& app_;
+  Source source_;
+  std::string kind_, scheme_;
+  Geometry extents_;
+};
+
+// --positions, with a text to begin with; one sequence with one axis.
+void add_positions(CLI::App& app, std::string& into, std::string_view doc);
+Expected<Positions> one_row(const std::string& text, std::string_view kind);
+
+// A list of whole numbers from 0, none at or above `end`.
+Expected<std::vector<std::int64_t>> indices(const std::string& text, std::string_view flag,
+                                            std::int64_t end);
+
+// Errors: more numbers than a picture of this kind can be made of.
+Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_view kind);
+
+// Numbers of the standard normal distribution, the same everywhere.
+std::vector<double> normals(std::uint64_t seed, std::size_t count);
+
+// The vectors of a plan's add part, [position][width]. Errors: it has none, what the library says.
+Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positions,
+                                      std::int64_t width, std::string_view kind);
+
+// "6.28", "1,234", "20.5 million": positions for a full turn.
+std::string wavelength_text(double frequency);
+
+// "0, 50 and 99".
+std::string listed(const std::vector<std::int64_t>& values);
+
+}  // namespace posenc::cli

@@ -1,0 +1,203 @@
+// What a logit makes of distance: rotations that turn content, and biases that are added to it.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <complex>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Options {
+  std::int64_t distance = 512, head_dim = 128, heads = 8, head = 3;
+  double rope_theta = 10000;
+  std::uint64_t seed = 42;
+  std::string table;
+};
+
+std::vector<double> distances(const Options& options) {
+  std::vector<double> out;
+  for (std::int64_t n = 0; n <= options.distance; n++) out.push_back(static_cast<double>(n));
+  return out;
+}
+
+// q·k of a query at each distance from a key at 0, as a share of |q||k|.
+Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vector<double> q,
+                         std::vector<double> k, std::string name, std::size_t colour) {
+  const Expected<Plan> plan = compile(scheme, {.head_dim = options.head_dim});
+  if (!plan) return std::unexpected(plan.error());
+  const auto d = static_cast<std::size_t>(options.head_dim);
+  double qq = 0, kk = 0;
+  for (std::size_t i = 0; i < d; i++) qq += q[i] * q[i], kk += k[i] * k[i];
+  const std::int64_t count = options.distance + 1;
+  std::vector<double> queries;
+  for (std::int64_t n = 0; n < count; n++) queries.insert(queries.end(), q.begin(), q.end());
+  const Tensor view = Tensor::dense(queries.data(), {1, 1, count, options.head_dim});
+  const Tensor key = Tensor::dense(k.data(), {1, 1, 1, options.head_dim});
+  if (Expected<void> done = rotate(*plan, view, Positions::range(0, count), Side::query, view);
+      !done)
+    return std::unexpected(done.error());
+  if (Expected<void> done = rotate(*plan, key, Positions::range(0, 1), Side::key, key); !done)
+    return std::unexpected(done.error());
+  Series out;
+  out.name = std::move(name);
+  out.colour = line_colour(colour);
+  out.x = distances(options);
+  for (std::size_t n = 0; n < out.x.size(); n++) {
+    double dot = 0;
+    for (std::size_t i = 0; i < d; i++) dot += queries[n * d + i] * k[i];
+    out.y.push_back(dot / std::sqrt(qq * kk));
+  }
+  return out;
+}
+
+// RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0.
+Expected<Series> bound(const Options& options) {
+  const Expected<Plan> plan =
+      compile(Rope{.rope_theta = options.rope_theta}, {.head_dim = options.head_dim});
+  if (!plan) return std::unexpected(plan.error());
+  Series out;
+  out.name = "RoPE, RoFormer's bound";
+  out.colour = line_colour(0);
+  out.dashed = true;
+  out.x = distances(options);
+  double first = 0;
+  for (const double n : out.x) {
+    std::complex<double> sum = 0;
+    double total = 0;
+    for (const double f : plan->rotate->frequency) {
+      sum += std::polar(1.0, n * f);
+      total += std::abs(sum);
+    }
+    if (out.y.empty()) first = total;
+    out.y.push_back(total / first);
+  }
+  return out;
+}
+
+Expected<Series> biased(const Options& options, const Plan& plan, std::string name,
+                        std::size_t colour) {
+  const std::int64_t count = options.distance + 1;
+  if (Expected<void> good = check_cells(options.heads, count, "plot decay"); !good)
+    return std::unexpected(good.error());
+  std::vector<double> values(static_cast<std::size_t>(options.heads * count));
+  const Tensor out = Tensor::dense(values.data(), {options.heads, count, 1});
+  if (Expected<void> done = bias(plan, Positions::range(0, count), Positions::range(0, 1), out);
+      !done)
+    return std::unexpected(done.error());
+  Series line;
+  line.name = std::move(name);
+  line.colour = line_colour(colour);
+  line.x = distances(options);
+  const auto begin = values.begin() + options.head * count;
+  line.y.assign(begin, begin + count);
+  return line;
+}
+
+Expected<Figure> draw(const Options& options) {
+  if (options.head >= options.heads)
+    return fail("--head", fmt::format("must lie in 0 to {}", options.heads - 1),
+                std::to_string(options.head));
+  Figure figure;
+  figure.height = 260;
+  figure.columns = 2;
+  figure.title = fmt::format("What distance does to a logit: {} channels, head {} of {}",
+                             options.head_dim, options.head, options.heads);
+  Panel turned, added;
+  turned.title = "rotations turn the content";
+  added.title = "biases are added, whatever the content";
+  turned.x = {.label = "distance (tokens)", .column = "distance_tokens"};
+  turned.y = {.label = "q·k, a share of its length", .column = "score_share"};
+  added.x = turned.x;
+  added.y = {.label = "bias (units of the logit)", .column = "bias_logits"};
+
+  const auto d = static_cast<std::size_t>(options.head_dim);
+  const std::vector<double> ones(d, 1.0), random = normals(options.seed, d),
+                                          other = normals(options.seed + 1, d);
+  const Rope rope{.rope_theta = options.rope_theta};
+  Expected<Series> lines[] = {
+      rotated(options, rope, ones, ones, "RoPE, q = k = 1", 1),
+      rotated(options, rope, random, random, "RoPE, q = k random", 5),
+      rotated(options, rope, random, other, "RoPE, q and k random", 4),
+      rotated(options, XPos{.rope_theta = options.rope_theta}, ones, ones, "xPos, q = k = 1", 2),
+      bound(options)};
+  for (Expected<Series>& line : lines) {
+    if (!line) return std::unexpected(line.error());
+    turned.series.push_back(std::move(*line));
+  }
+
+  const auto add = [&](const Scheme& scheme, std::string name,
+                       std::size_t colour) -> Expected<void> {
+    const Expected<Plan> plan = compile(
+        scheme,
+        {.heads = options.heads, .head_dim = options.head_dim, .length = options.distance + 1});
+    if (!plan) return std::unexpected(plan.error());
+    Expected<Series> line = biased(options, *plan, std::move(name), colour);
+    if (!line) return std::unexpected(line.error());
+    added.series.push_back(std::move(*line));
+    return {};
+  };
+  if (Expected<void> done = add(Alibi{}, "ALiBi", 6); !done) return std::unexpected(done.error());
+  if (Expected<void> done = add(Kerple{}, "KERPLE, logarithm, p = a = 1", 3); !done)
+    return std::unexpected(done.error());
+  if (Expected<void> done =
+          add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", 7);
+      !done)
+    return std::unexpected(done.error());
+  Array table;
+  if (!options.table.empty()) {
+    Expected<Array> read = read_npy(options.table);
+    if (!read) return std::unexpected(read.error());
+    table = std::move(*read);
+    const Expected<Tensor> values = tensor_of(table, "", options.table);
+    if (!values) return std::unexpected(values.error());
+    if (values->rank != 2)
+      return fail(options.table, "a table must have two axes", std::to_string(values->rank),
+                  "T5's is [buckets][heads]");
+    T5 t5{.num_buckets = values->shape[0]};
+    t5.table = Table::borrow(*values);
+    if (Expected<void> done = add(t5, "T5, the table given", 0); !done)
+      return std::unexpected(done.error());
+  }
+  figure.caption =
+      "Left: q·k of two vectors as they move apart. For RoPE it falls on average but goes up and "
+      "down "
+      "on the way, and for vectors that do not match it has no decay at all. Right: what a bias "
+      "adds, "
+      "which never depends on the content.";
+  if (options.table.empty()) figure.caption += " T5's biases are learned: --table adds them.";
+  figure.panels = {std::move(turned), std::move(added)};
+  return figure;
+}
+
+Drawing define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--distance", options->distance, "Largest distance, tokens")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--head_dim", options->head_dim, "Channels of a head")
+      ->check(CLI::Range(2, 65536));
+  app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies");
+  app.add_option("--heads", options->heads, "Heads of the biases")->check(CLI::Range(1, 4096));
+  app.add_option("--head", options->head, "Which of them is drawn")->check(CLI::NonNegativeNumber);
+  app.add_option("--table", options->table, "T5's learned biases, .npy [buckets][heads]");
+  app.add_option("--seed", options->seed, "Of the random vectors");
+  return [options] { return draw(*options); };
+}
+
+constexpr std::string_view examples[] = {
+    "decay.png --distance 512 --head_dim 128",
+};
+
+}  // namespace
+
+const Kind decay{"decay",
+                 "Score against distance: RoPE and xPos beside ALiBi, KERPLE, Sandwich and T5",
+                 define, examples};
+
+}  // namespace posenc::cli

@@ -1,0 +1,200 @@
+// How far apart the vectors of two positions are: by position, or dimension by dimension.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+// Row p of each: the sinusoidal vector, and one vector of norm √width/√2 (the sinusoids' own) as
+// RoPE turns it; channels interleaved in both.
+struct Tables {
+  std::vector<double> sinusoidal, rotated;
+};
+
+struct Options {
+  std::string positions = "0:100", origins, by = "position";
+  std::int64_t width = 128;
+  double base = 10000;
+  std::uint64_t seed = 42;
+};
+
+Expected<Tables> tables_of(const Options& options, const Positions& where) {
+  if (Expected<void> good = check_cells(where.size(), options.width, "plot differences"); !good)
+    return std::unexpected(good.error());
+  const auto compiled = [&](const Scheme& scheme) {
+    return compile(scheme, {.width = options.width, .head_dim = options.width});
+  };
+  const Expected<Plan> waves = compiled(Sinusoidal{.base = options.base});
+  const Expected<Plan> turns =
+      compiled(Rope{.rope_theta = options.base, .pairing = Pairing::interleaved});
+  if (!waves) return std::unexpected(waves.error());
+  if (!turns) return std::unexpected(turns.error());
+  Tables out;
+  Expected<std::vector<double>> rows = vectors(*waves, where, options.width, "plot differences");
+  if (!rows) return std::unexpected(rows.error());
+  out.sinusoidal = std::move(*rows);
+
+  const auto width = static_cast<std::size_t>(options.width);
+  std::vector<double> x = normals(options.seed, width);
+  double square = 0;
+  for (const double value : x) square += value * value;
+  for (double& value : x) value *= std::sqrt(static_cast<double>(options.width) / 2 / square);
+  for (std::int64_t t = 0; t < where.size(); t++)
+    out.rotated.insert(out.rotated.end(), x.begin(), x.end());
+  const Tensor view = Tensor::dense(out.rotated.data(), {1, 1, where.size(), options.width});
+  if (Expected<void> done = rotate(*turns, view, where, Side::query, view); !done)
+    return std::unexpected(done.error());
+  return out;
+}
+
+Expected<Figure> by_position(const Options& options) {
+  const Expected<Positions> where = one_row(options.positions, "plot differences");
+  if (!where) return std::unexpected(where.error());
+  const Expected<std::vector<std::int64_t>> origins =
+      indices(options.origins.empty() ? "0,50,99" : options.origins, "--origins", 1LL << 53);
+  if (!origins) return std::unexpected(origins.error());
+  const Expected<Tables> tables = tables_of(options, *where);
+  if (!tables) return std::unexpected(tables.error());
+  const Expected<Positions> fixed = Positions::ids(*origins);
+  if (!fixed) return std::unexpected(fixed.error());
+  const Expected<Tables> from = tables_of(options, *fixed);
+  if (!from) return std::unexpected(from.error());
+
+  Figure figure;
+  figure.height = 230;
+  figure.columns = 2;
+  figure.shared_axes = true;
+  figure.title =
+      fmt::format("Distance between the vectors of two positions, width {}", options.width);
+  figure.caption =
+      "Distance of every position's vector from that of position " + listed(*origins) +
+      ". It depends on the offset alone, rises at once and then hardly grows: far apart and "
+      "farther "
+      "apart look alike. For RoPE it is one random vector of the same length, rotated.";
+  const auto width = static_cast<std::size_t>(options.width);
+  const auto add = [&](const std::string& title, const std::vector<double>& rows,
+                       const std::vector<double>& of) {
+    Panel panel;
+    panel.title = title;
+    panel.x = {.label = "position (tokens)", .column = "position_tokens"};
+    panel.y = {.label = "distance", .column = "distance", .least = 0};
+    for (std::size_t o = 0; o < origins->size(); o++) {
+      Series line;
+      line.name = fmt::format("from position {}", (*origins)[o]);
+      line.colour = line_colour(o + 1);
+      for (std::int64_t t = 0; t < where->size(); t++) {
+        double square = 0;
+        for (std::size_t d = 0; d < width; d++) {
+          const double step = rows[static_cast<std::size_t>(t) * width + d] - of[o * width + d];
+          square += step * step;
+        }
+        line.x.push_back(static_cast<double>(where->at(t)));
+        line.y.push_back(std::sqrt(square));
+      }
+      panel.series.push_back(std::move(line));
+    }
+    figure.panels.push_back(std::move(panel));
+  };
+  add("sinusoidal vectors", tables->sinusoidal, from->sinusoidal);
+  add("RoPE: a random vector, rotated", tables->rotated, from->rotated);
+  return figure;
+}
+
+Expected<Figure> by_dimension(const Options& options) {
+  Expected<std::vector<std::int64_t>> chosen =
+      indices(options.origins.empty() ? "50,99" : options.origins, "--origins", 1LL << 53);
+  if (!chosen) return std::unexpected(chosen.error());
+  if (chosen->size() > 3)
+    return fail("--origins", "at most 3 positions by dimension", std::to_string(chosen->size()));
+  std::vector<std::int64_t> with_zero = {0};
+  with_zero.insert(with_zero.end(), chosen->begin(), chosen->end());
+  const Expected<Positions> where = Positions::ids(with_zero);
+  if (!where) return std::unexpected(where.error());
+  const Expected<Tables> tables = tables_of(options, *where);
+  if (!tables) return std::unexpected(tables.error());
+
+  Figure figure;
+  figure.height = 130 + 120 * static_cast<double>(chosen->size());
+  figure.columns = 2;
+  figure.shared_axes = true;
+  figure.title =
+      fmt::format("Difference from position 0, dimension by dimension, width {}", options.width);
+  figure.caption =
+      "What a position changes in each dimension, against position 0. No wave is smaller than "
+      "another: late pairs differ little only because they have not turned far yet. The bound of a "
+      "pair is twice the sine of half its angle.";
+  const auto width = static_cast<std::size_t>(options.width);
+  for (std::size_t i = 0; i < chosen->size(); i++)
+    for (const bool rotated : {false, true}) {
+      const std::vector<double>& rows = rotated ? tables->rotated : tables->sinusoidal;
+      Panel panel;
+      panel.title = fmt::format("{}, position {}",
+                                rotated ? "RoPE of a random vector" : "sinusoidal", (*chosen)[i]);
+      panel.x = {.label = "dimension",
+                 .column = "dimension",
+                 .least = 0,
+                 .most = static_cast<double>(width - 1)};
+      panel.y = {.label = "difference", .column = "difference"};
+      Series line;
+      line.name = "difference of the dimension";
+      line.colour = line_colour(1);
+      line.width = 0.9;
+      Series above, below;
+      above.name = "how far its pair moved";
+      above.colour = below.colour = line_colour(2);
+      above.mark = below.mark = Mark::steps;
+      for (std::size_t d = 0; d < width; d++) {
+        const std::size_t pair = d / 2 * 2;
+        double square = 0;
+        for (std::size_t k = pair; k < std::min(pair + 2, width); k++) {
+          const double step = rows[(i + 1) * width + k] - rows[k];
+          square += step * step;
+        }
+        const auto x = static_cast<double>(d);
+        line.x.push_back(x);
+        line.y.push_back(rows[(i + 1) * width + d] - rows[d]);
+        above.x.push_back(x);
+        above.y.push_back(std::sqrt(square));
+      }
+      panel.series = {std::move(line), std::move(above)};
+      figure.panels.push_back(std::move(panel));
+    }
+  return figure;
+}
+
+Drawing define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--by", options->by,
+                 "position: distance over positions; dimension: what changes in each dimension")
+      ->check(CLI::IsMember({"position", "dimension"}));
+  add_positions(app, options->positions, "By position: along the axis");
+  app.add_option("--origins", options->origins,
+                 "Positions compared with; by dimension: compared with position 0")
+      ->default_str("0,50,99, or 50,99 by dimension");
+  app.add_option("--width", options->width, "Channels")->check(CLI::Range(2, 65536));
+  app.add_option("--base", options->base, "Base of the frequencies");
+  app.add_option("--seed", options->seed, "Of the random vector that RoPE turns");
+  return [options] {
+    return options->by == "position" ? by_position(*options) : by_dimension(*options);
+  };
+}
+
+constexpr std::string_view examples[] = {
+    "differences.png --origins 0,50,99 --positions 0:100",
+    "differences-dimension.png --by dimension --origins 50,99",
+    "differences-far.png --origins 0 --positions 0:30000 --width 512",
+};
+
+}  // namespace
+
+const Kind differences{"differences", "How far apart the vectors of two positions are", define,
+                       examples};
+
+}  // namespace posenc::cli

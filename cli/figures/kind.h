@@ -1,0 +1,28 @@
+// One kind of picture: a file here that turns its flags into a Figure, and a line in cli/plot.cc's
+// table.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <CLI/CLI.hpp>
+
+#include "cli/figures/figure.h"
+#include "posenc/error.h"
+
+namespace posenc::cli {
+
+// Runs after the flags are read.
+using Drawing = std::function<Expected<Figure>()>;
+
+struct Kind {
+  std::string_view name, about;      // about: one sentence
+  Drawing (*define)(CLI::App& app);  // adds the kind's own flags
+  std::span<const std::string_view>
+      examples;  // what follows `posenc plot KIND`; the gallery draws them
+};
+
+extern const Kind heatmap, dimensions, differences, binary, turns, rotation, wavelengths, decay,
+    similarity, bias_map, bucket_stairs, phase;
+
+}  // namespace posenc::cli

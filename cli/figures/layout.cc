@@ -1,0 +1,264 @@
+#include "cli/figures/layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "cli/terminal.h"
+
+namespace posenc::cli {
+namespace {
+
+constexpr double edge = 9;        // around everything
+constexpr double gap = 14;        // between panels, beside their words
+constexpr double tick_room = 12;  // numbers below an axis
+constexpr double label_room = 13;
+constexpr double tick_length = 3;
+constexpr double bar_width = 9;
+
+void reach(Scale& scale, double value) {
+  if (std::isnan(value) || (scale.log && value <= 0)) return;
+  scale.least = std::min(scale.least, value);
+  scale.most = std::max(scale.most, value);
+}
+
+// The range that the axis asks for, or that of the data with a little room for lines.
+Scale range_of(const Axis& axis, std::span<const double> data, bool room) {
+  Scale scale{1e300, -1e300, axis.log, axis.down, {}};
+  for (const double value : data) reach(scale, value);
+  if (scale.least > scale.most) scale.least = axis.log ? 1 : 0, scale.most = axis.log ? 10 : 1;
+  if (room) {
+    const double span = axis.log ? std::log10(scale.most / scale.least) : scale.most - scale.least;
+    const double more = span == 0 ? (axis.log ? 0.5 : 0.5) : 0.04 * span;
+    scale.least = axis.log ? scale.least / std::pow(10, more) : scale.least - more;
+    scale.most = axis.log ? scale.most * std::pow(10, more) : scale.most + more;
+  }
+  if (!std::isnan(axis.least)) scale.least = axis.least;
+  if (!std::isnan(axis.most)) scale.most = axis.most;
+  return scale;
+}
+
+std::pair<Scale, Scale> scales_of(const Panel& panel) {
+  if (panel.matrix) {
+    const Matrix& m = *panel.matrix;
+    const double ends_x[] = {m.first_x - 0.5, m.first_x + static_cast<double>(m.columns) - 0.5};
+    const double ends_y[] = {m.first_y - 0.5, m.first_y + static_cast<double>(m.rows) - 0.5};
+    return {range_of(panel.x, ends_x, false), range_of(panel.y, ends_y, false)};
+  }
+  std::vector<double> x, y;
+  for (const Series& series : panel.series) {
+    x.insert(x.end(), series.x.begin(), series.x.end());
+    y.insert(y.end(), series.y.begin(), series.y.end());
+  }
+  for (const Rule& rule : panel.rules) (rule.vertical ? x : y).push_back(rule.at);
+  return {range_of(panel.x, x, false), range_of(panel.y, y, true)};
+}
+
+double widest(const Ticks& ticks) {
+  double width = 0;
+  for (const auto& [at, text] : ticks) width = std::max(width, text_width(text, TextSize::tick));
+  return width;
+}
+
+double title_lines(const Figure& figure) { return figure.title.empty() ? 0 : 19; }
+
+// In rows from `top` down; returns where the last one ends.
+double place_legend(const Figure& figure, double width, double top, Layout& out) {
+  double x = edge, y = top;
+  for (const Panel& panel : figure.panels)
+    for (const Series& series : panel.series) {
+      if (series.name.empty() || !series.in_legend) continue;
+      if (std::any_of(out.legend.begin(), out.legend.end(),
+                      [&](const LegendEntry& entry) { return entry.series->name == series.name; }))
+        continue;
+      const double wide =
+          legend_sample + legend_gap + text_width(series.name, TextSize::legend) + 14;
+      if (out.legend.empty()) y -= 9;
+      if (x > edge && x + wide > width - edge) {
+        x = edge;
+        y -= 13;
+      }
+      out.legend.push_back({&series, x, y});
+      x += wide;
+    }
+  return out.legend.empty() ? top : y - 9;
+}
+
+void make_square(Box& box, const Scale& x, const Scale& y) {
+  const double unit = std::min(box.width() / (x.most - x.least), box.height() / (y.most - y.least));
+  const double spare_x = box.width() - unit * (x.most - x.least);
+  const double spare_y = box.height() - unit * (y.most - y.least);
+  box = {box.left + spare_x / 2, box.bottom + spare_y, box.right - spare_x / 2, box.top};
+}
+
+}  // namespace
+
+double text_width(std::string_view utf8, double size) {
+  double em = 0;
+  for (const char c : utf8) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) continue;  // inside a character
+    constexpr std::string_view narrow = " ,.;:'!|()[]/\\-ijltfrI";
+    if (narrow.find(c) != narrow.npos) {
+      em += 0.36;
+    } else if (c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == '@' || c == '%') {
+      em += 0.95;
+    } else {
+      em += c >= 'A' && c <= 'Z' ? 0.70 : byte >= 0x80 ? 0.72 : 0.61;
+    }
+  }
+  return em * size;
+}
+
+std::string tick_text(double value) {
+  if (value == 0) return "0";
+  const double size = std::abs(value);
+  std::string text;
+  if (size >= 1e15 || size < 1e-4) {
+    const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-9));
+    const double mantissa = size / std::pow(10, exponent);
+    constexpr const char* digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    if (std::abs(mantissa - 1) > 1e-9) text = fmt::format("{:.3g}·", mantissa);
+    text += exponent < 0 ? "10⁻" : "10";
+    for (const char digit : std::to_string(std::abs(exponent))) text += digits[digit - '0'];
+  } else if (size >= 1e5 && std::fmod(size, 1e4) == 0) {
+    constexpr const char* units[] = {"k", "M", "G", "T"};
+    int unit = 0;
+    double rest = size / 1e3;
+    for (; rest >= 1000; unit++) rest /= 1e3;
+    text = fmt::format("{:.6g}{}", rest, units[unit]);
+  } else if (size >= 1000 && size == std::floor(size)) {
+    text = grouped(static_cast<std::int64_t>(size));
+  } else {
+    text = fmt::format("{:.6g}", size);
+  }
+  return (value < 0 ? "−" : "") + text;
+}
+
+Ticks ticks_of(double least, double most, bool log, int most_ticks) {
+  Ticks out;
+  if (log && most / least >= 10) {
+    const int first = static_cast<int>(std::ceil(std::log10(least) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(most) + 1e-9));
+    const int step = std::max(1, (last - first) / std::max(1, most_ticks) + 1);
+    for (int power = first; power <= last; power += (last - first + 1 <= most_ticks ? 1 : step))
+      out.emplace_back(std::pow(10, power), tick_text(std::pow(10, power)));
+    return out;
+  }
+  const double rough = (most - least) / std::max(1, most_ticks);
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double nice : {1.0, 2.0, 5.0})
+    if (nice * power >= rough * (1 - 1e-9)) {
+      step = nice * power;
+      break;
+    }
+  for (double k = std::ceil(least / step - 1e-9); k * step <= most + 1e-9 * step; k++)
+    out.emplace_back(k * step, tick_text(std::abs(k) < 0.5 ? 0 : k * step));
+  return out;
+}
+
+Layout layout(const Figure& figure, double height, double pixels) {
+  Layout out;
+  out.height = height;
+  const auto across = static_cast<std::size_t>(std::max<std::int64_t>(1, figure.columns));
+  const std::size_t rows = (figure.panels.size() + across - 1) / across;
+  bool any_matrix = false, any_title = false;
+  for (const Panel& panel : figure.panels) {
+    any_matrix |= panel.matrix.has_value();
+    any_title |= !panel.title.empty();
+    auto [x, y] = scales_of(panel);
+    PlacedPanel placed;
+    placed.panel = &panel;
+    placed.x = std::move(x);
+    placed.y = std::move(y);
+    out.panels.push_back(std::move(placed));
+  }
+  out.title_at = height - edge - 5;
+  const double top = place_legend(figure, out.width, height - edge - title_lines(figure), out) - 2;
+
+  // Numbers beside the axes need room, and how many there are depends on the room left.
+  double right = out.width - edge - 6;
+  if (any_matrix) {
+    const double spread = figure.scale.most - figure.scale.least;
+    out.bar_ticks = ticks_of(figure.scale.least, figure.scale.most, false, spread > 0 ? 6 : 1);
+    right -= bar_width + 8 + widest(out.bar_ticks) + (figure.scale.label.empty() ? 0 : label_room);
+  }
+  const double panel_title = any_title ? 15 : 4;
+  const auto has_words = [&](std::size_t i, bool of_x) {
+    if (!figure.shared_axes) return true;
+    // The last panel of a column may stand above an empty place.
+    return of_x ? i + across >= out.panels.size() : i % across == 0;
+  };
+  const double rough_height =
+      (top - edge) / static_cast<double>(std::max<std::size_t>(1, rows)) - panel_title - 25;
+  std::vector<double> left_room(across, 4);
+  for (std::size_t i = 0; i < out.panels.size(); i++) {
+    PlacedPanel& placed = out.panels[i];
+    const Axis& axis = placed.panel->y;
+    placed.y.ticks = !axis.ticks.empty()
+                         ? axis.ticks
+                         : ticks_of(placed.y.least, placed.y.most, placed.y.log,
+                                    std::clamp(static_cast<int>(rough_height / 22), 2, 9));
+    placed.y_words = has_words(i, false);
+    placed.x_words = has_words(i, true);
+    if (!placed.y_words) continue;
+    double& room = left_room[i % across];
+    room = std::max(
+        room, widest(placed.y.ticks) + tick_length + 4 + (axis.label.empty() ? 0 : label_room));
+  }
+  double words = 0;
+  for (const double room : left_room) words += room;
+  const double panel_width =
+      (right - edge - words - gap * static_cast<double>(across - 1)) / static_cast<double>(across);
+
+  const double x_room = tick_room + label_room + tick_length;
+  const double x_room_inner = figure.shared_axes ? 6 : x_room + 2;
+  const auto row_count = static_cast<double>(std::max<std::size_t>(1, rows));
+  const double panel_height =
+      (top - edge + 4 - x_room - (row_count - 1) * x_room_inner - row_count * panel_title) /
+      row_count;
+  for (std::size_t i = 0; i < out.panels.size(); i++) {
+    PlacedPanel& placed = out.panels[i];
+    Box& box = placed.box;
+    box.left = edge;
+    for (std::size_t c = 0; c <= i % across; c++)
+      box.left += left_room[c] + (c > 0 ? panel_width + gap : 0);
+    box.right = box.left + panel_width;
+    const auto row = static_cast<double>(i / across);
+    box.top = top - panel_title - row * (panel_height + x_room_inner + panel_title);
+    box.bottom = box.top - panel_height;
+    if (figure.square) make_square(box, placed.x, placed.y);
+    if (placed.panel->matrix)
+      for (double* side : {&box.left, &box.right, &box.bottom, &box.top})
+        *side = std::round(*side * pixels) / pixels;
+    const Axis& axis = placed.panel->x;
+    placed.x.ticks = axis.ticks;
+    // Fewer and fewer until the numbers stand clear of each other.
+    for (int most = 10; placed.x.ticks.empty() && most >= 1; most--) {
+      Ticks tried = ticks_of(placed.x.least, placed.x.most, placed.x.log, most);
+      if (most > 1 && static_cast<double>(tried.size()) * (widest(tried) + 9) > box.width())
+        continue;
+      placed.x.ticks = std::move(tried);
+    }
+    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 5;
+    placed.x_label_at = box.bottom - tick_length - tick_room - 6;
+  }
+  if (any_matrix && !out.panels.empty()) {
+    const Box &first = out.panels.front().box, &last = out.panels.back().box;
+    out.bar = {right + 8, last.bottom, right + 8 + bar_width, first.top};
+    // A bar is read beside a tall picture as well as by itself.
+    if (out.bar.height() > 200) {
+      const double spare = out.bar.height() - 200;
+      out.bar.bottom += spare / 2;
+      out.bar.top -= spare / 2;
+    }
+    for (double* side : {&out.bar.left, &out.bar.right, &out.bar.bottom, &out.bar.top})
+      *side = std::round(*side * pixels) / pixels;
+  }
+  return out;
+}
+
+}  // namespace posenc::cli

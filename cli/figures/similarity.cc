@@ -1,0 +1,95 @@
+// How alike the vectors of any two positions are.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+
+namespace posenc::cli {
+namespace {
+
+Drawing define(CLI::App& app) {
+  struct Options {
+    std::string positions = "0:128", measure = "cosine";
+    std::optional<Encoding> encoding;
+  };
+  auto options = std::make_shared<Options>();
+  add_positions(app, options->positions, "Rows and columns of the map");
+  app.add_option("--measure", options->measure,
+                 "cosine: of the angle between them; dot: their product")
+      ->check(CLI::IsMember({"cosine", "dot"}));
+  options->encoding.emplace(app, "plot similarity", "sinusoidal", Geometry{.width = 128});
+  return [options]() -> Expected<Figure> {
+    const Expected<Positions> where = one_row(options->positions, "plot similarity");
+    if (!where) return std::unexpected(where.error());
+    const std::int64_t count = where->size();
+    if (Expected<void> good = check_cells(count, count, "plot similarity"); !good)
+      return std::unexpected(good.error());
+    const Expected<Plan> plan = options->encoding->plan();
+    if (!plan) return std::unexpected(plan.error());
+    const std::int64_t width = options->encoding->width();
+    const Expected<std::vector<double>> rows = vectors(*plan, *where, width, "plot similarity");
+    if (!rows) return std::unexpected(rows.error());
+
+    Matrix matrix;
+    matrix.rows = matrix.columns = count;
+    matrix.values.resize(static_cast<std::size_t>(count * count));
+    if (where->contiguous()) matrix.first_x = matrix.first_y = static_cast<double>(where->at(0));
+    const auto row = [&](std::int64_t p) { return rows->data() + p * width; };
+    const auto dot = [&](std::int64_t p, std::int64_t q) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < width; d++) sum += row(p)[d] * row(q)[d];
+      return sum;
+    };
+    std::vector<double> norm;
+    for (std::int64_t p = 0; p < count; p++) norm.push_back(std::sqrt(dot(p, p)));
+    const bool cosine = options->measure == "cosine";
+    double most = cosine ? 1 : 0;
+    for (std::int64_t p = 0; p < count; p++)
+      for (std::int64_t q = 0; q <= p; q++) {
+        const double norms = norm[static_cast<std::size_t>(p)] * norm[static_cast<std::size_t>(q)];
+        // A row of zeros points nowhere.
+        const double value = !cosine ? dot(p, q) : norms > 0 ? dot(p, q) / norms : from_data;
+        if (!cosine) most = std::max(most, std::abs(value));
+        matrix.values[static_cast<std::size_t>(p * count + q)] = value;
+        matrix.values[static_cast<std::size_t>(q * count + p)] = value;
+      }
+    Figure figure;
+    figure.height = 400;
+    figure.square = true;
+    figure.title =
+        fmt::format("How alike two positions are: {}, width {}", options->encoding->name(), width);
+    const bool waves = std::holds_alternative<Waves>(plan->add->kind);
+    figure.caption =
+        waves
+            ? "The same along every diagonal: sinusoidal vectors are as alike as their positions "
+              "are apart, wherever they stand."
+            : "Learned vectors: where the diagonals are not of one colour, how alike two positions "
+              "are depends on where they stand.";
+    figure.scale = {.label = cosine ? "cosine similarity" : "dot product",
+                    .column = cosine ? "cosine_similarity" : "dot_product",
+                    .least = most > 0 ? -most : -1,
+                    .most = most > 0 ? most : 1,
+                    .diverging = true};
+    Panel panel;
+    const std::string what = where->contiguous() ? "position (tokens)" : "row";
+    panel.x = {.label = what, .column = "position_a_tokens"};
+    panel.y = {.label = what, .column = "position_b_tokens", .down = true};
+    panel.matrix = std::move(matrix);
+    figure.panels.push_back(std::move(panel));
+    return figure;
+  };
+}
+
+constexpr std::string_view examples[] = {
+    "similarity.png --scheme sinusoidal --width 128 --positions 0:128",
+};
+
+}  // namespace
+
+const Kind similarity{"similarity", "How alike the vectors of any two positions are, as a map",
+                      define, examples};
+
+}  // namespace posenc::cli

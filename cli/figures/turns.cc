@@ -1,0 +1,102 @@
+// One two-dimensional vector turned to many positions, at several frequencies.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "cli/terminal.h"
+
+namespace posenc::cli {
+namespace {
+
+Drawing define(CLI::App& app) {
+  struct Options {
+    std::string positions = "0:9", pairs = "0,4,8,16";
+    std::optional<Encoding> encoding;
+  };
+  auto options = std::make_shared<Options>();
+  add_positions(app, options->positions, "Positions of the vector, at most 64");
+  app.add_option("--pairs", options->pairs, "Pairs of channels, a circle each");
+  options->encoding.emplace(app, "plot turns", "rope", Geometry{.width = 64, .head_dim = 64});
+  return [options]() -> Expected<Figure> {
+    const Expected<Positions> where = one_row(options->positions, "plot turns");
+    if (!where) return std::unexpected(where.error());
+    if (where->size() > 64)
+      return fail("--positions", "at most 64 vectors to a circle", std::to_string(where->size()));
+    const Expected<Plan> plan = options->encoding->plan();
+    if (!plan) return std::unexpected(plan.error());
+    if (!plan->rotate)
+      return fail("plot turns", "this encoding rotates nothing", options->encoding->name(),
+                  "take rope or a model that has it");
+    const Expected<std::vector<std::int64_t>> pairs =
+        indices(options->pairs, "--pairs", plan->rotate->pairs());
+    if (!pairs) return std::unexpected(pairs.error());
+
+    Figure figure;
+    const auto count = static_cast<std::int64_t>(pairs->size());
+    figure.columns = std::min<std::int64_t>(count, 4);
+    figure.height = 55 + 150 * static_cast<double>((count + 3) / 4);
+    figure.shared_axes = true;
+    figure.square = true;
+    figure.title =
+        fmt::format("One vector at positions {} to {}, turned by {}", grouped(where->at(0)),
+                    grouped(where->at(where->size() - 1)), options->encoding->name());
+    figure.caption =
+        "The first two numbers of one pair, (1, 0) before the rotation, at each position. Its "
+        "length "
+        "stays; only the angle grows, by the pair's frequency at each step, and more slowly with "
+        "every pair.";
+    for (const std::int64_t pair : *pairs) {
+      const double f = plan->rotate->at(0, 0, pair);
+      Panel panel;
+      panel.title = fmt::format("pair {}: {:.3g} rad/token", pair, f);
+      const double edge = 1.3;
+      panel.x = {.label = "first channel",
+                 .column = "first_channel",
+                 .least = -edge,
+                 .most = edge,
+                 .ticks = {{-1, "−1"}, {0, "0"}, {1, "1"}}};
+      panel.y = {.label = "second channel",
+                 .column = "second_channel",
+                 .least = -edge,
+                 .most = edge,
+                 .ticks = {{-1, "−1"}, {0, "0"}, {1, "1"}}};
+      double last_angle = -1e300;
+      for (std::int64_t t = 0; t < where->size(); t++) {
+        const double angle = static_cast<double>(where->at(t)) * f;
+        Series arrow;
+        arrow.name = fmt::format("position {}", where->at(t));
+        arrow.in_legend = false;
+        arrow.mark = Mark::arrows;
+        const auto steps = static_cast<double>(std::max<std::int64_t>(1, where->size() - 1));
+        arrow.colour = t == 0 ? ink : sequential(0.9 * static_cast<double>(t) / steps);
+        arrow.x = {std::cos(angle)};
+        arrow.y = {std::sin(angle)};
+        panel.series.push_back(std::move(arrow));
+        // A number needs some room of the circle to itself.
+        const double apart = std::abs(angle - last_angle);
+        if (where->size() <= 10 && (t == 0 || t + 1 == where->size() || apart > 0.22)) {
+          panel.notes.push_back({1.16 * std::cos(angle), 1.16 * std::sin(angle),
+                                 std::to_string(where->at(t)), ink, true});
+          last_angle = angle;
+        }
+      }
+      figure.panels.push_back(std::move(panel));
+    }
+    return figure;
+  };
+}
+
+constexpr std::string_view examples[] = {
+    "turns.png --scheme rope --head_dim 64 --pairs 0,4,8,16 --positions 0:7",
+};
+
+}  // namespace
+
+const Kind turns{"turns", "One vector of a pair at many positions: a circle for each frequency",
+                 define, examples};
+
+}  // namespace posenc::cli

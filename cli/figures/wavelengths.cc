@@ -1,0 +1,192 @@
+// The wavelength of every pair against the context, for a model or for several scalings.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <numbers>
+
+#include "cli/command.h"
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "cli/terminal.h"
+#include "posenc/explain.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Options {
+  std::string model, stack;
+  std::optional<std::int64_t> layer;
+  std::int64_t at = 0, length = 4096, head_dim = 128;
+  double factor = 8, rope_theta = 10000;
+  std::vector<std::string> scalings = {"default",      "linear", "ntk",
+                                       "ntk_by_parts", "yarn",   "llama3"};
+};
+
+Series line_of(std::string name, std::size_t colour) {
+  Series out;
+  out.name = std::move(name);
+  out.colour = line_colour(colour);
+  return out;
+}
+
+void add_pair(Series& line, std::size_t pair, double frequency) {
+  line.x.push_back(static_cast<double>(pair));
+  // A pair that does not turn has no wavelength: a gap.
+  line.y.push_back(frequency == 0 ? from_data : 2 * std::numbers::pi / std::abs(frequency));
+}
+
+Figure frame() {
+  Figure figure;
+  figure.height = 300;
+  Panel panel;
+  panel.x = {.label = "pair of channels", .column = "pair"};
+  panel.y = {
+      .label = "wavelength (tokens for a full turn)", .column = "wavelength_tokens", .log = true};
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+Expected<Figure> of_model(const Options& options) {
+  Expected<Model> model = read_model(options.model);
+  if (!model) return std::unexpected(model.error());
+  const std::int64_t trained = model->trained_context, context = model->context;
+  const Expected<Explanation> told =
+      explain(std::move(*model), {.at = options.at, .layer = options.layer});
+  if (!told) return std::unexpected(told.error());
+
+  Figure figure = frame();
+  Panel& panel = figure.panels.front();
+  std::size_t colour = 0, turning = 0;
+  for (const GroupExplanation& group : told->groups) {
+    const LayerGroup& layers = told->model.groups[group.group];
+    if (group.pairs.empty() || (!options.stack.empty() && name(layers.stack) != options.stack))
+      continue;
+    turning++;
+    bool scaled = false;
+    for (const PairFact& pair : group.pairs) scaled |= pair.frequency != pair.unscaled;
+    const std::string label = layers.label.empty() ? "" : fmt::format(" ({})", layers.label);
+    Series now = line_of((scaled ? "as the model turns" : "unscaled") + label, ++colour);
+    Series before = line_of("before the scaling" + label, colour);
+    before.dashed = true;
+    before.width = 0.9;
+    for (std::size_t i = 0; i < group.pairs.size(); i++) {
+      add_pair(now, i, group.pairs[i].frequency);
+      add_pair(before, i, group.pairs[i].unscaled);
+    }
+    panel.series.push_back(std::move(now));
+    if (scaled) panel.series.push_back(std::move(before));
+  }
+  if (turning == 0)
+    return fail("plot wavelengths", "nothing rotates there", options.model,
+                "posenc explain " + options.model + " tells what it does");
+  const auto rule = [&panel](std::int64_t length, std::string_view what) {
+    if (length <= 0) return;
+    // Two lengths that are one get one line.
+    for (Rule& there : panel.rules)
+      if (there.at == static_cast<double>(length)) {
+        there.text += fmt::format(", {}", what);
+        return;
+      }
+    panel.rules.push_back(
+        {static_cast<double>(length), fmt::format("{} {}", grouped(length), what)});
+  };
+  rule(trained, "trained");
+  if (context != trained && options.at == 0) rule(context, "context");
+  rule(options.at, "asked");
+  figure.title = "Wavelengths of " + told->model.name;
+  figure.caption =
+      "Tokens for a full turn of each pair. Pairs above the line of the trained length never saw "
+      "all "
+      "of their circle in training; a scaling slows them so that the longer text stays inside what "
+      "they saw.";
+  return figure;
+}
+
+Expected<Figure> of_scalings(const Options& options) {
+  Figure figure = frame();
+  Panel& panel = figure.panels.front();
+  const auto longer =
+      static_cast<std::int64_t>(std::llround(options.factor * static_cast<double>(options.length)));
+  std::size_t colour = 0;
+  for (const std::string& name : options.scalings) {
+    Expected<Scaling> scaling = make_scaling(name);
+    if (!scaling) return std::unexpected(scaling.error());
+    for (const FieldInfo& field : info(*scaling).fields) {
+      std::optional<FieldValue> value;
+      if (field.name == "factor") value = options.factor;
+      if (field.name == "original_max_position_embeddings") value = options.length;
+      if (field.name == "max_position_embeddings" && field.required) value = options.length;
+      // Llama 3.1's own.
+      if (field.name == "low_freq_factor") value = 1.0;
+      if (field.name == "high_freq_factor") value = 4.0;
+      if (!value && field.required)
+        return fail("--scalings",
+                    std::string(info(*scaling).name) + " needs " + std::string(field.name), name,
+                    "say --model with a model that has it");
+      if (!value) continue;
+      if (Expected<void> set = set_field(*scaling, field.name, *value); !set)
+        return std::unexpected(set.error());
+    }
+    const Expected<Scaled<double>> scaled =
+        rope_frequencies<double>(Rope{.rope_theta = options.rope_theta, .scaling = *scaling},
+                                 {.head_dim = options.head_dim, .length = longer});
+    if (!scaled) return std::unexpected(scaled.error());
+    Series line = line_of(std::string(info(*scaling).title), colour++);
+    for (std::size_t pair = 0; pair < scaled->frequency.size(); pair++)
+      add_pair(line, pair, scaled->frequency[pair]);
+    panel.series.push_back(std::move(line));
+  }
+  panel.rules.push_back(
+      {static_cast<double>(options.length), grouped(options.length) + " trained"});
+  panel.rules.push_back({static_cast<double>(longer), grouped(longer) + " asked"});
+  figure.title =
+      fmt::format("Wavelengths under each scaling: θ = {:g}, {} channels, {:g} times longer",
+                  options.rope_theta, options.head_dim, options.factor);
+  figure.caption =
+      "Tokens for a full turn of each pair. Interpolation slows all pairs alike; NTK-aware scaling "
+      "bends the whole line; the others leave fast pairs alone and slow those that never turned "
+      "fully in training.";
+  return figure;
+}
+
+Drawing define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::Option* model = app.add_option(
+      "--model", options->model, "A config.json, its folder, or a bundled name (posenc models)");
+  app.add_option("--layer", options->layer, "Only the layers that are like this one")->needs(model);
+  app.add_option("--stack", options->stack, "Only this stack: text, encoder, decoder or vision")
+      ->needs(model);
+  app.add_option("--at", options->at, "Length asked of the model, tokens")
+      ->check(above_zero())
+      ->default_str("")
+      ->needs(model);
+  const auto without = [&](CLI::Option* option) {
+    option->group("Without a model")->excludes(model);
+  };
+  without(app.add_option("--scalings", options->scalings, "Names (posenc schemes lists them)")
+              ->delimiter(','));
+  without(app.add_option("--factor", options->factor, "s: asked length over trained length")
+              ->check(CLI::PositiveNumber));
+  without(app.add_option("--original_max_position_embeddings,--trained", options->length,
+                         "L: trained length, tokens")
+              ->check(above_zero()));
+  without(app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies"));
+  without(
+      app.add_option("--head_dim", options->head_dim, "Channels of a head")->check(above_zero()));
+  return [options] { return options->model.empty() ? of_scalings(*options) : of_model(*options); };
+}
+
+constexpr std::string_view examples[] = {
+    "wavelengths.png --model llama-3.1-8b --at 131072",
+    "wavelengths-scalings.png --factor 16 --trained 4096 --rope_theta 10000 --head_dim 128",
+};
+
+}  // namespace
+
+const Kind wavelengths{"wavelengths",
+                       "Wavelengths of all pairs against the trained and the asked length", define,
+                       examples};
+
+}  // namespace posenc::cli
