@@ -32,7 +32,10 @@ Run define_add(CLI::App& app) {
       "  posenc add x.npy out.npy --scheme sinusoidal --layout concatenated --spacing ends \\\n"
       "         --positions 0:512\n"
       "  posenc add x.npy out.npy --scheme learned --table wpe.npy --positions 0:512\n"
-      "  posenc add x.npy out.npy --model opt-125m --table wpe.npy --positions 0:512");
+      "  posenc add x.npy out.npy --model opt-125m --table wpe.npy --positions 0:512\n"
+      "  posenc add x.npy out.npy --model path/to/folder --positions 0:512\n"
+      "  posenc add x.npy out.npy --scheme learned --table model.safetensors:wpe.weight \\\n"
+      "         --positions 0:512");
   return [options]() -> Expected<int> {
     Expected<Array> array = read_npy(options->in);
     if (!array) return std::unexpected(array.error());

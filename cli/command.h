@@ -31,6 +31,7 @@ Run define_rotate(CLI::App& app);
 Run define_schemes(CLI::App& app);
 Run define_slopes(CLI::App& app);
 Run define_table(CLI::App& app);
+Run define_verify(CLI::App& app);
 
 // A check of a flag: a whole number above 0. CLI11's own tells the range in 300 digits.
 CLI::Validator above_zero();

@@ -19,7 +19,7 @@ Run define_explain(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model,
-                 "A config.json, its folder, or a bundled name (posenc models)")
+                 "A config.json, its folder, a .gguf file, or a bundled name (posenc models)")
       ->required();
   app.add_option("--at", options->ask.at,
                  "Explain for positions 0 to LENGTH-1; default: the model as constructed")
@@ -36,6 +36,7 @@ Run define_explain(CLI::App& app) {
       "Examples:\n"
       "  posenc explain llama-3.1-8b\n"
       "  posenc explain ./my-model --at 131072 --strict\n"
+      "  posenc explain llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc explain gemma-3-4b --layer 5 --pairs\n"
       "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'");
   return [options, &app]() -> Expected<int> {

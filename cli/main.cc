@@ -26,6 +26,7 @@ constexpr Command commands[] = {
     {"slopes", "ALiBi's slopes", define_slopes},
     {"buckets", "T5's and DeBERTa's buckets of relative positions", define_buckets},
     {"positions", "position ids from masks, packed sequences, images and videos", define_positions},
+    {"verify", "claims about positional encodings, each computed anew", define_verify},
 };
 
 // Standard error may be closed or full as well: nothing here throws.

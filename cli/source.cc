@@ -1,11 +1,15 @@
 #include "cli/source.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cli/command.h"
 #include "cli/parse.h"
+#include "posenc/files.h"
 
 namespace posenc::cli {
 namespace {
@@ -64,6 +68,55 @@ std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
   return out;
 }
 
+// FILE:TENSOR, where a file of the whole name does not exist.
+struct TableName {
+  std::string file, tensor;
+};
+TableName split(const std::string& text) {
+  std::error_code error;
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos || std::filesystem::exists(text, error)) return {text, ""};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+Expected<StoredTensor> chosen(const TensorFile& read, const TableName& name) {
+  if (name.tensor.empty() && read.tensors.size() == 1) return read.tensors[0];
+  if (const StoredTensor* found = find_tensor(read.tensors, name.tensor);
+      found && !name.tensor.empty())
+    return *found;
+  std::vector<std::string_view> known;
+  for (const StoredTensor& tensor : read.tensors)
+    if (tensor.shape.size() >= 2) known.push_back(tensor.name);
+  constexpr std::size_t most = 20;  // a suggestion lists them all
+  const std::string_view near = nearest(name.tensor, known);
+  std::string cure = "give its name as FILE:TENSOR";
+  if (known.size() <= most) cure = suggestion(name.tensor, known);
+  if (!near.empty()) cure = "did you mean '" + std::string(near) + "'?";
+  return fail(name.file, name.tensor.empty() ? "holds more tensors than one" : "has no such tensor",
+              name.tensor.empty() ? std::to_string(read.tensors.size()) : name.tensor, cure);
+}
+
+// --table: numbers in place where they are aligned, else copied.
+Expected<Table> table_named(const std::string& text) {
+  const TableName name = split(text);
+  const Expected<TensorFile> read = read_tensors(name.file);
+  if (!read) return std::unexpected(read.error());
+  Expected<StoredTensor> stored = chosen(*read, name);
+  if (!stored) return std::unexpected(stored.error());
+  std::vector<std::int64_t>& shape = stored->shape;
+  while (shape.size() > 2 && shape[0] == 1) shape.erase(shape.begin());
+  if (shape.size() != 2)
+    return fail(text, "a table must have two axes", std::to_string(shape.size()), "reshape it");
+  if (stored->view)
+    return Table::borrow(Tensor::dense(stored->view.data, stored->view.dtype, {shape[0], shape[1]}),
+                         std::make_shared<MappedFile>(read->file));
+  if (stored->type == "<u2") stored->type = "BF16";  // NumPy has no name for it
+  Expected<std::vector<double>> numbers = doubles_of(*stored);
+  if (!numbers) return std::unexpected(numbers.error());
+  const auto copy = std::make_shared<std::vector<double>>(std::move(*numbers));
+  return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
+}
+
 }  // namespace
 
 Source::Source(CLI::App& app, std::string command) : command_(std::move(command)) {
@@ -81,7 +134,8 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
       ->check(above_zero())
       ->default_str("");
   app.add_option("--table", table_,
-                 "Learned table, .npy: learned [rows][width], t5 [buckets][heads]")
+                 "Learned table, learned [rows][width] or t5 [buckets][heads]: a .npy file, or "
+                 "FILE:TENSOR of a .safetensors or .gguf file; default: of the model's weights")
       ->group("Which encoding");
   const auto extent = [&app](const char* flag, std::int64_t& into, const char* doc) {
     app.add_option(flag, into, doc)->group("Geometry")->check(above_zero())->default_str("");
@@ -141,7 +195,7 @@ Expected<Scheme> Source::scheme_from_flags() {
   for (const SchemeInfo* of : infos(*scheme))
     for (const FieldInfo& field : of->fields)
       if (field.required && std::find(given.begin(), given.end(), &field) == given.end() &&
-          !(table_view_ && field.name == "rows"))
+          !(given_ && field.name == "rows"))
         return fail(command_, std::string(of->name) + " needs --" + std::string(field.name), "",
                     std::string(field.doc));
   return scheme;
@@ -149,25 +203,19 @@ Expected<Scheme> Source::scheme_from_flags() {
 
 Expected<void> Source::read_table() {
   if (table_.empty()) return {};
-  Expected<Array> array = read_npy(table_);
-  if (!array) return std::unexpected(array.error());
-  table_array_ = std::make_unique<Array>(std::move(*array));
-  const Expected<Tensor> view =
-      tensor_of(*table_array_, table_array_->type == NpyType::u16 ? "bfloat16" : "", table_);
-  if (!view) return std::unexpected(view.error());
-  if (view->rank != 2)
-    return fail(table_, "a table must have two axes", std::to_string(view->rank), "reshape it");
-  table_view_ = *view;
+  Expected<Table> table = table_named(table_);
+  if (!table) return std::unexpected(table.error());
+  given_ = std::move(*table);
   return {};
 }
 
 void Source::give_table(Scheme& scheme) const {
-  if (!table_view_) return;
+  if (!given_) return;
   if (Learned* learned = std::get_if<Learned>(&scheme)) {
-    learned->table = Table::borrow(table_view_);
-    if (learned->rows == 0) learned->rows = table_view_.shape[0];
+    learned->table = given_;
+    if (learned->rows == 0) learned->rows = given_.values.shape[0];
   }
-  if (T5* t5 = std::get_if<T5>(&scheme)) t5->table = Table::borrow(table_view_);
+  if (T5* t5 = std::get_if<T5>(&scheme)) t5->table = given_;
 }
 
 Expected<LayerGroup> Source::group_from_model() {
@@ -263,11 +311,11 @@ Expected<void> check_table(const Plan& plan, std::string_view command) {
   const BiasTable* bias = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   if (bias && !bias->values)
     return fail(command, "the learned biases must be given", "none",
-                "say --table weights.npy, of shape [buckets][heads]");
+                "say --table FILE, of shape [buckets][heads], or --model FOLDER with its weights");
   const Rows* rows = plan.add ? std::get_if<Rows>(&plan.add->kind) : nullptr;
   if (rows && !rows->table)
     return fail(command, "the learned vectors must be given", "none",
-                "say --table weights.npy, of shape [rows][width]");
+                "say --table FILE, of shape [rows][width], or --model FOLDER with its weights");
   return {};
 }
 

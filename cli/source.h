@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 #include <CLI/CLI.hpp>
 
-#include "cli/npy.h"
 #include "posenc/model.h"
 #include "posenc/schemes.h"
 
@@ -41,8 +39,7 @@ class Source {
   std::optional<std::int64_t> layer_;
   Geometry asked_, compiled_for_;
   std::map<std::string, CLI::Option*> fields_;  // by spelling
-  std::unique_ptr<Array> table_array_;          // the plan borrows it
-  Tensor table_view_;
+  Table given_;                                 // of --table
 };
 
 // Errors: the plan reads a learned table that --table did not give.

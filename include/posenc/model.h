@@ -3,8 +3,10 @@
 // documented default of the family, or the model is refused.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,13 +77,17 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0);
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);
 
-// A file, a folder with a config.json, or a bundled name. Learned tables that lie in the folder
-// (model.safetensors, whole or in shards) are in the model's schemes, borrowed from the mapped file.
-// Errors name key, value and cure.
+// A config.json, a .gguf file, a folder with a config.json, or a bundled name. Learned tables that lie
+// in the folder (model.safetensors, whole or in shards) are in the model's schemes, borrowed from the
+// mapped file. Errors name key, value and cure.
 Expected<Model> read_model(std::string_view path_or_name);
 
 // The text of a config.json.
 Expected<Model> read_config(std::string_view json_text, std::string_view name = "config.json");
+
+// The bytes of a GGUF file, as a MappedFile has them. The reading follows llama.cpp: its pairing for
+// each architecture, its defaults for keys that are not there.
+Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name = "model.gguf");
 
 // Real configurations that travel with the library.
 struct BundledModel {

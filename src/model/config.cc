@@ -46,6 +46,8 @@ void admit_assumptions(Reading& reading, const Section& text) {
                    "a causal mask and no window");
 }
 
+}  // namespace
+
 void mark_assumed(Model& model) {
   for (LayerGroup& group : model.groups) {
     for (Provenance& value : group.provenance) {
@@ -55,6 +57,8 @@ void mark_assumed(Model& model) {
     }
   }
 }
+
+namespace {
 
 // An unknown family that says outright that it does something else.
 const Family* stated_scheme(const Section& text) {
@@ -119,6 +123,8 @@ void warn_of_lengths(Reading& reading, const LayerGroup& group) {
   }
 }
 
+}  // namespace
+
 void compile_all(Reading& reading) {
   for (const LayerGroup& group : reading.model.groups) {
     if (reading.error) return;
@@ -131,14 +137,13 @@ void compile_all(Reading& reading) {
   }
 }
 
-std::string stem(std::string_view name) {
+std::string stem(std::string_view name, std::string_view extension) {
   if (const std::size_t slash = name.find_last_of("/\\"); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
-  if (name.ends_with(".json")) name.remove_suffix(5);
+  if (name.ends_with(extension)) name.remove_suffix(extension.size());
   return std::string(name);
 }
 
-}  // namespace
 }  // namespace posenc::detail
 
 namespace posenc {
@@ -152,7 +157,7 @@ Expected<Model> read_config(std::string_view json_text, std::string_view name) {
   }
   Reading reading;
   reading.file = name;
-  reading.model.name = stem(name);
+  reading.model.name = stem(name, ".json");
 
   const Section whole(reading, &*json);
   const Section text = text_part(whole);

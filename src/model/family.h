@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -140,5 +141,11 @@ LayerGroup uniform_group(Stack stack, const Shape& shape, bool causal, Notes not
 
 // Adds the group and, from the first one, the model's context.
 void add_group(Reading& reading, LayerGroup group, std::int64_t context);
+
+// --- what dialects share: config.cc ---------------------------------------------------------------
+
+void mark_assumed(Model& model);     // what the generic rule took for granted, as provenance
+void compile_all(Reading& reading);  // refuses a model whose numbers contradict each other
+std::string stem(std::string_view name, std::string_view extension);  // of a path, without both
 
 }  // namespace posenc::detail

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "posenc/files.h"
 #include "src/files/json.h"
 #include "src/model/tables.h"
 
@@ -117,6 +118,10 @@ Expected<Model> read_model(std::string_view path_or_name) {
     if (!exists(path))
       return fail("read_model", "the folder has no config.json",
                   "'" + std::string(path_or_name) + "'", "give the model's folder or its file");
+  }
+  if (path.ends_with(".gguf")) {
+    const auto file = MappedFile::open(path);
+    return file ? read_gguf(file->bytes(), path) : std::unexpected(file.error());
   }
   const auto text = read_file(path);
   if (!text) return std::unexpected(text.error());

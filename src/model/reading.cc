@@ -56,7 +56,14 @@ const Json::Object& Section::members() const {
   return object ? *object : none;
 }
 
-std::string Section::where(std::string_view key) const {
+std::string Reading::as_spelled(std::string path) const {
+  const auto found = std::ranges::find(spelled, path, &std::pair<std::string, std::string>::first);
+  return found == spelled.end() ? path : found->second;
+}
+
+std::string Section::where(std::string_view key) const { return reading.as_spelled(inside(key)); }
+
+std::string Section::inside(std::string_view key) const {
   return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
 }
 
@@ -192,7 +199,7 @@ Section Section::section(std::string_view names) const {
     wrong_kind(*key, "an object");
     return Section(reading);
   }
-  return Section(reading, value, where(*key));
+  return Section(reading, value, inside(*key));
 }
 
 std::int64_t Section::size(Notes& notes, std::string_view field, std::string_view names,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posenc/model.h"
@@ -21,10 +22,13 @@ struct Reading {
   std::string family;  // whose documented defaults apply: "llama"
   Model model;
   std::optional<Error> error;
+  // Where the file is of another dialect: a path as Hugging Face spells it, and as the file does.
+  std::vector<std::pair<std::string, std::string>> spelled = {};
 
   void refuse(std::string_view path, std::string_view rule, std::string_view got = {},
               std::string_view cure = {});
   void warn(std::string_view code, std::string_view message);  // once for the same text
+  std::string as_spelled(std::string path) const;
 };
 
 template <class T>
@@ -44,7 +48,7 @@ class Section {
 
   explicit operator bool() const { return object_ != nullptr; }
   const Json::Object& members() const;
-  const std::string& path() const { return path_; }
+  std::string path() const { return reading.as_spelled(path_); }
   std::string where(std::string_view key) const;
   bool has(std::string_view names) const { return !names_present(names).empty(); }
 
@@ -69,6 +73,7 @@ class Section {
                bool family_default) const;
 
  private:
+  std::string inside(std::string_view key) const;
   std::vector<std::string_view> names_present(std::string_view names) const;
   std::optional<std::string_view> pick(std::string_view names) const;
   void wrong_kind(std::string_view key, std::string_view wanted) const;

@@ -124,7 +124,10 @@ void warn(Model& model, std::string_view code, std::string message) {
     model.warnings.push_back(warning);
 }
 
-constexpr std::string_view by_hand = "; give it with --table FILE:NAME";
+// A command takes one table; Shaw's are not among those it takes.
+std::string by_hand(const Slot& slot) {
+  return slot.endings.front().starts_with("distance") ? "" : "; give it with --table FILE:TENSOR";
+}
 
 void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const StoredTensor> tensors,
           const std::shared_ptr<const void>& lender, std::string_view file) {
@@ -139,7 +142,7 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
     return warn(model, "table_missing",
                 place + ": no tensor has the name of a learned table, for the " +
                     std::string(name(group.stack)) + " stack's of " + text_of(slot.shape) +
-                    std::string(by_hand));
+                    by_hand(slot));
   }
   if (fitting.empty()) {
     return warn(model, "table_shape",
@@ -155,8 +158,7 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
     return warn(model, "table_differs",
                 place + ": " + std::to_string(fitting.size()) + " tables could be the one of the " +
                     std::string(name(group.stack)) + " stack (" + tensor.name + ", " +
-                    fitting.back()->name + "), and they differ; none is used" +
-                    std::string(by_hand));
+                    fitting.back()->name + "), and they differ; none is used" + by_hand(slot));
   }
   Expected<Table> table = table_of(tensor, lender);
   if (!table) return warn(model, "table_type", place + ": " + table.error().message());

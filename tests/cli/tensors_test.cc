@@ -206,6 +206,43 @@ TEST_F(TensorCommand, LearnedVectorsComeFromTheirTable) {
   EXPECT_EQ(beyond.code, 2);
 }
 
+TEST_F(TensorCommand, AModelsFolderBringsItsTable) {
+  const std::string bert = posenc::test::data_path("files/bert");
+  expect_good("table t.npy --model " + bert + " --positions 1:3 --dtype float64");
+  const auto t = values("t.npy");
+  ASSERT_EQ(t.size(), 16u);
+  for (std::size_t i = 0; i < t.size(); i++) EXPECT_EQ(t[i], static_cast<double>(8 + i) / 4);
+  make("x.npy", NpyType::f64, {6, 8});
+  expect_good("add x.npy sum.npy --model " + bert + " --positions 0:6");
+  EXPECT_EQ(posenc("add x.npy sum.npy --model " + bert + "/config.json --positions 0:6").code, 2);
+}
+
+TEST_F(TensorCommand, ATableMayBeATensorOfAFile) {
+  const std::string bert = posenc::test::data_path("files/bert");
+  const std::string file = bert + "/model.safetensors";
+  const std::string flags = " --scheme learned --width 8 --positions 0:6";
+  expect_good("table a.npy --model " + bert + " --positions 0:6");
+  expect_good("table b.npy --table " + file + ":bert.embeddings.position_embeddings.weight" +
+              flags);
+  EXPECT_EQ(text("a.npy"), text("b.npy"));
+  const Outcome misspelt =
+      posenc("table b.npy --table " + file + ":bert.embeddings.position_embedding.weight" + flags);
+  EXPECT_EQ(misspelt.code, 2);
+  EXPECT_TRUE(has(misspelt.err, "did you mean 'bert.embeddings.position_embeddings.weight'?"))
+      << misspelt.err;
+  const Outcome unnamed = posenc("table b.npy --table " + file + flags);
+  EXPECT_EQ(unnamed.code, 2);
+  EXPECT_TRUE(has(unnamed.err, "holds more tensors than one, got 2")) << unnamed.err;
+  EXPECT_EQ(posenc("table b.npy --table none.npy" + flags).code, 2);
+}
+
+TEST_F(TensorCommand, BiasOfAModelsFolderIsItsTables) {
+  const std::string t5 = posenc::test::data_path("files/t5");
+  expect_good("bias b.npy --model " + t5 + " --stack decoder --queries 1 --keys 4 --dtype float64");
+  // Distances 3, 2, 1, 0 have their own rows; row r of head h holds (2r + h)/2.
+  EXPECT_EQ(values("b.npy"), (std::vector<double>{3, 2, 1, 0, 3.5, 2.5, 1.5, 0.5}));
+}
+
 TEST_F(TensorCommand, BiasOfTheLastQueriesIsTheEndOfTheWhole) {
   expect_good("bias all.npy --scheme alibi --heads 3 --queries 6 --keys 6 --dtype float64");
   expect_good("bias last.npy --scheme alibi --heads 3 --queries 1 --keys 6 --dtype float64");
@@ -230,7 +267,7 @@ TEST_F(TensorCommand, ALearnedTableThatIsMissingIsAskedFor) {
         "table t.npy --scheme learned --rows 9 --width 4 --positions 0:4"}) {
     const Outcome outcome = posenc(arguments);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_TRUE(has(outcome.err, "say --table weights.npy")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "say --table FILE, of shape")) << outcome.err;
   }
 }
 

@@ -34,6 +34,15 @@ TEST_P(Bert, AddsRowsOfALearnedTable) {
   EXPECT_TRUE(explain(*model, {.at = 512}));
 }
 
+TEST_P(Bert, BringsItsTable) {
+  const auto model = read_model(path());
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_TRUE(model->warnings.empty());
+  const Tensor& rows = std::get<Learned>(model->groups[0].schemes[0]).table.values;
+  EXPECT_EQ(shape_text(rows), "[512, 384]");
+  EXPECT_EQ(rows.dtype, DType::f32);
+}
+
 TEST_P(Bert, HasNoRowForTheNextPosition) {
   const auto model = read_model(path());
   ASSERT_TRUE(model) << model.error().message();

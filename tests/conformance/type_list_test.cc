@@ -1,4 +1,6 @@
 // Walks the lists of schemes and scalings: what a new one owes the rest of the project.
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "tests/conformance/golden.h"
@@ -163,6 +165,25 @@ TEST_P(TypeList, HasARowInTheDocumentation) {
     if (line.starts_with(start)) return;
   }
   ADD_FAILURE() << "docs/schemes.md has no row that begins with " << start;
+}
+
+// Its heading stands in exactly one page, and its row links there.
+TEST_P(TypeList, HasAPage) {
+  const std::filesystem::path docs = data_path("../../docs");
+  const std::string heading = "### `" + std::string(entry().name) + "`";
+  std::vector<std::string> pages, rows;
+  for (const auto& file : std::filesystem::directory_iterator(docs)) {
+    if (file.path().extension() != ".md") continue;
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      if (line == heading) pages.push_back(file.path().filename().string());
+      if (line.starts_with("| `" + std::string(entry().name) + "` |")) rows.push_back(line);
+    }
+  }
+  ASSERT_EQ(pages.size(), 1u) << "pages in docs/ with the heading " << heading;
+  const std::string link = "(" + pages.front() + "#" + std::string(entry().name) + ")";
+  EXPECT_TRUE(std::ranges::any_of(rows, [&](const auto& row) { return row.contains(link); }))
+      << "docs/schemes.md does not link to " << link;
 }
 
 TEST_P(TypeList, JsonRoundTripOfDefaults) { expect_round_trip(full()); }

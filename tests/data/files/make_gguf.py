@@ -4,6 +4,7 @@ Each holds the keys that llama.cpp's converter writes for a real model's configu
 layers, a vocabulary of three words, and small tensors only. Run it in this folder.
 """
 
+import json
 import math
 
 import gguf
@@ -72,9 +73,8 @@ w.add_rope_scaling_finetuned(True)
 finish(w, output_norm__weight=np.ones(16))
 
 # Phi-3.5-mini: LongRoPE's two lists are tensors, its amplitude a key.
-pairs = 48
-short = [1.0 + 0.02 * r for r in range(pairs)]
-long = [1.0 + 1.25 * r for r in range(pairs)]
+scaling = json.load(open("../../../models/phi-3.5-mini.json"))["rope_scaling"]
+short, long = scaling["short_factor"], scaling["long_factor"]
 w = writer("phi-3.5", "phi3", 32, 3072, 32, 32, 131072, theta=10000.0, rotary_dim=96)
 w.add_rope_scaling_orig_ctx_len(4096)
 w.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(32) / math.log(4096)))

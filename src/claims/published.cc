@@ -1,0 +1,70 @@
+// Claims about trained models: what training alone can tell is not checkable here, and says why. Numbers
+// that papers publish are named as such.
+#include "src/claims/lab.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view group = "trained models";
+
+Finding fewer_steps(Lab&) {
+  constexpr double published_pi_steps = 1000, published_yarn_steps = 400;  // 2306.15595, 2309.00071
+  const double ratio = published_pi_steps / published_yarn_steps;
+  return {
+      say("From published numbers: ", published_pi_steps, " steps of position interpolation over ",
+          published_yarn_steps, " of YaRN is ", ratio, "."),
+      "",
+      {inside("| ratio of published steps − 2.5 |", std::abs(ratio - 2.5), 0)}};
+}
+
+constexpr Claim claims[] = {
+    {22, 'b', group, "Language models without positions come close to those with them", "S4",
+     Verdict::unchecked,
+     "Needs training on a large corpus; the paper reports it for causal models only", "",
+     "2203.16634", "the paper's perplexities on WikiText-103", nullptr},
+    {23, 'a', group, "Learned and sinusoidal vectors translate nearly equally well", "S4",
+     Verdict::unchecked,
+     "Needs BLEU of trained translators; the paper says so itself (Table 3, row E)", "",
+     "1706.03762", "the paper's Table 3", nullptr},
+    {23, 'b', group, "Learned vectors work better than sinusoidal ones", "S2 S4",
+     Verdict::unchecked,
+     "Needs training; published causal perplexities have it the other way round", "", "2203.16634",
+     "the paper's perplexities on WikiText-103", nullptr},
+    {26, 'b', group,
+     "ALiBi trained at 1,024 equals sinusoids trained at 2,048, faster and in less memory", "S4",
+     Verdict::unchecked, "Needs a model of 1.3 billion parameters; the paper reports it", "",
+     "2108.12409", "the paper's main result", nullptr},
+    {26, 'c', group, "ALiBi's extrapolation comes for free", "S4", Verdict::unchecked,
+     "Needs training; the paper's Appendix B lays the gain mostly to early tokens having more "
+     "context",
+     "", "2108.12409", "the paper's Appendix B", nullptr},
+    {33, 'a', group, "RoFormer translates better: BLEU 27.5 against 27.3", "S3", Verdict::unchecked,
+     "Needs BLEU of trained translators; published from single runs, with GLUE tasks going both "
+     "ways",
+     "", "2104.09864", "the paper's Tables 1 and 2", nullptr},
+    {34, 'a', group, "RoPE converges faster", "S3", Verdict::unchecked,
+     "Needs training; the paper shows it for masked language models and does not explain it", "",
+     "2104.09864", "the paper's Figure 3", nullptr},
+    {35, 'a', group, "YaRN needs 2.5 times less compute than RoPE", "S2", Verdict::wrong,
+     "2.5 counts training steps, and against position interpolation", "1000/400", "2309.00071",
+     "the steps both papers publish", run<fewer_steps>},
+    {35, 'b', group, "YaRN needs 10 times fewer tokens than RoPE", "S2", Verdict::unchecked,
+     "Needs fine-tuning of large models; the paper compares with Code Llama's data, not with RoPE",
+     "", "2309.00071", "the paper's abstract and Section 4", nullptr},
+    {36, 'c', group, "Position interpolation works less well than YaRN", "S2", Verdict::unchecked,
+     "Needs perplexities of large fine-tuned models; YaRN's paper reports it", "", "2309.00071",
+     "the paper's tables of perplexity", nullptr},
+    {40, 'a', group, "A few hundred steps stretch a 4k model to 32k or 128k", "S4",
+     Verdict::unchecked,
+     "Needs fine-tuning at 128k; the paper reports 400 steps, and 200 more for 128k", "",
+     "2309.00071", "the paper's Section 4", nullptr},
+    {41, 'd', group, "T5's bias extrapolates moderately, ALiBi strongly", "S4", Verdict::unchecked,
+     "Needs trained models; published comparisons agree on the order", "", "2205.09921",
+     "the paper's perplexities beyond the trained length", nullptr},
+};
+
+}  // namespace
+
+std::span<const Claim> published_claims() { return claims; }
+
+}  // namespace posenc::detail

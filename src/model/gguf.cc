@@ -1,0 +1,584 @@
+// A GGUF's metadata, said in Hugging Face's words and read by the readers of config.json. Messages
+// and provenance name the GGUF's own keys. What llama.cpp takes where a key is missing:
+//   rope.freq_base 10000 · rope.dimension_count the whole head · key_length embedding / heads
+//   rope.scaling.type linear · rope.scaling.factor none · original_context_length the context
+#include "src/model/gguf.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "posenc/files.h"
+#include "src/model/rope.h"
+
+namespace posenc::detail {
+namespace {
+
+struct Key {
+  std::string_view gguf;  // behind the architecture
+  std::string_view name;  // in Hugging Face's words
+};
+constexpr Key keys[] = {
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"attention.key_length", "head_dim"},
+    {"attention.value_length", "v_head_dim"},
+    {"attention.kv_lora_rank", "kv_lora_rank"},
+    {"attention.sliding_window", "sliding_window"},
+    {"attention.shared_kv_layers", "num_kv_shared_layers"},
+    {"attention.relative_buckets_count", "relative_attention_num_buckets"},
+    {"decoder_block_count", "num_decoder_layers"},
+    {"full_attention_interval", "full_attention_interval"},
+    {"rope.freq_base", "rope_theta"},
+    {"rope.freq_base_swa", "rope_local_base_freq"},
+    {"rope.dimension_count", "rotary_dim"},
+};
+constexpr Key t5_keys[] = {{"embedding_length", "d_model"},
+                           {"attention.head_count", "num_heads"},
+                           {"attention.key_length", "d_kv"},
+                           {"block_count", "num_layers"},
+                           {"context_length", "n_positions"}};
+constexpr Key yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
+                             {"rope.scaling.yarn_beta_slow", "beta_slow"},
+                             {"rope.scaling.yarn_attn_factor", "attention_factor"}};
+
+// A number stored in single precision stands for the shortest decimal that rounds to it.
+double meant(double stored) {
+  const auto single = static_cast<float>(stored);
+  if (static_cast<double>(single) != stored) return stored;
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), single).ptr;
+  double decimal = stored;
+  std::from_chars(text.data(), end, decimal);
+  return decimal;
+}
+
+class GgufReader {
+ public:
+  GgufReader(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
+
+  void read() {
+    if (!find_architecture_row()) return;
+    translate();
+    if (reading_.error) return;
+    const Json whole{std::move(config_)};
+    const Section config(reading_, &whole);
+    const Family family = family_of();
+    if (reading_.error) return;
+    family.read(config, family);
+    if (reading_.error) return;
+    if (!row_) mark_assumed(reading_.model);
+    finish();
+  }
+
+ private:
+  // --- the file's values -------------------------------------------------------------------------
+
+  std::string path(std::string_view key) const { return arch_ + "." + std::string(key); }
+  const GgufValue* find(std::string_view key) const { return gguf_.find(path(key)); }
+
+  template <class T>
+  const T* get(std::string_view key) const {
+    const GgufValue* value = find(key);
+    return value ? std::get_if<T>(value) : nullptr;
+  }
+  std::optional<double> number(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    if (const auto* x = std::get_if<double>(value)) return meant(*x);
+    if (const auto* u = std::get_if<std::uint64_t>(value)) return static_cast<double>(*u);
+    if (const auto* i = std::get_if<std::int64_t>(value)) return static_cast<double>(*i);
+    reading_.refuse(path(key), "must be a number", "a value of another kind");
+    return std::nullopt;
+  }
+  std::optional<std::int64_t> whole(std::string_view key) const {
+    const auto x = number(key);
+    if (!x) return std::nullopt;
+    constexpr double most = 9007199254740992.0;
+    if (*x == std::floor(*x) && std::abs(*x) <= most) return static_cast<std::int64_t>(*x);
+    reading_.refuse(path(key), "must be a whole number", number_text(*x), "the file is damaged");
+    return std::nullopt;
+  }
+
+  Json json(const GgufValue& value) const {
+    if (const auto* b = std::get_if<bool>(&value)) return {*b};
+    if (const auto* x = std::get_if<double>(&value)) return {meant(*x)};
+    if (const auto* i = std::get_if<std::int64_t>(&value)) return {*i};
+    if (const auto* s = std::get_if<std::string>(&value)) return {*s};
+    if (const auto* u = std::get_if<std::uint64_t>(&value)) {
+      if (*u <= static_cast<std::uint64_t>(INT64_MAX)) return {static_cast<std::int64_t>(*u)};
+      return {static_cast<double>(*u)};
+    }
+    Json::Array list;
+    if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value))
+      for (const std::int64_t i : *ints) list.push_back({i});
+    if (const auto* reals = std::get_if<std::vector<double>>(&value))
+      for (const double x : *reals) list.push_back({meant(x)});
+    return {std::move(list)};
+  }
+
+  // --- the translation ---------------------------------------------------------------------------
+
+  void spell(std::string_view name, std::string said) {
+    reading_.spelled.emplace_back(std::string(name), std::move(said));
+  }
+  void put(std::string_view name, Json value, std::string said) {
+    config_.push_back({std::string(name), std::move(value)});
+    spell(name, std::move(said));
+  }
+  void put_scaling(std::string_view name, Json value, std::string said) {
+    scaling_.push_back({std::string(name), std::move(value)});
+    spell("rope_scaling." + std::string(name), std::move(said));
+  }
+  // A key of the file under another name.
+  void carry(const Key& key) {
+    const GgufValue* value = find(key.gguf);
+    if (value) put(key.name, json(*value), path(key.gguf));
+    if (!value) spell(key.name, path(key.gguf));  // a message that it is missing
+  }
+
+  bool find_architecture_row() {
+    spell("model_type", "general.architecture");
+    const GgufValue* value = gguf_.find("general.architecture");
+    const auto* name = value ? std::get_if<std::string>(value) : nullptr;
+    if (const GgufValue* type = gguf_.find("general.type")) {
+      const auto* word = std::get_if<std::string>(type);
+      if (word && *word != "model") {
+        reading_.refuse("general.type", "must be model", "'" + word->substr(0, 60) + "'",
+                        "give the GGUF of the model itself");
+        return false;
+      }
+    }
+    if (!name || name->empty() || name->size() > 100) {
+      const GgufValue* split = gguf_.find("split.no");
+      reading_.refuse("general.architecture", name ? "must be a short word" : "is missing", "",
+                      split ? "this is a later part of a split model: give its first part"
+                            : "give the GGUF of a model");
+      return false;
+    }
+    arch_ = *name;
+    reading_.family = arch_ + " in llama.cpp";
+    reading_.model.family = arch_;
+    if (arch_ == "clip") {
+      reading_.refuse("general.architecture", "is a projector of pictures (mmproj), not a model",
+                      "'clip'", "give the GGUF of the text model");
+      return false;
+    }
+    row_ = find_architecture(arch_);
+    return true;
+  }
+
+  bool is(std::string_view names) const { return lists(names, arch_); }
+  bool latent() const { return is("deepseek2 mistral4 minicpm3"); }
+
+  void translate() {
+    for (const Key& key : keys) carry(key);
+    if (is("t5 t5encoder"))
+      for (const Key& key : t5_keys) carry(key);
+    translate_layers();
+    translate_heads();
+    if (latent()) translate_latent();
+    translate_rope();
+    translate_rest();
+    if (!scaling_.empty()) put("rope_scaling", {std::move(scaling_)}, path("rope.scaling"));
+  }
+
+  // Layers that predict further tokens come last in block_count and are no part of the stack.
+  void translate_layers() {
+    const auto blocks = whole("block_count");
+    const auto extra = whole("nextn_predict_layers");
+    spell("num_hidden_layers", path("block_count"));
+    if (!blocks) return;
+    layers_ = *blocks;
+    if (extra && *extra > 0 && *extra < layers_) {
+      layers_ -= *extra;
+      reading_.spelled.back().second += " − " + path("nextn_predict_layers");
+    }
+    config_.push_back({"num_hidden_layers", {layers_}});
+    if (const GgufValue* pattern = find("attention.sliding_window_pattern")) {
+      const auto* each = std::get_if<std::vector<std::int64_t>>(pattern);
+      if (each)
+        layer_types("attention.sliding_window_pattern", *each, "sliding_attention",
+                    "full_attention");
+      else
+        put("sliding_window_pattern", json(*pattern), path("attention.sliding_window_pattern"));
+    }
+  }
+
+  void layer_types(std::string_view key, const std::vector<std::int64_t>& each,
+                   std::string_view if_set, std::string_view if_not) {
+    Json::Array types;
+    for (std::size_t i = 0; i < each.size() && std::ssize(types) < layers_; ++i)
+      types.push_back({std::string(each[i] != 0 ? if_set : if_not)});
+    if (std::ssize(types) < layers_) {
+      reading_.refuse(path(key),
+                      "must have an entry for each of " + std::to_string(layers_) + " layers",
+                      std::to_string(each.size()), "the file is damaged");
+      return;
+    }
+    put("layer_types", {std::move(types)}, path(key));
+  }
+
+  // A number, or one for each layer: 0 where a layer has no attention.
+  void translate_heads() {
+    one_count("attention.head_count", "num_attention_heads");
+    if (latent()) return;  // the compressed cache counts as one head, and is not what a layer has
+    one_count("attention.head_count_kv", "num_key_value_heads");
+    const auto* each = get<std::vector<std::int64_t>>("attention.head_count_kv");
+    if (each && std::ranges::find(*each, 0) != each->end()) {
+      const Family* base = find_family(row_ ? row_->family : "");
+      layer_types("attention.head_count_kv", *each, "full_attention",
+                  base && !base->other.contains("sliding") ? base->other : "mamba");
+    }
+  }
+
+  void one_count(std::string_view key, std::string_view name) {
+    spell(name, path(key));
+    const GgufValue* value = find(key);
+    if (!value) return;
+    const auto* each = std::get_if<std::vector<std::int64_t>>(value);
+    if (!each) {
+      config_.push_back({std::string(name), json(*value)});
+      return;
+    }
+    std::int64_t common = 0;
+    for (const std::int64_t count : *each) {
+      if (count != 0 && common != 0 && count != common) {
+        reading_.refuse(path(key), "must be one number: layers with unlike heads are not covered",
+                        std::to_string(common) + " and " + std::to_string(count));
+        return;
+      }
+      if (count != 0) common = count;
+    }
+    config_.push_back({std::string(name), {common}});
+  }
+
+  // DeepSeek's heads: [no position, rotated]. The converter writes the width of the compressed cache
+  // as key_length since it writes key_length_mla.
+  void translate_latent() {
+    const auto own = whole("attention.key_length_mla");
+    const auto key = own ? own : whole("attention.key_length");
+    const auto turned = whole("rope.dimension_count");
+    if (!key || !turned || *turned >= *key) {
+      reading_.refuse(path(key ? "rope.dimension_count" : "attention.key_length_mla"),
+                      key && turned ? "must be below the head's width" : "is missing", "",
+                      "the file is damaged");
+      return;
+    }
+    std::erase_if(config_, [](const JsonMember& member) {
+      return member.key == "rotary_dim" || member.key == "head_dim" || member.key == "v_head_dim";
+    });
+    put("qk_rope_head_dim", {*turned}, path("rope.dimension_count"));
+    put("qk_nope_head_dim", {*key - *turned},
+        path(own ? "attention.key_length_mla" : "attention.key_length") + " − " +
+            path("rope.dimension_count"));
+    const std::string_view value_key = find("attention.value_length_mla")
+                                           ? "attention.value_length_mla"
+                                           : "attention.value_length";
+    if (const auto value = whole(value_key)) config_.push_back({"v_head_dim", {*value}});
+  }
+
+  // --- rotation ----------------------------------------------------------------------------------
+
+  void translate_rope() {
+    if (row_ && row_->rotation == Rotation::none) return;
+    spell("rope_scaling", path("rope.scaling"));
+    const StoredTensor* long_factors = tensor("rope_factors_long.weight");
+    const StoredTensor* short_factors = tensor("rope_factors_short.weight");
+    std::string type = "linear";  // llama.cpp's default; without a factor it does nothing
+    if (const auto* said = get<std::string>("rope.scaling.type")) type = *said;
+    const std::string_view factor_key =
+        find("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
+    const auto factor = number(factor_key);
+    if (long_factors && short_factors) {
+      translate_longrope(*short_factors, *long_factors);
+    } else if (type == "yarn") {
+      translate_yarn(factor);
+    } else if (type == "linear" && factor.value_or(0) != 0 && *factor != 1) {
+      put_scaling("rope_type", {std::string("linear")},
+                  path(find("rope.scaling.type") ? "rope.scaling.type" : factor_key));
+      put_scaling("factor", {*factor}, path(factor_key));
+    } else if (type == "longrope") {
+      reading_.refuse(path("rope.scaling.type"),
+                      "is longrope, and the tensors with its factors are missing", "",
+                      "give the whole model: rope_factors_long and rope_factors_short");
+    } else if (type != "linear" && type != "none") {
+      reading_.refuse(path("rope.scaling.type"), "must be none, linear, yarn or longrope",
+                      "'" + type.substr(0, 60) + "'");
+    }
+    if (row_ && row_->rotation == Rotation::mrope) translate_sections(true);
+    if (is("glm4 glm4moe")) translate_sections(false);
+  }
+
+  void translate_sections(bool required) {
+    const auto* said = get<std::vector<std::int64_t>>("rope.dimension_sections");
+    if (!said) {
+      if (required)
+        reading_.refuse(path("rope.dimension_sections"), "is missing", "",
+                        "the pairs for time, height and width");
+      return;
+    }
+    std::vector<std::int64_t> pairs = *said;
+    while (!pairs.empty() && pairs.back() == 0) pairs.pop_back();  // the fourth axis has none
+    if (pairs.empty() && !required) return;
+    Json::Array list;
+    for (const std::int64_t count : pairs) list.push_back({count});
+    put_scaling("mrope_section", {std::move(list)}, path("rope.dimension_sections"));
+  }
+
+  void translate_yarn(std::optional<double> factor) {
+    if (!factor || *factor == 0) {
+      reading_.refuse(path("rope.scaling.factor"), "is missing: yarn scaling needs it");
+      return;
+    }
+    const auto mix = number("rope.scaling.yarn_ext_factor");
+    if (mix && *mix >= 0 && *mix != 1) {
+      reading_.refuse(path("rope.scaling.yarn_ext_factor"),
+                      "must be 1: a part of YaRN is not covered", number_text(*mix));
+      return;
+    }
+    put_scaling("rope_type", {std::string("yarn")}, path("rope.scaling.type"));
+    put_scaling("factor", {*factor}, path("rope.scaling.factor"));
+    put_original();
+    for (const Key& key : yarn_keys) {
+      const auto value = number(key.gguf);
+      if (value && *value > 0) put_scaling(key.name, {*value}, path(key.gguf));
+    }
+    const auto attention = number("rope.scaling.attn_factor");
+    if (attention && *attention != 1) {  // beside YaRN's own
+      const double own = *factor > 1 ? 0.1 * std::log(*factor) + 1 : 1;
+      put_scaling("attention_factor", {*attention * own},
+                  path("rope.scaling.attn_factor") + " × (0.1 ln s + 1)");
+    }
+    if (const auto log = number("rope.scaling.yarn_log_multiplier"); log && *log != 0) {
+      // DeepSeek's file holds a tenth of mscale_all_dim; its mscale is lost, and taken to be the same.
+      const double all = latent() ? *log * 10 : *log;
+      put_scaling("mscale", {latent() ? all : 1.0}, path("rope.scaling.yarn_log_multiplier"));
+      put_scaling("mscale_all_dim", {all}, path("rope.scaling.yarn_log_multiplier"));
+    }
+    if (const auto beta = number("attention.temperature_scale"); beta && *beta > 0)
+      put_scaling("llama_4_scaling_beta", {*beta}, path("attention.temperature_scale"));
+  }
+
+  void put_original() {
+    const auto said = whole("rope.scaling.original_context_length");
+    const auto original = said ? said : whole("context_length");
+    if (original)
+      put_scaling("original_max_position_embeddings", {*original},
+                  path(said ? "rope.scaling.original_context_length" : "context_length"));
+  }
+
+  void translate_longrope(const StoredTensor& shorter, const StoredTensor& longer) {
+    put_scaling("rope_type", {std::string("longrope")}, "rope_factors_long.weight");
+    put_list("short_factor", shorter);
+    put_list("long_factor", longer);
+    put_original();
+    // The file's amplitude; where it is what the rule gives, the rule is the better explanation.
+    const double said = number("rope.scaling.attn_factor").value_or(1);
+    const auto context = whole("context_length"),
+               original = whole("rope.scaling.original_context_length");
+    double rule = 1;
+    if (context && original && *original > 1 && *context > *original) {
+      const auto m = static_cast<double>(*context), l = static_cast<double>(*original);
+      rule = std::sqrt(1 + std::log(m / l) / std::log(l));
+    }
+    if (std::abs(said - rule) > 1e-6 * rule)
+      put_scaling("attention_factor", {said}, path("rope.scaling.attn_factor"));
+  }
+
+  void put_list(std::string_view name, const StoredTensor& from) {
+    Json::Array list;
+    for (const double factor : values(from)) list.push_back({meant(factor)});
+    put_scaling(name, {std::move(list)}, from.name);
+  }
+
+  const StoredTensor* tensor(std::string_view name) const {
+    return find_tensor(gguf_.tensors, name);
+  }
+
+  // A small tensor's numbers.
+  std::vector<double> values(const StoredTensor& from) {
+    constexpr std::size_t most = 65536 * sizeof(double);
+    if (from.bytes.empty() || from.bytes.size() > most) {
+      reading_.refuse(from.name,
+                      from.bytes.empty() ? "its data is not in the file" : "has too many numbers",
+                      from.bytes.empty() ? "" : std::to_string(from.bytes.size()) + " bytes",
+                      "download the whole file");
+      return {};
+    }
+    auto numbers = doubles_of(from);
+    if (numbers) return std::move(*numbers);
+    reading_.refuse(from.name, numbers.error().rule, numbers.error().got, numbers.error().cure);
+    return {};
+  }
+
+  // --- the rest ----------------------------------------------------------------------------------
+
+  void translate_rest() {
+    const bool* said = get<bool>("attention.causal");
+    const bool causal = said ? *said : !row_ || row_->causal;
+    const std::string why = said ? path("attention.causal") : "rule of " + reading_.family;
+    put("is_decoder", {causal}, why);
+    if (!causal) put("use_bidirectional_attention", {true}, why);
+    const std::string rule = "rule of " + reading_.family;
+    if (is("jina-bert-v2")) put("position_embedding_type", {std::string("alibi")}, rule);
+    if (is("jais")) put("scale_qk_dot_by_d", {true}, rule);
+    if (is("granitehybrid")) {  // rope.scaling.finetuned is its switch
+      const bool* on = get<bool>("rope.scaling.finetuned");
+      put("position_embedding_type", {std::string(on && !*on ? "nope" : "rope")},
+          path("rope.scaling.finetuned"));
+    }
+    if (is("gemma2 gemma3")) {  // the 27B alone is scaled by the width, known by its layers
+      const auto width = whole("embedding_length"), heads = whole("attention.head_count"),
+                 key = whole("attention.key_length");
+      const bool largest = layers_ == (is("gemma2") ? 46 : 62);
+      if (width && heads && *heads > 0)
+        put("query_pre_attn_scalar", {largest || !key ? *width / *heads : *key}, rule);
+    }
+    if (is("mpt")) {
+      const auto most = number("attention.max_alibi_bias");
+      Json::Object attention = {{"alibi", {most.value_or(0) > 0}}};
+      if (most && *most > 0) attention.push_back({"alibi_bias_max", {*most}});
+      put("attn_config", {std::move(attention)}, path("attention"));
+      spell("attn_config.alibi_bias_max", path("attention.max_alibi_bias"));
+      spell("attn_config.alibi", path("attention.max_alibi_bias"));
+    }
+  }
+
+  // The family's row as llama.cpp has it: its own pairing and defaults, and no class defaults.
+  Family family_of() {
+    const bool generic = !row_ || row_->family.empty();
+    Family family = generic ? unknown_family() : *find_family(row_->family);
+    if (!row_) {
+      reading_.model.known_family = false;
+      if (!find("rope.freq_base") && !find("rope.dimension_count")) {
+        reading_.refuse("general.architecture",
+                        "is not a known architecture, and no key says how it encodes position",
+                        "'" + arch_ + "'", "give its config.json");
+      }
+      if (find("attention.kv_lora_rank")) {
+        reading_.refuse("general.architecture",
+                        "is not a known architecture, and its latent attention has no generic rule",
+                        "'" + arch_ + "'", "give its config.json");
+      }
+      reading_.warn("unknown_family",
+                    "'" + arch_ +
+                        "' is not a known architecture: read by a generic rule, which assumes that "
+                        "every layer rotates, pairing (r, r + d/2), with logits × 1/√head_dim, a "
+                        "causal mask and no window; a GGUF does not say its pairing");
+    }
+    const bool slides = family.alternate != Alternate::no && family.other == "sliding_attention";
+    family.pairing =
+        row_ && row_->rotation == Rotation::normal ? Pairing::interleaved : Pairing::halves;
+    family.theta = 10000;
+    family.context = 0;
+    family.sizes = {};
+    family.partial = 1;
+    family.window = row_ ? row_->window : 0;
+    family.sections = {};
+    family.row_offset = 0;  // the converter cuts the rows before the first position
+    family.rows_beyond = false;
+    if (family.scale == LogitScale::attention_multiplier) family.scale = LogitScale::usual;
+    if (row_ && !row_->remark.empty()) family.remark = row_->remark;
+    const auto window = whole("attention.sliding_window");
+    if (slides && !window && row_ && row_->may_slide) family.alternate = Alternate::no;
+    if (family.alternate == Alternate::no) family.nope = generic ? NoPeLayers::none : family.nope;
+    return family;
+  }
+
+  // What no key of a config.json says.
+  void finish() {
+    Model& model = reading_.model;
+    if (const StoredTensor* divisors = tensor("rope_freqs.weight")) divide(values(*divisors));
+    const auto scale = number("attention.scale");
+    for (LayerGroup& group : model.groups) {
+      if (!scale || *scale <= 0 || group.geometry.head_dim == 0) continue;
+      group.logits.multiplier = *scale * std::sqrt(static_cast<double>(group.geometry.head_dim));
+      group.logits_note = "attention.scale " + number_text(*scale);
+      note(group.provenance, "attention.scale", number_text(*scale), Origin::file,
+           path("attention.scale"));
+    }
+    if (arch_ == "t5encoder")
+      std::erase_if(model.groups, [](const LayerGroup& g) { return g.stack == Stack::decoder; });
+    for (LayerGroup& group : model.groups) {  // what the translation added, no key says
+      for (Provenance& value : group.provenance) {
+        if (value.detail.starts_with("rule of ")) value.origin = Origin::family;
+      }
+    }
+    check_rows();
+    if (gguf_.missing_bytes > 0) {
+      reading_.warn("file_cut_off", reading_.file + " lacks the last " +
+                                        std::to_string(gguf_.missing_bytes) +
+                                        " bytes of its tensors: the header is whole and is "
+                                        "explained; download the rest before the model is run");
+    }
+  }
+
+  // Llama 3's scaling, Gemma 4's still pairs: a divisor for each pair of the layers that are scaled.
+  void divide(const std::vector<double>& divisors) {
+    if (reading_.error) return;
+    const auto [least, most] = std::ranges::minmax(divisors);
+    for (LayerGroup& group : reading_.model.groups) {
+      for (Scheme& scheme : group.schemes) {
+        Rope* rope = std::get_if<Rope>(&scheme);
+        if (!rope) continue;
+        rope->frequency_factors = divisors;
+        for (Provenance& value : group.provenance) {
+          if (value.field == "rope_type" && value.origin == Origin::derived)
+            value.detail = "no scaling by name; the tensor rope_freqs.weight divides each pair";
+        }
+        note(group.provenance, "frequency_factors",
+             std::to_string(divisors.size()) + " divisors, " + number_text(least) + " to " +
+                 number_text(most),
+             Origin::file, "rope_freqs.weight");
+      }
+    }
+  }
+
+  // A learned table has the rows that it has.
+  void check_rows() {
+    const StoredTensor* table = tensor("position_embd.weight");
+    if (!table || table->shape.size() != 2) return;
+    for (LayerGroup& group : reading_.model.groups) {
+      for (Scheme& scheme : group.schemes) {
+        Learned* learned = std::get_if<Learned>(&scheme);
+        if (!learned || learned->rows == table->shape[0]) continue;
+        reading_.warn("rows_vs_context", "position_embd.weight has " +
+                                             std::to_string(table->shape[0]) + " rows and " +
+                                             path("context_length") + " is " +
+                                             std::to_string(learned->rows) + "; the rows count");
+        learned->rows = table->shape[0];
+      }
+    }
+  }
+
+  Reading& reading_;
+  const Gguf& gguf_;
+  std::string arch_;
+  const Architecture* row_ = nullptr;
+  std::int64_t layers_ = 0;
+  Json::Object config_, scaling_;
+};
+
+}  // namespace
+}  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name) {
+  using namespace detail;
+  const auto gguf = parse_gguf(bytes, name);
+  if (!gguf) return std::unexpected(gguf.error());
+  Reading reading;
+  reading.file = name;
+  reading.model.name = stem(name, ".gguf");
+  GgufReader(reading, *gguf).read();
+  compile_all(reading);
+  if (reading.error) return std::unexpected(*reading.error);
+  return std::move(reading.model);
+}
+
+}  // namespace posenc

@@ -1,0 +1,35 @@
+// What llama.cpp knows of an architecture beyond its GGUF file. The rest is shared with config.json:
+// the family in Hugging Face's names, its reader, its lints.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "src/model/family.h"
+
+namespace posenc::detail {
+
+// Which channels llama.cpp's kernel pairs. Its converter permutes the rows of q and k where Hugging
+// Face's code pairs otherwise (llama), so both turn the same channels of the model.
+enum class Rotation {
+  none,
+  normal,  // (2r, 2r + 1)
+  neox,    // (r, r + d/2)
+  mrope,   // neox, with an axis for each section of pairs
+};
+
+struct Architecture {
+  std::string_view names;  // general.architecture, separated by spaces
+  std::string_view family =
+      {};  // of families.cc, in Hugging Face's names; "": the generic rotary one
+  Rotation rotation = Rotation::neox;
+  bool causal = true;       // where no key says it
+  std::int64_t window = 0;  // of sliding layers where no key says it
+  // The layers slide only where the file has a window; else a missing one is an error.
+  bool may_slide = false;
+  std::string_view remark = {};  // a warning every file of the architecture deserves
+};
+
+const Architecture* find_architecture(std::string_view name);  // null: not known
+
+}  // namespace posenc::detail

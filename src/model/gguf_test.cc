@@ -1,0 +1,164 @@
+// GGUF files of the official writer, and what a config.json of the same model says.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include "posenc/model.h"
+#include "tests/paths.h"
+
+namespace posenc {
+namespace {
+
+Model read(const std::string& path) {
+  auto model = read_model(path);
+  if (model) return *std::move(model);
+  ADD_FAILURE() << model.error().message();
+  return {};
+}
+Model file(const std::string& name) { return read(test::data_path("files/" + name + ".gguf")); }
+
+bool warns(const Model& model, std::string_view code) {
+  return std::ranges::find(model.warnings, code, &Warning::code) != model.warnings.end();
+}
+const Provenance* said(const LayerGroup& group, std::string_view field) {
+  const auto found = std::ranges::find(group.provenance, field, &Provenance::field);
+  return found == group.provenance.end() ? nullptr : &*found;
+}
+std::string bytes_of(const std::string& name) {
+  std::ifstream in(test::data_path("files/" + name + ".gguf"), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+Expected<Model> read_text(const std::string& text) {
+  return read_gguf(std::as_bytes(std::span(text)), "m.gguf");
+}
+
+// --- one model in two files ----------------------------------------------------------------------
+
+// Converters keep single precision, and permute channels for the pairing.
+void expect_same_rotation(const Rotate& a, const Rotate& b) {
+  EXPECT_EQ(a.rotary_dim, b.rotary_dim);
+  EXPECT_EQ(a.first_dim, b.first_dim);
+  EXPECT_EQ(a.axes, b.axes);
+  EXPECT_NEAR(a.amplitude, b.amplitude, 1e-6 * b.amplitude);
+  ASSERT_EQ(a.frequency.size(), b.frequency.size());
+  for (std::size_t i = 0; i < a.frequency.size(); ++i)
+    EXPECT_NEAR(a.frequency[i], b.frequency[i], 1e-6 * b.frequency[i]) << i;
+}
+
+void expect_same_plans(const Model& gguf, const Model& config, std::int64_t length) {
+  EXPECT_EQ(gguf.context, config.context);
+  for (const LayerGroup& group : config.groups) {
+    if (group.stack == Stack::vision) continue;
+    for (const std::int64_t layer : group.layers) {
+      const LayerGroup* same = find_group(gguf, layer, group.stack);
+      ASSERT_TRUE(same) << layer;
+      EXPECT_EQ(same->window, group.window) << layer;
+      EXPECT_EQ(same->causal, group.causal) << layer;
+      EXPECT_EQ(same->geometry, group.geometry) << layer;
+      EXPECT_EQ(same->cache_elements, group.cache_elements) << layer;
+      const auto a = compile(*same, length), b = compile(group, length);
+      ASSERT_TRUE(a && b) << layer;
+      ASSERT_EQ(a->rotate.has_value(), b->rotate.has_value()) << layer;
+      if (a->rotate) expect_same_rotation(*a->rotate, *b->rotate);
+      EXPECT_EQ(a->bias, b->bias) << layer;
+      EXPECT_NEAR(a->logits.multiplier, b->logits.multiplier, 1e-6) << layer;
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(GgufModel, LlamasTensorOfDivisorsIsLlama3Scaling) {
+  expect_same_plans(file("llama-3.1"), read("llama-3.1-8b"), 0);
+}
+TEST(GgufModel, YarnIsThatOfTheConfig) {
+  expect_same_plans(file("llama-yarn"), read(test::data_path("zoo/yarn-llama-2-7b-64k.json")), 0);
+}
+TEST(GgufModel, LongRopeIsThatOfTheConfigOnBothSidesOfItsSwitch) {
+  expect_same_plans(file("phi-3.5"), read("phi-3.5-mini"), 4096);
+  expect_same_plans(file("phi-3.5"), read("phi-3.5-mini"), 131072);
+}
+TEST(GgufModel, SectionsAreThoseOfTheConfig) {
+  expect_same_plans(file("qwen2.5-vl"), read("qwen2.5-vl-7b"), 0);
+}
+TEST(GgufModel, SlidingLayersAndTheirBaseAreThoseOfTheConfig) {
+  expect_same_plans(file("gemma-3"), read("gemma-3-4b"), 0);
+}
+TEST(GgufModel, BloomsSlopesAreThoseOfTheConfig) {
+  expect_same_plans(file("bloom"), read("bloom-176b"), 0);
+}
+
+// --- what a file says ----------------------------------------------------------------------------
+
+TEST(GgufModel, NeighboursPairInLlamaAndHalvesInPhi) {
+  const auto pairing = [](const Model& model) {
+    return std::get<Rope>(model.groups.at(0).schemes.at(0)).pairing;
+  };
+  EXPECT_EQ(pairing(file("llama-3.1")), Pairing::interleaved);
+  EXPECT_EQ(pairing(file("phi-3.5")), Pairing::halves);
+}
+
+TEST(GgufModel, ProvenanceNamesTheKeysOfTheFile) {
+  const Model model = file("gemma-3");
+  const LayerGroup& sliding = model.groups.at(0);
+  EXPECT_EQ(said(sliding, "rope_theta")->detail, "gemma3.rope.freq_base_swa");
+  EXPECT_EQ(said(sliding, "rope_theta")->origin, Origin::file);
+  EXPECT_EQ(said(sliding, "pairing")->origin, Origin::family);
+  EXPECT_EQ(said(model.groups.at(1), "factor")->detail, "gemma3.rope.scaling.factor");
+  EXPECT_EQ(said(sliding, "query_pre_attn_scalar")->origin, Origin::family);
+}
+
+TEST(GgufModel, BertHasTheRowsOfItsTable) {
+  const Model model = file("bert");
+  EXPECT_EQ(std::get<Learned>(model.groups.at(0).schemes.at(0)).rows, 64);
+  EXPECT_FALSE(model.groups.at(0).causal);
+}
+
+TEST(GgufModel, AnUnknownArchitectureIsReadWithAWarning) {
+  const Model model = file("unknown");
+  EXPECT_FALSE(model.known_family);
+  EXPECT_TRUE(warns(model, "unknown_family"));
+  EXPECT_EQ(said(model.groups.at(0), "pairing")->origin, Origin::assumed);
+}
+
+TEST(GgufModel, NoneOfTheFilesWarnsWithoutNeed) {
+  for (const char* name : {"llama-3.1", "llama-yarn", "qwen2.5-vl", "bert", "bloom", "gemma-3"})
+    EXPECT_TRUE(file(name).warnings.empty()) << name << ": " << file(name).warnings[0].message;
+}
+
+TEST(GgufModel, ADownloadThatGoesOnIsExplainedWithAWarning) {
+  const std::string whole = bytes_of("llama-yarn");
+  const auto model = read_text(whole.substr(0, whole.size() - 10));
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_TRUE(warns(*model, "file_cut_off"));
+}
+
+TEST(GgufModel, DivisorsThatAreNotThereYetAreAnError) {
+  const std::string whole = bytes_of("llama-3.1");
+  const auto model = read_text(whole.substr(0, whole.size() - 10));
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().message(),
+            "m.gguf: rope_freqs.weight: its data is not in the file; download the whole file");
+}
+
+// Every byte of every file replaced: what is read compiles, the rest is refused.
+TEST(GgufModel, DamageIsReadOrRefused) {
+  for (const char* name :
+       {"llama-3.1", "llama-yarn", "phi-3.5", "qwen2.5-vl", "bloom", "gemma-3"}) {
+    std::string text = bytes_of(name);
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const char before = text[at];
+      for (const char bad : {'\xff', '\x00', '\x7f'}) {
+        text[at] = bad;
+        const auto model = read_text(text);
+        EXPECT_TRUE(model || !model.error().rule.empty());
+      }
+      text[at] = before;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posenc

@@ -1,0 +1,159 @@
+// Runs the pages of docs/: every `$ posenc ...` line of a ```console block prints what stands under it.
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posenc/model.h"
+#include "tests/cli/command.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Line {
+  std::string arguments, printed;
+  std::size_t number = 0;  // in the page, from 1
+};
+
+fs::path docs() { return posenc::test::data_path("../../docs"); }
+
+std::vector<std::string> pages() {
+  std::vector<std::string> names;
+  for (const auto& file : fs::directory_iterator(docs())) {
+    if (file.path().extension() == ".md") names.push_back(file.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string page_text(const std::string& page) {
+  std::ifstream in(docs() / (page + ".md"));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The console lines of a page. A backslash at the end of a line joins the next to it.
+std::vector<Line> console_lines(const std::string& page) {
+  constexpr std::string_view prompt = "$ posenc ";
+  std::vector<Line> lines;
+  std::istringstream in(page_text(page));
+  bool console = false, joins = false;
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.starts_with("```")) {
+      console = line == "```console";
+    } else if (console && joins) {
+      lines.back().arguments.back() = ' ';
+      lines.back().arguments += line;
+      joins = line.ends_with('\\');
+    } else if (console && line.starts_with(prompt)) {
+      lines.push_back({line.substr(prompt.size()), "", number});
+      joins = line.ends_with('\\');
+    } else if (console && !lines.empty()) {
+      lines.back().printed += line + '\n';
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Whether the printed lines are the expected ones, where "…" stands for any number of lines.
+bool matches(std::span<const std::string> expected, std::span<const std::string> printed) {
+  if (expected.empty()) return printed.empty();
+  const auto rest = expected.subspan(1);
+  if (expected.front() != "…") {
+    return !printed.empty() && expected.front() == printed.front() &&
+           matches(rest, printed.subspan(1));
+  }
+  for (std::size_t skipped = 0; skipped <= printed.size(); ++skipped) {
+    if (matches(rest, printed.subspan(skipped))) return true;
+  }
+  return false;
+}
+bool matches(const std::string& expected, const std::string& printed) {
+  return matches(lines_of(expected), lines_of(printed));
+}
+
+class Page : public posenc::test::CommandTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(Page, ItsCommandsPrintWhatItSays) {
+  for (const Line& line : console_lines(GetParam())) {
+    const auto ran = posenc(line.arguments);
+    EXPECT_TRUE(matches(line.printed, ran.out + ran.err))
+        << GetParam() << ".md:" << line.number << ": posenc " << line.arguments << "\nprints\n"
+        << ran.out << ran.err;
+  }
+}
+
+// In the repository: a file, or a heading of a page.
+TEST_P(Page, ItsLinksLeadSomewhere) {
+  const std::string text = page_text(GetParam());
+  for (std::size_t at = text.find("]("); at != text.npos; at = text.find("](", at + 1)) {
+    const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+    if (target.starts_with("http")) continue;
+    const std::string file = target.substr(0, target.find('#'));
+    EXPECT_TRUE(file.empty() || fs::exists(docs() / file)) << GetParam() << ".md: " << target;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, Page, testing::ValuesIn(pages()), [](const auto& page) {
+  std::string name = page.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(Pages, SkippedLinesMatchAnything) {
+  EXPECT_TRUE(matches("", ""));
+  EXPECT_TRUE(matches("a\nb\n", "a\nb\n"));
+  EXPECT_TRUE(matches("…\n", "a\nb\n"));
+  EXPECT_TRUE(matches("a\n…\n", "a\nb\nc\n"));
+  EXPECT_TRUE(matches("…\nc\n", "a\nc\nb\nc\n"));
+  EXPECT_TRUE(matches("a\n…\nc\n…\n", "a\nb\nc\nd\n"));
+  EXPECT_FALSE(matches("", "a\n"));
+  EXPECT_FALSE(matches("a\n", "a\nb\n"));
+  EXPECT_FALSE(matches("a\n…\nd\n", "a\nb\nc\n"));
+  EXPECT_FALSE(matches("…\nb\n", "ab\n"));
+}
+
+// Every bundled model is named by the pages of its schemes and scalings.
+TEST(Pages, NameTheBundledModels) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const std::string& page : pages()) texts.emplace_back(page, page_text(page));
+  const auto page_of = [&](std::string_view scheme) {
+    const std::string heading = "\n### `" + std::string(scheme) + "`\n";
+    return std::ranges::find_if(texts,
+                                [&](const auto& page) { return page.second.contains(heading); });
+  };
+  for (const auto& bundled : posenc::bundled_models()) {
+    const auto model = posenc::read_model(bundled.name);
+    ASSERT_TRUE(model) << model.error().message();
+    std::set<std::string_view> schemes;
+    for (const auto& group : model->groups) {
+      for (const auto& scheme : group.schemes) {
+        schemes.insert(posenc::info(scheme).name);
+        const auto* rope = std::get_if<posenc::Rope>(&scheme);
+        if (rope && posenc::info(rope->scaling).name != "default") {
+          schemes.insert(posenc::info(rope->scaling).name);
+        }
+      }
+    }
+    for (const std::string_view scheme : schemes) {
+      const auto page = page_of(scheme);
+      ASSERT_NE(page, texts.end()) << scheme;
+      EXPECT_TRUE(page->second.contains("`" + std::string(bundled.name) + "`"))
+          << page->first << ".md does not name " << bundled.name;
+    }
+  }
+}
+
+}  // namespace
