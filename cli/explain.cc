@@ -19,7 +19,8 @@ Run define_explain(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model,
-                 "A config.json, its folder, a .gguf file, or a bundled name (posenc models)")
+                 "A config.json, params.json or .gguf file, the model's folder, or a bundled name "
+                 "(posenc models)")
       ->required();
   app.add_option("--at", options->ask.at,
                  "Explain for positions 0 to LENGTH-1; default: the model as constructed")

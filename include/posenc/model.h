@@ -60,15 +60,34 @@ struct LayerGroup {
   std::vector<Provenance> provenance = {};
 };
 
+enum class FileFormat { config, params, gguf, safetensors, safetensors_index };
+std::string_view name(FileFormat format);  // "config.json", "params.json", "GGUF", "safetensors"
+
+enum class FileRole {
+  model,     // the model is what this file says
+  compared,  // read too: what it says otherwise is the warning files_disagree
+  weights,   // learned tables are taken from it, if the model has any
+  unread,    // cannot be read, as the warning file_not_read tells
+};
+std::string_view name(FileRole role);
+
+struct ModelFile {
+  std::string path = {};
+  FileFormat format = FileFormat::config;
+  FileRole role = FileRole::model;
+  bool operator==(const ModelFile&) const = default;
+};
+
 struct Model {
   std::string name = {};    // of the file or folder, without its extension
-  std::string family = {};  // model_type as the file spells it
+  std::string family = {};  // model_type as the file spells it; "mistral" for a params.json
   bool known_family = true;
   std::int64_t context = 0;          // max_position_embeddings and its kin, 0: not said
   std::int64_t trained_context = 0;  // before any scaling, = context where none
   std::string dtype = {};            // "bfloat16" as the file says, "" if it does not
   std::vector<LayerGroup> groups = {};
   std::vector<Warning> warnings = {};
+  std::vector<ModelFile> files = {};  // what it was read from, the one that counts first
 };
 
 // A group's schemes and logits as one plan for a length (0: as constructed).
@@ -77,9 +96,11 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0);
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);
 
-// A config.json, a .gguf file, a folder with a config.json, or a bundled name. Learned tables of a
-// .gguf file or a folder (model.safetensors, whole or in shards) are in the model's schemes, borrowed
-// from the mapped file. Errors name key, value and cure.
+// A file, a folder, or a bundled name; what a file is, its content says. In a folder the model is what
+// config.json says, else params.json, else the first GGUF file; the others are compared with it
+// (docs/files.md). Learned
+// tables that lie in the folder (model.safetensors, whole or in shards) are in the model's schemes,
+// borrowed from the mapped file. Errors name key, value and cure.
 Expected<Model> read_model(std::string_view path_or_name);
 
 // The text of a config.json.
@@ -88,6 +109,10 @@ Expected<Model> read_config(std::string_view json_text, std::string_view name = 
 // The bytes of a GGUF file, as a MappedFile has them. The reading follows llama.cpp: its pairing for
 // each architecture, its defaults for keys that are not there.
 Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name = "model.gguf");
+
+// The text of Mistral's params.json. Pairs are neighbours there, where Hugging Face's file of the same
+// model has halves: its weights have the rows of queries and keys in another order.
+Expected<Model> read_params(std::string_view json_text, std::string_view name = "params.json");
 
 // Real configurations that travel with the library.
 struct BundledModel {

@@ -255,6 +255,10 @@ std::string text_of(const Json& json, int indent) {
 
 std::string to_json(const Explanation& explanation) {
   const Model& model = explanation.model;
+  Json files = Json::array();
+  for (const ModelFile& file : model.files)
+    files.push_back(
+        {{"path", file.path}, {"format", name(file.format)}, {"role", name(file.role)}});
   Json groups = Json::array();
   for (const GroupExplanation& facts : explanation.groups)
     groups.push_back(json_of(model.groups[facts.group], facts));
@@ -271,7 +275,8 @@ std::string to_json(const Explanation& explanation) {
                   {"words", explanation.words},
                   {"groups", groups},
                   {"cache_bytes_per_token", explanation.cache_bytes_per_token},
-                  {"warnings", warnings}},
+                  {"warnings", warnings},
+                  {"files", files}},
                  -1);
 }
 

@@ -382,6 +382,46 @@ std::string amplitude_note(const Subject& subject) {
   return text;
 }
 
+namespace {
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.find_last_of('/') + 1));
+}
+
+std::string say_files(const Model& model) {
+  std::string compared;
+  std::int64_t weights = 0;
+  for (const ModelFile& file : model.files) {
+    if (file.role == FileRole::compared)
+      compared += (compared.empty() ? "" : ", ") + base_name(file.path);
+    weights += file.role == FileRole::weights;
+  }
+  std::string text = "All of this is what " + base_name(model.files.front().path) + " says";
+  if (!compared.empty()) text += "; compared with it: " + compared;
+  if (weights > 0) text += "; beside it: " + s(weights, "file") + " of weights";
+  return text + ".";
+}
+
+// The two files of one Mistral model look different and are not.
+void say_permuted(const Model& model, std::vector<std::string>& out) {
+  const auto has = [&](FileFormat format) {
+    return std::ranges::any_of(model.files, [&](const ModelFile& file) {
+      return file.format == format &&
+             (file.role == FileRole::model || file.role == FileRole::compared);
+    });
+  };
+  if (!has(FileFormat::params)) return;
+  out.push_back(
+      has(FileFormat::config)
+          ? "params.json pairs neighbours and config.json halves: no contradiction, their weights "
+            "have the rows of queries and keys in different orders."
+          : "params.json pairs neighbours; Hugging Face's files of the same model pair halves, "
+            "with "
+            "the rows of queries and keys in the weights in another order.");
+}
+
+}  // namespace
+
 std::vector<std::string> model_words(const Explanation& explanation) {
   const Model& model = explanation.model;
   std::vector<std::string> out;
@@ -409,6 +449,8 @@ std::vector<std::string> model_words(const Explanation& explanation) {
   if (of_stack[static_cast<std::size_t>(Stack::vision)] > 0 &&
       of_stack[static_cast<std::size_t>(Stack::text)] > 0)
     out.push_back("A vision tower counts the patches of pictures.");
+  say_permuted(model, out);
+  if (model.files.size() > 1) out.push_back(say_files(model));
   return out;
 }
 

@@ -1,5 +1,6 @@
-// A config.json as a Model: the family is found, its reader runs, and every group is compiled once,
-// so that no model leaves here whose numbers contradict each other.
+// A config.json as a Model: the family is found and its reader runs.
+#include "src/model/config.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -144,22 +145,16 @@ std::string stem(std::string_view name, std::string_view extension) {
   return std::string(name);
 }
 
-}  // namespace posenc::detail
-
-namespace posenc {
-
-Expected<Model> read_config(std::string_view json_text, std::string_view name) {
-  using namespace detail;
-  const auto json = parse_json(json_text, name);
-  if (!json) return std::unexpected(json.error());
-  if (!json->get<Json::Object>()) {
-    return fail(name, "must be a JSON object", json->kind(), "give a model's config.json");
+Expected<Model> read_config_json(const Json& json, std::string_view name) {
+  if (!json.get<Json::Object>()) {
+    return fail(name, "must be a JSON object", json.kind(), "give a model's config.json");
   }
   Reading reading;
   reading.file = name;
   reading.model.name = stem(name, ".json");
+  reading.model.files = {{std::string(name), FileFormat::config, FileRole::model}};
 
-  const Section whole(reading, &*json);
+  const Section whole(reading, &json);
   const Section text = text_part(whole);
   const auto outer = whole.word("model_type");
   read_text(reading, whole, text);
@@ -179,6 +174,16 @@ Expected<Model> read_config(std::string_view json_text, std::string_view name) {
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);
+}
+
+}  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<Model> read_config(std::string_view json_text, std::string_view name) {
+  const auto json = detail::parse_json(json_text, name);
+  if (!json) return std::unexpected(json.error());
+  return detail::read_config_json(*json, name);
 }
 
 }  // namespace posenc

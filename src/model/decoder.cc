@@ -147,7 +147,8 @@ class DecoderReader {
     }
     if (found.beta > 0) {
       group.logits.beta = found.beta;
-      group.logits.floor = static_cast<double>(found.original > 0 ? found.original : shape.context);
+      const std::int64_t trained = found.original > 0 ? found.original : shape.context;
+      group.logits.floor = found.beta_floor > 0 ? found.beta_floor : static_cast<double>(trained);
       group.logits_note = "llama_4_scaling_beta " + number_text(found.beta);
     }
     group.schemes = {std::move(*found.rope)};

@@ -575,6 +575,7 @@ Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view nam
   Reading reading;
   reading.file = name;
   reading.model.name = stem(name, ".gguf");
+  reading.model.files = {{std::string(name), FileFormat::gguf, FileRole::model}};
   GgufReader(reading, *gguf).read();
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);

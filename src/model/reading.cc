@@ -50,22 +50,29 @@ void Reading::warn(std::string_view code, std::string_view message) {
     model.warnings.push_back(warning);
 }
 
+std::string Reading::as_spelled(std::string path) const {
+  std::string_view longest, other;
+  for (const auto& [read, file] : spelled) {
+    const bool below =
+        path.starts_with(read) && (path.size() == read.size() || path[read.size()] == '.');
+    if (!below || read.size() <= longest.size()) continue;
+    longest = read;
+    other = file;
+  }
+  return longest.empty() ? path : std::string(other) + path.substr(longest.size());
+}
+
 const Json::Object& Section::members() const {
   static const Json::Object none;
   const auto* object = object_ ? object_->get<Json::Object>() : nullptr;
   return object ? *object : none;
 }
 
-std::string Reading::as_spelled(std::string path) const {
-  const auto found = std::ranges::find(spelled, path, &std::pair<std::string, std::string>::first);
-  return found == spelled.end() ? path : found->second;
-}
-
-std::string Section::where(std::string_view key) const { return reading.as_spelled(inside(key)); }
-
 std::string Section::inside(std::string_view key) const {
   return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
 }
+
+std::string Section::where(std::string_view key) const { return reading.as_spelled(inside(key)); }
 
 std::vector<std::string_view> Section::names_present(std::string_view names) const {
   std::vector<std::string_view> present;

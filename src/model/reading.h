@@ -22,7 +22,8 @@ struct Reading {
   std::string family;  // whose documented defaults apply: "llama"
   Model model;
   std::optional<Error> error;
-  // Where the file is of another dialect: a path as Hugging Face spells it, and as the file does.
+  // Where the file is of another dialect: a path as Hugging Face spells it, and as the file does. A
+  // path stands for all below it too.
   std::vector<std::pair<std::string, std::string>> spelled = {};
 
   void refuse(std::string_view path, std::string_view rule, std::string_view got = {},

@@ -120,7 +120,11 @@ class RopeReader {
     read_sections();
     if (const auto beta = parameters_.section.number("llama_4_scaling_beta", not_negative)) {
       found.beta = beta->value;
+      note(notes_, "llama_4_scaling_beta", number_text(beta->value), Origin::file, beta->key);
     }
+    const auto floor = parameters_.section.number(
+        "llama_4_scaling_original_max_position_embeddings", at_least_one);
+    if (floor) found.beta_floor = floor->value;
     found.original = static_cast<std::int64_t>(
         number_of(rope_.scaling, "original_max_position_embeddings").value_or(0));
     if (!reading_.error) {
@@ -194,7 +198,8 @@ class RopeReader {
   void read_fields(bool ntk) {
     const Section& p = parameters_.section;
     constexpr std::string_view elsewhere =
-        "type rope_type rope_theta mrope_section mrope_interleaved llama_4_scaling_beta";
+        "type rope_type rope_theta mrope_section mrope_interleaved llama_4_scaling_beta "
+        "llama_4_scaling_original_max_position_embeddings";
     for (const JsonMember& member : p.members()) {
       if (reading_.error) return;
       const std::string_view key = member.key;

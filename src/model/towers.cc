@@ -57,6 +57,15 @@ const Tower towers[] = {
      .layers = 24,
      .heads = 16,
      .image = 1024},
+    {.types = "mistral-inference",  // the same tower in a params.json: neighbours, not halves
+     .kind = Kind::rotated,
+     .axial = {.rope_theta = 10000,
+               .pairing = Pairing::interleaved,
+               .order = AxisOrder::height_width,
+               .frequencies = AxisFrequencies::alternating},
+     .width = 0,  // sizes have no default there
+     .layers = 0,
+     .heads = 0},
     {.types = "qwen2_vl_vision qwen2_vl",
      .kind = Kind::rotated,
      .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},

@@ -1,0 +1,163 @@
+// What two files of one model must agree on, layer by layer. The order of pairs is not part of it
+// (one file's weights may be permuted for it), nor is a context that a file does not state.
+#include "src/model/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace posenc::detail {
+namespace {
+
+// Files keep numbers as float32 (GGUF) or as decimals.
+bool same(double a, double b) {
+  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
+}
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return same(x, y); });
+}
+
+std::int64_t layers_of(const Model& model, Stack stack) {
+  std::int64_t count = 0;
+  for (const LayerGroup& group : model.groups)
+    if (group.stack == stack) count += std::ssize(group.layers);
+  return count;
+}
+
+bool states(const Model& model, std::string_view field) {
+  for (const LayerGroup& group : model.groups)
+    for (const Provenance& value : group.provenance)
+      if (value.field == field && value.origin == Origin::file) return true;
+  return false;
+}
+
+const Rope* rope_of(const LayerGroup& group) {
+  for (const Scheme& scheme : group.schemes)
+    if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;
+  return nullptr;
+}
+
+std::string scheme_text(const LayerGroup& group) {
+  std::string text;
+  for (const Scheme& scheme : group.schemes)
+    text += (text.empty() ? "" : " + ") + std::string(info(scheme).name);
+  return text;
+}
+
+std::string scaling_text(const Scaling& scaling) {
+  std::string text(info(scaling).name);
+  for (const FieldSetting& setting : settings(scaling)) {
+    if (setting.name != "factor" && setting.name != "original_max_position_embeddings") continue;
+    if (const auto* x = std::get_if<double>(&setting.value))
+      text += " " + std::string(setting.name) + " " + number_text(*x);
+    if (const auto* i = std::get_if<std::int64_t>(&setting.value))
+      text += " " + std::string(setting.name) + " " + std::to_string(*i);
+  }
+  return text;
+}
+
+// A window that the context never outgrows does not cut.
+std::string window_text(const Model& model, const LayerGroup& group) {
+  const bool cuts = group.window && (model.context == 0 || *group.window < model.context);
+  return cuts ? std::to_string(*group.window) : "none";
+}
+
+std::string logits_text(const Logits& logits) {
+  std::string text = "×" + number_text(logits.multiplier);
+  if (logits.beta != 0)
+    text += " with beta " + number_text(logits.beta) + " from " + number_text(logits.floor);
+  return text;
+}
+
+class Comparison {
+ public:
+  Comparison(Model& model, const Model& other, std::string_view file, std::string_view other_file)
+      : model_(model), other_(other), file_(file), other_file_(other_file) {}
+
+  void run() {
+    if (states(model_, "context") && states(other_, "context"))
+      number("context", model_.context, other_.context);
+    for (const Stack stack : {Stack::text, Stack::encoder, Stack::decoder}) {
+      const std::int64_t count = layers_of(model_, stack), others = layers_of(other_, stack);
+      number("layers", count, others);
+      for (std::int64_t i = 0; i < std::min(count, others); ++i) {
+        const LayerGroup *a = find_group(model_, i, stack), *b = find_group(other_, i, stack);
+        layer_ = i;
+        if (a && b) layer(*a, *b);
+      }
+    }
+  }
+
+ private:
+  void layer(const LayerGroup& a, const LayerGroup& b) {
+    number("heads", a.geometry.heads, b.geometry.heads);
+    number("kv_heads", a.geometry.kv_heads, b.geometry.kv_heads);
+    number("head_dim", a.geometry.head_dim, b.geometry.head_dim);
+    text("window", window_text(model_, a), window_text(other_, b));
+    const Rope *rope = rope_of(a), *other = rope_of(b);
+    if (!rope || !other) {
+      text("scheme", scheme_text(a), scheme_text(b));
+      return;
+    }
+    rotation(a, *rope, b, *other);
+  }
+
+  void rotation(const LayerGroup& a, const Rope& rope, const LayerGroup& b, const Rope& other) {
+    // Groups repeat over the layers; a pair of them is compiled once.
+    if (!seen_.insert({&a, &b}).second) return;
+    const auto plan = compile(a), others = compile(b);
+    if (!plan || !others || !plan->rotate || !others->rotate) return;
+    if (!same(rope.rope_theta, other.rope_theta))
+      text("rope_theta", number_text(rope.rope_theta), number_text(other.rope_theta));
+    number("rotary_dim", plan->rotate->rotary_dim, others->rotate->rotary_dim);
+    // Compared by what it does: files spell one scaling in several ways.
+    const bool comparable = same(rope.rope_theta, other.rope_theta) &&
+                            plan->rotate->rotary_dim == others->rotate->rotary_dim;
+    if (comparable && !same(plan->rotate->frequency, others->rotate->frequency))
+      differ("rope_scaling", scaling_text(rope.scaling), scaling_text(other.scaling));
+    if (!same(plan->rotate->amplitude, others->rotate->amplitude))
+      text("amplitude", number_text(plan->rotate->amplitude),
+           number_text(others->rotate->amplitude));
+    const Logits &logits = plan->logits, &their = others->logits;
+    if (!same(logits.multiplier, their.multiplier) || !same(logits.beta, their.beta) ||
+        (logits.beta != 0 && !same(logits.floor, their.floor)))
+      differ("logits", logits_text(logits), logits_text(their));
+  }
+
+  void number(std::string_view field, std::int64_t a, std::int64_t b) {
+    text(field, std::to_string(a), std::to_string(b));
+  }
+
+  void text(std::string_view field, const std::string& a, const std::string& b) {
+    if (a != b) differ(field, a, b);
+  }
+
+  // Once for a field, at the first layer where it is so.
+  void differ(std::string_view field, const std::string& a, const std::string& b) {
+    if (!told_.insert(std::string(field)).second) return;
+    const std::string at = layer_ > 0 ? " (first in layer " + std::to_string(layer_) + ")" : "";
+    model_.warnings.push_back({"files_disagree", std::string(field) + at + " is " + a + " in " +
+                                                     std::string(file_) + " and " + b + " in " +
+                                                     std::string(other_file_) + "; that of " +
+                                                     std::string(file_) + " is used"});
+  }
+
+  Model& model_;
+  const Model& other_;
+  std::string_view file_, other_file_;
+  std::int64_t layer_ = 0;
+  std::set<std::pair<const LayerGroup*, const LayerGroup*>> seen_;
+  std::set<std::string> told_;
+};
+
+}  // namespace
+
+void compare(Model& model, const Model& other, std::string_view file, std::string_view other_file) {
+  Comparison(model, other, file, other_file).run();
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,168 @@
+// Paths to models. The rule of a folder: what describes the model first (config.json, params.json, GGUF)
+// must be readable and is used; the others are compared with it; weights are listed.
+#include "src/model/folder.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "posenc/files.h"
+#include "src/files/json.h"
+#include "src/model/compare.h"
+#include "src/model/config.h"
+#include "src/model/params.h"
+#include "src/model/tables.h"
+
+namespace posenc::detail {
+namespace {
+
+// Only plain files are opened: a pipe or a device would hang.
+Expected<void> check_plain(const std::string& path) {
+  struct stat own = {}, target = {};
+  if (lstat(path.c_str(), &own) != 0)
+    return fail(path, "cannot be read", std::strerror(errno), "check the path");
+  if (stat(path.c_str(), &target) != 0) {
+    const int why = errno;
+    if (!S_ISLNK(own.st_mode))
+      return fail(path, "cannot be read", std::strerror(why), "check the path");
+    return fail(path,
+                why == ELOOP ? "is a symbolic link that leads in a circle"
+                             : "is a symbolic link to what is not there",
+                why == ELOOP || why == ENOENT ? "" : std::strerror(why),
+                "mend the link, or give the file itself");
+  }
+  if (S_ISREG(target.st_mode)) return {};
+  return fail(path, "must be a regular file",
+              S_ISDIR(target.st_mode) ? "a folder" : "a pipe, socket or device",
+              "give a config.json or params.json");
+}
+
+// The whole file, at most as long as a configuration may be.
+Expected<std::string> read_text(const std::string& path) {
+  if (const auto plain = check_plain(path); !plain) return std::unexpected(plain.error());
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0 && status.st_size > static_cast<off_t>(largest_json)) {
+    return fail(path, "must be at most 16 MiB", std::to_string(status.st_size) + " bytes",
+                "give the model's config.json or its folder, not its weights");
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  if (!file) return fail(path, "cannot be opened", std::strerror(errno), "check its permissions");
+  std::string text;
+  char buffer[64 << 10];
+  while (text.size() <= largest_json) {
+    const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get());
+    text.append(buffer, count);
+    if (count < sizeof buffer) break;
+  }
+  if (std::ferror(file.get()))
+    return fail(path, "cannot be read", std::strerror(errno), "check the disk");
+  return text;
+}
+
+std::string base_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+Expected<std::vector<std::string>> names_in(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+  if (!open) return fail(folder, "cannot be opened", std::strerror(errno), "check its permissions");
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(open.get())) names.emplace_back(entry->d_name);
+  std::ranges::sort(names);
+  return names;
+}
+
+// Of a GGUF file in parts the first one holds the description; a picture's projector has none.
+bool describes(std::string_view gguf) {
+  const bool part = gguf.contains("-of-");
+  return (!part || gguf.contains("-00001-of-")) && !gguf.contains("mmproj");
+}
+
+// What the folder has of a model, those that describe it first, in the order that counts.
+std::vector<ModelFile> files_of(const std::string& folder, const std::vector<std::string>& names) {
+  std::vector<ModelFile> files;
+  const auto add = [&](FileFormat format, FileRole role, const auto& is) {
+    for (const std::string& name : names)
+      if (is(name)) files.push_back({folder + "/" + name, format, role});
+  };
+  const auto ends = [](std::string_view end) {
+    return [end](std::string_view name) { return name.ends_with(end) && !name.starts_with('.'); };
+  };
+  const auto gguf = ends(".gguf");
+  add(FileFormat::config, FileRole::compared, [](auto& name) { return name == "config.json"; });
+  add(FileFormat::params, FileRole::compared, [](auto& name) { return name == "params.json"; });
+  add(FileFormat::gguf, FileRole::compared,
+      [&](auto& name) { return gguf(name) && describes(name); });
+  add(FileFormat::gguf, FileRole::weights,
+      [&](auto& name) { return gguf(name) && !describes(name); });
+  add(FileFormat::safetensors_index, FileRole::weights, ends(".safetensors.index.json"));
+  add(FileFormat::safetensors, FileRole::weights, ends(".safetensors"));
+  return files;
+}
+
+}  // namespace
+
+Expected<Model> read_file(const std::string& path) {
+  if (path.ends_with(".gguf")) {
+    if (const auto plain = check_plain(path); !plain) return std::unexpected(plain.error());
+    const auto file = MappedFile::open(path);
+    if (!file) return std::unexpected(file.error());
+    auto model = read_gguf(file->bytes(), path);
+    if (model) give_tables_of_file(*model, path);
+    return model;
+  }
+  const auto text = read_text(path);
+  if (!text) return std::unexpected(text.error());
+  const auto json = parse_json(*text, path);
+  if (!json) return std::unexpected(json.error());
+  return is_params(*json) ? read_params_json(*json, path) : read_config_json(*json, path);
+}
+
+Expected<Model> read_folder(const std::string& path) {
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const auto names = names_in(folder);
+  if (!names) return std::unexpected(names.error());
+  std::vector<ModelFile> files = files_of(folder, *names);
+
+  std::optional<Model> model;
+  for (ModelFile& file : files) {
+    if (file.role != FileRole::compared) continue;
+    auto read = read_file(file.path);
+    if (!model) {
+      if (!read) return std::unexpected(read.error());
+      model = std::move(*read);
+      file = {file.path, model->files.front().format, FileRole::model};
+      continue;
+    }
+    if (!read) {
+      file.role = FileRole::unread;
+      model->warnings.push_back({"file_not_read", read.error().message()});
+      continue;
+    }
+    file.format = read->files.front().format;
+    compare(*model, *read, base_name(files.front().path), base_name(file.path));
+  }
+  if (!model) {
+    return fail("read_model", "the folder has no config.json, params.json or .gguf file",
+                "'" + path.substr(0, 200) + "'" +
+                    (files.empty() ? "" : " with " + base_name(files.front().path)),
+                "give the model's folder, or its file");
+  }
+  model->name = base_name(folder);
+  model->files = std::move(files);
+  give_tables_of_folder(*model, folder);
+  return std::move(*model);
+}
+
+}  // namespace posenc::detail

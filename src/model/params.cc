@@ -1,0 +1,295 @@
+// A params.json is read as the config.json that says the same: rows rename its keys, and three values
+// that are not only named otherwise (the window, YaRN's switch, the type of the scaling) are put into
+// Hugging Face's words. What mistral-inference does where the file is silent:
+//   pairing      neighbours (2r, 2r + 1); Hugging Face's checkpoints have wq's and wk's rows permuted and
+//                pair halves, which is the same model
+//   rope_theta   1e6, or 1e4 where there is a sliding window
+//   context      128,000, the length of its table
+#include "src/model/params.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/model/family.h"
+
+namespace posenc::detail {
+namespace {
+
+struct Row {
+  std::string_view read,
+      file;  // paths; of rows with one `read` the first that the file says counts
+};
+
+constexpr Row rows[] = {
+    {"model_type", "model_type"},
+    {"hidden_size", "dim"},
+    {"num_hidden_layers", "n_layers"},
+    {"num_attention_heads", "n_heads"},
+    {"num_key_value_heads", "n_kv_heads"},
+    {"head_dim", "head_dim"},
+    {"qk_nope_head_dim", "qk_nope_head_dim"},
+    {"qk_rope_head_dim", "qk_rope_head_dim"},
+    {"kv_lora_rank", "kv_lora_rank"},
+    {"v_head_dim", "v_head_dim"},
+    {"dtype", "dtype"},
+    {"rope_theta", "rope_theta"},
+    {"max_position_embeddings", "max_position_embeddings"},
+    {"max_position_embeddings", "max_seq_len"},
+    {"sliding_window", "sliding_window"},
+    {"sliding_window", "_sliding_window"},
+    {"rope_scaling.factor", "yarn.factor"},
+    {"rope_scaling.original_max_position_embeddings", "yarn.original_max_position_embeddings"},
+    {"rope_scaling.beta_fast", "yarn.beta"},
+    {"rope_scaling.beta_slow", "yarn.alpha"},
+    {"rope_scaling.apply_scale", "yarn.apply_scale"},
+    {"rope_scaling.llama_4_scaling_beta", "llama_4_scaling.beta"},
+    {"rope_scaling.llama_4_scaling_original_max_position_embeddings",
+     "llama_4_scaling.original_max_position_embeddings"},
+    {"vision_config", "vision_encoder"},
+    {"vision_config", "multimodal.vision_encoder_args"},
+    {"audio_config", "multimodal.whisper_model_args"},
+};
+
+constexpr std::string_view engine = "mistral-inference";
+
+Family family_of(bool window, bool latent) {
+  Family family{.types = engine,
+                .pairing = Pairing::interleaved,
+                .theta = window ? 1e4 : 1e6,
+                .context = 128'000,
+                .alternate = Alternate::all_slide};
+  if (latent)
+    family.latent = {.nope = 1, .rope = 1, .rank = 1};  // the file's own: all are required
+  return family;
+}
+
+bool said(const Json* json) { return json && !json->is_null(); }
+
+const Json* find(const Json& json, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const Json* inner = json.find(path.substr(0, dot));
+  return inner && dot != std::string_view::npos ? find(*inner, path.substr(dot + 1)) : inner;
+}
+
+// Sets what a path says; objects on its way are made.
+void put(Json& json, std::string_view path, Json value) {
+  const std::size_t dot = path.find('.');
+  const std::string_view key = path.substr(0, dot);
+  if (!json.get<Json::Object>()) json.value = Json::Object{};
+  auto& object = std::get<Json::Object>(json.value);
+  auto member = std::ranges::find(object, key, &JsonMember::key);
+  if (member == object.end()) member = object.insert(object.end(), {std::string(key), {}});
+  if (dot == std::string_view::npos)
+    member->value = std::move(value);
+  else
+    put(member->value, path.substr(dot + 1), std::move(value));
+}
+
+class ParamsReader {
+ public:
+  ParamsReader(const Json& file, std::string_view name) : file_(file) {
+    reading_.file = name;
+    reading_.family = engine;
+    reading_.model.name = stem(name, ".json");
+    reading_.model.family = "mistral";
+    reading_.model.files = {{std::string(name), FileFormat::params, FileRole::model}};
+  }
+
+  Expected<Model> read() {
+    check();
+    rename();
+    read_yarn();
+    read_window();
+    read_vision();
+    if (reading_.error) return std::unexpected(*reading_.error);
+
+    const Section config(reading_, &config_);
+    const bool latent = config.has("qk_rope_head_dim qk_nope_head_dim kv_lora_rank");
+    if (latent) require_latent(config);
+    const auto type = config.word("model_type");
+    if (type && type->value == "mamba") {
+      find_family("mamba")->read(config, *find_family("mamba"));
+    } else {
+      if (type && type->value != "transformer")
+        reading_.refuse(type->key, "is not one of a params.json",
+                        "'" + type->value.substr(0, 60) + "'",
+                        "transformer or mamba, or give the model's config.json");
+      const Family family = family_of(config.has("sliding_window"), latent);
+      read_decoder(config, family);
+      tell_defaults(config);
+    }
+    if (const auto dtype = config.word("dtype")) reading_.model.dtype = dtype->value;
+    if (const Section vision = config.section("vision_config")) read_tower(vision, engine);
+    if (config.section("audio_config")) {
+      reading_.warn("audio_not_explained",
+                    "the audio tower is not covered; only the other parts are explained");
+    }
+    compile_all(reading_);
+    if (reading_.error) return std::unexpected(*reading_.error);
+    return std::move(reading_.model);
+  }
+
+ private:
+  // Meta's file of the same name has other rules, and no head_dim.
+  void check() {
+    for (const std::string_view key : {"multiple_of", "ffn_dim_multiplier", "use_scaled_rope"}) {
+      if (said(file_.find(key)))
+        reading_.refuse(key, "is of Meta's params.json, which is not covered", "",
+                        "give the config.json of the same model");
+    }
+    for (const std::string_view part : {"yarn", "llama_4_scaling"}) {
+      const Json* json = file_.find(part);
+      if (!said(json)) continue;
+      if (!json->get<Json::Object>()) {
+        reading_.refuse(part, "must be an object", json->text(), "correct the file");
+        return;
+      }
+      for (const JsonMember& member : std::get<Json::Object>(json->value)) {
+        const std::string path = std::string(part) + "." + member.key;
+        if (std::ranges::find(rows, path, &Row::file) == std::end(rows))
+          reading_.warn("unknown_key", path + " is not read and has no effect");
+      }
+    }
+  }
+
+  void rename() {
+    config_.value = Json::Object{};
+    for (const Row& row : rows) {
+      const Json* value = find(file_, row.file);
+      if (!said(value) || said(find(config_, row.read))) continue;
+      put(config_, row.read, *value);
+      reading_.spelled.push_back({std::string(row.read), std::string(row.file)});
+    }
+    for (const Row& row : rows) {  // what is missing is missed by the name it would have
+      if (std::ranges::find(reading_.spelled, row.read,
+                            &std::pair<std::string, std::string>::first) == reading_.spelled.end())
+        reading_.spelled.push_back({std::string(row.read), std::string(row.file)});
+    }
+    reading_.spelled.push_back({"rope_scaling", "yarn"});
+  }
+
+  void read_yarn() {
+    const Json* yarn = file_.find("yarn");
+    const auto* members = said(yarn) ? yarn->get<Json::Object>() : nullptr;
+    if (!members || members->empty()) return;
+    for (const std::string_view key : {"factor", "original_max_position_embeddings"}) {
+      if (!said(yarn->find(key)))
+        reading_.refuse("yarn." + std::string(key), "is missing: yarn needs it", "",
+                        "write what the model was trained with");
+    }
+    const Section scaling = Section(reading_, &config_).section("rope_scaling");
+    const auto apply = scaling.flag("apply_scale");
+    if (!(apply && !apply->value) && said(file_.find("kv_lora_rank"))) {
+      reading_.refuse("yarn.apply_scale", "must be false beside latent attention (kv_lora_rank)",
+                      apply ? "true" : "nothing, which is true",
+                      "engines disagree on what it would scale");
+    }
+    put(config_, "rope_scaling.rope_type", {.value = std::string("yarn")});
+    reading_.spelled.push_back({"rope_scaling.rope_type", "yarn"});
+    auto& object = std::get<Json::Object>(
+        std::ranges::find(std::get<Json::Object>(config_.value), "rope_scaling", &JsonMember::key)
+            ->value.value);
+    std::erase_if(object, [](const JsonMember& member) { return member.key == "apply_scale"; });
+    if (apply && !apply->value) {  // no magnitude on cos and sin
+      put(config_, "rope_scaling.attention_factor", {.value = 1.0});
+      reading_.spelled.push_back({"rope_scaling.attention_factor", "yarn.apply_scale"});
+    }
+  }
+
+  // A list is repeated over the layers: a window, or null for full attention.
+  void read_window() {
+    const Json* window = config_.find("sliding_window");
+    const auto* list = window ? window->get<Json::Array>() : nullptr;
+    if (!list) return;
+    const std::string key = reading_.as_spelled("sliding_window");
+    const Json* count = config_.find("num_hidden_layers");
+    const auto* layers = count ? count->get<std::int64_t>() : nullptr;
+    if (!layers || *layers < 1 || *layers > most_layers) return;  // refused by the sizes
+    if (list->empty() || *layers % std::ssize(*list) != 0) {
+      reading_.refuse(key, "must divide the layers: the list is repeated over them",
+                      std::to_string(list->size()) + " entries for " + std::to_string(*layers),
+                      "correct it or n_layers");
+      return;
+    }
+    Json width;
+    Json::Array types;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(*layers); ++i) {
+      const Json& entry = (*list)[i % list->size()];
+      types.push_back({std::string(said(&entry) ? "sliding_attention" : "full_attention")});
+      if (!said(&entry)) continue;
+      if (said(&width) && width.text() != entry.text()) {
+        reading_.refuse(key, "must have one window for all layers that slide",
+                        width.text() + " and " + entry.text(), "several are not covered");
+        return;
+      }
+      width = entry;
+    }
+    put(config_, "sliding_window", width);
+    if (!said(&width)) return;
+    put(config_, "layer_types", {.value = std::move(types)});
+    reading_.spelled.push_back({"layer_types", key});
+  }
+
+  void read_vision() {
+    if (!said(config_.find("vision_config"))) return;
+    put(config_, "vision_config.model_type", {.value = std::string(engine)});
+  }
+
+  void require_latent(const Section& config) {
+    for (const std::string_view key : {"qk_rope_head_dim", "qk_nope_head_dim", "kv_lora_rank"}) {
+      if (!config.has(key))
+        reading_.refuse(config.where(key), "is missing beside the others of latent attention", "",
+                        "add it");
+    }
+  }
+
+  // Where the engine's default hangs on the file, and where two files of one model look different.
+  void tell_defaults(const Section& config) {
+    const std::string window =
+        config.has("sliding_window") ? ", with a window" : ", without a window";
+    for (LayerGroup& group : reading_.model.groups) {
+      for (Provenance& value : group.provenance) {
+        if (value.field == "rope_theta" && value.origin == Origin::family) value.detail += window;
+        if (value.field == "pairing")
+          value.detail += "; Hugging Face's files permute wq and wk and pair halves";
+      }
+    }
+    // The switch is the format's own word; no engine that reads the format ignores it.
+    std::erase_if(reading_.model.warnings,
+                  [](const Warning& warning) { return warning.code == "attention_factor_given"; });
+  }
+
+  const Json& file_;
+  Json config_;  // in Hugging Face's words
+  Reading reading_;
+};
+
+}  // namespace
+
+bool is_params(const Json& json) {
+  const Json* type = json.find("model_type");
+  const auto* word = type ? type->get<std::string>() : nullptr;
+  return said(json.find("dim")) && said(json.find("n_layers")) &&
+         (!said(type) || (word && lists("transformer mamba", *word)));
+}
+
+Expected<Model> read_params_json(const Json& json, std::string_view name) {
+  if (!json.get<Json::Object>()) {
+    return fail(name, "must be a JSON object", json.kind(), "give a model's params.json");
+  }
+  return ParamsReader(json, name).read();
+}
+
+}  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<Model> read_params(std::string_view json_text, std::string_view name) {
+  const auto json = detail::parse_json(json_text, name);
+  if (!json) return std::unexpected(json.error());
+  return detail::read_params_json(*json, name);
+}
+
+}  // namespace posenc

@@ -1,0 +1,255 @@
+// params.json. Values of Mistral 7B v0.1 and Mistral Large 3 (without what has no part in position) are
+// the published ones; the others are made up, and say so.
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "posenc/explain.h"
+#include "posenc/model.h"
+
+namespace posenc {
+namespace {
+
+const std::string mistral_v01 = R"({"dim": 4096, "n_layers": 32, "head_dim": 128,
+  "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "norm_eps": 1e-05, "sliding_window": 4096,
+  "vocab_size": 32000})";
+
+const std::string large_3 = R"({"dim": 7168, "n_layers": 61, "head_dim": 192, "n_heads": 128,
+  "n_kv_heads": 128, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+  "qk_rope_head_dim": 64, "v_head_dim": 128, "rope_theta": 10000.0,
+  "max_position_embeddings": 294912, "max_seq_len": 262144,
+  "moe": {"num_experts": 128, "num_experts_per_tok": 4, "num_shared_experts": 1},
+  "llama_4_scaling": {"beta": 0.1, "original_max_position_embeddings": 8192},
+  "vision_encoder": {"hidden_size": 1664, "image_size": 1540, "num_attention_heads": 16,
+                     "num_hidden_layers": 48, "patch_size": 14, "rope_theta": 10000.0},
+  "yarn": {"alpha": 1, "apply_scale": false, "beta": 32, "factor": 36,
+           "original_max_position_embeddings": 8192}})";
+
+// Made up: small, with what a test adds.
+std::string small(const std::string& more = "") {
+  return R"({"dim": 512, "n_layers": 4, "head_dim": 64, "n_heads": 8, "n_kv_heads": 2)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+Model read(const std::string& text) {
+  const auto model = read_params(text);
+  EXPECT_TRUE(model) << model.error().message();
+  return model ? *model : Model{.groups = {{}}};
+}
+
+std::string error_of(const std::string& text) {
+  const auto model = read_params(text);
+  return model ? "" : model.error().message();
+}
+
+Rope rope_of(const Model& model) {
+  const auto& schemes = model.groups.at(0).schemes;
+  const Rope* rope = schemes.empty() ? nullptr : std::get_if<Rope>(&schemes[0]);
+  EXPECT_TRUE(rope);
+  return rope ? *rope : Rope{};
+}
+
+Provenance provenance(const Model& model, std::string_view field) {
+  for (const Provenance& value : model.groups.at(0).provenance)
+    if (value.field == field) return value;
+  return {};
+}
+
+bool warns(const Model& model, std::string_view code) {
+  for (const Warning& warning : model.warnings)
+    if (warning.code == code) return true;
+  return false;
+}
+
+TEST(Params, SizesAreReadByTheirOwnNames) {
+  const Model model = read(mistral_v01);
+  const LayerGroup& group = model.groups.at(0);
+  EXPECT_EQ(group.layers.size(), 32u);
+  EXPECT_EQ(group.geometry.width, 4096);
+  EXPECT_EQ(group.geometry.heads, 32);
+  EXPECT_EQ(group.geometry.kv_heads, 8);
+  EXPECT_EQ(group.geometry.head_dim, 128);
+  EXPECT_EQ(provenance(model, "layers").detail, "n_layers");
+  EXPECT_EQ(provenance(model, "width").detail, "dim");
+}
+
+TEST(Params, PairsAreNeighboursAndTheReasonIsSaid) {
+  const Model model = read(mistral_v01);
+  EXPECT_EQ(rope_of(model).pairing, Pairing::interleaved);
+  EXPECT_NE(provenance(model, "pairing").detail.find("permute wq and wk"), std::string::npos);
+}
+
+TEST(Params, MissingThetaDependsOnTheWindow) {
+  const Model with = read(mistral_v01), without = read(small());
+  EXPECT_EQ(rope_of(with).rope_theta, 1e4);
+  EXPECT_EQ(rope_of(without).rope_theta, 1e6);
+  EXPECT_EQ(provenance(without, "rope_theta").origin, Origin::family);
+}
+
+TEST(Params, MissingContextIsThatOfTheEnginesTable) {
+  const Model model = read(mistral_v01);
+  EXPECT_EQ(model.context, 128'000);
+  EXPECT_EQ(provenance(model, "context").origin, Origin::family);
+}
+
+TEST(Params, AWindowHoldsForAllLayers) { EXPECT_EQ(read(mistral_v01).groups.at(0).window, 4096); }
+
+TEST(Params, AListOfWindowsIsRepeatedOverTheLayers) {
+  const Model model = read(small(R"("sliding_window": [null, 1024])"));
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_FALSE(find_group(model, 2, Stack::text)->window);
+  EXPECT_EQ(find_group(model, 3, Stack::text)->window, 1024);
+}
+
+TEST(Params, AListOfNullsIsNoWindow) {
+  EXPECT_FALSE(read(small(R"("sliding_window": [null])")).groups.at(0).window);
+}
+
+TEST(Params, TheWindowsPrivateSpellingCountsToo) {
+  EXPECT_EQ(read(small(R"("_sliding_window": 256)")).groups.at(0).window, 256);
+}
+
+TEST(Params, AListThatDoesNotDivideTheLayersIsRefused) {
+  EXPECT_NE(
+      error_of(small(R"("sliding_window": [null, 8, 8])")).find("sliding_window: must divide"),
+      std::string::npos);
+}
+
+TEST(Params, SeveralWindowsAreRefused) {
+  EXPECT_NE(error_of(small(R"("sliding_window": [8, 16])")).find("one window"), std::string::npos);
+}
+
+TEST(Params, AWindowThatIsAWordIsRefusedByItsOwnName) {
+  EXPECT_NE(error_of(small(R"("_sliding_window": "long")")).find("_sliding_window"),
+            std::string::npos);
+}
+
+TEST(Params, YarnsBetaIsFastAndItsAlphaSlow) {
+  const Model model = read(small(R"("yarn": {"factor": 16, "beta": 30, "alpha": 2,
+      "original_max_position_embeddings": 1024}, "max_position_embeddings": 16384)"));
+  const Rope rope = rope_of(model);
+  const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  ASSERT_TRUE(yarn);
+  EXPECT_EQ(yarn->factor, 16);
+  EXPECT_EQ(yarn->beta_fast, 30);
+  EXPECT_EQ(yarn->beta_slow, 2);
+  EXPECT_EQ(yarn->original_max_position_embeddings, 1024);
+  EXPECT_EQ(provenance(model, "beta_fast").detail, "yarn.beta");
+  EXPECT_EQ(model.trained_context, 1024);
+}
+
+TEST(Params, YarnsMagnitudeIsOnUnlessApplyScaleIsFalse) {
+  const auto amplitude = [](const std::string& more) {
+    const Model model =
+        read(small(R"("yarn": {"factor": 16, "original_max_position_embeddings": 1024)" + more +
+                   R"(}, "max_position_embeddings": 16384)"));
+    const auto plan = compile(model.groups.at(0));
+    return plan && plan->rotate ? plan->rotate->amplitude : 0;
+  };
+  EXPECT_NEAR(amplitude(""), 0.1 * std::log(16.0) + 1, 1e-15);
+  EXPECT_NEAR(amplitude(R"(, "apply_scale": true)"), 0.1 * std::log(16.0) + 1, 1e-15);
+  EXPECT_EQ(amplitude(R"(, "apply_scale": false)"), 1);
+}
+
+TEST(Params, YarnWithoutItsTrainedLengthIsRefused) {
+  EXPECT_NE(error_of(small(R"("yarn": {"factor": 4})"))
+                .find("yarn.original_max_position_embeddings: is missing"),
+            std::string::npos);
+}
+
+TEST(Params, AnUnknownKeyOfYarnIsAWarning) {
+  EXPECT_TRUE(warns(read(small(R"("yarn": {"factor": 4, "gamma": 2,
+      "original_max_position_embeddings": 1024}, "max_position_embeddings": 4096)")),
+                    "unknown_key"));
+}
+
+TEST(Params, QueryTemperatureHasItsOwnLength) {
+  const Model model =
+      read(small(R"("llama_4_scaling": {"beta": 0.1, "original_max_position_embeddings": 4096})"));
+  EXPECT_EQ(model.groups.at(0).logits, (Logits{.beta = 0.1, .floor = 4096, .offset = 0}));
+}
+
+TEST(Params, Large3IsLatentAttentionWithTheRotationAtTheEnd) {
+  const Model model = read(large_3);
+  const LayerGroup& group = model.groups.at(0);
+  const Rope rope = rope_of(model);
+  EXPECT_EQ(group.geometry.head_dim, 192);
+  EXPECT_EQ(rope.rotary_dim, 64);
+  EXPECT_EQ(rope.slice, Slice::trailing);
+  EXPECT_EQ(rope.pairing, Pairing::interleaved);
+  EXPECT_EQ(group.cache_elements, 512 + 64);
+  EXPECT_EQ(model.context, 294912);
+  EXPECT_EQ(model.trained_context, 8192);
+  EXPECT_TRUE(model.warnings.empty()) << model.warnings[0].message;
+}
+
+TEST(Params, Large3sLogitsAreNotScaledByYarn) {
+  const Model model = read(large_3);
+  const auto plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->logits, (Logits{.multiplier = 1, .beta = 0.1, .floor = 8192, .offset = 0}));
+  EXPECT_EQ(plan->rotate->amplitude, 1);
+}
+
+TEST(Params, LatentAttentionMustSayThatYarnScalesNothing) {
+  std::string text = large_3;
+  text.replace(text.find("false"), 5, "true");
+  EXPECT_NE(error_of(text).find("yarn.apply_scale"), std::string::npos);
+}
+
+TEST(Params, LatentAttentionNeedsAllItsSizes) {
+  EXPECT_NE(error_of(small(R"("kv_lora_rank": 64)")).find("qk_rope_head_dim: is missing"),
+            std::string::npos);
+}
+
+TEST(Params, TheVisionTowerPairsNeighboursToo) {
+  const Model model = read(large_3);
+  const LayerGroup* tower = find_group(model, 47, Stack::vision);
+  ASSERT_TRUE(tower);
+  const auto* axial = std::get_if<Axial>(&tower->schemes.at(0));
+  ASSERT_TRUE(axial);
+  EXPECT_EQ(axial->pairing, Pairing::interleaved);
+  EXPECT_EQ(axial->frequencies, AxisFrequencies::alternating);
+  EXPECT_EQ(tower->geometry.head_dim, 104);
+}
+
+TEST(Params, AMissingSizeIsNamedAsTheFormatSpellsIt) {
+  EXPECT_NE(error_of(R"({"dim": 512, "n_layers": 4})").find("n_heads: is missing"),
+            std::string::npos);
+  EXPECT_NE(error_of(small(R"("vision_encoder": {"hidden_size": 64})")).find("vision_encoder.num_"),
+            std::string::npos);
+}
+
+TEST(Params, MetasFileIsRefused) {
+  EXPECT_NE(error_of(R"({"dim": 4096, "n_layers": 32, "n_heads": 32, "multiple_of": 256})")
+                .find("Meta's"),
+            std::string::npos);
+}
+
+TEST(Params, MambaHasNoAttentionToExplain) {
+  EXPECT_NE(error_of(R"({"model_type": "mamba", "dim": 4096, "n_layers": 64, "n_groups": 8})"), "");
+}
+
+TEST(Params, WhatIsNoObjectIsRefused) {
+  for (const char* text : {"", "[]", "3", "null", "{"}) EXPECT_NE(error_of(text), "") << text;
+  EXPECT_NE(error_of(small(R"("yarn": 3)")).find("yarn: must be an object"), std::string::npos);
+}
+
+TEST(Params, HostilePathsDoNotConfuseTheTable) {
+  EXPECT_NE(error_of(R"({"dim": {}, "n_layers": [], "n_heads": "8"})"), "");
+  EXPECT_NE(error_of(small(R"("vision_encoder": 3)")), "");
+  EXPECT_NE(error_of(small(R"("dtype": {}, "multimodal": [])")), "");
+}
+
+TEST(Params, TheExplanationSaysThatTheWeightsAreInAnotherOrder) {
+  const auto explanation = explain(read(mistral_v01));
+  ASSERT_TRUE(explanation);
+  bool said = false;
+  for (const std::string& sentence : explanation->words)
+    said = said || sentence.contains("pairs neighbours");
+  EXPECT_TRUE(said);
+}
+
+}  // namespace
+}  // namespace posenc
