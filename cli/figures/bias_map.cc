@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
+#include "cli/figures/layout.h"
 #include "posenc/apply.h"
 
 namespace posenc::cli {
@@ -57,8 +58,7 @@ Drawing define(CLI::App& app) {
     Figure figure;
     const auto count = static_cast<std::int64_t>(chosen->size());
     figure.columns = std::min<std::int64_t>(count, 4);
-    const std::int64_t rows = (count + figure.columns - 1) / figure.columns;
-    figure.height = count == 1 ? 400 : 62 + 120 * static_cast<double>(rows);
+    figure.height = square_height(count, figure.columns, 100);
     figure.shared_axes = true;
     figure.square = true;
     figure.title =
@@ -66,7 +66,7 @@ Drawing define(CLI::App& app) {
     figure.caption =
         causal
             ? "Each map is a head: white where nothing is added, darker the more a key's weight is "
-              "cut; keys ahead of the query are masked and left white."
+              "cut; keys ahead of the query are masked, grey."
             : "Each map is a head: what is added to the logit of each query and key.";
     double least = 0, most = 0;
     for (const std::int64_t head : *chosen) {
@@ -84,7 +84,7 @@ Drawing define(CLI::App& app) {
           matrix.values.push_back(value);
         }
       Panel panel;
-      panel.title = slopes ? fmt::format("head {}: slope {:.3g}", head,
+      panel.title = slopes ? fmt::format("head {}: m = {:.2g}", head,
                                          slopes->slope[static_cast<std::size_t>(head)])
                            : fmt::format("head {}", head);
       panel.x = {.label = "key (position)", .column = "key_position"};
@@ -93,19 +93,20 @@ Drawing define(CLI::App& app) {
       figure.panels.push_back(std::move(panel));
     }
     const bool cut = least < options->floor;
-    figure.scale = {.label = cut ? fmt::format("bias (logit), {:g} and less alike", options->floor)
-                                 : "bias (units of the logit)",
-                    .column = "bias_logits",
-                    .least = cut ? options->floor : least,
-                    .most = most,
-                    .diverging = true};
+    figure.scale = {
+        .label = cut ? fmt::format("bias (logit); below {} all alike", tick_text(options->floor))
+                     : "bias (units of the logit)",
+        .column = "bias_logits",
+        .least = cut ? options->floor : least,
+        .most = most,
+        .diverging = true};
     if (figure.scale.least == figure.scale.most) figure.scale.least = -1;
     return figure;
   };
 }
 
 constexpr std::string_view examples[] = {
-    "bias.png --scheme alibi --heads 8 --length 64",
+    "bias.png --scheme alibi --heads 8 --length 256",
     "bias-kerple.png --scheme kerple --heads 4 --p 0.5,1,2,4 --a 1 --length 64",
     "bias-sandwich.png --scheme sandwich --heads 4 --dim 128 --length 128",
 };

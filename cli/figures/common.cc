@@ -109,6 +109,12 @@ std::string wavelength_text(double frequency) {
   return fmt::format("{:.3g}", wavelength);
 }
 
+double square_height(std::int64_t panels, std::int64_t columns, double beside) {
+  const auto across = static_cast<double>(columns);
+  const double side = std::min(330.0, (504 - 15 - beside - 18 * (across - 1)) / across);
+  return 70 + std::ceil(static_cast<double>(panels) / across) * (side + 21);
+}
+
 std::string listed(const std::vector<std::int64_t>& values) {
   std::string out;
   for (std::size_t i = 0; i < values.size(); i++)

@@ -56,6 +56,9 @@ Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positio
 // "6.28", "1,234", "20.5 million": positions for a full turn.
 std::string wavelength_text(double frequency);
 
+// The height of a figure of square panels, with `beside` points of words to their left and right.
+double square_height(std::int64_t panels, std::int64_t columns, double beside);
+
 // "0, 50 and 99".
 std::string listed(const std::vector<std::int64_t>& values);
 

@@ -48,6 +48,7 @@ Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vect
   Series out;
   out.name = std::move(name);
   out.colour = line_colour(colour);
+  out.width = 1;
   out.x = distances(options);
   for (std::size_t n = 0; n < out.x.size(); n++) {
     double dot = 0;

@@ -55,7 +55,7 @@ Drawing define(CLI::App& app) {
     Figure figure;
     figure.height = 250;
     figure.title = plan->add
-                       ? fmt::format("{}, width {}", options->encoding->name(), width)
+                       ? fmt::format("Dimensions of {}, width {}", options->encoding->name(), width)
                        : fmt::format("Cosines of the angles of {}", options->encoding->name());
     figure.caption =
         plan->add ? "Each line is one dimension of the vectors over the positions: early "

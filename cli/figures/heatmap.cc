@@ -48,7 +48,8 @@ Drawing define(CLI::App& app) {
         if (most == 0) most = 1;
       }
       panel.x = {.label = "dimension", .column = "dimension"};
-      figure.title = fmt::format("{}, width {}", options->encoding->name(), matrix.columns);
+      figure.title =
+          fmt::format("Position vectors: {}, width {}", options->encoding->name(), matrix.columns);
       figure.scale.label = "value";
       figure.scale.column = "value";
       figure.caption = std::holds_alternative<Waves>(plan->add->kind)

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double edge = 9;        // around everything
 constexpr double gap = 14;        // between panels, beside their words
-constexpr double tick_room = 12;  // numbers below an axis
-constexpr double label_room = 13;
+constexpr double tick_room = 15;  // numbers below an axis
+constexpr double label_room = 16;
 constexpr double tick_length = 3;
 constexpr double bar_width = 9;
 
@@ -54,6 +54,11 @@ std::pair<Scale, Scale> scales_of(const Panel& panel) {
   }
   for (const Rule& rule : panel.rules) (rule.vertical ? x : y).push_back(rule.at);
   return {range_of(panel.x, x, false), range_of(panel.y, y, true)};
+}
+
+void widen(Scale& scale, const Scale& other) {
+  scale.least = std::min(scale.least, other.least);
+  scale.most = std::max(scale.most, other.most);
 }
 
 double widest(const Ticks& ticks) {
@@ -112,6 +117,13 @@ double text_width(std::string_view utf8, double size) {
   return em * size;
 }
 
+std::string power_text(int exponent) {
+  constexpr const char* digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = exponent < 0 ? "10⁻" : "10";
+  for (const char digit : std::to_string(std::abs(exponent))) text += digits[digit - '0'];
+  return text;
+}
+
 std::string tick_text(double value) {
   if (value == 0) return "0";
   const double size = std::abs(value);
@@ -119,10 +131,8 @@ std::string tick_text(double value) {
   if (size >= 1e15 || size < 1e-4) {
     const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-9));
     const double mantissa = size / std::pow(10, exponent);
-    constexpr const char* digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     if (std::abs(mantissa - 1) > 1e-9) text = fmt::format("{:.3g}·", mantissa);
-    text += exponent < 0 ? "10⁻" : "10";
-    for (const char digit : std::to_string(std::abs(exponent))) text += digits[digit - '0'];
+    text += power_text(exponent);
   } else if (size >= 1e5 && std::fmod(size, 1e4) == 0) {
     constexpr const char* units[] = {"k", "M", "G", "T"};
     int unit = 0;
@@ -144,7 +154,8 @@ Ticks ticks_of(double least, double most, bool log, int most_ticks) {
     const int last = static_cast<int>(std::floor(std::log10(most) + 1e-9));
     const int step = std::max(1, (last - first) / std::max(1, most_ticks) + 1);
     for (int power = first; power <= last; power += (last - first + 1 <= most_ticks ? 1 : step))
-      out.emplace_back(std::pow(10, power), tick_text(std::pow(10, power)));
+      out.emplace_back(std::pow(10, power),
+                       least < 1e-4 ? power_text(power) : tick_text(std::pow(10, power)));
     return out;
   }
   const double rough = (most - least) / std::max(1, most_ticks);
@@ -176,6 +187,14 @@ Layout layout(const Figure& figure, double height, double pixels) {
     placed.y = std::move(y);
     out.panels.push_back(std::move(placed));
   }
+  if (figure.shared_axes) {
+    // The words at the outer panels hold for all panels of that axis.
+    for (PlacedPanel& a : out.panels)
+      for (const PlacedPanel& b : out.panels) {
+        if (a.panel->x.column == b.panel->x.column) widen(a.x, b.x);
+        if (a.panel->y.column == b.panel->y.column) widen(a.y, b.y);
+      }
+  }
   out.title_at = height - edge - 5;
   const double top = place_legend(figure, out.width, height - edge - title_lines(figure), out) - 2;
 
@@ -190,7 +209,8 @@ Layout layout(const Figure& figure, double height, double pixels) {
   const auto has_words = [&](std::size_t i, bool of_x) {
     if (!figure.shared_axes) return true;
     // The last panel of a column may stand above an empty place.
-    return of_x ? i + across >= out.panels.size() : i % across == 0;
+    if (of_x) return i + across >= out.panels.size();
+    return i % across == 0 || figure.panels[i].y.column != figure.panels[i - 1].y.column;
   };
   const double rough_height =
       (top - edge) / static_cast<double>(std::max<std::size_t>(1, rows)) - panel_title - 25;
@@ -243,8 +263,8 @@ Layout layout(const Figure& figure, double height, double pixels) {
         continue;
       placed.x.ticks = std::move(tried);
     }
-    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 5;
-    placed.x_label_at = box.bottom - tick_length - tick_room - 6;
+    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 8;
+    placed.x_label_at = box.bottom - tick_length - tick_room - 5;
   }
   if (any_matrix && !out.panels.empty()) {
     const Box &first = out.panels.front().box, &last = out.panels.back().box;

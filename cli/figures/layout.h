@@ -60,6 +60,7 @@ Layout layout(const Figure& figure, double height, double pixels);
 
 // 1-2-5 steps, or powers of ten; at most about `most_ticks`.
 Ticks ticks_of(double least, double most, bool log, int most_ticks);
-std::string tick_text(double value);  // "−0.5", "1,000", "1M"
+std::string tick_text(double value);   // "−0.5", "1,000", "1M"
+std::string power_text(int exponent);  // "10⁻⁶"
 
 }  // namespace posenc::cli

@@ -76,8 +76,8 @@ Expected<Figure> draw(const Options& options) {
                  -2.0L * static_cast<long double>(r) / static_cast<long double>(options.head_dim)));
 
   Series lines[3];
-  const char* const names[] = {"float: frequency × position (Hugging Face)",
-                               "float: θ multiplied pair by pair (ggml)", "double (posenc)"};
+  const char* const names[] = {"float product (Hugging Face)", "float, pair after pair (ggml)",
+                               "double (posenc)"};
   const std::size_t colours[] = {1, 2, 3};
   for (std::size_t i = 0; i < 3; i++) {
     lines[i].name = names[i];

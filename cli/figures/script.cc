@@ -130,17 +130,24 @@ class Script {
       const Series& s = *entry.series;
       words(entry.x + legend_sample + legend_gap, entry.y,
             cut_to(s.name, room - 30, TextSize::legend), {.size = TextSize::legend});
-      const double from = entry.x, to = entry.x + legend_sample, y = entry.y;
-      blocks += s.mark == Mark::points || s.mark == Mark::dots
-                    ? fmt::format("$l{} << EOD\n{} {}\nEOD\n", block, (from + to) / 2, y)
-                    : fmt::format("$l{} << EOD\n{} {}\n{} {}\nEOD\n", block, from, y, to, y);
-      Series sample = s;
-      if (s.mark == Mark::steps || s.mark == Mark::arrows) sample.mark = Mark::line;
-      plots += ", " + drawn(sample, fmt::format("$l{}", block++));
+      const double to = entry.x + legend_sample;
+      if (s.mark == Mark::points || s.mark == Mark::dots) {
+        blocks += fmt::format("$l{} << EOD\n{} {}\nEOD\n", block, (entry.x + to) / 2, entry.y);
+        plots += ", " + drawn(s, fmt::format("$l{}", block++));
+      } else {
+        line("set arrow from screen {},{} to screen {},{} nohead {}", across(entry.x), up(entry.y),
+             across(to), up(entry.y), look_of(s));
+      }
     }
     text_ += blocks;
     line(plots);
     line("unset label");
+    line("unset arrow");
+  }
+
+  static std::string look_of(const Series& s) {
+    return fmt::format("lw {} lc rgb {}{}", number(s.width), hex(s.colour),
+                       s.dashed ? " dt (8,6)" : "");
   }
 
   static std::string cut_to(std::string_view text, double room, double size) {
@@ -156,8 +163,7 @@ class Script {
   }
 
   static std::string drawn(const Series& s, const std::string& data) {
-    const std::string look = fmt::format("lw {} lc rgb {}{}", number(s.width), hex(s.colour),
-                                         s.dashed ? " dt (8,6)" : "");
+    const std::string look = look_of(s);
     switch (s.mark) {
       case Mark::line: return data + " using 1:2 with lines " + look + " notitle";
       case Mark::steps: return data + " using 1:2 with steps " + look + " notitle";
@@ -252,8 +258,8 @@ class Script {
     const Box& box = placed.box;
     const Colour dim{0x55, 0x55, 0x55};
     if (rule.vertical) {
-      words(box.left + share * box.width() - offset, box.top - 3, rule.text,
-            {.size = TextSize::note, .align = "right", .colour = dim, .upright = true});
+      words(box.left + share * box.width() - offset, box.bottom + 0.4 * box.height(), rule.text,
+            {.size = TextSize::note, .colour = dim, .upright = true});
     } else {
       words(box.left + 4, box.bottom + share * box.height() + offset, rule.text,
             {.size = TextSize::note, .colour = dim});

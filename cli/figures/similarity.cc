@@ -57,7 +57,7 @@ Drawing define(CLI::App& app) {
         matrix.values[static_cast<std::size_t>(q * count + p)] = value;
       }
     Figure figure;
-    figure.height = 400;
+    figure.height = square_height(1, 1, 110);
     figure.square = true;
     figure.title =
         fmt::format("How alike two positions are: {}, width {}", options->encoding->name(), width);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <memory>
+#include <numbers>
 
 #include "cli/figures/colours.h"
 #include "cli/figures/common.h"
@@ -38,7 +39,7 @@ Drawing define(CLI::App& app) {
     Figure figure;
     const auto count = static_cast<std::int64_t>(pairs->size());
     figure.columns = std::min<std::int64_t>(count, 4);
-    figure.height = 55 + 150 * static_cast<double>((count + 3) / 4);
+    figure.height = square_height(count, figure.columns, 40);
     figure.shared_axes = true;
     figure.square = true;
     figure.title =
@@ -64,6 +65,16 @@ Drawing define(CLI::App& app) {
                  .least = -edge,
                  .most = edge,
                  .ticks = {{-1, "−1"}, {0, "0"}, {1, "1"}}};
+      Series circle;
+      circle.name = "circle";
+      circle.in_legend = false;
+      circle.colour = pale;
+      circle.width = 0.6;
+      for (int i = 0; i <= 180; i++) {
+        circle.x.push_back(std::cos(i * std::numbers::pi / 90));
+        circle.y.push_back(std::sin(i * std::numbers::pi / 90));
+      }
+      panel.series.push_back(std::move(circle));
       double last_angle = -1e300;
       for (std::int64_t t = 0; t < where->size(); t++) {
         const double angle = static_cast<double>(where->at(t)) * f;
@@ -78,7 +89,7 @@ Drawing define(CLI::App& app) {
         panel.series.push_back(std::move(arrow));
         // A number needs some room of the circle to itself.
         const double apart = std::abs(angle - last_angle);
-        if (where->size() <= 10 && (t == 0 || t + 1 == where->size() || apart > 0.22)) {
+        if (where->size() <= 10 && apart > 0.22) {
           panel.notes.push_back({1.16 * std::cos(angle), 1.16 * std::sin(angle),
                                  std::to_string(where->at(t)), ink, true});
           last_angle = angle;
