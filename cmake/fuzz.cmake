@@ -59,7 +59,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/targets CONTENT "${fuzz_list}" @ONLY)
 if(POSENC_FUZZ)
   add_custom_command(OUTPUT ${fuzz_words}
-    COMMAND ${fuzz_root}/words.sh ${fuzz_word_sources} >${fuzz_words}
+    COMMAND ${fuzz_root}/words.sh ${fuzz_words} ${fuzz_word_sources}
     DEPENDS ${fuzz_word_sources} ${fuzz_root}/words.sh VERBATIM)
   add_custom_target(fuzz_words ALL DEPENDS ${fuzz_words})
 endif()
