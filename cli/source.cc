@@ -96,7 +96,8 @@ Expected<StoredTensor> chosen(const TensorFile& read, const TableName& name) {
               name.tensor.empty() ? std::to_string(read.tensors.size()) : name.tensor, cure);
 }
 
-// --table: numbers in place where they are aligned, else copied.
+}  // namespace
+
 Expected<Table> table_named(const std::string& text) {
   const TableName name = split(text);
   const Expected<TensorFile> read = read_tensors(name.file);
@@ -116,8 +117,6 @@ Expected<Table> table_named(const std::string& text) {
   const auto copy = std::make_shared<std::vector<double>>(std::move(*numbers));
   return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
 }
-
-}  // namespace
 
 Source::Source(CLI::App& app, std::string command) : command_(std::move(command)) {
   app.add_option("--model", model_, "A config.json, its folder, or a bundled name (posenc models)")

@@ -49,6 +49,9 @@ class Source {
   Table given_;                                 // of --table
 };
 
+// A table of two axes that a flag names: numbers in place where they are aligned, else copied.
+Expected<Table> table_named(const std::string& text);
+
 // Errors: the plan reads a learned table that --table did not give.
 Expected<void> check_table(const Plan& plan, std::string_view command);
 

@@ -9,6 +9,7 @@
 #include "cli/figures/colours.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
+#include "cli/source.h"
 #include "posenc/apply.h"
 
 namespace posenc::cli {
@@ -151,18 +152,10 @@ Expected<Figure> draw(const Options& options) {
           add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", 7);
       !done)
     return std::unexpected(done.error());
-  Array table;
   if (!options.table.empty()) {
-    Expected<Array> read = read_npy(options.table);
-    if (!read) return std::unexpected(read.error());
-    table = std::move(*read);
-    const Expected<Tensor> values = tensor_of(table, "", options.table);
-    if (!values) return std::unexpected(values.error());
-    if (values->rank != 2)
-      return fail(options.table, "a table must have two axes", std::to_string(values->rank),
-                  "T5's is [buckets][heads]");
-    T5 t5{.num_buckets = values->shape[0]};
-    t5.table = Table::borrow(*values);
+    const Expected<Table> table = table_named(options.table);
+    if (!table) return std::unexpected(table.error());
+    const T5 t5{.num_buckets = table->values.shape[0], .table = *table};
     if (Expected<void> done = add(t5, "T5, the table given", 0); !done)
       return std::unexpected(done.error());
   }
