@@ -152,7 +152,7 @@ class GgufReader {
         return false;
       }
     }
-    if (!name || name->empty() || name->size() > 100) {
+    if (!name || name->empty() || name->size() > 100 || printable(*name, 100) != *name) {
       const GgufValue* split = gguf_.find("split.no");
       reading_.refuse("general.architecture", name ? "must be a short word" : "is missing", "",
                       split ? "this is a later part of a split model: give its first part"
