@@ -27,7 +27,8 @@ ctest = if [ -t 1 ]; then ctest --preset $(1) -j $(JOBS) --progress; \
 
 run: build/release/build.ninja
 	@$(call ninja,release,posenc_command)
-	@$(posenc) explain llama-3.1-8b --at 131072; echo; $(posenc) explain deepseek-v3; echo; $(posenc) explain gpt-oss-20b
+	@$(posenc) explain llama-3.1-8b --at 131072; echo; $(posenc) explain deepseek-v3; echo; $(posenc) explain gpt-oss-20b; echo
+	@$(posenc) plot all out
 	@printf '%s\n' '' 'What to try next:' \
 	  '  ./build/release/posenc explain path/to/config.json   a model of your own' \
 	  '  ./build/release/posenc --help                        the other commands' \

@@ -156,8 +156,6 @@ CLI::Validator above_zero() {
   return {check, "POSITIVE"};
 }
 
-bool no_color(const CLI::App& app) { return app.count("--no_color") > 0; }
-
 }  // namespace posenc::cli
 
 int main(int argc, char** argv) {
