@@ -19,7 +19,7 @@ std::string_view name(Verdict verdict);  // "true", "sloppy", "wrong", "not chec
 // tolerance is what rounding may explain. For the counter-example of a wrong statement the residual must
 // lie outside.
 struct Measure {
-  std::string what;
+  std::string what = {};
   double residual = 0;
   double tolerance = 0;
   bool inside = true;
@@ -27,22 +27,22 @@ struct Measure {
 };
 
 struct Finding {
-  std::string computed;      // a sentence with the numbers found, the same on every machine
-  std::string machine = {};  // what differs between machines: times, a C library's float rounding
-  std::vector<Measure> measures;  // the deciding one first; all must agree
+  std::string computed = {};  // a sentence with the numbers found, the same on every machine
+  std::string machine = {};   // what differs between machines: times, a C library's float rounding
+  std::vector<Measure> measures = {};  // the deciding one first; all must agree
 };
 
 struct Claim {
   int row = 0;      // claims of one subject share a row
   char part = 'a';  // and differ in the letter
-  std::string_view group;
-  std::string_view statement;  // in our words
-  std::string_view texts;      // "S0 S4": who says it, see claim_texts()
+  std::string_view group = {};
+  std::string_view statement = {};  // in our words
+  std::string_view texts = {};      // "S0 S4": who says it, see claim_texts()
   Verdict verdict = Verdict::right;
-  std::string_view correct;                // what holds, in one line
-  std::string_view formula;                // "" where there is none
-  std::string_view paper;                  // arXiv number, "" where there is none
-  std::string_view reproduce;              // a posenc command or calls of the library
+  std::string_view correct = {};           // what holds, in one line
+  std::string_view formula = {};           // "" where there is none
+  std::string_view paper = {};             // arXiv number, "" where there is none
+  std::string_view reproduce = {};         // a posenc command or calls of the library
   Expected<Finding> (*check)() = nullptr;  // null: not checkable here, `correct` says why
 
   std::string number() const { return std::to_string(row) + part; }  // "4b"

@@ -33,7 +33,7 @@ TEST_P(EveryClaim, AgreesWithItsVerdict) {
 
 INSTANTIATE_TEST_SUITE_P(Claims, EveryClaim,
                          testing::ValuesIn(all_claims().begin(), all_claims().end()),
-                         [](const auto& info) { return info.param.number(); });
+                         [](const auto& tested) { return tested.param.number(); });
 
 TEST(Claims, EveryRowOfTheTableIsPresent) {
   std::set<int> rows;
