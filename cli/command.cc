@@ -1,7 +1,20 @@
 #include "cli/command.h"
 
+#include <cstdint>
+#include <string>
+
+#include "cli/parse.h"
+
 namespace posenc::cli {
 
 bool no_color(const CLI::App& app) { return app.count("--no_color") > 0; }
+
+CLI::Validator above_zero() {
+  const auto check = [](std::string& text) -> std::string {
+    const Expected<std::int64_t> number = integer(text, "");
+    return number && *number > 0 ? "" : "must be a whole number above 0, got '" + text + "'";
+  };
+  return {check, "POSITIVE"};
+}
 
 }  // namespace posenc::cli

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/parse.h"
 #include "cli/terminal.h"
 
 namespace posenc::cli {
@@ -147,15 +146,6 @@ int run(std::vector<std::string> arguments) {
 }
 
 }  // namespace
-
-CLI::Validator above_zero() {
-  const auto check = [](std::string& text) -> std::string {
-    const Expected<std::int64_t> number = integer(text, "");
-    return number && *number > 0 ? "" : "must be a whole number above 0, got '" + text + "'";
-  };
-  return {check, "POSITIVE"};
-}
-
 }  // namespace posenc::cli
 
 int main(int argc, char** argv) {

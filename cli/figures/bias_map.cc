@@ -94,8 +94,8 @@ Drawing define(CLI::App& app) {
     }
     const bool cut = least < options->floor;
     figure.scale = {
-        .label = cut ? fmt::format("bias (logit); below {} all alike", tick_text(options->floor))
-                     : "bias (units of the logit)",
+        .label = cut ? fmt::format("bias (logits), cut at {}", tick_text(options->floor))
+                     : "bias (logits)",
         .column = "bias_logits",
         .least = cut ? options->floor : least,
         .most = most,

@@ -1,6 +1,7 @@
 // T5's and DeBERTa's buckets of relative positions, as stairs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/figures/colours.h"
@@ -19,7 +20,7 @@ struct Options {
 Expected<Panel> t5(const Options& options) {
   Panel panel;
   panel.title =
-      fmt::format("T5: {} buckets, distances to {}", options.num_buckets, options.max_distance);
+      fmt::format("T5: {} buckets, to distance {}", options.num_buckets, options.max_distance);
   panel.x = {.label = "key − query (tokens)", .column = "relative_position_tokens"};
   panel.y = {.label = "bucket", .column = "bucket"};
   const std::int64_t reach = options.max_distance + options.max_distance / 4;
@@ -42,7 +43,7 @@ Expected<Panel> t5(const Options& options) {
 
 Expected<Panel> deberta(const Options& options) {
   Panel panel;
-  panel.title = fmt::format("DeBERTa: {} buckets a side, distances to {}", options.position_buckets,
+  panel.title = fmt::format("DeBERTa: {} a side, to distance {}", options.position_buckets,
                             options.max_relative_positions);
   panel.x = {.label = "query − key (tokens)", .column = "relative_position_tokens"};
   panel.y = {.label = "bucket", .column = "bucket"};
@@ -50,13 +51,16 @@ Expected<Panel> deberta(const Options& options) {
   steps.name = "DeBERTa";
   steps.colour = line_colour(3);
   steps.mark = Mark::steps;
+  const std::int64_t rows =
+      options.position_buckets > 0 ? options.position_buckets : options.max_relative_positions;
   const std::int64_t reach = options.max_relative_positions + options.max_relative_positions / 4;
   for (std::int64_t r = -reach; r <= reach; r++) {
     const Expected<std::int64_t> bucket =
         deberta_bucket(r, options.position_buckets, options.max_relative_positions);
     if (!bucket) return std::unexpected(bucket.error());
     steps.x.push_back(static_cast<double>(r));
-    steps.y.push_back(static_cast<double>(*bucket));
+    // The attention clips to the rows there are.
+    steps.y.push_back(static_cast<double>(std::clamp(*bucket, -rows, rows - 1)));
   }
   panel.series.push_back(std::move(steps));
   return panel;

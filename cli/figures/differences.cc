@@ -128,8 +128,8 @@ Expected<Figure> by_dimension(const Options& options) {
       fmt::format("Difference from position 0, dimension by dimension, width {}", options.width);
   figure.caption =
       "What a position changes in each dimension, against position 0. No wave is smaller than "
-      "another: late pairs differ little only because they have not turned far yet. The bound of a "
-      "pair is twice the sine of half its angle.";
+      "another: late pairs differ little only because they have not turned far yet. A "
+      "sinusoidal pair moves by twice the sine of half its angle.";
   const auto width = static_cast<std::size_t>(options.width);
   for (std::size_t i = 0; i < chosen->size(); i++)
     for (const bool rotated : {false, true}) {

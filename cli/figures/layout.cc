@@ -268,7 +268,9 @@ Layout layout(const Figure& figure, double height, double pixels) {
   }
   if (any_matrix && !out.panels.empty()) {
     const Box &first = out.panels.front().box, &last = out.panels.back().box;
-    out.bar = {right + 8, last.bottom, right + 8 + bar_width, first.top};
+    double left = 0;
+    for (const PlacedPanel& placed : out.panels) left = std::max(left, placed.box.right + 8);
+    out.bar = {left, last.bottom, left + bar_width, first.top};
     // A bar is read beside a tall picture as well as by itself.
     if (out.bar.height() > 200) {
       const double spare = out.bar.height() - 200;

@@ -133,7 +133,8 @@ Expected<Figure> of_scalings(const Options& options) {
         rope_frequencies<double>(Rope{.rope_theta = options.rope_theta, .scaling = *scaling},
                                  {.head_dim = options.head_dim, .length = longer});
     if (!scaled) return std::unexpected(scaled.error());
-    Series line = line_of(std::string(info(*scaling).title), colour++);
+    const std::string_view title = info(*scaling).title;
+    Series line = line_of(std::string(title.substr(0, title.find_first_of(",("))), colour++);
     for (std::size_t pair = 0; pair < scaled->frequency.size(); pair++)
       add_pair(line, pair, scaled->frequency[pair]);
     panel.series.push_back(std::move(line));

@@ -123,7 +123,8 @@ TEST(VerifyClaim, AWrongClaimWithoutACounterExampleDisagrees) {
   EXPECT_FALSE(verify({.verdict = Verdict::wrong, .check = no_counter_example}).agrees);
 }
 TEST(VerifyClaim, NotANumberIsNeitherInsideNorOutside) {
-  for (const Measure& m : not_a_number()->measures) EXPECT_FALSE(m.agrees());
+  const auto finding = not_a_number();
+  for (const Measure& m : finding->measures) EXPECT_FALSE(m.agrees());
 }
 TEST(VerifyClaim, WithoutAMeasureNothingIsSupported) {
   EXPECT_FALSE(verify({.check = nothing_measured}).agrees);

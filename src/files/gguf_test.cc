@@ -277,7 +277,9 @@ TEST(GgufDamaged, EveryPrefixOfTheHeaderIsAnErrorAndOfTheDataACount) {
       const auto gguf = parse_gguf(bytes.first(length), "cut");
       header = header && !gguf;
       EXPECT_EQ(header, !gguf) << entry.path() << " at " << length;
-      if (gguf && !gguf->tensors.empty()) EXPECT_GT(gguf->missing_bytes, 0u) << length;
+      if (gguf && !gguf->tensors.empty()) {
+        EXPECT_GT(gguf->missing_bytes, 0u) << length;
+      }
     }
   }
 }

@@ -11,8 +11,8 @@ using posenc::test::Outcome;
 
 class Command : public posenc::test::CommandTest {};
 
-constexpr const char* names[] = {"explain", "models", "schemes", "rotate",  "add",
-                                 "table",   "bias",   "slopes",  "buckets", "positions", "verify"};
+constexpr const char* names[] = {"explain", "models", "schemes", "rotate",    "add",    "table",
+                                 "bias",    "slopes", "buckets", "positions", "verify", "plot"};
 
 TEST_F(Command, HelpListsEveryCommand) {
   const Outcome help = posenc("--help");
