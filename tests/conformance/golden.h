@@ -31,24 +31,11 @@ inline double rotation_f32(std::int64_t position) {
 
 using test::data_path;
 
-inline Json load(std::string_view file) {
-  std::ifstream in(data_path(file));
-  Json json = Json::parse(in, nullptr, false);
-  if (json.is_discarded()) ADD_FAILURE() << "cannot read " << data_path(file);
-  return json;
-}
+Json load(std::string_view file);
 
 // The records of golden/<name>.json, only those whose `key` has `value` if one is given.
-inline std::vector<Json> records(std::string_view name, std::string_view key = {},
-                                 std::string_view value = {}) {
-  std::vector<Json> chosen;
-  const Json file = load("golden/" + std::string(name) + ".json");
-  for (const Json& record : file.at("records")) {
-    if (key.empty() || record.at(std::string(key)) == std::string(value)) chosen.push_back(record);
-  }
-  EXPECT_FALSE(chosen.empty()) << name << ": no record has " << key << " = " << value;
-  return chosen;
-}
+std::vector<Json> records(std::string_view name, std::string_view key = {},
+                          std::string_view value = {});
 
 template <class Number>
 std::vector<Number> numbers(const Json& list) {
@@ -71,28 +58,13 @@ struct Case {
 };
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-inline std::vector<Case> cases(std::string_view file) {
-  std::vector<Case> all;
-  for (const Json& record : records(file)) all.push_back({record.at("name"), record});
-  return all;
-}
+std::vector<Case> cases(std::string_view file);
 
 // A name as gtest allows it.
-inline std::string test_name(std::string_view name) {
-  std::string result(name);
-  for (char& c : result) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return result;
-}
+std::string test_name(std::string_view name);
 
 // What set_field takes for a value of a file.
-inline FieldValue field_value(const Json& json) {
-  if (json.is_null()) return std::monostate{};
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
-  return numbers<double>(json);
-}
+FieldValue field_value(const Json& json);
 
 // One failure for a whole list, at the element that is furthest off.
 template <class Number>
@@ -118,57 +90,17 @@ void expect_relative(const std::vector<Number>& got, const std::vector<double>& 
 }
 
 // A rotation's frequencies without their axes: the sum over axes, of which one counts.
-inline std::vector<double> pair_frequencies(const Rotate& rotate) {
-  std::vector<double> frequency;
-  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
-    double sum = 0;
-    for (std::int64_t a = 0; a < rotate.axes; ++a) sum += rotate.at(0, a, r);
-    frequency.push_back(sum);
-  }
-  return frequency;
-}
+std::vector<double> pair_frequencies(const Rotate& rotate);
 
-inline void set(Scheme& scheme, std::string_view field, const FieldValue& value) {
-  const auto done = set_field(scheme, field, value);
-  EXPECT_TRUE(done) << done.error().message();
-}
+void set(Scheme& scheme, std::string_view field, const FieldValue& value);
 
-inline bool has_field(const SchemeInfo& scheme, std::string_view field) {
-  for (const FieldInfo& f : scheme.fields) {
-    if (f.name == field) return true;
-  }
-  return false;
-}
+bool has_field(const SchemeInfo& scheme, std::string_view field);
 
 // The Rope of a record's rope_parameters, built field by field as a caller of the library would.
 // Lengths that Hugging Face keeps beside the dictionary are fields of the scalings that read them;
 // a missing trained length is the model's length.
-inline Rope rope_of(const Json& record) {
-  const Json& parameters = record.at("rope_parameters");
-  const bool has_alpha = parameters.contains("alpha");  // HunYuan: "dynamic" that is NTK-aware
-  Scheme scheme = Rope{};
-  set(scheme, "rope_type",
-      has_alpha ? std::string("ntk") : parameters.at("rope_type").get<std::string>());
-  for (const auto& [key, value] : parameters.items()) {
-    if (key == "rope_type" || (has_alpha && key == "factor")) continue;
-    set(scheme, key, field_value(value));
-  }
-  const SchemeInfo& scaling = info(std::get<Rope>(scheme).scaling);
-  constexpr auto model_length = "max_position_embeddings";
-  constexpr auto trained_length = "original_max_position_embeddings";
-  if (has_field(scaling, model_length) && record.contains(model_length)) {
-    set(scheme, model_length, field_value(record.at(model_length)));
-  }
-  if (has_field(scaling, trained_length) && !parameters.contains(trained_length)) {
-    set(scheme, trained_length,
-        field_value(record.at(record.contains(trained_length) ? trained_length : model_length)));
-  }
-  return std::get<Rope>(scheme);
-}
+Rope rope_of(const Json& record);
 
-inline std::int64_t length_of(const Json& set) {
-  const Json& length = set.at("seq_len");
-  return length.is_null() ? 0 : length.get<std::int64_t>();
-}
+std::int64_t length_of(const Json& set);
 
 }  // namespace posenc::golden
