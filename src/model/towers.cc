@@ -200,7 +200,7 @@ void read_tower(const Section& vision, std::string_view outer_type) {
       vision.has("embed_dim");  // Qwen2-VL: hidden_size is the text model's there
   shape.width = vision.size(notes, "width", embed_dim ? "embed_dim" : "hidden_size", tower->width,
                             most_width);
-  shape.layers = vision.size(notes, "layers", "depth num_hidden_layers num_layers", tower->layers,
+  shape.layers = vision.size(notes, "layers", "num_hidden_layers depth num_layers", tower->layers,
                              most_layers);
   shape.heads = shape.kv_heads = vision.size(
       notes, "heads", "num_heads num_attention_heads attention_heads", tower->heads, most_heads);

@@ -49,5 +49,30 @@ TEST_P(Bert, HasNoRowForTheNextPosition) {
   EXPECT_FALSE(explain(*model, {.at = 513}));
 }
 
+using SmolLm = FetchedModel;
+INSTANTIATE_TEST_SUITE_P(SmolLm2, SmolLm, testing::Values("smollm2-135m"));
+
+TEST_P(SmolLm, TurnsNeighboursInEveryLayer) {
+  const auto model = read_model(path());
+  ASSERT_TRUE(model) << model.error().message();
+  ASSERT_EQ(model->groups.size(), 1u);
+  const LayerGroup& group = model->groups[0];
+  EXPECT_EQ(group.layers.size(), 30u);
+  const auto& rope = std::get<Rope>(group.schemes.at(0));
+  EXPECT_EQ(rope.pairing, Pairing::interleaved);  // converted: config.json says halves
+  EXPECT_EQ(rope.rope_theta, 100000);
+  EXPECT_TRUE(std::holds_alternative<Unscaled>(rope.scaling));
+}
+
+TEST_P(SmolLm, SaysItsSizes) {
+  const auto model = read_model(path());
+  ASSERT_TRUE(model) << model.error().message();
+  const Geometry& geometry = model->groups.at(0).geometry;
+  EXPECT_EQ(geometry.heads, 9);
+  EXPECT_EQ(geometry.kv_heads, 3);
+  EXPECT_EQ(geometry.head_dim, 64);
+  EXPECT_EQ(model->context, 8192);
+}
+
 }  // namespace
 }  // namespace posenc
