@@ -32,6 +32,16 @@ foreach(source IN LISTS example_sources)
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
 endforeach()
 
+# The C++ of the docs, as one program.
+file(GLOB pages CONFIGURE_DEPENDS README.md docs/*.md)
+set(snippets ${PROJECT_BINARY_DIR}/doc_snippets.cc)
+add_custom_command(OUTPUT ${snippets} COMMAND ${house}/snippets.sh source ${root} > ${snippets}
+                   DEPENDS ${pages} ${house}/snippets.sh VERBATIM)
+add_executable(doc_snippets ${snippets})
+target_link_libraries(doc_snippets PRIVATE posenc)
+add_test(NAME doc_snippets
+         COMMAND ${house}/snippets.sh test ${root} $<TARGET_FILE:doc_snippets>)
+
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)
   add_test(NAME include_rules COMMAND ${root}/cmake/check_includes.sh ${root})
