@@ -5,13 +5,11 @@
 #include "src/model/gguf.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "posenc/files.h"
+#include "src/model/gguf_values.h"
 #include "src/model/rope.h"
 
 namespace posenc::detail {
@@ -45,20 +43,9 @@ constexpr Key yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
                              {"rope.scaling.yarn_beta_slow", "beta_slow"},
                              {"rope.scaling.yarn_attn_factor", "attention_factor"}};
 
-// A number stored in single precision stands for the shortest decimal that rounds to it.
-double meant(double stored) {
-  const auto single = static_cast<float>(stored);
-  if (static_cast<double>(single) != stored) return stored;
-  std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), single).ptr;
-  double decimal = stored;
-  std::from_chars(text.data(), end, decimal);
-  return decimal;
-}
-
-class GgufReader {
+class GgufReader : GgufValues {
  public:
-  GgufReader(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
+  using GgufValues::GgufValues;
 
   void read() {
     if (!find_architecture_row()) return;
@@ -75,51 +62,6 @@ class GgufReader {
   }
 
  private:
-  // --- the file's values -------------------------------------------------------------------------
-
-  std::string path(std::string_view key) const { return arch_ + "." + std::string(key); }
-  const GgufValue* find(std::string_view key) const { return gguf_.find(path(key)); }
-
-  template <class T>
-  const T* get(std::string_view key) const {
-    const GgufValue* value = find(key);
-    return value ? std::get_if<T>(value) : nullptr;
-  }
-  std::optional<double> number(std::string_view key) const {
-    const GgufValue* value = find(key);
-    if (!value) return std::nullopt;
-    if (const auto* x = std::get_if<double>(value)) return meant(*x);
-    if (const auto* u = std::get_if<std::uint64_t>(value)) return static_cast<double>(*u);
-    if (const auto* i = std::get_if<std::int64_t>(value)) return static_cast<double>(*i);
-    reading_.refuse(path(key), "must be a number", "a value of another kind");
-    return std::nullopt;
-  }
-  std::optional<std::int64_t> whole(std::string_view key) const {
-    const auto x = number(key);
-    if (!x) return std::nullopt;
-    constexpr double most = 9007199254740992.0;
-    if (*x == std::floor(*x) && std::abs(*x) <= most) return static_cast<std::int64_t>(*x);
-    reading_.refuse(path(key), "must be a whole number", number_text(*x), "the file is damaged");
-    return std::nullopt;
-  }
-
-  Json json(const GgufValue& value) const {
-    if (const auto* b = std::get_if<bool>(&value)) return {*b};
-    if (const auto* x = std::get_if<double>(&value)) return {meant(*x)};
-    if (const auto* i = std::get_if<std::int64_t>(&value)) return {*i};
-    if (const auto* s = std::get_if<std::string>(&value)) return {*s};
-    if (const auto* u = std::get_if<std::uint64_t>(&value)) {
-      if (*u <= static_cast<std::uint64_t>(INT64_MAX)) return {static_cast<std::int64_t>(*u)};
-      return {static_cast<double>(*u)};
-    }
-    Json::Array list;
-    if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value))
-      for (const std::int64_t i : *ints) list.push_back({i});
-    if (const auto* reals = std::get_if<std::vector<double>>(&value))
-      for (const double x : *reals) list.push_back({meant(x)});
-    return {std::move(list)};
-  }
-
   // --- the translation ---------------------------------------------------------------------------
 
   void spell(std::string_view name, std::string said) {
@@ -395,26 +337,6 @@ class GgufReader {
     put_scaling(name, {std::move(list)}, from.name);
   }
 
-  const StoredTensor* tensor(std::string_view name) const {
-    return find_tensor(gguf_.tensors, name);
-  }
-
-  // A small tensor's numbers.
-  std::vector<double> values(const StoredTensor& from) {
-    constexpr std::size_t most = 65536 * sizeof(double);
-    if (from.bytes.empty() || from.bytes.size() > most) {
-      reading_.refuse(from.name,
-                      from.bytes.empty() ? "its data is not in the file" : "has too many numbers",
-                      from.bytes.empty() ? "" : std::to_string(from.bytes.size()) + " bytes",
-                      "download the whole file");
-      return {};
-    }
-    auto numbers = doubles_of(from);
-    if (numbers) return std::move(*numbers);
-    reading_.refuse(from.name, numbers.error().rule, numbers.error().got, numbers.error().cure);
-    return {};
-  }
-
   // --- the rest ----------------------------------------------------------------------------------
 
   void translate_rest() {
@@ -555,9 +477,6 @@ class GgufReader {
     }
   }
 
-  Reading& reading_;
-  const Gguf& gguf_;
-  std::string arch_;
   const Architecture* row_ = nullptr;
   std::int64_t layers_ = 0;
   Json::Object config_, scaling_;
