@@ -46,6 +46,7 @@ std::string complaint(const std::string& words) {
     end = std::min(words.find('\n', at), words.size());
     std::string line = words.substr(at, end - at);
     line.erase(0, line.find_first_not_of(" \t^"));
+    line.erase(line.find_last_not_of(" \t\r") + 1);
     if (line.empty() || line.starts_with("gnuplot>")) continue;
     out += (out.empty() ? "" : " | ") + line;
   }

@@ -174,7 +174,7 @@ std::string Source::title() const {
     const Expected<Scheme> scheme = make_scheme(scheme_);
     return scheme ? std::string(info(*scheme).title) : scheme_;
   }
-  return model_ + (layer_ ? ", layer " + std::to_string(*layer_) : "");
+  return model_name_ + (layer_ ? ", layer " + std::to_string(*layer_) : "");
 }
 
 Expected<Scheme> Source::scheme_from_flags() {
@@ -236,6 +236,7 @@ Expected<LayerGroup> Source::group_from_model() {
                   "leave the flag away, or say --scheme instead of --model");
   Expected<Model> model = read_model(model_);
   if (!model) return std::unexpected(model.error());
+  model_name_ = model->name;
 
   // The stack that writes the text, unless another is asked for.
   std::vector<const LayerGroup*> groups;

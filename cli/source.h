@@ -32,7 +32,7 @@ class Source {
   std::int64_t width() const { return compiled_for_.width; }
   std::int64_t head_dim() const { return compiled_for_.head_dim; }
 
-  // For titles: "llama-3.1-8b, layer 3", or the scheme's own title.
+  // For titles, after plan(): "llama-3.1-8b, layer 3", or the scheme's own title.
   std::string title() const;
 
  private:
@@ -42,7 +42,7 @@ class Source {
   Expected<Geometry> geometry(Geometry own, const Geometry& of_tensor) const;
   void give_table(Scheme& scheme) const;
 
-  std::string command_, model_, scheme_, stack_, table_, grid_;
+  std::string command_, model_, model_name_, scheme_, stack_, table_, grid_;
   std::optional<std::int64_t> layer_;
   Geometry asked_, compiled_for_;
   std::map<std::string, CLI::Option*> fields_;  // by spelling

@@ -14,6 +14,14 @@
 namespace posenc::cli {
 namespace {
 
+// "1/8" where it is that, as the paper writes slopes; else three digits.
+std::string slope_text(double slope) {
+  int exponent = 0;
+  if (slope < 1 && slope > 1e-6 && std::frexp(slope, &exponent) == 0.5)
+    return fmt::format("1/{}", 1L << (1 - exponent));
+  return fmt::format("{:.3g}", slope);
+}
+
 Drawing define(CLI::App& app) {
   struct Options {
     std::int64_t length = 64;
@@ -35,6 +43,8 @@ Drawing define(CLI::App& app) {
     if (!plan->bias)
       return fail("plot bias", "this encoding adds no bias to the logits",
                   options->encoding->name(), "posenc plot decay shows what rotations do");
+    if (Expected<void> given = check_table(*plan, "plot bias"); !given)
+      return std::unexpected(given.error());
     if (heads == 0)
       return fail("plot bias", "the number of heads must be known", "", "say --heads");
     if (Expected<void> good = check_cells(heads * length, length, "plot bias"); !good)
@@ -84,9 +94,9 @@ Drawing define(CLI::App& app) {
           matrix.values.push_back(value);
         }
       Panel panel;
-      panel.title = slopes ? fmt::format("head {}: m = {:.2g}", head,
-                                         slopes->slope[static_cast<std::size_t>(head)])
-                           : fmt::format("head {}", head);
+      panel.title = fmt::format("head {}", head);
+      if (slopes)
+        panel.title += ": m = " + slope_text(slopes->slope[static_cast<std::size_t>(head)]);
       panel.x = {.label = "key (position)", .column = "key_position"};
       panel.y = {.label = "query (position)", .column = "query_position", .down = true};
       panel.matrix = std::move(matrix);

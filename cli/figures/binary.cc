@@ -45,11 +45,9 @@ Drawing define(CLI::App& app) {
         fmt::format("Counting in binary, and sinusoidal vectors of width {}", options->width);
     figure.caption = fmt::format(
         "Bit k changes every 2^k positions, and wave k is slower than the one before it: so far "
-        "the "
-        "analogy. But periods of bits double from 2, while those of the waves begin at 2π and grow "
-        "{:.3g}-fold, the waves are never exactly at the same place again, and position 0 is (0, "
-        "1, "
-        "0, 1, …) and not all zero.",
+        "the analogy. But periods of bits double from 2, while those of the waves begin at 2π and "
+        "grow {:.3g}-fold, the waves are never exactly at the same place again, and position 0 is "
+        "(0, 1, 0, 1, …) and not all zero.",
         std::pow(options->base, 2.0 / static_cast<double>(options->width)));
     for (std::int64_t k = 0; k < options->bits; k++) {
       const auto pair = static_cast<std::size_t>(k);
@@ -57,8 +55,9 @@ Drawing define(CLI::App& app) {
       bit.title = fmt::format("bit {}: period {}", k, 2LL << k);
       wave.title =
           fmt::format("dimension {} (sin): period {}", 2 * k, wavelength_text(frequency[pair]));
-      const double end = static_cast<double>(options->length) - 1;
-      bit.x = {.label = "position (tokens)", .column = "position_tokens", .least = 0, .most = end};
+      const double end = static_cast<double>(options->length) - 0.5;
+      bit.x = {
+          .label = "position (tokens)", .column = "position_tokens", .least = -0.5, .most = end};
       wave.x = bit.x;
       bit.y = {.label = "bit",
                .column = "bit",

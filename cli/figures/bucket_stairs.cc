@@ -45,7 +45,7 @@ Expected<Panel> deberta(const Options& options) {
   Panel panel;
   panel.title = fmt::format("DeBERTa: {} a side, to distance {}", options.position_buckets,
                             options.max_relative_positions);
-  panel.x = {.label = "query − key (tokens)", .column = "relative_position_tokens"};
+  panel.x = {.label = "key − query (tokens)", .column = "relative_position_tokens"};
   panel.y = {.label = "bucket", .column = "bucket"};
   Series steps;
   steps.name = "DeBERTa";
@@ -56,7 +56,7 @@ Expected<Panel> deberta(const Options& options) {
   const std::int64_t reach = options.max_relative_positions + options.max_relative_positions / 4;
   for (std::int64_t r = -reach; r <= reach; r++) {
     const Expected<std::int64_t> bucket =
-        deberta_bucket(r, options.position_buckets, options.max_relative_positions);
+        deberta_bucket(-r, options.position_buckets, options.max_relative_positions);
     if (!bucket) return std::unexpected(bucket.error());
     steps.x.push_back(static_cast<double>(r));
     // The attention clips to the rows there are.
@@ -84,7 +84,8 @@ Drawing define(CLI::App& app) {
     figure.title = "Buckets of relative positions";
     figure.caption =
         "Near distances have a bucket each; farther ones share, more and more of them on a "
-        "logarithmic scale, and beyond the last step all distances are one.";
+        "logarithmic scale, and beyond the last step all distances are one. Keys before the query "
+        "are at the left.";
     for (const auto& [name, make] : {std::pair{"t5", &t5}, std::pair{"deberta", &deberta}}) {
       if (options->which != "both" && options->which != name) continue;
       Expected<Panel> panel = make(*options);

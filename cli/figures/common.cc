@@ -14,7 +14,12 @@ namespace posenc::cli {
 
 Encoding::Encoding(CLI::App& app, std::string_view kind, std::string_view scheme,
                    const Geometry& extents)
-    : app_(app), source_(app, std::string(kind)), kind_(kind), scheme_(scheme), extents_(extents) {}
+    : app_(app), source_(app, std::string(kind)), scheme_(scheme), extents_(extents) {
+  // A scheme of another kind compiles too, so that the kind can say what the scheme lacks.
+  for (auto [extent, usual] :
+       {std::pair{&Geometry::width, 128}, {&Geometry::heads, 8}, {&Geometry::head_dim, 128}})
+    if (extents_.*extent == 0) extents_.*extent = usual;
+}
 
 Expected<Plan> Encoding::plan(std::int64_t length) {
   source_.otherwise(scheme_);
@@ -28,11 +33,7 @@ Expected<Plan> Encoding::plan(std::int64_t length) {
     fill("--heads", &Geometry::heads);
     fill("--head_dim", &Geometry::head_dim);
   }
-  Expected<Plan> plan = source_.plan(extents);
-  if (!plan) return plan;
-  if (Expected<void> given = check_table(*plan, kind_); !given)
-    return std::unexpected(given.error());
-  return plan;
+  return source_.plan(extents);
 }
 
 void add_positions(CLI::App& app, std::string& into, std::string_view doc) {
@@ -92,6 +93,7 @@ Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positio
     return fail(kind, "this encoding adds no vectors to the embeddings", "",
                 "take sinusoidal, learned or a model that has them");
   if (width == 0) return fail(kind, "the width must be known", "", "say --width");
+  if (Expected<void> given = check_table(plan, kind); !given) return std::unexpected(given.error());
   if (Expected<void> good = check_cells(positions.size(), width, kind); !good)
     return std::unexpected(good.error());
   std::vector<double> out(static_cast<std::size_t>(positions.size() * width));
@@ -107,6 +109,11 @@ std::string wavelength_text(double frequency) {
   if (wavelength >= 1e6) return fmt::format("{:.3g} million", wavelength / 1e6);
   if (wavelength >= 1000) return grouped(std::llround(wavelength));
   return fmt::format("{:.3g}", wavelength);
+}
+
+std::string base_text(double base) {
+  const bool whole = base == std::floor(base) && base < 1e15;
+  return whole ? grouped(std::llround(base)) : fmt::format("{:g}", base);
 }
 
 double square_height(std::int64_t panels, std::int64_t columns, double beside) {

@@ -15,15 +15,16 @@
 namespace posenc::cli {
 
 // The encoding that --model or --scheme name, or `scheme` where neither is given; of a scheme,
-// extents that no flag gives are `extents`.
+// extents that no flag gives are `extents`, or usual ones where those are 0.
 class Encoding {
  public:
   Encoding(CLI::App& app, std::string_view kind, std::string_view scheme, const Geometry& extents);
 
-  // `length` 0: as the model is constructed.
+  // `length` 0: as the model is constructed. A learned table may be missing.
   Expected<Plan> plan(std::int64_t length = 0);
 
   std::string name() const { return source_.title(); }  // "RoPE", "llama-3.1-8b", "gpt2, layer 3"
+  bool of_model() const { return app_.count("--model") > 0; }
   std::int64_t width() const { return source_.width(); }
   std::int64_t heads() const { return source_.heads(); }
   std::int64_t head_dim() const { return source_.head_dim(); }
@@ -31,7 +32,7 @@ class Encoding {
  private:
   CLI::App& app_;
   Source source_;
-  std::string kind_, scheme_;
+  std::string scheme_;
   Geometry extents_;
 };
 
@@ -49,12 +50,16 @@ Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_
 // Numbers of the standard normal distribution, the same everywhere.
 std::vector<double> normals(std::uint64_t seed, std::size_t count);
 
-// The vectors of a plan's add part, [position][width]. Errors: it has none, what the library says.
+// The vectors of a plan's add part, [position][width]. Errors: it has none, a learned table that is
+// not given, what the library says.
 Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positions,
                                       std::int64_t width, std::string_view kind);
 
 // "6.28", "1,234", "20.5 million": positions for a full turn.
 std::string wavelength_text(double frequency);
+
+// "10,000", "0.5": the base of the frequencies in a title.
+std::string base_text(double base);
 
 // The height of a figure of square panels, with `beside` points of words to their left and right.
 double square_height(std::int64_t panels, std::int64_t columns, double beside);

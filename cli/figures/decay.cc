@@ -83,8 +83,7 @@ Expected<Series> bound(const Options& options) {
   return out;
 }
 
-Expected<Series> biased(const Options& options, const Plan& plan, std::string name,
-                        std::size_t colour) {
+Expected<Series> biased(const Options& options, const Plan& plan, std::string name, Colour colour) {
   const std::int64_t count = options.distance + 1;
   if (Expected<void> good = check_cells(options.heads, count, "plot decay"); !good)
     return std::unexpected(good.error());
@@ -95,7 +94,7 @@ Expected<Series> biased(const Options& options, const Plan& plan, std::string na
     return std::unexpected(done.error());
   Series line;
   line.name = std::move(name);
-  line.colour = line_colour(colour);
+  line.colour = colour;
   line.x = distances(options);
   const auto begin = values.begin() + options.head * count;
   line.y.assign(begin, begin + count);
@@ -107,7 +106,7 @@ Expected<Figure> draw(const Options& options) {
     return fail("--head", fmt::format("must lie in 0 to {}", options.heads - 1),
                 std::to_string(options.head));
   Figure figure;
-  figure.height = 260;
+  figure.height = 290;
   figure.columns = 2;
   figure.title = fmt::format("What distance does to a logit: {} channels, head {} of {}",
                              options.head_dim, options.head, options.heads);
@@ -115,9 +114,9 @@ Expected<Figure> draw(const Options& options) {
   turned.title = "rotations turn the content";
   added.title = "biases are added, whatever the content";
   turned.x = {.label = "distance (tokens)", .column = "distance_tokens"};
-  turned.y = {.label = "q·k, a share of its length", .column = "score_share"};
+  turned.y = {.label = "q·k / (|q| |k|)", .column = "score_share"};
   added.x = turned.x;
-  added.y = {.label = "bias (units of the logit)", .column = "bias_logits"};
+  added.y = {.label = "bias (added to the logit)", .column = "bias_logits"};
 
   const auto d = static_cast<std::size_t>(options.head_dim);
   const std::vector<double> ones(d, 1.0), random = normals(options.seed, d),
@@ -134,8 +133,7 @@ Expected<Figure> draw(const Options& options) {
     turned.series.push_back(std::move(*line));
   }
 
-  const auto add = [&](const Scheme& scheme, std::string name,
-                       std::size_t colour) -> Expected<void> {
+  const auto add = [&](const Scheme& scheme, std::string name, Colour colour) -> Expected<void> {
     const Expected<Plan> plan = compile(
         scheme,
         {.heads = options.heads, .head_dim = options.head_dim, .length = options.distance + 1});
@@ -145,26 +143,25 @@ Expected<Figure> draw(const Options& options) {
     added.series.push_back(std::move(*line));
     return {};
   };
-  if (Expected<void> done = add(Alibi{}, "ALiBi", 6); !done) return std::unexpected(done.error());
-  if (Expected<void> done = add(Kerple{}, "KERPLE, logarithm, p = a = 1", 3); !done)
+  if (Expected<void> done = add(Alibi{}, "ALiBi", line_colour(6)); !done)
+    return std::unexpected(done.error());
+  if (Expected<void> done = add(Kerple{}, "KERPLE, logarithm, p = a = 1", line_colour(3)); !done)
     return std::unexpected(done.error());
   if (Expected<void> done =
-          add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", 7);
+          add(Sandwich{.dim = options.head_dim, .base = options.rope_theta}, "Sandwich", pale);
       !done)
     return std::unexpected(done.error());
   if (!options.table.empty()) {
     const Expected<Table> table = table_named(options.table);
     if (!table) return std::unexpected(table.error());
     const T5 t5{.num_buckets = table->values.shape[0], .table = *table};
-    if (Expected<void> done = add(t5, "T5, the table given", 0); !done)
+    if (Expected<void> done = add(t5, "T5, the table given", line_colour(0)); !done)
       return std::unexpected(done.error());
   }
   figure.caption =
       "Left: q·k of two vectors as they move apart. For RoPE it falls on average but goes up and "
-      "down "
-      "on the way, and for vectors that do not match it has no decay at all. Right: what a bias "
-      "adds, "
-      "which never depends on the content.";
+      "down on the way, and for vectors that do not match it has no decay at all. Right: what a "
+      "bias adds, which never depends on the content.";
   if (options.table.empty()) figure.caption += " T5's biases are learned: --table adds them.";
   figure.panels = {std::move(turned), std::move(added)};
   return figure;

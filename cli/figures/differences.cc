@@ -76,15 +76,14 @@ Expected<Figure> by_position(const Options& options) {
   figure.caption =
       "Distance of every position's vector from that of position " + listed(*origins) +
       ". It depends on the offset alone, rises at once and then hardly grows: far apart and "
-      "farther "
-      "apart look alike. For RoPE it is one random vector of the same length, rotated.";
+      "farther apart look alike. For RoPE it is one random vector of the same length, rotated.";
   const auto width = static_cast<std::size_t>(options.width);
   const auto add = [&](const std::string& title, const std::vector<double>& rows,
                        const std::vector<double>& of) {
     Panel panel;
     panel.title = title;
     panel.x = {.label = "position (tokens)", .column = "position_tokens"};
-    panel.y = {.label = "distance", .column = "distance", .least = 0};
+    panel.y = {.label = "Euclidean distance", .column = "distance", .least = 0};
     for (std::size_t o = 0; o < origins->size(); o++) {
       Series line;
       line.name = fmt::format("from position {}", (*origins)[o]);

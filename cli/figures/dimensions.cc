@@ -11,15 +11,39 @@
 namespace posenc::cli {
 namespace {
 
-// What a dimension of waves is: "sin, wavelength 26.5".
-std::string wave_of(const Waves& waves, std::int64_t dimension) {
+// What a dimension of waves is.
+struct Wave {
+  double frequency = 0;
+  bool sine = true;
+
+  double at(double position) const {
+    return sine ? std::sin(position * frequency) : std::cos(position * frequency);
+  }
+};
+std::optional<Wave> wave_of(const Waves& waves, std::int64_t dimension) {
   const auto pairs = static_cast<std::int64_t>(waves.frequency.size());
   const bool apart = waves.layout == WaveLayout::concatenated;
   const std::int64_t pair = apart ? dimension % pairs : dimension / 2;
   const bool sine = apart ? dimension < pairs : dimension % 2 == 0;
-  if (pair >= pairs) return "";
-  return fmt::format(", {}, wavelength {}", sine ? "sin" : "cos",
-                     wavelength_text(waves.frequency[static_cast<std::size_t>(pair)]));
+  if (pair >= pairs || dimension >= 2 * pairs) return {};
+  return Wave{waves.frequency[static_cast<std::size_t>(pair)], sine};
+}
+
+// The wave between the positions too: straight lines from one to the next would look as if fast
+// waves did not reach 1. Nothing where there are too many positions to see it, or other than waves.
+Series between(const Series& points, const Wave& wave, std::int64_t offset) {
+  Series out;
+  const std::size_t count = points.x.size();
+  if (count < 2 || count > 512) return out;
+  for (std::size_t i = 0; i < count; i++) {
+    if (std::abs(wave.at(points.x[i] + static_cast<double>(offset)) - points.y[i]) > 1e-6)
+      return {};
+    for (int part = 0; part < 16 && i + 1 < count; part++)
+      out.x.push_back(points.x[i] + part * (points.x[i + 1] - points.x[i]) / 16);
+  }
+  out.x.push_back(points.x.back());
+  for (const double x : out.x) out.y.push_back(wave.at(x + static_cast<double>(offset)));
+  return out;
 }
 
 Drawing define(CLI::App& app) {
@@ -66,22 +90,43 @@ Drawing define(CLI::App& app) {
     panel.x = {.label = "position (tokens)", .column = "position_tokens"};
     panel.y = {.label = plan->add ? "value" : "cos(position · frequency)",
                .column = plan->add ? "value" : "cos"};
+    bool with_dots = false;
     for (std::size_t i = 0; i < chosen->size(); i++) {
       const std::int64_t d = (*chosen)[i];
       Series line;
       line.colour = line_colour(i + 1);
       const double f = plan->add ? 0 : plan->rotate->at(0, 0, d);
       const Waves* waves = plan->add ? std::get_if<Waves>(&plan->add->kind) : nullptr;
-      line.name = plan->add ? fmt::format("dimension {}{}", d, waves ? wave_of(*waves, d) : "")
-                            : fmt::format("pair {}, wavelength {}", d, wavelength_text(f));
+      const std::optional<Wave> wave = waves       ? wave_of(*waves, d)
+                                       : plan->add ? std::nullopt
+                                                   : std::optional(Wave{f, false});
+      line.name = fmt::format("{} {}", plan->add ? "dimension" : "pair", d);
+      if (wave && plan->add) line.name += wave->sine ? ", sin" : ", cos";
+      if (wave) line.name += ", wavelength " + wavelength_text(wave->frequency);
       for (std::int64_t t = 0; t < where->size(); t++) {
         const auto p = static_cast<double>(where->at(t));
         line.x.push_back(p);
         line.y.push_back(plan->add ? table[static_cast<std::size_t>(t * width + d)]
                                    : std::cos(p * f));
       }
+      if (!wave) {
+        panel.series.push_back(std::move(line));
+        continue;
+      }
+      Series curve = between(line, *wave, waves ? waves->row_offset : 0);
+      if (!curve.x.empty()) {
+        curve.name = line.name;
+        curve.colour = line.colour;
+        curve.width = 0.9;
+        line.name += ", at the positions";
+        line.in_legend = false;
+        line.mark = Mark::dots;
+        with_dots = true;
+        panel.series.push_back(std::move(curve));
+      }
       panel.series.push_back(std::move(line));
     }
+    if (with_dots) figure.caption += " The dots are the positions themselves.";
     figure.panels.push_back(std::move(panel));
     return figure;
   };

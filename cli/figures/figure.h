@@ -26,13 +26,9 @@ struct Axis {
   std::vector<std::pair<double, std::string>> ticks = {};  // none: chosen from the range
 };
 
-enum class Mark {
-  line,
-  steps,
-  points,
-  arrows,
-  dots
-};  // an arrow goes from the origin to its point
+// steps: level around each x, which lie equally far apart; an arrow goes from the origin to its
+// point.
+enum class Mark { line, steps, points, arrows, dots };
 
 struct Series {
   std::string name = {};  // in the legend and the CSV

@@ -48,8 +48,11 @@ Drawing define(CLI::App& app) {
         if (most == 0) most = 1;
       }
       panel.x = {.label = "dimension", .column = "dimension"};
+      const std::string name = options->encoding->name();
       figure.title =
-          fmt::format("Position vectors: {}, width {}", options->encoding->name(), matrix.columns);
+          options->encoding->of_model()
+              ? fmt::format("Position vectors of {}, width {}", name, matrix.columns)
+              : fmt::format("Each position's vector: {}, width {}", name, matrix.columns);
       figure.scale.label = "value";
       figure.scale.column = "value";
       figure.caption = std::holds_alternative<Waves>(plan->add->kind)

@@ -153,9 +153,15 @@ Ticks ticks_of(double least, double most, bool log, int most_ticks) {
     const int first = static_cast<int>(std::ceil(std::log10(least) - 1e-9));
     const int last = static_cast<int>(std::floor(std::log10(most) + 1e-9));
     const int step = std::max(1, (last - first) / std::max(1, most_ticks) + 1);
+    // One way of writing along an axis: powers, or 1k and 10k beside 100k.
+    const auto text = [&](int power) {
+      const double value = std::pow(10, power);
+      if (least < 1e-4) return power_text(power);
+      if (last >= 5 && power >= 3 && power < 5) return tick_text(value / 1000) + "k";
+      return tick_text(value);
+    };
     for (int power = first; power <= last; power += (last - first + 1 <= most_ticks ? 1 : step))
-      out.emplace_back(std::pow(10, power),
-                       least < 1e-4 ? power_text(power) : tick_text(std::pow(10, power)));
+      out.emplace_back(std::pow(10, power), text(power));
     return out;
   }
   const double rough = (most - least) / std::max(1, most_ticks);
@@ -263,7 +269,7 @@ Layout layout(const Figure& figure, double height, double pixels) {
         continue;
       placed.x.ticks = std::move(tried);
     }
-    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 8;
+    placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 9;
     placed.x_label_at = box.bottom - tick_length - tick_room - 5;
   }
   if (any_matrix && !out.panels.empty()) {

@@ -59,6 +59,12 @@ struct Engines {
   }
 };
 
+// To two digits: the samples are no closer.
+std::string about(double position) {
+  const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(position)) - 1));
+  return grouped(std::llround(std::round(position / unit) * unit));
+}
+
 Expected<Figure> draw(const Options& options) {
   const Rope rope{.rope_theta = options.rope_theta};
   const Geometry geometry{.head_dim = options.head_dim};
@@ -109,8 +115,8 @@ Expected<Figure> draw(const Options& options) {
   const double rounding = 0x1p-9;
   Figure figure;
   figure.height = 300;
-  figure.title = fmt::format("Error of the angle, worst pair: θ = {:g}, {} channels",
-                             options.rope_theta, options.head_dim);
+  figure.title = fmt::format("Error of the angle, worst pair: θ = {}, {} channels",
+                             base_text(options.rope_theta), options.head_dim);
   Panel panel;
   panel.x = {.label = "position (tokens)",
              .column = "position_tokens",
@@ -127,17 +133,18 @@ Expected<Figure> draw(const Options& options) {
     if (over == line.y.end()) continue;
     const double at = line.x[static_cast<std::size_t>(over - line.y.begin())];
     panel.rules.push_back(
-        {at, fmt::format("{} from {}", i == 0 ? "Hugging Face" : "ggml", grouped(std::llround(at))),
-         true});
+        {at, fmt::format("{}: {}", i == 0 ? "Hugging Face" : "ggml", about(at)), true});
     exceeds += fmt::format("{}{} passes bfloat16's own rounding at about position {}",
                            exceeds.empty() ? " " : ", ", i == 0 ? "the product" : "the iteration",
-                           grouped(std::llround(at)));
+                           about(at));
   }
+  // From left to right, so that their names keep clear of each other.
+  std::sort(panel.rules.begin() + 1, panel.rules.end(),
+            [](const Rule& a, const Rule& b) { return a.at < b.at; });
   if (!exceeds.empty()) exceeds += ".";
   figure.caption =
       "Angles formed in float are off by more the farther out a token stands, whatever is done "
-      "with "
-      "them afterwards." +
+      "with them afterwards." +
       exceeds + " In double they stay right.";
   panel.series.assign(std::begin(lines), std::end(lines));
   figure.panels.push_back(std::move(panel));

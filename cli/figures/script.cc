@@ -96,8 +96,8 @@ class Script {
         line(
             "set terminal pdfcairo noenhanced background '#ffffff' size {}in,{}in fontscale {} "
             "linewidth {} pointscale 1",
-            number(size_.width / 96.0), number(size_.height / 96.0), number(scale_ * 0.75),
-            number(scale_ * 0.75 * 2));
+            number(size_.width / 96.0), number(size_.height / 96.0), number(scale_ * 0.5625),
+            number(scale_ * 1.125));
         break;
     }
     line("set multiplot");
@@ -162,11 +162,30 @@ class Script {
     return out;
   }
 
+  // The corners of a stair: each tread reaches half way to the neighbours' x.
+  static Series stairs(const Series& s) {
+    Series out = s;
+    out.x.clear();
+    out.y.clear();
+    const double half = s.x.size() > 1 ? (s.x[1] - s.x[0]) / 2 : 0.5;
+    const auto corner = [&](double x, double y) {
+      out.x.push_back(x);
+      out.y.push_back(y);
+    };
+    for (std::size_t i = 0; i < s.x.size(); i++) {
+      if (i > 0 && s.y[i] == s.y[i - 1]) continue;
+      if (i > 0) corner(s.x[i] - half, s.y[i - 1]);
+      corner(s.x[i] - half, s.y[i]);
+    }
+    if (!s.x.empty()) corner(s.x.back() + half, s.y.back());
+    return out;
+  }
+
   static std::string drawn(const Series& s, const std::string& data) {
     const std::string look = look_of(s);
     switch (s.mark) {
-      case Mark::line: return data + " using 1:2 with lines " + look + " notitle";
-      case Mark::steps: return data + " using 1:2 with steps " + look + " notitle";
+      case Mark::line:
+      case Mark::steps: return data + " using 1:2 with lines " + look + " notitle";
       case Mark::points:
         return data +
                fmt::format(" using 1:2 with points pt 7 ps 0.45 lc rgb {} notitle", hex(s.colour));
@@ -233,7 +252,9 @@ class Script {
     for (const Series& series : panel.series) {
       const std::string name = fmt::format("$d{}", blocks_++);
       line("{} << EOD", name);
-      const Series s = thinned(series, columns, placed.x.least, placed.x.most, placed.x.log);
+      const Series s = series.mark == Mark::steps
+                           ? stairs(series)
+                           : thinned(series, columns, placed.x.least, placed.x.most, placed.x.log);
       for (std::size_t i = 0; i < s.x.size(); i++) line("{} {}", number(s.x[i]), number(s.y[i]));
       line("EOD");
       plots += ", " + drawn(s, name);
@@ -250,6 +271,10 @@ class Script {
     const char* const to = rule.vertical ? "first {},graph 1" : "graph 1,first {}";
     line("set arrow from {} to {} nohead lw 0.8 dt (6,5) lc rgb {} back",
          fmt::format(fmt::runtime(from), at), fmt::format(fmt::runtime(to), at), hex(rule_line));
+    // Of several upright names the last stands to the right of its line, clear of the others.
+    const bool last = rule.vertical && &rule == &placed.panel->rules.back() &&
+                      placed.panel->rules.size() > 1 &&
+                      placed.panel->rules[placed.panel->rules.size() - 2].vertical;
     const double offset = 6;
     const Scale& scale = rule.vertical ? placed.x : placed.y;
     const auto place = [&](double v) { return scale.log ? std::log10(v) : v; };
@@ -258,7 +283,8 @@ class Script {
     const Box& box = placed.box;
     const Colour dim{0x55, 0x55, 0x55};
     if (rule.vertical) {
-      words(box.left + share * box.width() - offset, box.bottom + 0.4 * box.height(), rule.text,
+      words(box.left + share * box.width() + (last ? offset : -offset),
+            box.bottom + 0.36 * box.height(), rule.text,
             {.size = TextSize::note, .colour = dim, .upright = true});
     } else {
       words(box.left + 4, box.bottom + share * box.height() + offset, rule.text,

@@ -12,9 +12,34 @@ struct Cover {
   std::vector<double> share = {};
 };
 
+// The part of a tent of width 2 and area 1 around 0 that lies left of `at`.
+double tent_before(double at) {
+  at = std::clamp(at, -1.0, 1.0);
+  return at < 0 ? 0.5 * (1 + at) * (1 + at) : 1 - 0.5 * (1 - at) * (1 - at);
+}
+
 std::vector<Cover> covers(std::int64_t cells, std::int64_t wanted) {
   std::vector<Cover> out(static_cast<std::size_t>(wanted));
   const double step = static_cast<double>(cells) / static_cast<double>(wanted);
+  if (cells > wanted) {
+    for (std::int64_t i = 0; i < wanted; i++) {
+      const double centre = step * (static_cast<double>(i) + 0.5);
+      const auto from = static_cast<std::int64_t>(std::floor(centre - step));
+      const auto to = static_cast<std::int64_t>(std::ceil(centre + step));
+      Cover& cover = out[static_cast<std::size_t>(i)];
+      cover.begin = std::max<std::int64_t>(0, from);
+      cover.share.resize(static_cast<std::size_t>(std::min(to, cells) - cover.begin));
+      for (std::int64_t at = from; at < to; at++) {
+        const double left = (static_cast<double>(at) - centre) / step;
+        const double share = tent_before(left + 1 / step) - tent_before(left);
+        // Beyond the edge the cells are mirrored.
+        const std::int64_t cell = at < 0 ? -1 - at : at >= cells ? 2 * cells - 1 - at : at;
+        if (cell >= cover.begin && cell < std::min(to, cells))
+          cover.share[static_cast<std::size_t>(cell - cover.begin)] += share;
+      }
+    }
+    return out;
+  }
   for (std::int64_t i = 0; i < wanted; i++) {
     const double from = step * static_cast<double>(i), to = step * static_cast<double>(i + 1);
     Cover& cover = out[static_cast<std::size_t>(i)];

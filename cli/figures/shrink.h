@@ -8,8 +8,10 @@
 
 namespace posenc::cli {
 
-// Each new cell is the mean of the area it covers; NaN weighs nothing, all NaN gives NaN. More rows
-// or columns than there are repeat the cells. first_x and first_y are left as they are.
+// Fewer rows or columns: each new cell is the mean around it, weighted by a tent that ends at its
+// neighbours' centres (a plain mean of what it covers lets a fifth of too fine a pattern through).
+// More: the mean of the area it covers, which repeats cells. The mean of all stays. NaN weighs
+// nothing, all NaN gives NaN. first_x and first_y are left as they are.
 Matrix resampled(const Matrix& matrix, std::int64_t rows, std::int64_t columns);
 
 // A line with more points than the picture has columns between `least` and `most`: first, least,

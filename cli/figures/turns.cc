@@ -46,15 +46,16 @@ Drawing define(CLI::App& app) {
         fmt::format("One vector at positions {} to {}, turned by {}", grouped(where->at(0)),
                     grouped(where->at(where->size() - 1)), options->encoding->name());
     figure.caption =
-        "The first two numbers of one pair, (1, 0) before the rotation, at each position. Its "
-        "length "
-        "stays; only the angle grows, by the pair's frequency at each step, and more slowly with "
-        "every pair.";
+        "One pair of channels, (1, 0) before the rotation, at each position, whose number stands "
+        "at "
+        "its arrow. The length stays; only the angle grows, by the pair's frequency at each step, "
+        "and "
+        "more slowly with every pair.";
     for (const std::int64_t pair : *pairs) {
       const double f = plan->rotate->at(0, 0, pair);
       Panel panel;
       panel.title = fmt::format("pair {}: {:.3g} rad/token", pair, f);
-      const double edge = 1.3;
+      const double edge = 1.5;
       panel.x = {.label = "first channel",
                  .column = "first_channel",
                  .least = -edge,
@@ -75,7 +76,7 @@ Drawing define(CLI::App& app) {
         circle.y.push_back(std::sin(i * std::numbers::pi / 90));
       }
       panel.series.push_back(std::move(circle));
-      double last_angle = -1e300;
+      std::int64_t group = 0;  // neighbours too close for a number each share one
       for (std::int64_t t = 0; t < where->size(); t++) {
         const double angle = static_cast<double>(where->at(t)) * f;
         Series arrow;
@@ -87,13 +88,17 @@ Drawing define(CLI::App& app) {
         arrow.x = {std::cos(angle)};
         arrow.y = {std::sin(angle)};
         panel.series.push_back(std::move(arrow));
-        // A number needs some room of the circle to itself.
-        const double apart = std::abs(angle - last_angle);
-        if (where->size() <= 10 && apart > 0.22) {
-          panel.notes.push_back({1.16 * std::cos(angle), 1.16 * std::sin(angle),
-                                 std::to_string(where->at(t)), ink, true});
-          last_angle = angle;
+        const auto angle_of = [&](std::int64_t i) { return static_cast<double>(where->at(i)) * f; };
+        const bool ends =
+            t + 1 == where->size() || std::abs(angle_of(t + 1) - angle_of(group)) > 0.22;
+        if (where->size() <= 10 && ends) {
+          const double middle = (angle_of(group) + angle) / 2;
+          std::string text = std::to_string(where->at(group));
+          if (t > group) text += "–" + std::to_string(where->at(t));
+          const double out = t > group ? 1.28 : 1.16;
+          panel.notes.push_back({out * std::cos(middle), out * std::sin(middle), text, ink, true});
         }
+        if (ends) group = t + 1;
       }
       figure.panels.push_back(std::move(panel));
     }

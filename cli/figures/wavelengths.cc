@@ -1,6 +1,7 @@
 // The wavelength of every pair against the context, for a model or for several scalings.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
@@ -31,8 +32,8 @@ Series line_of(std::string name, std::size_t colour) {
   return out;
 }
 
-void add_pair(Series& line, std::size_t pair, double frequency) {
-  line.x.push_back(static_cast<double>(pair));
+void add_pair(Series& line, double pair, double frequency) {
+  line.x.push_back(pair);
   // A pair that does not turn has no wavelength: a gap.
   line.y.push_back(frequency == 0 ? from_data : 2 * std::numbers::pi / std::abs(frequency));
 }
@@ -48,6 +49,38 @@ Figure frame() {
   return figure;
 }
 
+// Two lengths that are one get one line.
+void add_rule(Panel& panel, std::int64_t length, std::string_view what) {
+  for (Rule& there : panel.rules)
+    if (there.at == static_cast<double>(length)) {
+      there.text += fmt::format(", {}", what);
+      return;
+    }
+  panel.rules.push_back(
+      {static_cast<double>(length), fmt::format("{} tokens: {}", grouped(length), what)});
+}
+
+// Groups of layers whose pairs turn alike share a line.
+struct Kin {
+  const GroupExplanation* group;
+  std::string label;
+};
+bool alike(const GroupExplanation& a, const GroupExplanation& b) {
+  return std::equal(a.pairs.begin(), a.pairs.end(), b.pairs.begin(), b.pairs.end(),
+                    [](const PairFact& x, const PairFact& y) {
+                      return x.frequency == y.frequency && x.unscaled == y.unscaled;
+                    });
+}
+
+// The stack that writes the text before the others, as far as they turn.
+std::string first_stack(const Explanation& told) {
+  for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision})
+    for (const GroupExplanation& group : told.groups)
+      if (!group.pairs.empty() && told.model.groups[group.group].stack == stack)
+        return std::string(name(stack));
+  return "";
+}
+
 Expected<Figure> of_model(const Options& options) {
   Expected<Model> model = read_model(options.model);
   if (!model) return std::unexpected(model.error());
@@ -58,49 +91,59 @@ Expected<Figure> of_model(const Options& options) {
 
   Figure figure = frame();
   Panel& panel = figure.panels.front();
-  std::size_t colour = 0, turning = 0;
+  std::size_t colour = 0;
+  const std::string stack = !options.stack.empty() ? options.stack : first_stack(*told);
+  std::vector<Kin> kin;
   for (const GroupExplanation& group : told->groups) {
     const LayerGroup& layers = told->model.groups[group.group];
-    if (group.pairs.empty() || (!options.stack.empty() && name(layers.stack) != options.stack))
-      continue;
-    turning++;
+    if (group.pairs.empty() || name(layers.stack) != stack) continue;
+    const auto same = std::find_if(kin.begin(), kin.end(),
+                                   [&](const Kin& other) { return alike(*other.group, group); });
+    if (same == kin.end()) {
+      kin.push_back({&group, layers.label});
+    } else if (!layers.label.empty()) {
+      same->label += (same->label.empty() ? "" : ", ") + layers.label;
+    }
+  }
+  for (const auto& [group, label] : kin) {
     bool scaled = false;
-    for (const PairFact& pair : group.pairs) scaled |= pair.frequency != pair.unscaled;
-    const std::string label = layers.label.empty() ? "" : fmt::format(" ({})", layers.label);
-    Series now = line_of((scaled ? "as the model turns" : "unscaled") + label, ++colour);
-    Series before = line_of("before the scaling" + label, colour);
+    for (const PairFact& pair : group->pairs) scaled |= pair.frequency != pair.unscaled;
+    const std::string of = label.empty() ? "" : fmt::format(" ({})", label);
+    Series now = line_of((scaled ? "as the model turns" : "unscaled") + of, ++colour);
+    Series before = line_of("before the scaling" + of, colour);
     before.dashed = true;
     before.width = 0.9;
-    for (std::size_t i = 0; i < group.pairs.size(); i++) {
-      add_pair(now, i, group.pairs[i].frequency);
-      add_pair(before, i, group.pairs[i].unscaled);
+    const PairFact* last = nullptr;
+    for (const PairFact& pair : group->pairs) {
+      const auto at = static_cast<double>(&pair - group->pairs.data());
+      // Where the frequencies of another axis begin again, the line does.
+      if (last && pair.axis != last->axis && pair.frequency > last->frequency)
+        for (Series* line : {&now, &before}) add_pair(*line, at - 0.5, 0);
+      last = &pair;
+      add_pair(now, at, pair.frequency);
+      add_pair(before, at, pair.unscaled);
     }
     panel.series.push_back(std::move(now));
     if (scaled) panel.series.push_back(std::move(before));
   }
-  if (turning == 0)
+  if (kin.empty())
     return fail("plot wavelengths", "nothing rotates there", options.model,
                 "posenc explain " + options.model + " tells what it does");
-  const auto rule = [&panel](std::int64_t length, std::string_view what) {
-    if (length <= 0) return;
-    // Two lengths that are one get one line.
-    for (Rule& there : panel.rules)
-      if (there.at == static_cast<double>(length)) {
-        there.text += fmt::format(", {}", what);
-        return;
-      }
-    panel.rules.push_back(
-        {static_cast<double>(length), fmt::format("{} {}", grouped(length), what)});
-  };
-  rule(trained, "trained");
-  if (context != trained && options.at == 0) rule(context, "context");
-  rule(options.at, "asked");
+  if (stack == name(Stack::vision)) {
+    panel.y.label = "wavelength (patches for a full turn)";
+    panel.y.column = "wavelength_patches";
+    figure.title = "Wavelengths of " + told->model.name + "'s vision layers";
+    figure.caption = "Patches for a full turn of each pair; each axis has pairs of its own.";
+    return figure;
+  }
+  if (trained > 0) add_rule(panel, trained, "trained length");
+  if (context > 0 && context != trained && options.at == 0) add_rule(panel, context, "context");
+  if (options.at > 0) add_rule(panel, options.at, "asked length");
   figure.title = "Wavelengths of " + told->model.name;
   figure.caption =
       "Tokens for a full turn of each pair. Pairs above the line of the trained length never saw "
-      "all "
-      "of their circle in training; a scaling slows them so that the longer text stays inside what "
-      "they saw.";
+      "all of their circle in training; a scaling slows them so that the longer text stays inside "
+      "what they saw.";
   return figure;
 }
 
@@ -136,15 +179,17 @@ Expected<Figure> of_scalings(const Options& options) {
     const std::string_view title = info(*scaling).title;
     Series line = line_of(std::string(title.substr(0, title.find_first_of(",("))), colour++);
     for (std::size_t pair = 0; pair < scaled->frequency.size(); pair++)
-      add_pair(line, pair, scaled->frequency[pair]);
+      add_pair(line, static_cast<double>(pair), scaled->frequency[pair]);
     panel.series.push_back(std::move(line));
   }
-  panel.rules.push_back(
-      {static_cast<double>(options.length), grouped(options.length) + " trained"});
-  panel.rules.push_back({static_cast<double>(longer), grouped(longer) + " asked"});
+  // Where lines run together the first are seen beneath the last.
+  for (std::size_t i = 0; i < panel.series.size(); i++)
+    panel.series[i].width = 1.2 + 0.3 * static_cast<double>(panel.series.size() - 1 - i);
+  add_rule(panel, options.length, "trained length");
+  add_rule(panel, longer, "asked length");
   figure.title =
-      fmt::format("Wavelengths under each scaling: θ = {:g}, {} channels, {:g} times longer",
-                  options.rope_theta, options.head_dim, options.factor);
+      fmt::format("Wavelengths under each scaling: θ = {}, {} channels, {:g} times longer",
+                  base_text(options.rope_theta), options.head_dim, options.factor);
   figure.caption =
       "Tokens for a full turn of each pair. Interpolation slows all pairs alike; NTK-aware scaling "
       "bends the whole line; the others leave fast pairs alone and slow those that never turned "
@@ -157,7 +202,8 @@ Drawing define(CLI::App& app) {
   CLI::Option* model = app.add_option(
       "--model", options->model, "A config.json, its folder, or a bundled name (posenc models)");
   app.add_option("--layer", options->layer, "Only the layers that are like this one")->needs(model);
-  app.add_option("--stack", options->stack, "Only this stack: text, encoder, decoder or vision")
+  app.add_option("--stack", options->stack, "text, encoder, decoder or vision")
+      ->default_str("the first of these that turns")
       ->needs(model);
   app.add_option("--at", options->at, "Length asked of the model, tokens")
       ->check(above_zero())
