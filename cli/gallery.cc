@@ -80,7 +80,8 @@ std::string page(std::span<const std::pair<const Kind*, std::vector<Shown>>> sec
                        kind->name, html(kind->about));
     for (const Shown& picture : shown)
       out += fmt::format(
-          "<figure>\n<img src=\"{0}\" alt=\"{1}\" width=\"1512\" height=\"{2:.0f}\">\n"
+          "<figure>\n<img src=\"{0}\" alt=\"{1}\" loading=\"lazy\" width=\"1512\" "
+          "height=\"{2:.0f}\">\n"
           "<figcaption>{3}</figcaption>\n<pre><code>{4}</code></pre>\n</figure>\n",
           html(picture.file), html(picture.figure.title), picture.figure.height * 3,
           html(picture.figure.caption), html(picture.command));

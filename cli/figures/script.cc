@@ -181,17 +181,19 @@ class Script {
     return out;
   }
 
-  static std::string drawn(const Series& s, const std::string& data) {
+  std::string drawn(const Series& s, const std::string& data) const {
+    // A picture of SVG alone has no scale of its own for points.
+    const double points = format_ == Format::svg ? scale_ : 1;
     const std::string look = look_of(s);
     switch (s.mark) {
       case Mark::line:
       case Mark::steps: return data + " using 1:2 with lines " + look + " notitle";
       case Mark::points:
-        return data +
-               fmt::format(" using 1:2 with points pt 7 ps 0.45 lc rgb {} notitle", hex(s.colour));
+        return data + fmt::format(" using 1:2 with points pt 7 ps {} lc rgb {} notitle",
+                                  number(0.45 * points), hex(s.colour));
       case Mark::dots:
-        return data +
-               fmt::format(" using 1:2 with points pt 7 ps 0.25 lc rgb {} notitle", hex(s.colour));
+        return data + fmt::format(" using 1:2 with points pt 7 ps {} lc rgb {} notitle",
+                                  number(0.25 * points), hex(s.colour));
       case Mark::arrows:
         return data + " using (0):(0):1:2 with vectors head filled size screen 0.008,20,60 " +
                look + " notitle";

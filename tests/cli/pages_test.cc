@@ -84,6 +84,25 @@ bool matches(const std::string& expected, const std::string& printed) {
   return matches(lines_of(expected), lines_of(printed));
 }
 
+// The command that draws docs/pictures/NAME, after "posenc "; "" where the text does not say it.
+std::string command_of(const std::string& text, const std::string& name) {
+  for (const std::string& line : lines_of(text)) {
+    const std::size_t at = line.find("posenc plot ");
+    if (at != line.npos && line.find(" docs/pictures/" + name + " ") != line.npos)
+      return line.substr(at + 7);
+  }
+  return "";
+}
+
+// The pictures that a text shows from `folder`.
+std::vector<std::string> pictures_of(const std::string& text, const std::string& folder) {
+  std::vector<std::string> names;
+  const std::string begin = "](" + folder;
+  for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + 1))
+    names.push_back(text.substr(at + begin.size(), text.find(')', at) - at - begin.size()));
+  return names;
+}
+
 class Page : public posenc::test::CommandTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(Page, ItsCommandsPrintWhatItSays) {
@@ -106,11 +125,43 @@ TEST_P(Page, ItsLinksLeadSomewhere) {
   }
 }
 
+TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
+  const std::string page = page_text(GetParam());
+  for (const std::string& name : pictures_of(page, "pictures/")) {
+    EXPECT_TRUE(fs::exists(docs() / "pictures" / name)) << name;
+    std::string command = command_of(page, name);
+    ASSERT_NE(command, "") << GetParam() << ".md does not say how it drew " << name;
+    command.replace(command.find("docs/pictures/"), 14, "");
+    if (const std::size_t at = command.find("models/fetched/"); at != command.npos) {
+      const fs::path models = docs().parent_path() / "models" / "fetched";
+      if (!fs::exists(models)) continue;  // the tests of fetched models say that they are missing
+      command.replace(at, 15, models.string() + "/");
+    }
+    const auto ran = posenc(command);
+    EXPECT_EQ(ran.code, 0) << command << "\n" << ran.err;
+    EXPECT_GT(text(name).size(), 5000u) << command;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Docs, Page, testing::ValuesIn(pages()), [](const auto& page) {
   std::string name = page.param;
   std::ranges::replace(name, '-', '_');
   return name;
 });
+
+TEST(Pages, ShowEveryPictureThatIsKept) {
+  std::set<std::string> shown;
+  for (const std::string& page : pages())
+    for (const std::string& name : pictures_of(page_text(page), "pictures/")) shown.insert(name);
+  const std::string readme = page_text("../README");
+  for (const std::string& name : pictures_of(readme, "docs/pictures/")) {
+    shown.insert(name);
+    EXPECT_TRUE(fs::exists(docs() / "pictures" / name)) << name;
+    EXPECT_NE(command_of(readme, name), "") << "README does not say how it drew " << name;
+  }
+  for (const auto& file : fs::directory_iterator(docs() / "pictures"))
+    EXPECT_TRUE(shown.contains(file.path().filename().string())) << file.path();
+}
 
 TEST(Pages, SkippedLinesMatchAnything) {
   EXPECT_TRUE(matches("", ""));
