@@ -42,7 +42,7 @@ Expected<void> check_plain(const std::string& path) {
   if (S_ISREG(target.st_mode)) return {};
   return fail(path, "must be a regular file",
               S_ISDIR(target.st_mode) ? "a folder" : "a pipe, socket or device",
-              "give a config.json or params.json");
+              "give the model's folder, or its config.json, params.json or .gguf file");
 }
 
 // The whole file, at most as long as a configuration may be.
@@ -151,7 +151,8 @@ Expected<Model> read_folder(const std::string& path) {
       continue;
     }
     file.format = read->files.front().format;
-    compare(*model, *read, base_name(files.front().path), base_name(file.path));
+    compare(*model, *read, printable(base_name(files.front().path)),
+            printable(base_name(file.path)));
   }
   if (!model) {
     return fail("read_model", "the folder has no config.json, params.json or .gguf file",
@@ -159,7 +160,7 @@ Expected<Model> read_folder(const std::string& path) {
                     (files.empty() ? "" : " with " + base_name(files.front().path)),
                 "give the model's folder, or its file");
   }
-  model->name = base_name(folder);
+  model->name = printable(base_name(folder));
   model->files = std::move(files);
   give_tables_of_folder(*model, folder);
   return std::move(*model);
