@@ -363,6 +363,11 @@ INSTANTIATE_TEST_SUITE_P(
         Damaged{"header_into_the_data", npy("(2,)", 8, 8), {"must end with its dictionary"}}),
     name_of);
 
+TEST_F(HostileFile, ATableOfNothingIsNoTable) {
+  write("none.npy", npy("(3, 0)", 0));
+  refuses_table("none.npy", {"none.npy: a table must have rows and columns, got 3 × 0"});
+}
+
 // --- folders -------------------------------------------------------------------------------------
 
 class HostileFolder : public HostileFile {
