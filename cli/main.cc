@@ -1,7 +1,9 @@
 // posenc: a table of commands. Exit codes: 0 good, 1 something wrong was found, 2 bad input.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -145,11 +147,20 @@ int run(std::vector<std::string> arguments) {
   return run(*command, name, std::move(arguments));
 }
 
+// A file that is cut short while it is mapped, or whose disk fails, is a signal and no error.
+void tell_lost_file(int) {
+  constexpr char text[] =
+      "posenc: a file was cut short or lost while it was read; try again when nothing writes it\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(2);
+}
+
 }  // namespace
 }  // namespace posenc::cli
 
 int main(int argc, char** argv) {
   using namespace posenc;
+  std::signal(SIGBUS, cli::tell_lost_file);
   int code = 2;
   try {
     code = cli::run({argv + 1, argv + argc});

@@ -3,13 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <memory>
 #include <optional>
-#include <system_error>
 
 #include "cli/output.h"
 #include "posenc/files.h"
@@ -44,15 +39,6 @@ std::optional<std::size_t> bytes_needed(NpyType type, std::span<const std::int64
 std::size_t machine_memory() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
          static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
-}
-
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, Close>;
-
-std::unexpected<Error> system_error(const std::string& path, std::string_view rule) {
-  return fail(path, rule, std::strerror(errno));
 }
 
 std::string header_of(const Array& array) {

@@ -108,6 +108,9 @@ Expected<Table> table_named(const std::string& text) {
   while (shape.size() > 2 && shape[0] == 1) shape.erase(shape.begin());
   if (shape.size() != 2)
     return fail(text, "a table must have two axes", std::to_string(shape.size()), "reshape it");
+  if (shape[0] == 0 || shape[1] == 0)
+    return fail(text, "a table must have rows and columns",
+                std::to_string(shape[0]) + " × " + std::to_string(shape[1]), "write it anew");
   if (stored->view)
     return Table::borrow(Tensor::dense(stored->view.data, stored->view.dtype, {shape[0], shape[1]}),
                          std::make_shared<MappedFile>(read->file));

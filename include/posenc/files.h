@@ -50,7 +50,8 @@ const StoredTensor* find_tensor(std::span<const StoredTensor> tensors, std::stri
 // The type posenc computes with, nothing where it does not ("I64", "Q4_K").
 std::optional<DType> dtype_of(const StoredTensor& tensor);
 
-// The numbers, row-major, whether their bytes are aligned or not. Errors: no type to compute with.
+// The numbers, row-major, whether their bytes are aligned or not. Errors: no type to compute with,
+// bytes that are not in the file.
 Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
 
 // `where` is what errors begin with: the file's name.

@@ -385,7 +385,7 @@ std::string amplitude_note(const Subject& subject) {
 namespace {
 
 std::string base_name(std::string_view path) {
-  return std::string(path.substr(path.find_last_of('/') + 1));
+  return printable(path.substr(path.find_last_of('/') + 1));
 }
 
 std::string say_files(const Model& model) {

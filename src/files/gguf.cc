@@ -130,9 +130,10 @@ class Parser {
   }
 
   void read_start() {
+    if (bytes_.empty()) return refuse("", "must be a GGUF file", "no bytes", "download it anew");
     constexpr std::string_view magic = "GGUF";
     const std::size_t size = std::min(bytes_.size(), magic.size());
-    if (size == 0 || std::memcmp(bytes_.data(), magic.data(), size) != 0)
+    if (std::memcmp(bytes_.data(), magic.data(), size) != 0)
       return refuse("", "must be a GGUF file", "another first four bytes", "give a .gguf file");
     if (!needs(magic.size())) return;
     at_ = magic.size();
@@ -206,7 +207,8 @@ class Parser {
 
   bool read_boolean() {
     const auto value = number<std::uint8_t>();
-    if (value > 1) refuse(key_, "must be 0 or 1: it is a boolean", std::to_string(value));
+    if (value > 1)
+      refuse(key_, "must be 0 or 1: it is a boolean", std::to_string(value), "the file is damaged");
     return value == 1;
   }
 
@@ -256,7 +258,8 @@ class Parser {
       const auto stored = number<Stored>();
       value = static_cast<Kept>(stored);
       if constexpr (std::is_same_v<Stored, std::uint64_t>) {
-        if (value < 0) refuse(key_, "must fit 63 bits", std::to_string(stored));
+        if (value < 0)
+          refuse(key_, "must fit 63 bits", std::to_string(stored), "the file is damaged");
       }
     }
     return list;
@@ -306,7 +309,8 @@ class Parser {
     for (std::uint32_t axis = 0; axis < axes; ++axis) {
       const auto extent = number<std::uint64_t>();
       if (extent > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        return refuse(key_, "an extent must fit 63 bits", std::to_string(extent));
+        return refuse(key_, "an extent must fit 63 bits", std::to_string(extent),
+                      "the file is damaged");
       tensor.shape.push_back(static_cast<std::int64_t>(extent));
     }
     const std::int64_t row =
@@ -320,7 +324,9 @@ class Parser {
                     std::to_string(offset), "the file is damaged");
     }
     const auto count = detail::element_count(tensor.shape);
-    if (!count) return refuse(key_, "its extents must multiply to 63 bits", "more");
+    if (!count)
+      return refuse(key_, "its extents must multiply to 63 bits", product(tensor.shape),
+                    "the file is damaged");
     Placed placed{gguf_.tensors.size(), offset, {}};
     const auto* type = std::ranges::find(types, id, &GgmlType::id);
     if (type == std::end(types)) {
@@ -335,11 +341,19 @@ class Parser {
       }
       std::int64_t size = 0;
       if (__builtin_mul_overflow(*count / type->block, type->bytes, &size))
-        return refuse(key_, "its size must fit 63 bits", "more");
+        return refuse(key_, "its size in bytes must fit 63 bits", product(tensor.shape),
+                      "the file is damaged");
       placed.size = static_cast<std::uint64_t>(size);
     }
     gguf_.tensors.push_back(std::move(tensor));
     placed_.push_back(placed);
+  }
+
+  static std::string product(std::span<const std::int64_t> shape) {
+    std::string text;
+    for (const std::int64_t extent : shape)
+      text += (text.empty() ? "" : " × ") + std::to_string(extent);
+    return text;
   }
 
   // Offsets count from the first aligned byte behind the infos.
@@ -356,7 +370,8 @@ class Parser {
       std::uint64_t end = 0;
       if (__builtin_add_overflow(start, offset, &end) ||
           __builtin_add_overflow(end, size.value_or(0), &end))
-        return refuse(tensor.name, "its end must fit 64 bits", "offset " + std::to_string(offset));
+        return refuse(tensor.name, "its end must fit 64 bits", "offset " + std::to_string(offset),
+                      "the file is damaged");
       used = std::max(used, offset + size.value_or(0));
       if (end > bytes_.size()) {
         gguf_.missing_bytes = std::max(gguf_.missing_bytes, end - bytes_.size());

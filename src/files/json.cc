@@ -95,15 +95,18 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
   template <class T>
   bool add(T&& value) {
-    if (++count_ > most_json_values) return refuse("must hold at most a million values");
+    if (++count_ > most_json_values)
+      return refuse("must hold at most a million values", "more", "is it a model's file?");
     place(std::forward<T>(value));
     return true;
   }
 
   template <class T>
   bool open(T&& container) {
-    if (open_.size() >= deepest_json) return refuse("must not nest deeper than 64 levels");
-    if (++count_ > most_json_values) return refuse("must hold at most a million values");
+    if (open_.size() >= deepest_json)
+      return refuse("must not nest deeper than 64 levels", "more", "is it a model's file?");
+    if (++count_ > most_json_values)
+      return refuse("must hold at most a million values", "more", "is it a model's file?");
     open_.push_back({place(std::forward<T>(container)), {}, {}});
     return true;
   }

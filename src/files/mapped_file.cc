@@ -36,7 +36,8 @@ Expected<MappedFile> MappedFile::open(const std::string& path) {
   // A pipe without a writer would block here.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number < 0)
-    return fail(path, "cannot be opened", std::strerror(errno), "check the path");
+    return fail(path, "cannot be opened", std::strerror(errno),
+                errno == EACCES ? "check its permissions" : "check the path");
   struct stat status = {};
   if (::fstat(file.number, &status) != 0)
     return fail(path, "cannot be read", std::strerror(errno), "check the disk");

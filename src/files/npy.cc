@@ -131,28 +131,29 @@ class Header {
 Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where) {
   constexpr std::string_view magic = "\x93NUMPY";
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const auto truncated = [&] {
-    return fail(where, "the file must be whole", std::to_string(bytes.size()) + " bytes",
+  const auto truncated = [&](std::size_t more) {
+    return fail(where, "the file must be whole",
+                std::to_string(bytes.size()) + " bytes, " + std::to_string(more) + " more wanted",
                 "it ends too early; write it anew");
   };
   const std::string_view start_of_file(text, std::min(bytes.size(), magic.size()));
   if (!magic.starts_with(start_of_file))
     return fail(where, "must be a .npy file", "", "write it with numpy.save");
-  if (bytes.size() < 8) return truncated();
+  if (bytes.size() < 8) return truncated(8 - bytes.size());
   const int version = std::to_integer<int>(bytes[6]);
   if ((version != 1 && version != 2) || bytes[7] != std::byte{0})
     return fail(where, "the .npy version must be 1.0 or 2.0",
                 std::to_string(version) + "." + std::to_string(std::to_integer<int>(bytes[7])),
                 "write the file with numpy.save");
   const std::size_t start = version == 1 ? 10 : 12;
-  if (bytes.size() < start) return truncated();
+  if (bytes.size() < start) return truncated(start - bytes.size());
   std::size_t length = 0;
   for (std::size_t i = start; i-- > 8;)
     length = length * 256 + std::to_integer<std::size_t>(bytes[i]);
   if (length > longest_header)
     return fail(where, "the .npy header must be at most 64 KiB", std::to_string(length) + " bytes",
                 "write the file with numpy.save");
-  if (bytes.size() - start < length) return truncated();
+  if (bytes.size() - start < length) return truncated(length - (bytes.size() - start));
 
   Expected<StoredTensor> tensor = Header({text + start, length}, where).read();
   if (!tensor) return tensor;
@@ -160,9 +161,11 @@ Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_v
   const std::optional<std::int64_t> count = detail::element_count(tensor->shape);
   std::size_t needed = 0;
   if (!count || __builtin_mul_overflow(static_cast<std::size_t>(*count), type->size, &needed))
-    return fail(where, "the shape must fit into 64 bits");
+    return fail(where, "the shape must fit into 64 bits",
+                "'" + std::string(text + start, std::min<std::size_t>(length, 100)) + "'",
+                "write the file with numpy.save");
   tensor->bytes = bytes.subspan(start + length);
-  if (tensor->bytes.size() < needed) return truncated();
+  if (tensor->bytes.size() < needed) return truncated(needed - tensor->bytes.size());
   if (tensor->bytes.size() > needed)
     return fail(where, "the file must end with the array",
                 std::to_string(tensor->bytes.size() - needed) + " bytes more",

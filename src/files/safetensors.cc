@@ -30,6 +30,8 @@ constexpr TypeRow types[] = {
     {"F6_E2M3", 6},     {"F6_E3M2", 6},
 };
 
+constexpr std::size_t most_axes = 64;  // NumPy's limit; no tensor of a model has more than 5
+
 constexpr std::string_view write_anew = "write the file anew";
 
 std::string quoted(std::string_view name) { return Json{std::string(name)}.text(); }
@@ -64,6 +66,9 @@ struct Reader {
       return wrong(entry, "must have a known 'dtype'", type ? type->text() : "");
     Expected<std::vector<std::int64_t>> shape = counts(entry, "shape");
     if (!shape) return std::unexpected(shape.error());
+    if (shape->size() > most_axes)
+      return wrong(entry, "must have at most " + std::to_string(most_axes) + " axes",
+                   std::to_string(shape->size()));
     const Expected<std::vector<std::int64_t>> offsets = counts(entry, "data_offsets");
     if (!offsets) return std::unexpected(offsets.error());
     if (offsets->size() != 2 || (*offsets)[0] > (*offsets)[1])

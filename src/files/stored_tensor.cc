@@ -80,6 +80,11 @@ Expected<std::vector<double>> doubles_of(const StoredTensor& tensor) {
     return fail(tensor.name.empty() ? "tensor" : tensor.name,
                 "must be float64, float32, float16 or bfloat16", tensor.type,
                 "store it in one of these");
+  const std::optional<std::int64_t> count = detail::element_count(tensor.shape);
+  if (!count || static_cast<std::uint64_t>(*count) != tensor.bytes.size() / size_of(*dtype))
+    return fail(tensor.name.empty() ? "tensor" : tensor.name, "its numbers must be in the file",
+                std::to_string(tensor.bytes.size()) + " bytes of them",
+                "the file seems cut off; download the whole file");
   switch (*dtype) {
     case DType::f64: return copied<double>(tensor.bytes, [](double x) { return x; });
     case DType::f32: return copied<float>(tensor.bytes, [](float x) { return x; });

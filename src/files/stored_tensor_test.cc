@@ -30,7 +30,10 @@ TEST(StoredTensor, IsFoundByItsWholeName) {
 
 TEST(StoredTensor, AnyFloatTypeIsReadAsDoubles) {
   const auto numbers = [](std::string type, const std::vector<std::byte>& bytes) {
-    return doubles_of({.type = std::move(type), .bytes = bytes});
+    const auto size = type == "F64" ? 8u : type == "<f4" ? 4u : 2u;
+    return doubles_of({.type = std::move(type),
+                       .shape = {static_cast<std::int64_t>(bytes.size() / size)},
+                       .bytes = bytes});
   };
   const std::vector<double> expected = {1.5, -2};
   EXPECT_EQ(numbers("F64", bytes_of(std::array{1.5, -2.0})), expected);
@@ -47,7 +50,16 @@ TEST(StoredTensor, UnalignedBytesHaveNoViewAndAreStillRead) {
   const auto unaligned = std::span(bytes).subspan(1);
   const std::array<std::int64_t, 1> shape = {2};
   EXPECT_FALSE(view_of(unaligned, DType::f32, shape));
-  EXPECT_EQ(doubles_of({.type = "F32", .bytes = unaligned}), (std::vector<double>{3.25, 4}));
+  EXPECT_EQ(doubles_of({.type = "F32", .shape = {2}, .bytes = unaligned}),
+            (std::vector<double>{3.25, 4}));
+}
+
+// A file cut short lists tensors whose bytes it has not.
+TEST(StoredTensor, NumbersThatTheFileHasNotAreAnError) {
+  const auto cut = doubles_of({.name = "wpe.weight", .type = "F32", .shape = {4, 4}});
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().where, "wpe.weight");
+  EXPECT_TRUE(doubles_of({.type = "F32", .shape = {0, 4}}));
 }
 
 TEST(StoredTensor, AlignedBytesAreSeenInPlace) {

@@ -142,7 +142,7 @@ std::string stem(std::string_view name, std::string_view extension) {
   if (const std::size_t slash = name.find_last_of("/\\"); slash != std::string_view::npos)
     name.remove_prefix(slash + 1);
   if (name.ends_with(extension)) name.remove_suffix(extension.size());
-  return std::string(name);
+  return printable(name);
 }
 
 Expected<Model> read_config_json(const Json& json, std::string_view name) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -42,30 +41,19 @@ Expected<void> check_plain(const std::string& path) {
   if (S_ISREG(target.st_mode)) return {};
   return fail(path, "must be a regular file",
               S_ISDIR(target.st_mode) ? "a folder" : "a pipe, socket or device",
-              "give a config.json or params.json");
+              "give the model's folder, or its config.json, params.json or .gguf file");
 }
 
-// The whole file, at most as long as a configuration may be.
+// The whole file, at most as long as a configuration may be. A copy, which stays when the file changes.
 Expected<std::string> read_text(const std::string& path) {
   if (const auto plain = check_plain(path); !plain) return std::unexpected(plain.error());
-  struct stat status = {};
-  if (stat(path.c_str(), &status) == 0 && status.st_size > static_cast<off_t>(largest_json)) {
-    return fail(path, "must be at most 16 MiB", std::to_string(status.st_size) + " bytes",
+  const auto file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  if (file->bytes().size() > largest_json) {
+    return fail(path, "must be at most 16 MiB", std::to_string(file->bytes().size()) + " bytes",
                 "give the model's config.json or its folder, not its weights");
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (!file) return fail(path, "cannot be opened", std::strerror(errno), "check its permissions");
-  std::string text;
-  char buffer[64 << 10];
-  while (text.size() <= largest_json) {
-    const std::size_t count = std::fread(buffer, 1, sizeof buffer, file.get());
-    text.append(buffer, count);
-    if (count < sizeof buffer) break;
-  }
-  if (std::ferror(file.get()))
-    return fail(path, "cannot be read", std::strerror(errno), "check the disk");
-  return text;
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
 
 std::string base_name(std::string path) {
@@ -151,7 +139,8 @@ Expected<Model> read_folder(const std::string& path) {
       continue;
     }
     file.format = read->files.front().format;
-    compare(*model, *read, base_name(files.front().path), base_name(file.path));
+    compare(*model, *read, printable(base_name(files.front().path)),
+            printable(base_name(file.path)));
   }
   if (!model) {
     return fail("read_model", "the folder has no config.json, params.json or .gguf file",
@@ -159,7 +148,7 @@ Expected<Model> read_folder(const std::string& path) {
                     (files.empty() ? "" : " with " + base_name(files.front().path)),
                 "give the model's folder, or its file");
   }
-  model->name = base_name(folder);
+  model->name = printable(base_name(folder));
   model->files = std::move(files);
   give_tables_of_folder(*model, folder);
   return std::move(*model);

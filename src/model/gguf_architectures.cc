@@ -9,7 +9,6 @@ namespace {
 
 constexpr Rotation none = Rotation::none;
 constexpr Rotation normal = Rotation::normal;
-constexpr Rotation neox = Rotation::neox;
 constexpr Rotation mrope = Rotation::mrope;
 
 // clang-format off: one row an architecture.

@@ -52,12 +52,12 @@ void Reading::warn(std::string_view code, std::string_view message) {
 
 std::string Reading::as_spelled(std::string path) const {
   std::string_view longest, other;
-  for (const auto& [read, file] : spelled) {
+  for (const auto& [read, said] : spelled) {
     const bool below =
         path.starts_with(read) && (path.size() == read.size() || path[read.size()] == '.');
     if (!below || read.size() <= longest.size()) continue;
     longest = read;
-    other = file;
+    other = said;
   }
   return longest.empty() ? path : std::string(other) + path.substr(longest.size());
 }
@@ -130,7 +130,7 @@ std::optional<Found<double>> Section::number(std::string_view names, Range range
     auto value = real(json);
     if (!value) {
       wrong_kind(key, "a number");
-    } else if (!range.contains(*value)) {
+    } else if (!range.contains(*value) || !std::isfinite(*value)) {
       reading.refuse(where(key), rule_of(range), number_text(*value), "correct the file");
       value.reset();
     }

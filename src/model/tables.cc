@@ -14,6 +14,7 @@
 
 #include "src/files/json.h"
 #include "src/files/stored_tensor.h"
+#include "src/model/reading.h"
 
 namespace posenc::detail {
 namespace {
@@ -118,8 +119,8 @@ Expected<Table> table_of(const StoredTensor& tensor, const std::shared_ptr<const
   return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
 }
 
-void warn(Model& model, std::string_view code, std::string message) {
-  const Warning warning{std::string(code), std::move(message)};
+void warn(Model& model, std::string_view code, std::string_view message) {
+  const Warning warning{std::string(code), printable(message, 1000)};
   if (std::ranges::find(model.warnings, warning) == model.warnings.end())
     model.warnings.push_back(warning);
 }
@@ -163,8 +164,8 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
   Expected<Table> table = table_of(tensor, lender);
   if (!table) return warn(model, "table_type", place + ": " + table.error().message());
   *slot.table = std::move(*table);
-  group.provenance.push_back({"table", text_of(tensor.shape) + " " + tensor.type, Origin::file,
-                              place + ": " + tensor.name});
+  note(group.provenance, "table", text_of(tensor.shape) + " " + tensor.type, Origin::file,
+       place + ": " + tensor.name);
 }
 
 // --- a folder ------------------------------------------------------------------------------------
