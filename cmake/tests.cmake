@@ -26,10 +26,20 @@ endif()
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM LAST_ONLY name)
+  if(source MATCHES "\\.c$")
+    string(APPEND name _c)
+  endif()
   add_executable(example_${name} ${source})
   target_link_libraries(example_${name} PRIVATE posenc)
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
 endforeach()
+
+# The C interface, from a file compiled as C; it compares with numbers that a C++ program prints.
+add_executable(posenc_c_test tests/c/c_test.c)
+target_link_libraries(posenc_c_test PRIVATE posenc)
+set_target_properties(posenc_c_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+target_compile_options(posenc_c_test PRIVATE -Werror)
+add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -49,11 +48,7 @@ constexpr Key yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
 double meant(double stored) {
   const auto single = static_cast<float>(stored);
   if (static_cast<double>(single) != stored) return stored;
-  std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), single).ptr;
-  double decimal = stored;
-  std::from_chars(text.data(), end, decimal);
-  return decimal;
+  return shortest_decimal(single);
 }
 
 class GgufReader {
