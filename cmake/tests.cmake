@@ -34,12 +34,18 @@ foreach(source IN LISTS example_sources)
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
 endforeach()
 
-# The C interface, from a file compiled as C; it compares with numbers that a C++ program prints.
-add_executable(posenc_c_test tests/c/c_test.c)
-target_link_libraries(posenc_c_test PRIVATE posenc)
-set_target_properties(posenc_c_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-target_compile_options(posenc_c_test PRIVATE -Werror)
+# The C interface from files compiled as C; and what WebAssembly makes of it beside the native answers.
+foreach(name IN ITEMS c/c_test wasm/native)
+  cmake_path(GET name FILENAME target)
+  add_executable(posenc_${target} tests/${name}.c)
+  target_link_libraries(posenc_${target} PRIVATE posenc)
+  set_target_properties(posenc_${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_options(posenc_${target} PRIVATE -Werror)
+endforeach()
 add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
+add_test(NAME wasm_answers_like_native
+         COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm/posenc.wasm $<TARGET_FILE:posenc_native>)
+set_tests_properties(wasm_answers_like_native PROPERTIES SKIP_RETURN_CODE 77)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)
