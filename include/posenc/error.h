@@ -40,11 +40,6 @@ std::unexpected<Error> fail(std::string_view where, std::string_view rule,
 
 // The shortest text that reads back as the same number, for messages: "500000", "0.707", "1e-05".
 std::string number_text(double number);
-// As printf's %g with so many significant digits.
-std::string number_text(double number, int significant);
-
-// The shortest decimal that rounds to the float, as the double nearest to it: 0.1f gives 0.1.
-double shortest_decimal(float number);
 
 // The known word with the fewest letters changed; "" if none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);

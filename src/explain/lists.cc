@@ -9,7 +9,7 @@
 
 #include "posenc/explain.h"
 #include "src/files/json.h"
-#include "src/model/reading.h"
+#include "src/model/rope.h"
 
 namespace posenc {
 namespace {

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "posenc/error.h"
+#include "src/files/number.h"
 
 namespace posenc::detail {
+
 std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t sign = number < 0 ? 1 : 0;
@@ -17,11 +18,11 @@ std::string grouped(std::int64_t number) {
 std::string shown(double number, int significant) {
   if (!std::isfinite(number)) return number > 0 ? "∞" : "−∞";
   const double size = std::abs(number);
-  if (size >= 1e15) return number_text(number, significant);
-  if (size >= 1e9) return number_text(number / 1e9, std::min(significant, 3)) + " billion";
-  if (size >= 1e6) return number_text(number / 1e6, std::min(significant, 3)) + " million";
+  if (size >= 1e15) return rounded_text(number, significant);
+  if (size >= 1e9) return rounded_text(number / 1e9, std::min(significant, 3)) + " billion";
+  if (size >= 1e6) return rounded_text(number / 1e6, std::min(significant, 3)) + " million";
   if (size >= 1e4) return grouped(std::llround(number));
-  return number_text(number, significant);
+  return rounded_text(number, significant);
 }
 
 std::string layer_list(std::span<const std::int64_t> layers) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "posenc/files.h"
+#include "src/files/number.h"
 #include "src/model/rope.h"
 
 namespace posenc::detail {

@@ -90,9 +90,6 @@ bool lists(std::string_view words, std::string_view word);  // "a b c" has "b"
 void note(Notes& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail);
 
-// A value as set_field takes it; what has no such form is a word, which set_field then refuses.
-FieldValue to_field(const Json& json);
-
 constexpr std::int64_t most_layers = 10'000;
 constexpr std::int64_t most_heads = 65'536;
 constexpr std::int64_t most_head_dim = 65'536;

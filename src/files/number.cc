@@ -1,5 +1,7 @@
 // Numbers as decimal text. std::to_chars is exact, quick and free of locales; in libc++ it carries 110 KB
 // of tables, so WebAssembly, which has the C locale alone, takes the same digits from printf.
+#include "src/files/number.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -57,9 +59,11 @@ std::string number_text(double number) {
   return shortest(number);
 }
 
-std::string number_text(double number, int significant) { return general(number, significant); }
+std::string detail::rounded_text(double number, int significant) {
+  return general(number, significant);
+}
 
-double shortest_decimal(float number) {
+double detail::shortest_decimal(float number) {
 #ifdef __wasm__
   for (int digits = 1; digits < 9; ++digits) {
     const std::string text = general(static_cast<double>(number), digits);
