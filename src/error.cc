@@ -1,9 +1,6 @@
 #include "posenc/error.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -68,16 +65,6 @@ std::unexpected<Error> fail(std::string_view where, std::string_view rule, std::
   constexpr std::size_t longest = 1000;  // a list of what there is
   return std::unexpected(Error{printable(where, longest), printable(rule, longest),
                                printable(got, longest / 4), printable(cure, longest)});
-}
-
-std::string number_text(double number) {
-  char text[32];
-  // Whole numbers without an exponent: 500000 and not 5e+05.
-  const bool whole = number == std::floor(number) && std::abs(number) < 1e15;
-  const auto end = whole
-                       ? std::to_chars(text, text + sizeof text, static_cast<std::int64_t>(number))
-                       : std::to_chars(text, text + sizeof text, number);
-  return std::string(text, end.ptr);
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {

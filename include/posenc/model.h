@@ -114,6 +114,10 @@ Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view nam
 // model has halves: its weights have the rows of queries and keys in another order.
 Expected<Model> read_params(std::string_view json_text, std::string_view name = "params.json");
 
+// Any of the three, told apart by content: a GGUF file begins with its magic, and the two JSON files differ
+// in their keys.
+Expected<Model> read_model_bytes(std::span<const std::byte> bytes, std::string_view name = "model");
+
 // Real configurations that travel with the library.
 struct BundledModel {
   std::string_view name;

@@ -1,21 +1,12 @@
 #include "src/explain/text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
+#include "src/files/number.h"
+
 namespace posenc::detail {
-namespace {
-
-std::string rounded(double number, int significant) {
-  char text[64];
-  const auto end =
-      std::to_chars(text, text + sizeof text, number, std::chars_format::general, significant).ptr;
-  return std::string(text, end);
-}
-
-}  // namespace
 
 std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
@@ -27,11 +18,11 @@ std::string grouped(std::int64_t number) {
 std::string shown(double number, int significant) {
   if (!std::isfinite(number)) return number > 0 ? "∞" : "−∞";
   const double size = std::abs(number);
-  if (size >= 1e15) return rounded(number, significant);
-  if (size >= 1e9) return rounded(number / 1e9, std::min(significant, 3)) + " billion";
-  if (size >= 1e6) return rounded(number / 1e6, std::min(significant, 3)) + " million";
+  if (size >= 1e15) return rounded_text(number, significant);
+  if (size >= 1e9) return rounded_text(number / 1e9, std::min(significant, 3)) + " billion";
+  if (size >= 1e6) return rounded_text(number / 1e6, std::min(significant, 3)) + " million";
   if (size >= 1e4) return grouped(std::llround(number));
-  return rounded(number, significant);
+  return rounded_text(number, significant);
 }
 
 std::string layer_list(std::span<const std::int64_t> layers) {

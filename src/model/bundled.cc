@@ -62,4 +62,12 @@ Expected<std::string_view> bundled_config(std::string_view name) {
               "'" + std::string(name.substr(0, 200)) + "'", suggestion(name, names));
 }
 
+Expected<Model> detail::read_bundled(std::string_view name) {
+  const auto text = bundled_config(name);
+  if (!text) return std::unexpected(text.error());
+  auto model = read_config(*text, name);
+  if (model) model->files.clear();  // no file of the user's
+  return model;
+}
+
 }  // namespace posenc

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "posenc/model.h"
+
 namespace posenc::detail {
 
 struct BundledFile {
@@ -13,5 +15,7 @@ struct BundledFile {
 
 extern const BundledFile bundled_files[];
 extern const std::size_t bundled_file_count;
+
+Expected<Model> read_bundled(std::string_view name);
 
 }  // namespace posenc::detail

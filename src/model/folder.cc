@@ -15,8 +15,8 @@
 
 #include "posenc/files.h"
 #include "src/files/json.h"
+#include "src/model/bundled.h"
 #include "src/model/compare.h"
-#include "src/model/config.h"
 #include "src/model/params.h"
 #include "src/model/tables.h"
 
@@ -98,6 +98,17 @@ std::vector<ModelFile> files_of(const std::string& folder, const std::vector<std
   return files;
 }
 
+// Also a symbolic link that leads nowhere: its own error says so, where a bundled name would not.
+bool exists(const std::string& path) {
+  struct stat status = {};
+  return lstat(path.c_str(), &status) == 0;
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 }  // namespace
 
 Expected<Model> read_file(const std::string& path) {
@@ -111,9 +122,7 @@ Expected<Model> read_file(const std::string& path) {
   }
   const auto text = read_text(path);
   if (!text) return std::unexpected(text.error());
-  const auto json = parse_json(*text, path);
-  if (!json) return std::unexpected(json.error());
-  return is_params(*json) ? read_params_json(*json, path) : read_config_json(*json, path);
+  return read_text_of_model(*text, path);
 }
 
 Expected<Model> read_folder(const std::string& path) {
@@ -155,3 +164,21 @@ Expected<Model> read_folder(const std::string& path) {
 }
 
 }  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<Model> read_model(std::string_view path_or_name) {
+  if (path_or_name.empty() || path_or_name.contains('\0')) {
+    return fail("read_model", "needs a file, a folder or a bundled name",
+                "'" + std::string(path_or_name.substr(0, 60)) + "'");
+  }
+  const std::string path(path_or_name);
+  if (detail::exists(path))
+    return detail::is_folder(path) ? detail::read_folder(path) : detail::read_file(path);
+  auto model = detail::read_bundled(path_or_name);
+  if (model) return model;
+  return fail("read_model", "neither a file, a folder nor a bundled model",
+              "'" + path.substr(0, 200) + "'", model.error().cure);
+}
+
+}  // namespace posenc

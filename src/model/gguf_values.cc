@@ -1,20 +1,16 @@
 #include "src/model/gguf_values.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
+
+#include "src/files/number.h"
 
 namespace posenc::detail {
 
 double meant(double stored) {
   const auto single = static_cast<float>(stored);
   if (static_cast<double>(single) != stored) return stored;
-  std::array<char, 64> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), single).ptr;
-  double decimal = stored;
-  std::from_chars(text.data(), end, decimal);
-  return decimal;
+  return shortest_decimal(single);
 }
 
 Json json(const GgufValue& value) {

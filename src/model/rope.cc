@@ -65,24 +65,6 @@ Parameters find_parameters(const Section& config, const RopeAsk& ask) {
   return {parameters.section(ask.layer_type), true};
 }
 
-FieldValue to_field(const Json& json) {
-  if (const bool* b = json.get<bool>()) return *b;
-  if (const auto* i = json.get<std::int64_t>()) return *i;
-  if (const double* x = json.get<double>()) return *x;
-  if (const auto* s = json.get<std::string>()) return *s;
-  std::vector<double> list;
-  if (const auto* array = json.get<Json::Array>()) {
-    for (const Json& item : *array) {
-      const double* x = item.get<double>();
-      const auto* i = item.get<std::int64_t>();
-      if (!x && !i) return std::string(item.text());  // refused by set_field as no list of numbers
-      list.push_back(x ? *x : static_cast<double>(*i));
-    }
-    return list;
-  }
-  return std::string(json.text());
-}
-
 const FieldInfo* find_field(const Scaling& scaling, std::string_view name) {
   for (const FieldInfo& field : info(scaling).fields) {
     if (field.name == name || std::ranges::find(field.aliases, name) != field.aliases.end())
@@ -406,6 +388,24 @@ class RopeReader {
 };
 
 }  // namespace
+
+FieldValue to_field(const Json& json) {
+  if (const bool* b = json.get<bool>()) return *b;
+  if (const auto* i = json.get<std::int64_t>()) return *i;
+  if (const double* x = json.get<double>()) return *x;
+  if (const auto* s = json.get<std::string>()) return *s;
+  std::vector<double> list;
+  if (const auto* array = json.get<Json::Array>()) {
+    for (const Json& item : *array) {
+      const double* x = item.get<double>();
+      const auto* i = item.get<std::int64_t>();
+      if (!x && !i) return std::string(item.text());  // refused by set_field as no list of numbers
+      list.push_back(x ? *x : static_cast<double>(*i));
+    }
+    return list;
+  }
+  return std::string(json.text());
+}
 
 RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask, Notes& notes) {
   return RopeReader(config, family, ask, notes).read();

@@ -32,6 +32,9 @@ void lint_ignored(const Section& config);
 void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
                   std::string_view where);
 
+// A value as set_field takes it; what has no such form is a word, which set_field refuses.
+FieldValue to_field(const Json& json);
+
 std::optional<double> number_of(const Scaling& scaling, std::string_view field);
 
 }  // namespace posenc::detail

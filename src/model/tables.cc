@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <optional>
-#include <set>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "src/files/json.h"
 #include "src/files/stored_tensor.h"
 #include "src/model/reading.h"
 
@@ -168,57 +164,6 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
        place + ": " + tensor.name);
 }
 
-// --- a folder ------------------------------------------------------------------------------------
-
-struct Weights {
-  std::vector<StoredTensor> tensors;
-  std::shared_ptr<const void> files;
-};
-
-// Whether a tensor of that name may be a table of the model.
-bool wanted(Model& model, std::string_view name) {
-  for (LayerGroup& group : model.groups)
-    for (Scheme& scheme : group.schemes)
-      if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
-        return true;
-  return false;
-}
-
-Expected<std::set<std::string>> shards_with_tables(Model& model, const std::string& index) {
-  const Expected<MappedFile> file = MappedFile::open(index);
-  if (!file) return std::unexpected(file.error());
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                              file->bytes().size());
-  const Expected<Json> json = parse_json(text, index);
-  if (!json) return std::unexpected(json.error());
-  const Json* map = json->find("weight_map");
-  if (!map || !map->get<Json::Object>())
-    return fail(index, "must have 'weight_map', an object of tensor and file names",
-                map ? map->text() : "", "fetch it anew");
-  std::set<std::string> shards;
-  for (const JsonMember& member : *map->get<Json::Object>()) {
-    const auto* shard = member.value.get<std::string>();
-    if (!shard || shard->contains('/'))
-      return fail(index, "weight_map must name files beside it", member.value.text(),
-                  "fetch it anew");
-    if (wanted(model, member.key)) shards.insert(*shard);
-  }
-  return shards;
-}
-
-Expected<Weights> read_weights(const std::string& folder, const std::set<std::string>& names) {
-  Weights weights;
-  const auto files = std::make_shared<std::vector<MappedFile>>();
-  for (const std::string& name : names) {
-    Expected<TensorFile> read = read_tensors(folder + "/" + name);
-    if (!read) return std::unexpected(read.error());
-    files->push_back(std::move(read->file));
-    std::ranges::move(read->tensors, std::back_inserter(weights.tensors));
-  }
-  weights.files = files;
-  return weights;
-}
-
 }  // namespace
 
 bool needs_tables(const Model& model) {
@@ -229,39 +174,20 @@ bool needs_tables(const Model& model) {
   return false;
 }
 
+bool may_hold_table(Model& model, std::string_view name) {
+  for (LayerGroup& group : model.groups)
+    for (Scheme& scheme : group.schemes)
+      if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
+        return true;
+  return false;
+}
+
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file) {
   for (LayerGroup& group : model.groups)
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table)
         fill(model, group, *slot, tensors, lender, file);
-}
-
-void give_tables_of_file(Model& model, const std::string& path) {
-  if (!needs_tables(model)) return;
-  const Expected<TensorFile> read = read_tensors(path);
-  if (!read) return warn(model, "weights_not_read", read.error().message());
-  give_tables(model, read->tensors, std::make_shared<MappedFile>(read->file), path);
-}
-
-void give_tables_of_folder(Model& model, const std::string& folder) {
-  if (!needs_tables(model)) return;
-  const std::string single = "model.safetensors", index = "model.safetensors.index.json";
-  const auto is_there = [&](const std::string& name) {
-    std::error_code error;
-    return std::filesystem::exists(folder + "/" + name, error);
-  };
-  std::string from = single;
-  Expected<std::set<std::string>> names = std::set<std::string>{single};
-  if (!is_there(single)) {
-    if (!is_there(index)) return;
-    from = index;
-    names = shards_with_tables(model, folder + "/" + index);
-  }
-  const Expected<Weights> weights =
-      names ? read_weights(folder, *names) : std::unexpected(names.error());
-  if (!weights) return warn(model, "weights_not_read", weights.error().message());
-  give_tables(model, weights->tensors, weights->files, from);
 }
 
 }  // namespace posenc::detail

@@ -15,6 +15,9 @@ namespace posenc::detail {
 // weights need not be opened.
 bool needs_tables(const Model& model);
 
+// Whether a tensor of that name may be a table that the model reads.
+bool may_hold_table(Model& model, std::string_view name);
+
 // Sets the tables of Learned, T5 and Shaw schemes from the tensors, by the names that Hugging Face's
 // and GGUF's files have, and notes each as provenance. Aligned numbers are borrowed, and `lender`
 // (what holds the tensors' bytes) is shared by every such table; others are copied.
@@ -24,7 +27,7 @@ bool needs_tables(const Model& model);
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file);
 
-// The same from one file of tensors.
+// The same from one file of tensors (weights.cc, as the next).
 void give_tables_of_file(Model& model, const std::string& path);
 
 // The same from a model's folder: model.safetensors, or the shards of model.safetensors.index.json

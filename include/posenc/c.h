@@ -1,0 +1,271 @@
+/* posenc in C: schemes and models become plans, plans act on tensors, and all that there is to know comes
+   as JSON (docs/json.md, docs/c.md). C99 and later, and C++.
+
+   Errors. A function that can fail returns a posenc_status; the text of the last failure on the calling
+   thread is posenc_last_error(). When a function fails a handle or string that it was to hand out is NULL,
+   and an output tensor may be written in part. Bad arguments (NULL where a pointer is needed, a struct_size that is not
+   this header's, negative or overflowing extents) and bad bytes are errors, never crashes. What cannot be
+   checked is the caller's promise: that pointers point to as much memory as shapes and sizes say.
+
+   Memory. posenc_x_free() releases a posenc_x and takes NULL; strings handed out through char **, in
+   UTF-8 and ended by a zero byte, are released by posenc_string_free(). Nothing keeps a pointer that it
+   was given beyond the call. Where memory runs out the process ends (a trap in WebAssembly), as nothing
+   is ever thrown.
+
+   Threads. Handles may be shared by threads that only read; posenc_plan_set_table() changes its plan. */
+#ifndef POSENC_C_H
+#define POSENC_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define POSENC_API __attribute__((visibility("default")))
+#else
+#define POSENC_API
+#endif
+
+#ifdef __cplusplus
+#define POSENC_NOTHROW noexcept
+extern "C" {
+#else
+#define POSENC_NOTHROW
+#endif
+
+typedef struct posenc_model posenc_model;         /* what a model's files say about position */
+typedef struct posenc_plan posenc_plan;           /* an encoding as tables and numbers */
+typedef struct posenc_positions posenc_positions; /* where each token stands */
+
+typedef int32_t posenc_status;
+enum {
+  POSENC_OK = 0,
+  POSENC_MISUSE = 1, /* the call itself is wrong: NULL, a wrong struct_size, an unknown constant */
+  POSENC_REFUSED =
+      2 /* what was passed breaks a rule of posenc, or bytes are not what they should be */
+};
+
+/* "rotate: head_dim must be even, got 63; set rotary_dim or pad the head". Of the last function that failed
+   on this thread; "" before the first. Valid until the next failure on this thread; not to be freed. */
+POSENC_API const char* posenc_last_error(void) POSENC_NOTHROW;
+
+/* "0.1.0", of the library that is linked. */
+POSENC_API const char* posenc_version(void) POSENC_NOTHROW;
+
+POSENC_API void posenc_string_free(char* text) POSENC_NOTHROW;
+
+/* --- what there is ------------------------------------------------------------------------------- */
+
+/* {"schemes": [...], "scalings": [...]}, each with "name", "aliases", "title", "formula", "paper" and "fields":
+   what forms and flags are made of (docs/json.md). */
+POSENC_API posenc_status posenc_schemes_json(char** json) POSENC_NOTHROW;
+
+/* [{"name", "about"}]: real configurations that travel with the library. */
+POSENC_API posenc_status posenc_models_json(char** json) POSENC_NOTHROW;
+
+/* --- models -------------------------------------------------------------------------------------- */
+
+/* A config.json, params.json or GGUF file, a model's folder, or a bundled name (posenc_models_json).
+   In WebAssembly bundled names alone. */
+POSENC_API posenc_status posenc_model_open(const char* path_or_name,
+                                           posenc_model** out) POSENC_NOTHROW;
+
+/* The bytes of a config.json, a params.json or a GGUF file, told apart by their content. Of a GGUF the front
+   with the header suffices. `name` is the file's, for messages and for the model's name; NULL: "model". */
+POSENC_API posenc_status posenc_model_read(const void* bytes, size_t size, const char* name,
+                                           posenc_model** out) POSENC_NOTHROW;
+
+POSENC_API void posenc_model_free(posenc_model* model) POSENC_NOTHROW;
+
+/* What `posenc explain --json` prints. at: length to explain for, positions 0 to at - 1 (0: as constructed);
+   layer: the groups that hold this layer alone (-1: all). Errors: a length the model cannot reach, a layer it
+   does not have. */
+POSENC_API posenc_status posenc_model_explain_json(const posenc_model* model, int64_t at,
+                                                   int64_t layer, char** json) POSENC_NOTHROW;
+
+/* Groups of layers that treat position alike, in the order of explain's "groups". */
+POSENC_API posenc_status posenc_model_group_count(const posenc_model* model,
+                                                  int64_t* count) POSENC_NOTHROW;
+
+/* The index of the group that holds a layer. stack: "text", "encoder", "decoder" or "vision". */
+POSENC_API posenc_status posenc_model_find_group(const posenc_model* model, const char* stack,
+                                                 int64_t layer, int64_t* group) POSENC_NOTHROW;
+
+/* A group's plan. length: largest position + 1 to compile for (0: as constructed), which matters for scalings
+   that depend on it. */
+POSENC_API posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
+                                           posenc_plan** out) POSENC_NOTHROW;
+
+/* --- plans --------------------------------------------------------------------------------------- */
+
+/* The model around a scheme; 0 stands for not known, and a scheme that needs a value says so. */
+typedef struct posenc_geometry {
+  uint32_t struct_size; /* sizeof(posenc_geometry) */
+  uint32_t reserved;    /* 0 */
+  int64_t width;        /* channels of the embedding */
+  int64_t heads;        /* query heads */
+  int64_t kv_heads;     /* key and value heads */
+  int64_t head_dim;     /* channels of a query or key head */
+  int64_t length;       /* largest position + 1 to compile for; 0: as the model is constructed */
+  int64_t grid_height;  /* patches of a picture */
+  int64_t grid_width;
+} posenc_geometry;
+
+/* A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", "factor": 4,
+   "original_max_position_embeddings": 32768}}. Types and fields are those of posenc_schemes_json(); a field
+   left out has its default. geometry may be NULL: nothing known.
+   Errors: not JSON, no such type or field, a value out of range, a field or a size that the scheme needs. */
+POSENC_API posenc_status posenc_plan_from_scheme(const char* scheme_json,
+                                                 const posenc_geometry* geometry,
+                                                 posenc_plan** out) POSENC_NOTHROW;
+
+POSENC_API void posenc_plan_free(posenc_plan* plan) POSENC_NOTHROW;
+
+/* The plan as in docs/json.md, with "valid" in it: frequencies, amplitude, slopes, bias tables, lengths. */
+POSENC_API posenc_status posenc_plan_json(const posenc_plan* plan, char** json) POSENC_NOTHROW;
+
+/* --- tensors ------------------------------------------------------------------------------------- */
+
+typedef int32_t posenc_dtype;
+enum {
+  POSENC_FLOAT64 = 0,
+  POSENC_FLOAT32 = 1,
+  POSENC_FLOAT16 = 2, /* IEEE binary16 */
+  POSENC_BFLOAT16 = 3
+};
+
+/* A borrowed view of memory. Strides count elements, not bytes, and may be negative; data points at the element
+   with all indices 0 and is aligned for its type. Where a function takes more axes than the tensor has, axes of
+   extent 1 are put in front. */
+typedef struct posenc_tensor {
+  uint32_t struct_size; /* sizeof(posenc_tensor) */
+  posenc_dtype dtype;
+  int32_t rank; /* 0 to 4 */
+  void* data;
+  int64_t shape[4];
+  int64_t stride[4];
+} posenc_tensor;
+
+/* Fills *out: a row-major view whose last axis is contiguous. */
+POSENC_API posenc_status posenc_tensor_dense(void* data, posenc_dtype dtype, int32_t rank,
+                                             const int64_t* shape,
+                                             posenc_tensor* out) POSENC_NOTHROW;
+
+typedef int32_t posenc_table;
+enum {
+  POSENC_TABLE_ADD = 0,  /* learned vectors [rows][width] */
+  POSENC_TABLE_BIAS = 1, /* biases [heads][rows]; T5 stores [rows][heads]: swap the strides */
+  POSENC_TABLE_RELATIVE_QUERY =
+      2, /* vectors by distance [rows][head_dim], or [heads][rows][head_dim] */
+  POSENC_TABLE_RELATIVE_KEY = 3,
+  POSENC_TABLE_RELATIVE_VALUE = 4
+};
+
+/* Gives a plan a learned table (learned, t5, shaw, deberta); the numbers are copied.
+   Errors: a plan without such a part, another shape than it needs. */
+POSENC_API posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table table,
+                                               const posenc_tensor* values) POSENC_NOTHROW;
+
+/* --- positions ----------------------------------------------------------------------------------- */
+
+/* first, first + 1, ..., count of them; shared by every sequence of a batch. Costs no memory. */
+POSENC_API posenc_status posenc_positions_range(int64_t first, int64_t count,
+                                                posenc_positions** out) POSENC_NOTHROW;
+
+/* Explicit ids, none negative, row-major [axes][batch][seq]; text has 1 axis, a picture 2 (height, width), a
+   video 3. batch 1 is shared by every sequence. The ids are copied. */
+POSENC_API posenc_status posenc_positions_ids(const int64_t* ids, int64_t axes, int64_t batch,
+                                              int64_t seq, posenc_positions** out) POSENC_NOTHROW;
+
+/* From a padding mask [batch][seq], nonzero a token: a token's position is the number of tokens before it.
+   The first `cached` columns are counted and not returned; padding gets the position `padding` (0 or -1). */
+POSENC_API posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int64_t seq,
+                                                    int64_t cached, int64_t padding,
+                                                    posenc_positions** out) POSENC_NOTHROW;
+
+/* Packed sequences, cu_seqlens = {0, n0, n0 + n1, ...} of `count` entries: positions restart at every boundary. */
+POSENC_API posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
+                                                 posenc_positions** out) POSENC_NOTHROW;
+
+/* Patches of pictures, two axes (row, column), in m x m blocks (merge; 1: row by row), `frames` times over. */
+POSENC_API posenc_status posenc_positions_patches(int64_t height, int64_t width, int64_t merge,
+                                                  int64_t frames,
+                                                  posenc_positions** out) POSENC_NOTHROW;
+
+/* shape receives axes, batch and seq. */
+POSENC_API posenc_status posenc_positions_shape(const posenc_positions* positions,
+                                                int64_t shape[3]) POSENC_NOTHROW;
+
+/* Copies the positions, row-major [axes][batch][seq], to ids, which has room for `capacity`. */
+POSENC_API posenc_status posenc_positions_copy(const posenc_positions* positions, int64_t* ids,
+                                               size_t capacity) POSENC_NOTHROW;
+
+POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHROW;
+
+/* --- acting on tensors --------------------------------------------------------------------------- */
+
+/* In all of these out has the dtype of its input and may be the same view (in place). float64 is computed in
+   double; 16-bit types are rounded once, to nearest even. */
+
+typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only turn */
+enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
+
+/* embedding [batch, seq, width] · embedding scale + position vectors -> out. Errors: a plan that adds nothing, a
+   width that is not the plan's, a position outside a learned table, a table not given. */
+POSENC_API posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
+                                    const posenc_positions* positions,
+                                    const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The position vectors alone, without the embedding scale: out [batch, seq, width]. */
+POSENC_API posenc_status posenc_position_vectors(const posenc_plan* plan,
+                                                 const posenc_positions* positions,
+                                                 const posenc_tensor* out) POSENC_NOTHROW;
+
+/* x [batch, head, seq, head_dim] turned by its positions -> out. For [batch, seq, head, head_dim] in memory swap
+   shape and strides of the two axes. A plan without a rotation copies. */
+POSENC_API posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
+                                       const posenc_positions* positions, posenc_side side,
+                                       const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The inverse: divides by amplitude and growth where rotate multiplied. */
+POSENC_API posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
+                                               const posenc_positions* positions, posenc_side side,
+                                               const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The transpose: the gradient of rotate's input from the gradient of its output. */
+POSENC_API posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
+                                                 const posenc_positions* positions,
+                                                 posenc_side side,
+                                                 const posenc_tensor* out) POSENC_NOTHROW;
+
+/* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias. No causal mask
+   is in it. */
+POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
+                                     const posenc_positions* keys,
+                                     const posenc_tensor* out) POSENC_NOTHROW;
+
+/* Which keys a query sees, by position. */
+typedef struct posenc_mask {
+  uint32_t struct_size; /* sizeof(posenc_mask) */
+  int32_t causal;       /* nonzero: no key of the query's future */
+  int64_t window;       /* keys less than this far away; 0: no window */
+  int64_t chunk;        /* positions with one floor(p/chunk) see each other; 0: none */
+  int64_t prefix;       /* keys at positions below it are seen by all */
+  const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
+} posenc_mask;
+
+/* softmax(logits) v in plain double loops, the truth for faster ones. q, out [batch, heads, queries, head_dim];
+   k, v [batch, kv_heads, keys, head_dim], heads a multiple of kv_heads. q and k come unrotated: all that position
+   does is taken from the plan. mask may be NULL: causal. logits may be NULL; else it receives the masked logits
+   [batch, heads, queries, keys]. */
+POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tensor* q,
+                                                 const posenc_tensor* k, const posenc_tensor* v,
+                                                 const posenc_positions* queries,
+                                                 const posenc_positions* keys,
+                                                 const posenc_mask* mask, const posenc_tensor* out,
+                                                 const posenc_tensor* logits) POSENC_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* POSENC_C_H */

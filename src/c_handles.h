@@ -1,0 +1,56 @@
+// What the files of the C interface share: the handles, and how errors leave.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "posenc/c.h"
+#include "posenc/model.h"
+#include "posenc/positions.h"
+
+struct posenc_model {
+  posenc::Model value;
+};
+struct posenc_plan {
+  posenc::Plan value;
+};
+struct posenc_positions {
+  posenc::Positions value;
+};
+
+namespace posenc::c {
+
+// Keep the message for posenc_last_error().
+posenc_status refused(const Error& error);
+posenc_status misuse(std::string_view function, std::string_view rule, std::string_view got = {},
+                     std::string_view cure = {});
+
+struct Argument {
+  std::string_view name;
+  const void* pointer;
+};
+// POSENC_MISUSE for the first one that is NULL.
+posenc_status need(std::string_view function, std::initializer_list<Argument> arguments);
+
+// What `made` holds becomes the caller's.
+template <class Handle, class T>
+posenc_status hand_out(Expected<T> made, Handle** out) {
+  if (!made) return refused(made.error());
+  *out = new Handle{std::move(*made)};
+  return POSENC_OK;
+}
+posenc_status hand_out(std::string_view text, char** out);
+
+inline posenc_status done(const Expected<void>& result) {
+  return result ? POSENC_OK : refused(result.error());
+}
+
+// The tensor that a C struct describes. `name` is the argument's, for messages.
+struct View {
+  posenc_status status = POSENC_MISUSE;
+  Tensor tensor = {};
+};
+View view(std::string_view function, std::string_view name, const posenc_tensor* tensor);
+
+}  // namespace posenc::c

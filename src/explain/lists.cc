@@ -1,0 +1,140 @@
+// The lists of schemes, scalings and bundled models as JSON, and a scheme read back from its own.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+#include <nlohmann/json.hpp>
+
+#include "posenc/explain.h"
+#include "src/files/json.h"
+#include "src/model/rope.h"
+
+namespace posenc {
+namespace {
+
+using detail::Json;
+using detail::JsonMember;
+using Out = nlohmann::ordered_json;
+
+// --- reading -------------------------------------------------------------------------------------
+
+constexpr std::string_view where = "scheme";
+
+// Sets the fields of a scheme or scaling; the required ones must be among them.
+template <class Words>
+Expected<void> set_fields(Words& object, const Json& json, std::string_view but = {}) {
+  std::vector<std::string_view> given;
+  for (const JsonMember& member : *json.get<Json::Object>()) {
+    if (member.key == "type" || member.key == but) continue;
+    const FieldValue value = member.value.is_null() ? FieldValue() : detail::to_field(member.value);
+    if (auto set = set_field(object, member.key, value); !set) return set;
+    if (!member.value.is_null()) given.push_back(member.key);
+  }
+  for (const FieldInfo& field : info(object).fields) {
+    const auto names_it = [&](std::string_view key) {
+      return key == field.name || std::ranges::find(field.aliases, key) != field.aliases.end();
+    };
+    if (field.required && std::ranges::none_of(given, names_it))
+      return fail(where, std::string(info(object).name) + " needs " + std::string(field.name), "",
+                  field.doc);
+  }
+  return {};
+}
+
+Expected<std::string> type_of(const Json& object, std::string_view of) {
+  const Json* type = object.find("type");
+  if (const auto* word = type ? type->get<std::string>() : nullptr) return *word;
+  return fail(where, std::string(of) + " must be an object with a \"type\"",
+              type ? type->text() : object.text(), R"(write it like {"type": "rope"})");
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+std::string_view word(FieldKind kind) {
+  constexpr std::string_view words[] = {"boolean", "integer", "number",
+                                        "choice",  "numbers", "integers"};
+  return words[static_cast<std::size_t>(kind)];
+}
+
+Out bound(double limit) { return std::isfinite(limit) ? Out(limit) : Out(nullptr); }
+
+Out value_of(const FieldValue& value) {
+  return std::visit(
+      [](const auto& x) -> Out {
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) {
+          return nullptr;
+        } else {
+          return x;
+        }
+      },
+      value);
+}
+
+Out list_of(std::span<const SchemeInfo> infos) {
+  Out list = Out::array();
+  for (const SchemeInfo& info : infos) {
+    Out fields = Out::array();
+    for (const FieldInfo& field : info.fields)
+      fields.push_back({{"name", field.name},
+                        {"kind", word(field.kind)},
+                        {"doc", field.doc},
+                        {"unit", field.unit},
+                        {"least", bound(field.range.least)},
+                        {"most", bound(field.range.most)},
+                        {"open", field.range.open},
+                        {"choices", field.choices},
+                        {"aliases", field.aliases},
+                        {"required", field.required},
+                        {"optional", field.optional},
+                        {"default", value_of(field.default_value)}});
+    list.push_back({{"name", info.name},
+                    {"aliases", info.aliases},
+                    {"title", info.title},
+                    {"formula", info.formula},
+                    {"paper", info.paper},
+                    {"fields", fields}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Expected<Scheme> read_scheme(std::string_view text) {
+  const auto json = detail::parse_json(text, where, detail::Constants::refused);
+  if (!json) return std::unexpected(json.error());
+  const auto type = type_of(*json, "it");
+  if (!type) return std::unexpected(type.error());
+  auto scheme = make_scheme(*type);
+  if (!scheme) return scheme;
+
+  Rope* rope = std::get_if<Rope>(&*scheme);
+  const std::string_view nested = rope ? "scaling" : "";
+  if (rope && json->find("rope_type"))
+    return fail(where, "a scaling is an object of its own", "rope_type",
+                R"(write "scaling": {"type": "yarn", ...})");
+  if (auto set = set_fields(*scheme, *json, nested); !set) return std::unexpected(set.error());
+  const Json* scaling = rope ? json->find(nested) : nullptr;
+  if (!scaling || scaling->is_null()) return scheme;
+  const auto scaling_type = type_of(*scaling, nested);
+  if (!scaling_type) return std::unexpected(scaling_type.error());
+  auto made = make_scaling(*scaling_type);
+  if (!made) return std::unexpected(made.error());
+  if (auto set = set_fields(*made, *scaling); !set) return std::unexpected(set.error());
+  rope->scaling = std::move(*made);
+  return scheme;
+}
+
+std::string schemes_to_json() {
+  return Out{{"schemes", list_of(all_schemes())}, {"scalings", list_of(all_scalings())}}.dump();
+}
+
+std::string models_to_json() {
+  Out list = Out::array();
+  for (const BundledModel& model : bundled_models())
+    list.push_back({{"name", model.name}, {"about", model.about}});
+  return list.dump();
+}
+
+}  // namespace posenc

@@ -1,0 +1,185 @@
+// The C interface gives what the C++ interface gives, to the bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "posenc/c.h"
+#include "posenc/posenc.h"
+
+namespace posenc {
+namespace {
+
+template <class Handle, void (*release)(Handle*)>
+struct Released {
+  void operator()(Handle* handle) const { release(handle); }
+};
+using CPlan = std::unique_ptr<posenc_plan, Released<posenc_plan, posenc_plan_free>>;
+using CModel = std::unique_ptr<posenc_model, Released<posenc_model, posenc_model_free>>;
+using CPositions =
+    std::unique_ptr<posenc_positions, Released<posenc_positions, posenc_positions_free>>;
+
+std::string taken(char* text) {
+  std::string copy = text ? text : "";
+  posenc_string_free(text);
+  return copy;
+}
+
+CPlan c_plan(const std::string& scheme, const Geometry& g) {
+  const posenc_geometry geometry{sizeof geometry, 0,        g.width,       g.heads,     g.kv_heads,
+                                 g.head_dim,      g.length, g.grid_height, g.grid_width};
+  posenc_plan* plan = nullptr;
+  EXPECT_EQ(posenc_plan_from_scheme(scheme.c_str(), &geometry, &plan), POSENC_OK)
+      << scheme << posenc_last_error();
+  return CPlan(plan);
+}
+
+std::string json_of(const posenc_plan* plan) {
+  char* json = nullptr;
+  EXPECT_EQ(posenc_plan_json(plan, &json), POSENC_OK) << posenc_last_error();
+  return taken(json);
+}
+
+posenc_tensor c_tensor(const Tensor& tensor) {
+  posenc_tensor out;
+  EXPECT_EQ(posenc_tensor_dense(tensor.data, static_cast<posenc_dtype>(tensor.dtype), tensor.rank,
+                                tensor.shape.data(), &out),
+            POSENC_OK);
+  return out;
+}
+
+CPositions c_range(std::int64_t first, std::int64_t count) {
+  posenc_positions* positions = nullptr;
+  EXPECT_EQ(posenc_positions_range(first, count, &positions), POSENC_OK);
+  return CPositions(positions);
+}
+
+constexpr Geometry around{.width = 16,
+                          .heads = 4,
+                          .kv_heads = 4,
+                          .head_dim = 16,
+                          .length = 64,
+                          .grid_height = 4,
+                          .grid_width = 4};
+
+std::vector<Scheme> schemes() {
+  return {Sinusoidal{},
+          Sinusoidal{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends},
+          Index{},
+          Alibi{},
+          Kerple{},
+          Sandwich{},
+          T5{},
+          Shaw{},
+          Deberta{},
+          XPos{},
+          Axial{},
+          Mixed{},
+          NoPe{},
+          Learned{.rows = 8},
+          Rope{.pairing = Pairing::interleaved, .partial_rotary_factor = 0.5},
+          Rope{.rope_theta = 5e5,
+               .scaling = Llama3{.factor = 8,
+                                 .low_freq_factor = 1,
+                                 .high_freq_factor = 4,
+                                 .original_max_position_embeddings = 8192}},
+          Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 32768}}};
+}
+
+TEST(CInterface, CompilesEverySchemeToThePlanOfTheCppInterface) {
+  for (const Scheme& scheme : schemes()) {
+    const Expected<Plan> plan = compile(scheme, around);
+    ASSERT_TRUE(plan) << plan.error().message();
+    EXPECT_EQ(json_of(c_plan(to_json(scheme), around).get()), to_json(*plan));
+  }
+}
+
+TEST(CInterface, ExplainsEveryBundledModelInTheSameText) {
+  for (const BundledModel& bundled : bundled_models()) {
+    posenc_model* model = nullptr;
+    ASSERT_EQ(posenc_model_open(std::string(bundled.name).c_str(), &model), POSENC_OK);
+    const CModel released(model);
+    char* json = nullptr;
+    ASSERT_EQ(posenc_model_explain_json(model, 4096, -1, &json), POSENC_OK) << posenc_last_error();
+    const Expected<Explanation> explanation = explain(*read_model(bundled.name), {.at = 4096});
+    EXPECT_EQ(taken(json), to_json(*explanation)) << bundled.name;
+  }
+}
+
+TEST(CInterface, ReadsAConfigFromItsBytesAsFromItsName) {
+  const std::string text(*bundled_config("deepseek-v3"));
+  posenc_model* model = nullptr;
+  ASSERT_EQ(posenc_model_read(text.data(), text.size(), "deepseek-v3", &model), POSENC_OK);
+  const CModel released(model);
+  posenc_plan* plan = nullptr;
+  ASSERT_EQ(posenc_model_plan(model, 0, 0, &plan), POSENC_OK) << posenc_last_error();
+  const CPlan kept(plan);
+  EXPECT_EQ(json_of(plan), to_json(*compile(read_model("deepseek-v3")->groups[0])));
+}
+
+TEST(CInterface, RotatesToTheSameBitsInEveryDtype) {
+  const Scheme scheme = XPos{.scale_base = 64};
+  const Plan plan = *compile(scheme, around);
+  const CPlan same = c_plan(to_json(scheme), around);
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    std::vector<double> cpp(4 * 5 * 16), c(cpp.size());
+    const Tensor x = Tensor::dense(cpp.data(), dtype, {1, 4, 5, 16}),
+                 y = Tensor::dense(c.data(), dtype, {1, 4, 5, 16});
+    for (std::int64_t i = 0; i < x.size(); i++) x.set(i, std::sin(static_cast<double>(i)));
+    c = cpp;
+    ASSERT_TRUE(rotate(plan, x, Positions::range(60, 5), Side::key, x));
+    const posenc_tensor view = c_tensor(y);
+    ASSERT_EQ(posenc_rotate(same.get(), &view, c_range(60, 5).get(), POSENC_KEY, &view), POSENC_OK);
+    EXPECT_EQ(cpp, c) << name(dtype);
+  }
+}
+
+TEST(CInterface, GivesTheSameVectorsAndBiases) {
+  std::vector<double> cpp(7 * 16), c(cpp.size());
+  const Tensor rows = Tensor::dense(cpp.data(), {1, 7, 16});
+  ASSERT_TRUE(position_vectors(*compile(Sinusoidal{}, around), Positions::range(9, 7), rows));
+  posenc_tensor out = c_tensor(Tensor::dense(c.data(), {1, 7, 16}));
+  ASSERT_EQ(posenc_position_vectors(c_plan(to_json(Scheme{Sinusoidal{}}), around).get(),
+                                    c_range(9, 7).get(), &out),
+            POSENC_OK);
+  EXPECT_EQ(cpp, c);
+
+  for (const Scheme& scheme : {Scheme{Alibi{}}, Scheme{Kerple{}}, Scheme{Sandwich{}}}) {
+    std::vector<double> a(4 * 3 * 8), b(a.size());
+    ASSERT_TRUE(bias(*compile(scheme, around), Positions::range(5, 3), Positions::range(0, 8),
+                     Tensor::dense(a.data(), {4, 3, 8})));
+    out = c_tensor(Tensor::dense(b.data(), {4, 3, 8}));
+    ASSERT_EQ(posenc_bias(c_plan(to_json(scheme), around).get(), c_range(5, 3).get(),
+                          c_range(0, 8).get(), &out),
+              POSENC_OK);
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(CInterface, KeepsAnErrorForEachThread) {
+  posenc_model* model = nullptr;
+  EXPECT_NE(posenc_model_open("no-such-model", &model), POSENC_OK);
+  const std::string mine = posenc_last_error();
+  EXPECT_EQ(mine, read_model("no-such-model").error().message());
+}
+
+// Where malloc itself ends the process (sanitizers) the same holds, with another message.
+TEST(CInterfaceDeathTest, EndsTheProcessWhereMemoryRunsOut) {
+  const auto huge = [] {
+    double one = 0;
+    posenc_tensor out;
+    const std::int64_t shape[] = {1, std::int64_t{1} << 40, 16};
+    posenc_tensor_dense(&one, POSENC_FLOAT64, 3, shape, &out);
+    const CPlan plan = c_plan(to_json(Scheme{Sinusoidal{}}), around);
+    try {
+      posenc_position_vectors(plan.get(), c_range(0, std::int64_t{1} << 40).get(), &out);
+    } catch (...) {
+      std::exit(0);
+    }
+  };
+  EXPECT_DEATH(huge(), "");
+}
+
+}  // namespace
+}  // namespace posenc

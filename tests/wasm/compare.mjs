@@ -1,0 +1,156 @@
+// node compare.mjs posenc.wasm native: the module and the native library answer the same questions.
+// Integers must be equal, doubles within 2 ulp and floats within 1: sin, cos, exp and pow are those of two
+// C libraries.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { Engine } from './engine.mjs'
+
+const [wasm, native] = process.argv.slice(2)
+const bytes = readFileSync(wasm)
+const engine = new Engine(bytes)
+const failures = []
+const worst = { double: 0, float: 0 }
+
+// --- questions -----------------------------------------------------------------------------------
+
+const geometry = { width: 64, heads: 6, head_dim: 64, length: 128, grid: 8 }
+const questions = []
+const ask = (kind, text, { dtype = 0, first = 0, count = 0, around = geometry } = {}) =>
+  questions.push({ kind, text, dtype, first, count, around })
+
+// What a field that has no default may be.
+const example = field => ({
+  integer: 4096, number: 4, numbers: Array(32).fill(0).map((_, r) => 1 + r / 8), integers: [8, 12, 12],
+})[field.kind]
+const filled = ({ name, fields }) => ({
+  type: name,
+  ...Object.fromEntries(fields.filter(f => f.required).map(f => [f.name, example(f)])),
+})
+
+const lists = JSON.parse(engine.json('posenc_schemes_json'))
+for (const scaling of lists.scalings) {
+  const scheme = { type: 'rope', rope_theta: 500000, scaling: filled(scaling) }
+  for (const field of scaling.fields)
+    if (field.name === 'original_max_position_embeddings') scheme.scaling[field.name] = 64
+  ask('plan', JSON.stringify(scheme))
+  ask('rotate', JSON.stringify(scheme), { dtype: 0, first: 100, count: 20 })
+}
+for (const scheme of lists.schemes) ask('plan', JSON.stringify(filled(scheme)))
+for (const dtype of [0, 1]) {
+  ask('vectors', '{"type": "sinusoidal"}', { dtype, first: 0, count: 100 })
+  ask('vectors', '{"type": "sinusoidal", "layout": "concatenated", "spacing": "ends"}', { dtype, first: 1e6, count: 70 })
+  for (const first of [0, 12345, 10_000_000]) {
+    ask('rotate', '{"type": "rope"}', { dtype, first, count: 33 })
+    ask('rotate', '{"type": "rope", "pairing": "interleaved", "partial_rotary_factor": 0.5}', { dtype, first, count: 33 })
+  }
+  ask('rotate', '{"type": "xpos"}', { dtype, first: 3, count: 33 })
+  for (const type of ['alibi', 'kerple', 'sandwich'])
+    ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })
+}
+for (const { name } of JSON.parse(engine.json('posenc_models_json')))
+  for (const length of [0, 1000]) ask('explain', name, { around: { ...geometry, length } })
+
+// --- answers -------------------------------------------------------------------------------------
+
+const hex = array => Buffer.from(array).toString('hex')
+
+function answer({ kind, text, dtype, first, count, around }) {
+  if (kind === 'explain') {
+    const model = engine.make('posenc_model_open', text)
+    const json = engine.json('posenc_model_explain_json', model, BigInt(around.length), -1n)
+    engine.api.posenc_model_free(model)
+    return json
+  }
+  const plan = engine.make('posenc_plan_from_scheme', text, engine.geometry(around))
+  const positions = engine.make('posenc_positions_range', BigInt(first), BigInt(count))
+  const shape = { vectors: [count, around.width], rotate: [1, around.heads, count, around.head_dim],
+                  bias: [around.heads, count, count] }[kind]
+  let out
+  if (kind === 'plan') {
+    out = engine.json('posenc_plan_json', plan)
+  } else {
+    const size = shape.reduce((a, b) => a * b), data = engine.api.malloc(size * 8)
+    const numbers = dtype ? new Float32Array(size) : new Float64Array(size)
+    for (let i = 0; i < size; i++) numbers[i] = Number(BigInt(i) * 2654435761n % 2048n) / 1024 - 1
+    engine.bytes(data, numbers.byteLength).set(new Uint8Array(numbers.buffer))
+    const tensor = engine.tensor(data, dtype, shape)
+    if (kind === 'rotate') engine.call('posenc_rotate', plan, tensor, positions, 0, tensor)
+    if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, tensor)
+    if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, tensor)
+    out = hex(engine.bytes(data, numbers.byteLength))
+    engine.api.free(data)
+  }
+  engine.api.posenc_positions_free(positions)
+  engine.api.posenc_plan_free(plan)
+  return out
+}
+
+// --- comparing -----------------------------------------------------------------------------------
+
+// How far apart, in ulps of the larger; `least` is the size below which an ulp shrinks no more.
+function ulps(a, b, digits, least) {
+  if (Object.is(a, b) || a === b) return 0
+  const size = Math.max(Math.abs(a), Math.abs(b), least)
+  return Math.abs(a - b) / 2 ** (Math.floor(Math.log2(size)) - digits + 1)
+}
+const note = (kind, distance) => { worst[kind] = Math.max(worst[kind], distance) }
+
+// A rotation's two products may cancel: what counts there is an ulp of the pair, and those are near 1/2.
+function compareTensors(ours, theirs, dtype, least) {
+  if (ours.length !== theirs.length) return 'another size'
+  const read = text => {
+    const bytes = new Uint8Array(Buffer.from(text, 'hex')).buffer
+    return dtype ? new Float32Array(bytes) : new Float64Array(bytes)
+  }
+  const a = read(ours), b = read(theirs)
+  const most = a.reduce((most, x, i) => Math.max(most, ulps(x, b[i], dtype ? 24 : 53, least)), 0)
+  note(dtype ? 'float' : 'double', most)
+  return most <= (dtype ? 1 : 2) ? '' : `${most} ulp`
+}
+
+// The same text but for numbers with a fraction, which may be 2 ulp apart.
+function compareText(ours, theirs) {
+  const number = /-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/g
+  if (ours.replace(number, '#') !== theirs.replace(number, '#')) return 'another text'
+  const a = ours.match(number) ?? [], b = theirs.match(number)
+  let most = 0
+  for (let i = 0; i < a.length; i++) {
+    if (a[i] === b[i]) continue
+    if (!/[.e]/.test(a[i] + b[i])) return `${a[i]} and not ${b[i]}`
+    most = Math.max(most, ulps(Number(a[i]), Number(b[i]), 53, 0))
+  }
+  note('double', most)
+  return most <= 2 ? '' : `${most} ulp`
+}
+
+const lines = questions.map(({ kind, text, dtype, first, count, around: g }) =>
+  [kind, dtype, g.width, g.heads, g.head_dim, g.length, g.grid, first, count, text].join(' '))
+const { stdout, stderr, status } = spawnSync(native, { input: lines.join('\n') + '\n', encoding: 'utf8', maxBuffer: 1 << 28 })
+if (status !== 0) throw new Error(`${native} ended with ${status}: ${stderr}`)
+const expected = stdout.trimEnd().split('\n')
+questions.forEach((question, i) => {
+  const ours = answer(question), theirs = expected[i]
+  const wrong = /plan|explain/.test(question.kind) ? compareText(ours, theirs)
+    : compareTensors(ours, theirs, question.dtype, question.kind === 'rotate' ? 0.5 : 0)
+  if (wrong) failures.push(`${lines[i].slice(0, 150)}: ${wrong}`)
+})
+
+// --- the module itself ---------------------------------------------------------------------------
+
+const imports = WebAssembly.Module.imports(engine.module).map(x => `${x.module}.${x.name}`)
+if (imports.length) failures.push(`the module imports ${imports.join(', ')}`)
+const packed = gzipSync(bytes, { level: 9 }).length
+for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}']) {
+  try {
+    engine.make('posenc_plan_from_scheme', text, 0)
+    failures.push(`${text} was accepted`)
+  } catch (error) {
+    if (!error.message.startsWith('scheme')) failures.push(`${text}: ${error.message}`)
+  }
+}
+
+console.log(`${questions.length} answers compared, doubles at most ${worst.double} ulp apart, floats ${worst.float}; ` +
+            `${bytes.length} bytes, ${packed} gzipped, ${imports.length} imports`)
+for (const failure of failures) console.error(failure)
+process.exit(failures.length ? 1 : 0)

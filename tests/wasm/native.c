@@ -1,0 +1,105 @@
+/* Answers compare.mjs in the numbers of this machine: a request a line on stdin, an answer a line on stdout.
+     KIND DTYPE WIDTH HEADS HEAD_DIM LENGTH GRID FIRST COUNT TEXT
+   KIND: plan, vectors, rotate, bias, explain (TEXT is a scheme as JSON, or a model's name). Tensors come as
+   the bytes of their elements in hexadecimal. Their input is input() below, which is exact everywhere. */
+#include <posenc/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { longest = 1 << 16, most = 1 << 16 };
+static double memory[most];
+
+static void check(posenc_status status) {
+  if (status == POSENC_OK) return;
+  fprintf(stderr, "native: %s\n", posenc_last_error());
+  exit(1);
+}
+
+/* Element i, in [-1, 1): 12 bits, which the smallest type holds but for bfloat16, which is not asked for. */
+static double input(int64_t i) { return (double)(i * 2654435761 % 2048) / 1024 - 1; }
+
+static posenc_tensor tensor(posenc_dtype dtype, int64_t a, int64_t b, int64_t c, int64_t d) {
+  const int64_t shape[] = {a, b, c, d};
+  posenc_tensor out;
+  check(posenc_tensor_dense(memory, dtype, 4, shape, &out));
+  const int64_t size = a * b * c * d;
+  if (size > most) exit(2);
+  for (int64_t i = 0; i < size; i++) {
+    if (dtype == POSENC_FLOAT64) memory[i] = input(i);
+    if (dtype == POSENC_FLOAT32) ((float *)memory)[i] = (float)input(i);
+  }
+  return out;
+}
+
+static void print(posenc_dtype dtype, int64_t size) {
+  const unsigned char *bytes = (const unsigned char *)memory;
+  const int64_t count = size * (dtype == POSENC_FLOAT64 ? 8 : 4);
+  for (int64_t i = 0; i < count; i++) printf("%02x", bytes[i]);
+  putchar('\n');
+}
+
+static void text(char *json) {
+  puts(json);
+  posenc_string_free(json);
+}
+
+int main(void) {
+  static char line[longest], kind[16];
+  while (fgets(line, sizeof line, stdin)) {
+    line[strcspn(line, "\n")] = '\0';
+    int dtype = 0, start = 0;
+    long long width, heads, head_dim, length, grid, first, count;
+    if (sscanf(line, "%15s %d %lld %lld %lld %lld %lld %lld %lld %n", kind, &dtype, &width, &heads,
+               &head_dim, &length, &grid, &first, &count, &start) != 9)
+      return 2;
+    char *json = NULL;
+    if (strcmp(kind, "explain") == 0) {
+      posenc_model *model = NULL;
+      check(posenc_model_open(line + start, &model));
+      check(posenc_model_explain_json(model, length, -1, &json));
+      text(json);
+      posenc_model_free(model);
+      continue;
+    }
+    const posenc_geometry geometry = {.struct_size = sizeof geometry,
+                                      .width = width,
+                                      .heads = heads,
+                                      .kv_heads = heads,
+                                      .head_dim = head_dim,
+                                      .length = length,
+                                      .grid_height = grid,
+                                      .grid_width = grid};
+    posenc_plan *plan = NULL;
+    posenc_positions *positions = NULL;
+    check(posenc_plan_from_scheme(line + start, &geometry, &plan));
+    check(posenc_positions_range(first, count, &positions));
+    if (strcmp(kind, "plan") == 0) {
+      check(posenc_plan_json(plan, &json));
+      text(json);
+    } else if (strcmp(kind, "vectors") == 0) {
+      posenc_tensor out = tensor(dtype, 1, 1, count, width);
+      out.rank = 2;
+      memcpy(out.shape, (int64_t[]){count, width, 0, 0}, sizeof out.shape);
+      memcpy(out.stride, (int64_t[]){width, 1, 0, 0}, sizeof out.stride);
+      check(posenc_position_vectors(plan, positions, &out));
+      print(dtype, count * width);
+    } else if (strcmp(kind, "rotate") == 0) {
+      const posenc_tensor x = tensor(dtype, 1, heads, count, head_dim);
+      check(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x));
+      print(dtype, heads * count * head_dim);
+    } else if (strcmp(kind, "bias") == 0) {
+      posenc_tensor out = tensor(dtype, 1, heads, count, count);
+      out.rank = 3;
+      memcpy(out.shape, (int64_t[]){heads, count, count, 0}, sizeof out.shape);
+      memcpy(out.stride, (int64_t[]){count * count, count, 1, 0}, sizeof out.stride);
+      check(posenc_bias(plan, positions, positions, &out));
+      print(dtype, heads * count * count);
+    } else {
+      return 2;
+    }
+    posenc_positions_free(positions);
+    posenc_plan_free(plan);
+  }
+  return 0;
+}
