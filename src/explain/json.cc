@@ -137,6 +137,19 @@ Json frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::i
   return rows;
 }
 
+Json json_of(const GgmlRope& ggml);
+template <class Part>
+Json part(const std::optional<Part>& value) {
+  return value ? json_of(*value) : Json(nullptr);
+}
+
+Json json_of(const GgmlRope& ggml) {
+  return {{"theta_scale", ggml.theta_scale},   {"freq_scale", ggml.freq_scale},
+          {"ext_factor", ggml.ext_factor},     {"ramp_low", ggml.ramp_low},
+          {"ramp_high", ggml.ramp_high},       {"attn_factor", ggml.attn_factor},
+          {"freq_factors", ggml.freq_factors}, {"restart", ggml.restart}};
+}
+
 Json json_of(const Rotate& rotate) {
   const auto axes = axis_of_pair(rotate);
   Json growth = nullptr;
@@ -154,7 +167,9 @@ Json json_of(const Rotate& rotate) {
           {"axis_of_pair", maybe(axes)},
           {"amplitude", rotate.amplitude},
           {"growth", growth},
-          {"values", rotate.values}};
+          {"values", rotate.values},
+          {"angles", name(rotate.angles)},
+          {"ggml", part(rotate.ggml)}};
 }
 
 Json json_of(const Slopes& slopes) {
@@ -180,11 +195,6 @@ Json json_of(const Relative& relative) {
   return {{"row_count", relative.row_count},   {"max_distance", known(relative.max_distance)},
           {"uses_query", relative.uses_query}, {"uses_key", relative.uses_key},
           {"uses_value", relative.uses_value}, {"rows", json_of(relative.rows)}};
-}
-
-template <class Part>
-Json part(const std::optional<Part>& value) {
-  return value ? json_of(*value) : Json(nullptr);
 }
 
 Json json_of(const Plan& plan) {

@@ -128,6 +128,39 @@ inline std::vector<double> pair_frequencies(const Rotate& rotate) {
   return frequency;
 }
 
+// For every channel of heads [...][head_dim] the length of the pair it belongs to, turned; 0 where a
+// channel is not rotated.
+inline std::vector<double> pair_norms(const Rotate& rotate, const std::vector<float>& x,
+                                      std::int64_t head_dim) {
+  std::vector<double> norms(x.size(), 0.0);
+  const auto dim = static_cast<std::size_t>(head_dim);
+  for (std::size_t head = 0; head < x.size(); head += dim) {
+    for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+      const bool halves = rotate.pairing == Pairing::halves;
+      const std::int64_t a = rotate.first_dim + (halves ? r : 2 * r);
+      const std::size_t i = head + static_cast<std::size_t>(a);
+      const std::size_t j = i + static_cast<std::size_t>(halves ? rotate.pairs() : 1);
+      norms[i] = norms[j] = rotate.amplitude * std::hypot(x[i], x[j]);
+    }
+  }
+  return norms;
+}
+
+// Float results of a rotation: within two units in the last place of each pair's length.
+inline void expect_within_two_ulp(const std::vector<float>& got, const std::vector<double>& want,
+                                  const std::vector<double>& norms) {
+  ASSERT_EQ(got.size(), want.size());
+  ASSERT_EQ(got.size(), norms.size());
+  std::size_t worst = 0;
+  double most = -1;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double ulp = norms[i] == 0 ? 0x1p-149 : std::ldexp(1.0, std::ilogb(norms[i]) - 23);
+    const double off = std::abs(got[i] - want[i]) / ulp;
+    if (!(off <= most)) worst = i, most = off;
+  }
+  EXPECT_LE(most, 2) << "element " << worst << ": got " << got[worst] << ", want " << want[worst];
+}
+
 inline void set(Scheme& scheme, std::string_view field, const FieldValue& value) {
   const auto done = set_field(scheme, field, value);
   EXPECT_TRUE(done) << done.error().message();
