@@ -137,12 +137,6 @@ Json frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::i
   return rows;
 }
 
-Json json_of(const GgmlRope& ggml);
-template <class Part>
-Json part(const std::optional<Part>& value) {
-  return value ? json_of(*value) : Json(nullptr);
-}
-
 Json json_of(const GgmlRope& ggml) {
   return {{"theta_scale", ggml.theta_scale},   {"freq_scale", ggml.freq_scale},
           {"ext_factor", ggml.ext_factor},     {"ramp_low", ggml.ramp_low},
@@ -169,7 +163,7 @@ Json json_of(const Rotate& rotate) {
           {"growth", growth},
           {"values", rotate.values},
           {"angles", name(rotate.angles)},
-          {"ggml", part(rotate.ggml)}};
+          {"ggml", rotate.ggml ? json_of(*rotate.ggml) : Json(nullptr)}};
 }
 
 Json json_of(const Slopes& slopes) {
@@ -195,6 +189,11 @@ Json json_of(const Relative& relative) {
   return {{"row_count", relative.row_count},   {"max_distance", known(relative.max_distance)},
           {"uses_query", relative.uses_query}, {"uses_key", relative.uses_key},
           {"uses_value", relative.uses_value}, {"rows", json_of(relative.rows)}};
+}
+
+template <class Part>
+Json part(const std::optional<Part>& value) {
+  return value ? json_of(*value) : Json(nullptr);
 }
 
 Json json_of(const Plan& plan) {

@@ -10,8 +10,9 @@
 // ggml (CPU, rope_f32 and rope_f16): the angle steps from pair to pair by a float product, cos and sin
 // are floats, and the pair is turned in float and rounded once to the tensor's type.
 //
-// torch's and libm's float cosines are within an ulp of ours, which are rounded correctly. Where their
-// compilers fuse a product into a sum, the result differs in the last place.
+// torch's and libm's float cosines are within an ulp of ours, which are rounded correctly. Compilers fuse
+// a product of ggml's into the sum behind it where the machine can: in YaRN's angle that is seen from
+// far, and done here too; in the turn itself it changes the last place, and is left out.
 #include "src/kernels/parity.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void ggml_angles(const Rotate& rotate, const Positions& positions, std::int64_t 
           const float at = (static_cast<float>(pair) - ggml.ramp_low) /
                            std::max(0.001f, ggml.ramp_high - ggml.ramp_low);
           const float mix = (1 - std::clamp(at, 0.0f, 1.0f)) * ggml.ext_factor;
-          angle[r] = interpolated * (1 - mix) + extrapolated * mix;
+          angle[r] = std::fma(interpolated, 1 - mix, extrapolated * mix);
         }
       }
       theta *= ggml.theta_scale;

@@ -147,7 +147,7 @@ inline std::vector<double> pair_norms(const Rotate& rotate, const std::vector<fl
 }
 
 // Float results of a rotation: within two units in the last place of each pair's length.
-inline void expect_within_two_ulp(const std::vector<float>& got, const std::vector<double>& want,
+inline void expect_within_two_ulp(const std::vector<float>& got, const std::vector<float>& want,
                                   const std::vector<double>& norms) {
   ASSERT_EQ(got.size(), want.size());
   ASSERT_EQ(got.size(), norms.size());
@@ -155,7 +155,7 @@ inline void expect_within_two_ulp(const std::vector<float>& got, const std::vect
   double most = -1;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double ulp = norms[i] == 0 ? 0x1p-149 : std::ldexp(1.0, std::ilogb(norms[i]) - 23);
-    const double off = std::abs(got[i] - want[i]) / ulp;
+    const double off = std::abs(static_cast<double>(got[i]) - want[i]) / ulp;
     if (!(off <= most)) worst = i, most = off;
   }
   EXPECT_LE(most, 2) << "element " << worst << ": got " << got[worst] << ", want " << want[worst];

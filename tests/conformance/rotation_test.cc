@@ -114,7 +114,7 @@ TEST_P(RotationGolden, HuggingFaceAnglesGiveHuggingFaceFloats) {
                             record.at("head_dim").get<std::int64_t>());
     reorder(record, norms);
     expect_within_two_ulp(rotated<float>(record, name, side, Angles::hf_float),
-                          numbers<double>(record.at(name + "_out_f32")), norms);
+                          numbers<float>(record.at(name + "_out_f32")), norms);
   }
 }
 
