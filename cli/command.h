@@ -30,6 +30,7 @@ Run define_explain(CLI::App& app);
 Run define_models(CLI::App& app);
 Run define_plot(CLI::App& app);
 Run define_positions(CLI::App& app);
+Run define_precision(CLI::App& app);
 Run define_rotate(CLI::App& app);
 Run define_schemes(CLI::App& app);
 Run define_slopes(CLI::App& app);

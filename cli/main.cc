@@ -24,6 +24,8 @@ constexpr Command commands[] = {
     {"add", "add position vectors to token embeddings", define_add},
     {"table", "write a table of position vectors", define_table},
     {"bias", "write what a scheme adds to attention logits", define_bias},
+    {"precision", "what angles formed in float cost a model, by engine and position",
+     define_precision},
     {"slopes", "ALiBi's slopes", define_slopes},
     {"buckets", "T5's and DeBERTa's buckets of relative positions", define_buckets},
     {"positions", "position ids from masks, packed sequences, images and videos", define_positions},

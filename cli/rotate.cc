@@ -48,11 +48,17 @@ Expected<Tensor> arranged(const Tensor& tensor, std::optional<std::int64_t> head
   return out;
 }
 
+Angles angles_named(const std::string& word) {
+  for (const Angles angles : {Angles::hf_float, Angles::ggml_float})
+    if (word == name(angles)) return angles;
+  return Angles::exact;
+}
+
 }  // namespace
 
 Run define_rotate(CLI::App& app) {
   struct Options {
-    std::string in, out, positions, dtype, side = "q";
+    std::string in, out, positions, dtype, side = "q", angles = "exact";
     std::optional<std::int64_t> head_axis, seq_axis;
     bool inverse = false;
     std::optional<Source> source;
@@ -66,6 +72,9 @@ Run define_rotate(CLI::App& app) {
   app.add_flag("--inverse", options->inverse, "Rotate back");
   app.add_option("--side", options->side, "xPos treats queries and keys differently")
       ->check(CLI::IsMember({"q", "k", "query", "key"}));
+  app.add_option("--angles", options->angles,
+                 "Whose arithmetic: exact (double), hf_float (Hugging Face), ggml_float (ggml)")
+      ->check(CLI::IsMember({"exact", "hf_float", "ggml_float"}));
   app.add_option("--head_axis", options->head_axis, "Default: the tensor is [head][seq][dim]");
   app.add_option("--seq_axis", options->seq_axis, "Of the axes left the last is dim, others batch");
   app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16");
@@ -82,6 +91,8 @@ Run define_rotate(CLI::App& app) {
       "  posenc rotate q.npy out.npy --scheme rope --rope_theta 1e6 --rope_type linear --factor 4 "
       "\\\n"
       "         --positions 0:128 --seq_axis 0 --head_axis 1\n"
+      "  posenc rotate q.npy as_ggml.npy --model llama-3.1-8b --positions 0:4096 --angles "
+      "ggml_float\n"
       "  posenc rotate out.npy back.npy --scheme rope --positions 0:4096 --inverse");
   return [options]() -> Expected<int> {
     Expected<Array> array = read_npy(options->in);
@@ -99,7 +110,7 @@ Run define_rotate(CLI::App& app) {
     Geometry of_tensor;
     of_tensor.heads = x->shape[1];
     of_tensor.head_dim = x->shape[3];
-    const Expected<Plan> plan = options->source->plan(of_tensor);
+    const Expected<Plan> plan = options->source->plan(of_tensor, angles_named(options->angles));
     if (!plan) return std::unexpected(plan.error());
     if (!plan->rotate && (plan->add || plan->bias || plan->relative))
       return fail("rotate", "this encoding rotates nothing", "", "see posenc add and posenc bias");

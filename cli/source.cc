@@ -299,7 +299,7 @@ Expected<Geometry> Source::geometry(Geometry own, const Geometry& of_tensor) con
   return own;
 }
 
-Expected<Plan> Source::plan(const Geometry& of_tensor) {
+Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
   if (model_.empty() == scheme_.empty())
     return fail(command_, "takes --model or --scheme", model_.empty() ? "neither" : "both",
                 "posenc models and posenc schemes list what there is");
@@ -312,14 +312,14 @@ Expected<Plan> Source::plan(const Geometry& of_tensor) {
     if (!whole) return std::unexpected(whole.error());
     group->geometry = compiled_for_ = *whole;
     group->geometry.length = 0;
-    return compile(*group, whole->length);
+    return compile(*group, whole->length, angles);
   }
   const Expected<Scheme> scheme = scheme_from_flags();
   if (!scheme) return std::unexpected(scheme.error());
   const Expected<Geometry> whole = geometry({}, of_tensor);
   if (!whole) return std::unexpected(whole.error());
   compiled_for_ = *whole;
-  return compile(*scheme, *whole);
+  return compile(*scheme, *whole, angles);
 }
 
 Expected<void> check_table(const Plan& plan, std::string_view command) {

@@ -22,7 +22,7 @@ class Source {
 
   // The plan for a tensor that fixes some of the geometry (0: it does not).
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
-  Expected<Plan> plan(const Geometry& of_tensor);
+  Expected<Plan> plan(const Geometry& of_tensor, Angles angles = Angles::exact);
 
   // The scheme to take where the user names neither a model nor a scheme.
   void otherwise(std::string_view scheme);

@@ -87,6 +87,55 @@ Expected<void> check(const Add& add) {
   return std::visit([](const auto& kind) { return check(kind); }, add.kind);
 }
 
+Expected<void> check(const GgmlRope& ggml, const Rotate& rotate) {
+  for (const auto& [field, value] : {std::pair{"theta_scale", ggml.theta_scale},
+                                     {"freq_scale", ggml.freq_scale},
+                                     {"attn_factor", ggml.attn_factor}}) {
+    if (auto ok = positive("rotate.ggml." + std::string(field), value); !ok) return ok;
+  }
+  for (const auto& [field, value] : {std::pair{"ext_factor", ggml.ext_factor},
+                                     {"ramp_low", ggml.ramp_low},
+                                     {"ramp_high", ggml.ramp_high}}) {
+    if (auto ok = finite("rotate.ggml." + std::string(field), value); !ok) return ok;
+  }
+  const std::vector<double> factors(ggml.freq_factors.begin(), ggml.freq_factors.end());
+  if (auto ok = positive("rotate.ggml.freq_factors", factors); !ok) return ok;
+  if (!factors.empty()) {
+    if (auto ok = counted("rotate.ggml.freq_factors (pairs)", factors.size(), 1, 1, rotate.pairs());
+        !ok) {
+      return ok;
+    }
+  }
+  // Kernels read ggml's numbers, people and other code the rotation's own: they must not part.
+  const double amplitude = ggml.amplitude();
+  if (std::abs(amplitude - rotate.amplitude) <= 1e-5 * amplitude) return {};
+  return fail("plan",
+              "rotate.amplitude must be what ggml's numbers give, " + number_text(amplitude),
+              number_text(rotate.amplitude), "change rotate.ggml->attn_factor with it");
+}
+
+// What an engine's arithmetic can be asked for.
+Expected<void> check_angles(const Rotate& rotate) {
+  if (rotate.ggml.has_value() != (rotate.angles == Angles::ggml_float)) {
+    return fail("plan", "rotate.ggml must be there with the angles ggml_float, and only then",
+                name(rotate.angles), by_hand);
+  }
+  if (rotate.angles == Angles::exact) return {};
+  const std::string where = "plan: angles " + std::string(name(rotate.angles));
+  constexpr std::string_view cure = "use exact angles";
+  if (rotate.growth) return fail(where, "no engine grows queries and shrinks keys", "xPos", cure);
+  if (rotate.heads != 1) {
+    return fail(where, "no engine has frequencies for each head",
+                std::to_string(rotate.heads) + " heads", cure);
+  }
+  if (rotate.ggml) return check(*rotate.ggml, rotate);
+  const auto no_float = std::ranges::find_if(
+      rotate.frequency, [](double f) { return static_cast<double>(static_cast<float>(f)) != f; });
+  if (no_float == rotate.frequency.end()) return {};
+  return fail(where, "every frequency must be a float", number_text(*no_float),
+              "compile the scheme with these angles, or round them");
+}
+
 Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   if (rotate.rotary_dim <= 0 || rotate.rotary_dim % 2 != 0) {
     return fail("plan", "rotary_dim must be even and positive", std::to_string(rotate.rotary_dim),
@@ -115,6 +164,7 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   }
   if (auto ok = finite("rotate.frequency", rotate.frequency); !ok) return ok;
   if (auto ok = positive("rotate.amplitude", rotate.amplitude); !ok) return ok;
+  if (auto ok = check_angles(rotate); !ok) return ok;
   if (!rotate.growth) return {};
   const Growth& growth = *rotate.growth;
   if (auto ok = counted("growth.factor (pairs)", growth.factor.size(), 1, 1, rotate.pairs()); !ok) {
@@ -212,6 +262,10 @@ bool Table::operator==(const Table& other) const {
     }
   }
   return true;
+}
+
+float GgmlRope::amplitude() const {
+  return ext_factor == 0 ? attn_factor : attn_factor * (1.0f + 0.1f * std::log(1.0f / freq_scale));
 }
 
 Expected<std::int64_t> DistanceRows::at(std::int64_t distance) const {

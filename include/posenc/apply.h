@@ -1,6 +1,7 @@
 // A plan acting on tensors. All functions may work in place (out is the same view as in), take any
 // strides and dtype (in and out alike), compute float64 in double throughout and 16-bit types
-// rounded once, and check their arguments. Shapes are written as logical axes; see Tensor.
+// rounded once, and check their arguments. A plan with an engine's angles (Rotate::angles) is computed
+// in that engine's own precision, and refuses positions from 2^24 on. Shapes are written as logical axes; see Tensor.
 #pragma once
 
 #include "posenc/error.h"
@@ -34,6 +35,12 @@ Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positio
 // The inverse of rotate: divides by amplitude and growth where rotate multiplied.
 Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions& positions,
                               Side side, const Tensor& out);
+
+// The angles of rotate, in radians, as the plan's arithmetic forms them before it takes their cosine:
+// out [batch, head, seq, pair] with one head or the plan's frequencies' (any number where shared).
+// An exact angle is rounded once, an engine's float is stored as it is.
+// Errors: no rotation, positions or heads that do not match.
+Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out);
 
 // What is added to the logits by distance: out [head, query, key]. A plan without a bias gives
 // zeros.

@@ -91,7 +91,8 @@ struct Model {
 };
 
 // A group's schemes and logits as one plan for a length (0: as constructed).
-Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0);
+Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
+                       Angles angles = Angles::exact);
 
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);

@@ -87,6 +87,38 @@ struct Growth {
   bool operator==(const Growth&) const = default;
 };
 
+// Whose arithmetic the angles are formed in. The engines form them in float, which is off by more the
+// farther out a token stands; a model may have to be served with the errors it was trained with.
+enum class Angles {
+  exact,       // in double from the integer position: the truth
+  hf_float,    // Hugging Face: float position × float frequency, rounded to float
+  ggml_float,  // ggml: the float position, multiplied by theta_scale once more for each pair
+};
+constexpr std::string_view name(Angles angles) {
+  constexpr std::string_view names[] = {"exact", "hf_float", "ggml_float"};
+  return names[static_cast<std::size_t>(angles)];
+}
+
+// From here on a float does not hold every position; plans whose angles are an engine's refuse it.
+inline constexpr std::int64_t float_positions = std::int64_t{1} << 24;
+
+// What ggml's rope is called with, float as there. Pair r of an axis at position p turns by
+//   t = p · theta_scale · … · theta_scale (r times) / freq_factors[r]
+//   angle = freq_scale·t·(1 − m) + t·m,  m = ext_factor · (1 at ramp_low or before, 0 at ramp_high)
+// and cos, sin are multiplied by attn_factor, with ext_factor also by 1 + 0.1 ln(1/freq_scale).
+struct GgmlRope {
+  float theta_scale = 1;              // base^(−2/rotary_dim)
+  float freq_scale = 1;               // 1/s of linear scaling and YaRN
+  float ext_factor = 0;               // 1 with YaRN
+  float ramp_low = 0, ramp_high = 0;  // pairs
+  float attn_factor = 1;
+  std::vector<float> freq_factors = {};  // [pair]; empty: all 1
+  bool restart = false;                  // r counts from the axis' first pair (ggml's vision mode)
+
+  float amplitude() const;  // on cos and sin
+  bool operator==(const GgmlRope&) const = default;
+};
+
 // Channels [first_dim, first_dim + rotary_dim) turn by
 //   angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]
 // (a, b) -> amplitude · (a cos - b sin, a sin + b cos); other channels pass unchanged.
@@ -100,7 +132,9 @@ struct Rotate {
   std::vector<double> frequency = {};  // [heads][axes][rotary_dim/2], radians per position
   double amplitude = 1;                // on cos and sin of query and key: logits grow by its square
   std::optional<Growth> growth = {};
-  bool values = false;  // values rotated too, and the attention's output rotated back
+  bool values = false;                // values rotated too, and the attention's output rotated back
+  Angles angles = Angles::exact;      // with hf_float every frequency is a float
+  std::optional<GgmlRope> ggml = {};  // with ggml_float, and only then: what is computed with there
 
   std::int64_t pairs() const { return rotary_dim / 2; }
   double at(std::int64_t head, std::int64_t axis, std::int64_t pair) const {

@@ -15,7 +15,7 @@
 
 namespace posenc {
 
-// What a scaling starts from. Real is double (the truth) or float (Hugging Face's arithmetic).
+// What a scaling starts from. Real is double, float (Hugging Face's arithmetic) or long double.
 template <class Real>
 struct RopeBase {
   Real theta = 0;                    // base of the geometric series, > 1

@@ -394,9 +394,13 @@ using Scheme = std::variant<NoPe, Index, Sinusoidal, Learned, Shaw, T5, Deberta,
 
 // A scheme in a model, as tables and numbers in double precision. Errors: a field outside its
 // range, a geometry the scheme needs and does not have, a length it cannot reach.
-Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry);
+// With an engine's angles a rotation is computed in that engine's float arithmetic, frequencies
+// included; whatever does not rotate is as it was. Errors besides: the engine cannot express it.
+Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry,
+                       Angles angles = Angles::exact);
 
-// Frequencies of RoPE alone, in double or in float as Hugging Face computes them.
+// Frequencies of RoPE alone: in double, in float as Hugging Face computes them, or in long double, to
+// measure the others against.
 template <class Real>
 Expected<Scaled<Real>> rope_frequencies(const Rope& rope, const Geometry& geometry);
 

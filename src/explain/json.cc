@@ -137,6 +137,13 @@ Json frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::i
   return rows;
 }
 
+Json json_of(const GgmlRope& ggml) {
+  return {{"theta_scale", ggml.theta_scale},   {"freq_scale", ggml.freq_scale},
+          {"ext_factor", ggml.ext_factor},     {"ramp_low", ggml.ramp_low},
+          {"ramp_high", ggml.ramp_high},       {"attn_factor", ggml.attn_factor},
+          {"freq_factors", ggml.freq_factors}, {"restart", ggml.restart}};
+}
+
 Json json_of(const Rotate& rotate) {
   const auto axes = axis_of_pair(rotate);
   Json growth = nullptr;
@@ -154,7 +161,9 @@ Json json_of(const Rotate& rotate) {
           {"axis_of_pair", maybe(axes)},
           {"amplitude", rotate.amplitude},
           {"growth", growth},
-          {"values", rotate.values}};
+          {"values", rotate.values},
+          {"angles", name(rotate.angles)},
+          {"ggml", rotate.ggml ? json_of(*rotate.ggml) : Json(nullptr)}};
 }
 
 Json json_of(const Slopes& slopes) {

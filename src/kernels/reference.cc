@@ -2,7 +2,6 @@
 // A value is rounded once, where it is stored.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -11,14 +10,17 @@
 #include "posenc/apply.h"
 #include "src/kernels/by_distance.h"
 #include "src/kernels/check.h"
+#include "src/kernels/parity.h"
 #include "src/kernels/rotation.h"
 
 namespace posenc {
 namespace {
 
+using detail::Action;
 using detail::check_length;
 using detail::check_out;
 using detail::check_positions;
+using detail::copy;
 using detail::viewed;
 
 // --- added to the token embedding ---------------------------------------------------------------
@@ -167,8 +169,6 @@ Expected<void> add_to(const Plan& plan, const Tensor* embedding, const Positions
 
 // --- rotating query and key ---------------------------------------------------------------------
 
-enum class Action { forward, transpose, inverse };
-
 // A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included.
 struct Turn {
   double cosine, sine;
@@ -186,13 +186,6 @@ Turn turn(const Rotate& rotate, const Positions& positions, std::int64_t t, std:
   return {};
 }
 
-// Bit for bit, NaN payloads included.
-void copy(const Tensor& x, std::int64_t from, const Tensor& out, std::int64_t to) {
-  const auto bytes = static_cast<std::int64_t>(size_of(x.dtype));
-  std::memmove(static_cast<char*>(out.data) + to * bytes,
-               static_cast<const char*>(x.data) + from * bytes, static_cast<std::size_t>(bytes));
-}
-
 Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x_view,
                        const Positions& positions, Side side, const Tensor& out_view,
                        Action action) {
@@ -207,6 +200,9 @@ Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x
   if (turns) {
     if (auto ok = check_length(where, plan, positions); !ok) return ok;
     if (auto ok = detail::check_rotation(where, *plan.rotate, heads, dim); !ok) return ok;
+  }
+  if (turns && plan.rotate->angles != Angles::exact) {
+    return detail::engine_rotated(where, *plan.rotate, *x, positions, side, *out, action);
   }
   if (x->size() == 0) return {};
 

@@ -3,12 +3,23 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "posenc/apply.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
+#include "posenc/tensor.h"
 
 namespace posenc::detail {
+
+enum class Action { forward, transpose, inverse };
+
+// One element, bit for bit, NaN payloads included.
+inline void copy(const Tensor& x, std::int64_t from, const Tensor& out, std::int64_t to) {
+  const auto bytes = static_cast<std::int64_t>(size_of(x.dtype));
+  std::memmove(static_cast<char*>(out.data) + to * bytes,
+               static_cast<const char*>(x.data) + from * bytes, static_cast<std::size_t>(bytes));
+}
 
 // An angle as the unrounded sum of two doubles. A product position · frequency alone is off by half
 // an ulp of itself, 1e-9 at ten million radians; kept apart, that half costs nothing.

@@ -26,12 +26,12 @@ std::string_view name(FileRole role) {
   return names[static_cast<std::size_t>(role)];
 }
 
-Expected<Plan> compile(const LayerGroup& group, std::int64_t length) {
+Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angles) {
   Geometry geometry = group.geometry;
   geometry.length = length;
   Plan plan;
   for (const Scheme& scheme : group.schemes) {
-    auto part = compile(scheme, geometry);
+    auto part = compile(scheme, geometry, angles);
     if (!part) return part;
     auto both = merged(plan, *part);
     if (!both) return both;

@@ -24,5 +24,6 @@ Expected<Scaled<Real>> DynamicNtk::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> DynamicNtk::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> DynamicNtk::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> DynamicNtk::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

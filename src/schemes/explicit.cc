@@ -17,5 +17,6 @@ Expected<Scaled<Real>> Explicit::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Explicit::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Explicit::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Explicit::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

@@ -15,5 +15,6 @@ Expected<Scaled<Real>> Linear::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Linear::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Linear::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Linear::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

@@ -21,7 +21,7 @@ Expected<Scaled<Real>> Llama3::scaled(const RopeBase<Real>& base) const {
   const Real s = static_cast<Real>(factor);
   Scaled<Real> result{.frequency = base.frequency};
   for (Real& f : result.frequency) {
-    const Real wavelength = static_cast<Real>(2 * std::numbers::pi) / f;
+    const Real wavelength = 2 * std::numbers::pi_v<Real> / f;
     if (wavelength < trained / high) continue;
     if (wavelength > trained / low) {
       f /= s;
@@ -35,5 +35,6 @@ Expected<Scaled<Real>> Llama3::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Llama3::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Llama3::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Llama3::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

@@ -24,7 +24,7 @@ Expected<Scaled<Real>> LongRope::scaled(const RopeBase<Real>& base) const {
   Scaled<Real> result{.frequency = base.frequency};
   for (std::size_t r = 0; r < result.frequency.size(); ++r) {
     // Hugging Face multiplies the divisor into the power before it inverts.
-    result.frequency[r] /= static_cast<Real>(divisor[r]);
+    result.frequency[r] = 1 / (static_cast<Real>(divisor[r]) * detail::power(base, r));
   }
   if (short_factor != long_factor) {
     result.valid = is_long ? Lengths{.from = trained + 1} : Lengths{.from = 0, .to = trained};
@@ -52,5 +52,6 @@ Expected<Scaled<Real>> LongRope::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> LongRope::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> LongRope::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> LongRope::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

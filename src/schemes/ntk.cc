@@ -16,5 +16,6 @@ Expected<Scaled<Real>> NtkAware::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> NtkAware::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> NtkAware::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> NtkAware::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

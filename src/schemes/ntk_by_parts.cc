@@ -28,5 +28,6 @@ Expected<Scaled<Real>> NtkByParts::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> NtkByParts::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> NtkByParts::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> NtkByParts::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

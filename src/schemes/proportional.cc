@@ -21,5 +21,6 @@ Expected<Scaled<Real>> Proportional::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Proportional::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Proportional::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Proportional::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

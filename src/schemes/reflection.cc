@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "posenc/schemes.h"
+#include "src/schemes/engines.h"
 
 namespace posenc {
 namespace {
@@ -345,7 +346,7 @@ std::vector<FieldSetting> settings(const Scaling& scaling) {
   return std::visit([](const auto& s) { return settings_of(s); }, scaling);
 }
 
-Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry) {
+Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry, Angles angles) {
   for (const std::int64_t extent :
        {geometry.width, geometry.heads, geometry.kv_heads, geometry.head_dim, geometry.length,
         geometry.grid_height, geometry.grid_width}) {
@@ -359,6 +360,10 @@ Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry) {
   if (!ok) return std::unexpected(ok.error());
   auto plan = std::visit([&](const auto& s) { return s.compiled(geometry); }, scheme);
   if (!plan) return plan;
+  if (plan->rotate && angles != Angles::exact) {
+    ok = detail::take_angles(scheme, geometry, angles, *plan->rotate);
+    if (!ok) return std::unexpected(ok.error());
+  }
   return checked(std::move(*plan), geometry.head_dim);
 }
 

@@ -70,6 +70,7 @@ Expected<Scaled<Real>> rope_frequencies(const Rope& rope, const Geometry& geomet
 
 template Expected<Scaled<double>> rope_frequencies(const Rope&, const Geometry&);
 template Expected<Scaled<float>> rope_frequencies(const Rope&, const Geometry&);
+template Expected<Scaled<long double>> rope_frequencies(const Rope&, const Geometry&);
 
 Expected<Plan> Rope::compiled(const Geometry& geometry) const {
   const auto scaled = rope_frequencies<double>(*this, geometry);

@@ -13,14 +13,21 @@
 
 namespace posenc::detail {
 
+// θ^(2r/dim).
+template <class Real>
+Real power(Real theta, std::int64_t dim, std::size_t r) {
+  return std::pow(theta, static_cast<Real>(2 * r) / static_cast<Real>(dim));
+}
+template <class Real>
+Real power(const RopeBase<Real>& base, std::size_t r) {
+  return power(base.theta, base.dim, r);
+}
+
 // f_r = θ^(−2r/dim), computed as Hugging Face does: 1 / θ^(2r/dim).
 template <class Real>
 std::vector<Real> geometric_frequencies(Real theta, std::int64_t dim, std::int64_t pairs) {
   std::vector<Real> frequency(static_cast<std::size_t>(pairs));
-  for (std::int64_t r = 0; r < pairs; ++r) {
-    const Real exponent = static_cast<Real>(2 * r) / static_cast<Real>(dim);
-    frequency[static_cast<std::size_t>(r)] = Real{1} / std::pow(theta, exponent);
-  }
+  for (std::size_t r = 0; r < frequency.size(); ++r) frequency[r] = 1 / power(theta, dim, r);
   return frequency;
 }
 

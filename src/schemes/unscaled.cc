@@ -12,5 +12,6 @@ Expected<Scaled<Real>> Unscaled::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Unscaled::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Unscaled::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Unscaled::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

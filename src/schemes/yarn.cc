@@ -50,9 +50,11 @@ Expected<Scaled<Real>> Yarn::scaled(const RopeBase<Real>& base) const {
 
   Scaled<Real> result{.frequency = base.frequency, .valid = valid};
   for (std::size_t r = 0; r < result.frequency.size(); ++r) {
-    const Real interpolate = detail::ramp(static_cast<Real>(r), low, high);
+    // Hugging Face's order, for the float kind: s multiplies the power before it is inverted.
+    const Real keep = 1 - detail::ramp(static_cast<Real>(r), low, high);
+    const Real interpolated = 1 / (static_cast<Real>(s) * detail::power(base, r));
     Real& f = result.frequency[r];
-    f = f / static_cast<Real>(s) * interpolate + f * (1 - interpolate);
+    f = interpolated * (1 - keep) + f * keep;
   }
 
   double amplitude = detail::yarn_magnitude(s);
@@ -71,5 +73,6 @@ Expected<Scaled<Real>> Yarn::scaled(const RopeBase<Real>& base) const {
 
 template Expected<Scaled<double>> Yarn::scaled(const RopeBase<double>&) const;
 template Expected<Scaled<float>> Yarn::scaled(const RopeBase<float>&) const;
+template Expected<Scaled<long double>> Yarn::scaled(const RopeBase<long double>&) const;
 
 }  // namespace posenc

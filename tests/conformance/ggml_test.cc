@@ -60,11 +60,15 @@ void give_the_rest_to_nobody(Rotate& rotate, const std::vector<std::int64_t>& se
   }
 }
 
-Expected<Plan> plan_of(const Json& record) {
-  auto plan = compile(scheme_of(record), {.head_dim = record.at("head_dim")});
+Expected<Plan> plan_of(const Json& record, Angles angles) {
+  auto plan = compile(scheme_of(record), {.head_dim = record.at("head_dim")}, angles);
   if (!plan) return plan;
-  plan->rotate->amplitude *= record.at("attn_factor").get<double>();
-  if (record.at("mode") == "imrope") give_the_rest_to_nobody(*plan->rotate, sections(record));
+  Rotate& rotate = *plan->rotate;
+  rotate.amplitude *= record.at("attn_factor").get<double>();
+  if (rotate.ggml) rotate.ggml->attn_factor *= record.at("attn_factor").get<float>();
+  if (record.at("mode") == "imrope" && angles == Angles::exact) {
+    give_the_rest_to_nobody(rotate, sections(record));
+  }
   return checked(*plan, record.at("head_dim"));
 }
 
@@ -78,18 +82,25 @@ Expected<Positions> positions_of(const Json& record) {
 }
 
 template <class Real>
-void replay(const Json& record) {
+void replay(const Json& record, Angles angles) {
   SCOPED_TRACE(record.at("id").get<std::string>() + " " + record.value("note", ""));
-  const auto plan = plan_of(record);
+  const auto plan = plan_of(record, angles);
   ASSERT_TRUE(plan) << plan.error().message();
   const auto positions = positions_of(record);
   ASSERT_TRUE(positions) << positions.error().message();
   auto x = float_inputs<Real>(record.at("x"));
+  const auto before = float_inputs<float>(record.at("x"));
   const Tensor view =  // [seq][head][dim] in memory
       Tensor::dense(x.data(), {1, record.at("n_seq"), record.at("n_head"), record.at("head_dim")})
           .swapped(1, 2);
   const auto done = rotate(*plan, view, *positions, Side::query, view);
   ASSERT_TRUE(done) << done.error().message();
+  if constexpr (std::is_same_v<Real, float>) {
+    if (angles == Angles::ggml_float) {
+      return expect_within_two_ulp(x, numbers<float>(record.at("y")),
+                                   pair_norms(*plan->rotate, before, record.at("head_dim")));
+    }
+  }
   expect_close(x, numbers<double>(record.at("y")), tolerance(record));
 }
 
@@ -98,11 +109,18 @@ class GgmlRope : public testing::TestWithParam<std::pair<const char*, std::size_
 TEST_P(GgmlRope, Double) {
   const auto chosen = records("ggml", "mode", GetParam().first);
   EXPECT_EQ(chosen.size(), GetParam().second);
-  for (const Json& record : chosen) replay<double>(record);
+  for (const Json& record : chosen) replay<double>(record, Angles::exact);
 }
 
 TEST_P(GgmlRope, Float) {
-  for (const Json& record : records("ggml", "mode", GetParam().first)) replay<float>(record);
+  for (const Json& record : records("ggml", "mode", GetParam().first))
+    replay<float>(record, Angles::exact);
+}
+
+TEST_P(GgmlRope, GgmlAnglesGiveGgmlFloats) {
+  for (const Json& record : records("ggml", "mode", GetParam().first)) {
+    replay<float>(record, Angles::ggml_float);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, GgmlRope,

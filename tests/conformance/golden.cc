@@ -1,5 +1,6 @@
 #include "tests/conformance/golden.h"
 
+#include <cctype>
 #include <fstream>
 
 namespace posenc::golden {
@@ -50,6 +51,36 @@ std::vector<double> pair_frequencies(const Rotate& rotate) {
     frequency.push_back(sum);
   }
   return frequency;
+}
+
+std::vector<double> pair_norms(const Rotate& rotate, const std::vector<float>& x,
+                               std::int64_t head_dim) {
+  std::vector<double> norms(x.size(), 0.0);
+  const auto dim = static_cast<std::size_t>(head_dim);
+  for (std::size_t head = 0; head < x.size(); head += dim) {
+    for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+      const bool halves = rotate.pairing == Pairing::halves;
+      const std::int64_t a = rotate.first_dim + (halves ? r : 2 * r);
+      const std::size_t i = head + static_cast<std::size_t>(a);
+      const std::size_t j = i + static_cast<std::size_t>(halves ? rotate.pairs() : 1);
+      norms[i] = norms[j] = rotate.amplitude * std::hypot(x[i], x[j]);
+    }
+  }
+  return norms;
+}
+
+void expect_within_two_ulp(const std::vector<float>& got, const std::vector<float>& want,
+                           const std::vector<double>& norms) {
+  ASSERT_EQ(got.size(), want.size());
+  ASSERT_EQ(got.size(), norms.size());
+  std::size_t worst = 0;
+  double most = -1;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double ulp = norms[i] == 0 ? 0x1p-149 : std::ldexp(1.0, std::ilogb(norms[i]) - 23);
+    const double off = std::abs(static_cast<double>(got[i]) - want[i]) / ulp;
+    if (!(off <= most)) worst = i, most = off;
+  }
+  EXPECT_LE(most, 2) << "element " << worst << ": got " << got[worst] << ", want " << want[worst];
 }
 
 void set(Scheme& scheme, std::string_view field, const FieldValue& value) {

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -91,6 +90,15 @@ void expect_relative(const std::vector<Number>& got, const std::vector<double>& 
 
 // A rotation's frequencies without their axes: the sum over axes, of which one counts.
 std::vector<double> pair_frequencies(const Rotate& rotate);
+
+// For every channel of heads [...][head_dim] the length of the pair it belongs to, turned; 0 where a
+// channel is not rotated.
+std::vector<double> pair_norms(const Rotate& rotate, const std::vector<float>& x,
+                               std::int64_t head_dim);
+
+// Float results of a rotation: within two units in the last place of each pair's length.
+void expect_within_two_ulp(const std::vector<float>& got, const std::vector<float>& want,
+                           const std::vector<double>& norms);
 
 void set(Scheme& scheme, std::string_view field, const FieldValue& value);
 

@@ -6,16 +6,16 @@
 namespace posenc::golden {
 namespace {
 
-Expected<Plan> plan_of(const Json& record) {
+Expected<Plan> plan_of(const Json& record, Angles angles = Angles::exact) {
   const auto head_dim = record.at("head_dim").get<std::int64_t>();
   if (record.contains("grid_thw")) {  // a vision tower: height first, base 10000
     return compile(
         Axial{.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-        {.head_dim = head_dim});
+        {.head_dim = head_dim}, angles);
   }
   Rope rope = rope_of(record);
   if (record.at("pairing") != "half") rope.pairing = Pairing::interleaved;
-  return compile(rope, {.head_dim = head_dim});
+  return compile(rope, {.head_dim = head_dim}, angles);
 }
 
 Expected<Positions> positions_of(const Json& record) {
@@ -44,13 +44,24 @@ void deinterleave(std::span<Real> head) {
   }
 }
 
+// The channels in the order of the record's outputs.
 template <class Real>
-std::vector<Real> rotated(const Json& record, const std::string& which, Side side) {
+void reorder(const Json& record, std::vector<Real>& heads) {
+  if (record.at("pairing") != "interleaved-in, half-out") return;
+  const auto head_dim = record.at("head_dim").get<std::size_t>();
+  for (std::size_t i = 0; i < heads.size(); i += head_dim) {
+    deinterleave(std::span(heads).subspan(i, head_dim));
+  }
+}
+
+template <class Real>
+std::vector<Real> rotated(const Json& record, const std::string& which, Side side,
+                          Angles angles = Angles::exact) {
   const auto heads = record.at("n_" + which + "_heads").get<std::int64_t>();
   const auto seq = record.at("seq").get<std::int64_t>();
   const auto head_dim = record.at("head_dim").get<std::int64_t>();
   std::vector<Real> x = float_inputs<Real>(record.at(which));
-  const auto plan = plan_of(record);
+  const auto plan = plan_of(record, angles);
   const auto positions = positions_of(record);
   EXPECT_TRUE(plan) << plan.error().message();
   EXPECT_TRUE(positions) << positions.error().message();
@@ -58,11 +69,7 @@ std::vector<Real> rotated(const Json& record, const std::string& which, Side sid
   const Tensor tensor = Tensor::dense(x.data(), {1, heads, seq, head_dim});
   const auto done = rotate(*plan, tensor, *positions, side, tensor);
   EXPECT_TRUE(done) << done.error().message();
-  if (record.at("pairing") == "interleaved-in, half-out") {
-    for (std::size_t i = 0; i < x.size(); i += static_cast<std::size_t>(head_dim)) {
-      deinterleave(std::span(x).subspan(i, static_cast<std::size_t>(head_dim)));
-    }
-  }
+  reorder(record, x);
   return x;
 }
 
@@ -95,6 +102,20 @@ TEST_P(RotationGolden, FloatTensorsHaveExactAngles) {
   const Json& record = GetParam().record;
   expect_close(rotated<float>(record, "q", Side::query), numbers<double>(record.at("q_out_f64")),
                1e-6);
+}
+
+TEST_P(RotationGolden, HuggingFaceAnglesGiveHuggingFaceFloats) {
+  const Json& record = GetParam().record;
+  const auto plan = plan_of(record, Angles::hf_float);
+  ASSERT_TRUE(plan) << plan.error().message();
+  for (const auto& [which, side] : {std::pair{"q", Side::query}, {"k", Side::key}}) {
+    const std::string name = which;
+    auto norms = pair_norms(*plan->rotate, float_inputs<float>(record.at(name)),
+                            record.at("head_dim").get<std::int64_t>());
+    reorder(record, norms);
+    expect_within_two_ulp(rotated<float>(record, name, side, Angles::hf_float),
+                          numbers<float>(record.at(name + "_out_f32")), norms);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, RotationGolden, testing::ValuesIn(cases("rotation")),

@@ -1,0 +1,216 @@
+#include "cli/phase_errors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+constexpr std::int64_t usual_end = 1 << 20;
+
+// A float as bfloat16 holds it.
+float narrow(float value) { return bfloat16_to_float(float_to_bfloat16(value)); }
+
+// An engine: its plan, or one of the known slips in 16 bits made on Hugging Face's plan.
+struct Engine {
+  std::string_view id, name;
+  Angles angles;
+  std::vector<DType> kept;
+  bool narrow_frequency = false, narrow_all = false;
+};
+
+const Engine engines[] = {
+    {"exact", "double (posenc)", Angles::exact, {DType::f32}},
+    {"hf_float",
+     "float product (Hugging Face)",
+     Angles::hf_float,
+     {DType::f32, DType::f16, DType::bf16}},
+    {"ggml_float", "float, pair after pair (ggml)", Angles::ggml_float, {DType::f32}},
+    {"bfloat16_frequencies",
+     "frequencies in bfloat16",
+     Angles::hf_float,
+     {DType::bf16},
+     true,
+     false},
+    {"bfloat16", "all of it in bfloat16", Angles::hf_float, {DType::bf16}, true, true},
+};
+
+// Angles of a stretch of positions, [position][pair].
+class Former {
+ public:
+  Former(const Engine& engine, Plan plan) : engine_(engine), plan_(std::move(plan)) {
+    const Rotate& rotate = *plan_.rotate;
+    for (std::int64_t r = 0; r < rotate.pairs(); r++) {
+      double frequency = 0;
+      for (std::int64_t axis = 0; axis < rotate.axes; axis++) frequency += rotate.at(0, axis, r);
+      narrow_.push_back(narrow(static_cast<float>(frequency)));
+    }
+  }
+
+  Expected<void> form(std::int64_t begin, std::int64_t count, std::vector<double>& angles) const {
+    const std::size_t pairs = narrow_.size();
+    angles.resize(static_cast<std::size_t>(count) * pairs);
+    if (!engine_.narrow_frequency) {
+      return rotation_angles(
+          plan_, Positions::range(begin, count),
+          Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(pairs)}));
+    }
+    for (std::size_t i = 0; i < angles.size(); i++) {
+      float position = static_cast<float>(begin + static_cast<std::int64_t>(i / pairs));
+      if (engine_.narrow_all) position = narrow(position);
+      const float angle = position * narrow_[i % pairs];
+      angles[i] = engine_.narrow_all ? narrow(angle) : angle;
+    }
+    return {};
+  }
+
+ private:
+  const Engine& engine_;
+  Plan plan_;
+  std::vector<float> narrow_;
+};
+
+double kept_as(DType dtype, double value) {
+  float kept = static_cast<float>(value);
+  if (dtype == DType::f16) kept = half_to_float(float_to_half(kept));
+  if (dtype == DType::bf16) kept = narrow(kept);
+  return kept;
+}
+
+// What all engines are measured against.
+struct Truth {
+  std::vector<long double> frequency;
+  long double angle(std::int64_t position, std::size_t pair) const {
+    return static_cast<long double>(position) * frequency[pair];
+  }
+};
+
+double off(double angle, long double truth) {
+  return static_cast<double>(std::abs(static_cast<long double>(angle) - truth));
+}
+
+// The first positions from which on an angle is off by more than 16 bits round.
+Expected<void> find_beyond(const Former& former, const Truth& truth, std::int64_t end,
+                           EngineError& out, const std::function<void(double)>& tell) {
+  const std::size_t pairs = truth.frequency.size();
+  std::vector<double> angles;
+  for (std::int64_t begin = 0; begin < end && !out.beyond_bfloat16; begin += window) {
+    const std::int64_t count = std::min(window, end - begin);
+    if (Expected<void> formed = former.form(begin, count, angles); !formed) return formed;
+    for (std::size_t i = 0; i < angles.size() && !out.beyond_bfloat16; i++) {
+      const std::int64_t position = begin + static_cast<std::int64_t>(i / pairs);
+      const double error = off(angles[i], truth.angle(position, i % pairs));
+      if (error > half_rounding && !out.beyond_half) out.beyond_half = position;
+      if (error > bfloat16_rounding) out.beyond_bfloat16 = position;
+    }
+    if (tell) tell(static_cast<double>(begin) / static_cast<double>(end));
+  }
+  return {};
+}
+
+const Rope* rope_of(const LayerGroup& group) {
+  return group.schemes.empty() ? nullptr : std::get_if<Rope>(&group.schemes.front());
+}
+
+}  // namespace
+
+std::int64_t phase_end(const Plan& plan, std::int64_t asked) {
+  if (asked > 0) return asked;
+  return plan.valid ? std::min(plan.valid->to, usual_end) : usual_end;
+}
+
+std::vector<std::int64_t> usual_marks(std::int64_t end) {
+  std::vector<std::int64_t> marks;
+  for (const std::int64_t mark : {1 << 10, 1 << 12, 1 << 13, 1 << 15, 1 << 17, 1 << 20})
+    if (mark < end) marks.push_back(mark);
+  marks.push_back(end);
+  return marks;
+}
+
+Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
+                                   std::vector<std::int64_t> marks,
+                                   const std::function<void(double)>& tell) {
+  const Rope* rope = rope_of(group);
+  if (!rope)
+    return fail("precision", "these layers have no RoPE", group.label, "choose others by --layer");
+  Geometry geometry = group.geometry;
+  geometry.length = asked;
+  const Expected<Scaled<long double>> scaled = rope_frequencies<long double>(*rope, geometry);
+  if (!scaled) return std::unexpected(scaled.error());
+  const Truth truth{scaled->frequency};
+  const std::size_t pairs = truth.frequency.size();
+
+  PhaseErrors result{std::move(marks), {}};
+  std::vector<Former> formers;
+  for (const Engine& engine : engines) {
+    EngineError& out = result.engines.emplace_back();
+    out.id = engine.id;
+    out.name = engine.name;
+    const Expected<Plan> plan = compile(group, asked, engine.angles);
+    if (!plan && engine.angles == Angles::exact) return std::unexpected(plan.error());
+    if (!plan) {
+      out.refused = plan.error().message();
+      formers.emplace_back(engine, compile(group, asked).value());
+      continue;
+    }
+    formers.emplace_back(engine, *plan);
+    for (const DType dtype : engine.kept) out.kept.push_back({dtype, {}});
+  }
+
+  std::vector<double> angles;
+  std::vector<long double> cosine, sine;
+  for (const std::int64_t mark : result.marks) {
+    const std::int64_t count = std::min(window, mark), begin = mark - count;
+    cosine.resize(static_cast<std::size_t>(count) * pairs);
+    sine.resize(cosine.size());
+    for (std::size_t i = 0; i < cosine.size(); i++) {
+      const long double angle =
+          truth.angle(begin + static_cast<std::int64_t>(i / pairs), i % pairs);
+      cosine[i] = std::cos(angle);
+      sine[i] = std::sin(angle);
+    }
+    for (std::size_t e = 0; e < formers.size(); e++) {
+      EngineError& out = result.engines[e];
+      if (!out.refused.empty()) continue;
+      if (Expected<void> formed = formers[e].form(begin, count, angles); !formed)
+        return std::unexpected(formed.error());
+      double phase = 0;
+      std::vector<double> kept(out.kept.size());
+      for (std::size_t i = 0; i < angles.size(); i++) {
+        const std::int64_t position = begin + static_cast<std::int64_t>(i / pairs);
+        phase = std::max(phase, off(angles[i], truth.angle(position, i % pairs)));
+        const double c = std::cos(angles[i]), s = std::sin(angles[i]);
+        for (std::size_t k = 0; k < kept.size(); k++)
+          kept[k] = std::max({kept[k], off(kept_as(out.kept[k].dtype, c), cosine[i]),
+                              off(kept_as(out.kept[k].dtype, s), sine[i])});
+      }
+      // The largest up to the mark: an error that shrank again still happened.
+      const double before = out.phase.empty() ? 0 : out.phase.back();
+      out.phase.push_back(std::max(before, phase));
+      for (std::size_t k = 0; k < kept.size(); k++) {
+        std::vector<double>& list = out.kept[k].error;
+        list.push_back(std::max(list.empty() ? 0 : list.back(), kept[k]));
+      }
+    }
+    if (tell) tell(0.3 * static_cast<double>(mark) / static_cast<double>(result.marks.back()));
+  }
+  const auto part = [&](std::size_t e, double done) {
+    if (tell)
+      tell(0.3 + 0.7 * (static_cast<double>(e) + done) / static_cast<double>(formers.size()));
+  };
+  for (std::size_t e = 0; e < formers.size(); e++) {
+    EngineError& out = result.engines[e];
+    // In double nothing comes near; a scan would only prove it slowly.
+    if (!out.refused.empty() || engines[e].angles == Angles::exact) continue;
+    const auto told = [&](double done) { part(e, done); };
+    if (Expected<void> found = find_beyond(formers[e], truth, result.marks.back(), out, told);
+        !found)
+      return std::unexpected(found.error());
+  }
+  return result;
+}
+
+}  // namespace posenc::cli

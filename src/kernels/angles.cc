@@ -1,0 +1,52 @@
+#include <string>
+#include <vector>
+
+#include "posenc/apply.h"
+#include "src/kernels/check.h"
+#include "src/kernels/parity.h"
+#include "src/kernels/rotation.h"
+
+namespace posenc {
+
+Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
+                               const Tensor& out_view) {
+  constexpr std::string_view where = "rotation_angles";
+  const auto out = detail::viewed(where, "out", out_view, 4);
+  if (!out) return std::unexpected(out.error());
+  if (auto ok = detail::check_distinct(where, *out); !ok) return ok;
+  if (!plan.rotate) {
+    return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
+  }
+  const Rotate& rotate = *plan.rotate;
+  const std::int64_t batch = out->shape[0], heads = out->shape[1], seq = out->shape[2];
+  if (auto ok = detail::check_positions(where, positions, batch, seq, rotate.axes); !ok) return ok;
+  if (auto ok = detail::check_length(where, plan, positions); !ok) return ok;
+  if (auto ok = detail::check_rotation(where, rotate, heads, rotate.first_dim + rotate.rotary_dim);
+      !ok)
+    return ok;
+  if (auto ok = detail::check_engine(where, rotate, positions); !ok) return ok;
+  if (out->shape[3] != rotate.pairs()) {
+    return fail(where,
+                "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
+                shape_text(out_view), "pass [batch, head, seq, pair]");
+  }
+  std::vector<float> row(static_cast<std::size_t>(rotate.pairs()));
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t t = 0; t < seq; ++t) {
+      if (rotate.angles != Angles::exact) detail::engine_angles(rotate, positions, t, b, row);
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+          double value = row[static_cast<std::size_t>(r)];
+          if (rotate.angles == Angles::exact) {
+            const detail::Angle angle = detail::angle(rotate, positions, t, b, h, r);
+            value = angle.high + angle.low;
+          }
+          out->set(out->offset(b, h, t, r), value);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc
