@@ -34,7 +34,8 @@ HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T*
     for (; i + lanes <= count; i += lanes) StoreElements(hn::LoadU(d, vector + i), d, out + i);
   } else {
     for (; i + lanes <= count; i += lanes) {
-      StoreElements(hn::MulAdd(LoadElements(d, x + i), scales, hn::LoadU(d, vector + i)), d, out + i);
+      StoreElements(hn::MulAdd(LoadElements(d, x + i), scales, hn::LoadU(d, vector + i)), d,
+                    out + i);
     }
   }
   if (i == count) return;
@@ -174,9 +175,8 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
     each([&](std::int64_t position) HWY_ATTR { make(position); });
   } else if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
     const Tensor table = rows->table.values.with_rank(2);
-    each([&](std::int64_t position) HWY_ATTR {
-      ReadRow<C>(table, position + rows->row_offset, width, vector);
-    });
+    each([&](std::int64_t position)
+             HWY_ATTR { ReadRow<C>(table, position + rows->row_offset, width, vector); });
   }
 }
 

@@ -28,10 +28,8 @@ Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions&
   if (!arguments) return std::unexpected(arguments.error());
   if (arguments->out.size() == 0) return {};
 #if POSENC_SIMD
-  detail::AddJob job{.part = &*plan.add,
-                     .positions = &positions,
-                     .x = arguments->x,
-                     .out = arguments->out};
+  detail::AddJob job{
+      .part = &*plan.add, .positions = &positions, .x = arguments->x, .out = arguments->out};
   if (detail::adds(job)) {
     const int count = detail::thread_count(threads, bytes_of(job.out));
     job.shared = positions.batch() == 1 && job.out.shape[1] >= count;
@@ -111,15 +109,15 @@ Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positi
 Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
                       const Positions& positions, const Tensor& q_out, const Tensor& k_out,
                       Threads threads) {
-  const auto query =
-      detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out);
+  const auto query = detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out);
   if (!query) return std::unexpected(query.error());
   const auto key = detail::rotate_arguments("rotate", plan, k, positions, Side::key, k_out);
   if (!key) return std::unexpected(key.error());
   if (query->x.shape[0] != key->x.shape[0]) {
-    return fail("rotate", "q and k must be of the same batch of " +
-                              std::to_string(query->x.shape[0]) + " sequences",
-                std::to_string(key->x.shape[0]), "rotate them one by one");
+    return fail(
+        "rotate",
+        "q and k must be of the same batch of " + std::to_string(query->x.shape[0]) + " sequences",
+        std::to_string(key->x.shape[0]), "rotate them one by one");
   }
 #if POSENC_SIMD
   const auto doubles = [](const RotateArguments& each) {

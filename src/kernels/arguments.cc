@@ -74,8 +74,7 @@ Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position) {
   return fail("add",
               "position " + std::to_string(position) + " needs row " + std::to_string(*row) +
                   " of a table of " + std::to_string(rows.rows) + " rows",
-              "",
-              "shorten the text or train a longer table; a learned table does not extrapolate");
+              "", "shorten the text or train a longer table; a learned table does not extrapolate");
 }
 
 Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,

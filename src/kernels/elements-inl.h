@@ -109,11 +109,10 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
                              hn::BitCast(du, hn::Set(d, 0.5f)));
   const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 1u));
   const auto shifted = hn::Sub(bits, hn::Set(du, 112u << 23));
-  const auto normal =
-      hn::ShiftRight<13>(hn::Add(hn::Add(shifted, hn::Set(du, 0xfffu)), odd));
+  const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(shifted, hn::Set(du, 0xfffu)), odd));
   const auto infinity = hn::Set(du, 0x7c00u);
-  const auto nan = hn::Or(hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 0x3ffu)),
-                          hn::Set(du, 0x7e00u));
+  const auto nan =
+      hn::Or(hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 0x3ffu)), hn::Set(du, 0x7e00u));
   auto half = hn::IfThenElse(hn::Lt(bits, hn::Set(du, 113u << 23)), small, normal);
   half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, (142u << 23) + 0x7fe000u)), infinity, half);
   half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, 0x7f800000u)), nan, half);

@@ -33,8 +33,7 @@ HWY_INLINE void SinCos(D d, V high, V low, V& sine, V& cosine) {
 
   V r = NegMulAdd(n, Set(d, 0x1.921fb54p+0), high);
   r = NegMulAdd(n, Set(d, 0x1.10b46p-30), r);
-  const V rest =
-      Sub(MulAdd(n, Set(d, 0x1.1a6263p-54), Mul(n, Set(d, 0x1.8a2e03707344ap-81))), low);
+  const V rest = Sub(MulAdd(n, Set(d, 0x1.1a6263p-54), Mul(n, Set(d, 0x1.8a2e03707344ap-81))), low);
   const V x = Sub(r, rest);
   const V tail = Sub(Sub(r, x), rest);
 
@@ -64,8 +63,8 @@ HWY_INLINE void SinCos(D d, V high, V low, V& sine, V& cosine) {
   const V exchange = BitCast(d, hn::ShiftLeft<63>(quadrant));
   const auto sign = hn::Set(du, 1ull << 63);
   const V sine_sign = BitCast(d, hn::And(hn::ShiftLeft<62>(quadrant), sign));
-  const V cosine_sign = BitCast(
-      d, hn::And(hn::ShiftLeft<62>(hn::Add(quadrant, hn::Set(du, 1ull))), sign));
+  const V cosine_sign =
+      BitCast(d, hn::And(hn::ShiftLeft<62>(hn::Add(quadrant, hn::Set(du, 1ull))), sign));
   sine = Xor(hn::IfNegativeThenElse(exchange, c, s), sine_sign);
   cosine = Xor(hn::IfNegativeThenElse(exchange, s, c), cosine_sign);
 }

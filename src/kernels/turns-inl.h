@@ -26,7 +26,7 @@ HWY_INLINE void Multiply(V& c, V& s, V d, V e) {
 
 // cos[size] and sin[size] of position · frequency, from the product's exact value.
 HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std::int64_t position,
-                       double* row) {
+                                double* row) {
   const Doubles d;
   const auto whole = static_cast<double>(position);
   if (!((whole < 0 ? -whole : whole) * axis.fastest < largest_angle)) {
@@ -61,8 +61,7 @@ HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std
 
 // Row j of a table of eight; only those that are asked for are made.
 HWY_INLINE const double* TableRow(const Turns& turns, const Turns::Axis& axis, double* table,
-                                  unsigned& made, std::int64_t j, std::int64_t step,
-                                  bool grows) {
+                                  unsigned& made, std::int64_t j, std::int64_t step, bool grows) {
   double* const row = table + j * 2 * turns.size;
   if ((made >> j & 1) == 0) {
     made |= 1u << j;

@@ -6,8 +6,7 @@
 namespace posenc::detail {
 
 TurnRule TurnRule::of(const Waves& waves) {
-  return {.frequency = waves.frequency,
-          .pairs = static_cast<std::int64_t>(waves.frequency.size())};
+  return {.frequency = waves.frequency, .pairs = static_cast<std::int64_t>(waves.frequency.size())};
 }
 
 TurnRule TurnRule::of(const Rotate& rotate, Side side, Action action) {
@@ -25,7 +24,7 @@ TurnRule TurnRule::of(const Rotate& rotate, Side side, Action action) {
 }
 
 AlignedDoubles::AlignedDoubles(std::int64_t count)
-    : memory_(new(std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
+    : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
 
 Turns::Turns(const TurnRule& turn_rule)
     : rule(turn_rule),

@@ -24,8 +24,8 @@ struct TurnRule {
   std::span<const double> frequency;  // [row][axis][pair]
   std::int64_t rows = 1;              // heads with frequencies of their own
   std::int64_t axes = 1;
-  std::int64_t pairs = 0;             // of one head
-  bool backward = false;              // by the negative angle
+  std::int64_t pairs = 0;  // of one head
+  bool backward = false;   // by the negative angle
   double amplitude = 1;
   const Growth* growth = nullptr;
   bool shrinks = false;  // growth to the negative power
@@ -51,12 +51,12 @@ class AlignedDoubles {
 // The factors at hand for one position after another. Belongs to one thread.
 struct Turns {
   static constexpr std::int64_t none = std::int64_t{1} << 62;  // no position's ⌊p/8⌋
-  static constexpr std::int64_t lanes = 16;                    // sizes are whole vectors of any kind
+  static constexpr std::int64_t lanes = 16;  // sizes are whole vectors of any kind
 
   // cos[size], then sin[size], of all pairs of all heads.
   struct Axis {
-    const double* frequency = nullptr;  // [size], zeros behind the last
-    double fastest = 0;                 // largest |frequency|
+    const double* frequency = nullptr;          // [size], zeros behind the last
+    double fastest = 0;                         // largest |frequency|
     double *anchor = nullptr, *near = nullptr;  // of 64⌊p/64⌋, and of 8⌊p/8⌋
     double *eights = nullptr, *ones = nullptr;  // [8] rows each
     std::int64_t anchored = none, neared = none;
