@@ -52,7 +52,7 @@ Expected<std::size_t> product(std::string_view function,
 }
 
 using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
-                                    const Tensor&);
+                                    const Tensor&, Threads);
 
 posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan* plan,
                    const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
@@ -63,7 +63,7 @@ posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan*
   const View from = view(where, "x", x), to = view(where, "out", out);
   if (from.status || to.status) return from.status ? from.status : to.status;
   return done(
-      rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side), to.tensor));
+      rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side), to.tensor, {}));
 }
 
 Table* table_of(Plan& plan, posenc_table which) {

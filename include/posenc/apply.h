@@ -1,7 +1,9 @@
 // A plan acting on tensors. All functions may work in place (out is the same view as in), take any
-// strides and dtype (in and out alike), compute float64 in double throughout and 16-bit types
-// rounded once, and check their arguments. A plan with an engine's angles (Rotate::angles) is computed
-// in that engine's own precision, and refuses positions from 2^24 on. Shapes are written as logical axes; see Tensor.
+// strides and dtype (in and out alike), compute float64 in double and the others in float, 16-bit
+// types rounded once at the end, and check their arguments. cos and sin are within 2^-25 +
+// 3·2^-53·(2 + position·frequency) of the exact values before they are handed on in float. A plan with
+// an engine's angles (Rotate::angles) is computed in that engine's own precision, and refuses
+// positions from 2^24 on. Shapes are written as logical axes; see Tensor.
 #pragma once
 
 #include "posenc/error.h"
@@ -11,30 +13,44 @@
 
 namespace posenc {
 
+// How many threads a call may use. Fewer are used for small work, and one inside the caller's own
+// OpenMP threads; the bits do not depend on it.
+struct Threads {
+  int count = 0;  // 0: as many as OpenMP gives; 1: the caller's alone
+};
+
 enum class Side { query, key, value };  // xPos grows queries and shrinks keys; values only turn
 
 // embedding [batch, seq, width] · embedding_scale + position vectors -> out, same shape.
 // Errors: no add part, width or seq that does not match, a learned row outside the table.
 Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,
-                   const Tensor& out);
+                   const Tensor& out, Threads threads = {});
 
 // The position vectors alone: out [batch, seq, width] (no embedding scale).
-Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out);
+Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out,
+                                Threads threads = {});
 
 // x [batch, head, seq, head_dim] turned by its positions -> out. A plan without a rotation copies.
 // Errors: shapes, positions that do not match, rotary slice outside head_dim, heads that do not
 // match per-head frequencies.
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
-                      const Tensor& out);
+                      const Tensor& out, Threads threads = {});
+
+// Queries [batch, head, seq, head_dim] and keys [batch, kv_head, seq, head_dim] of the same tokens:
+// the same as rotating each, but cos and sin of a token are made once for both.
+// Errors: those of rotate, or batches that differ; then nothing is written.
+Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
+                      const Positions& positions, const Tensor& q_out, const Tensor& k_out,
+                      Threads threads = {});
 
 // The transpose of rotate: the gradient of its input from the gradient of its output, and for plain
 // rotations (amplitude 1, no growth) its inverse.
 Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positions& positions,
-                                Side side, const Tensor& out);
+                                Side side, const Tensor& out, Threads threads = {});
 
 // The inverse of rotate: divides by amplitude and growth where rotate multiplied.
 Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions& positions,
-                              Side side, const Tensor& out);
+                              Side side, const Tensor& out, Threads threads = {});
 
 // The angles of rotate, in radians, as the plan's arithmetic forms them before it takes their cosine:
 // out [batch, head, seq, pair] with one head or the plan's frequencies' (any number where shared).

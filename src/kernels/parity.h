@@ -27,10 +27,9 @@ void engine_angles(const Rotate& rotate, const Positions& positions, std::int64_
 void engine_row(const Rotate& rotate, const Positions& positions, std::int64_t token,
                 std::int64_t sequence, Side side, std::span<float> cosine, std::span<float> sine);
 
-// rotate() and its kin for a plan whose angles are not exact: x and out as viewed and checked by
-// apply.h's verbs, [batch, head, seq, head_dim]. Errors: positions from 2^24 on.
-Expected<void> engine_rotated(std::string_view where, const Rotate& rotate, const Tensor& x,
-                              const Positions& positions, Side side, const Tensor& out,
-                              Action action);
+// rotate() and its kin for a plan whose angles are not exact: x and out [batch, head, seq, head_dim] as
+// rotate_arguments() has checked them.
+void engine_rotated(const Rotate& rotate, const Tensor& x, const Positions& positions, Side side,
+                    const Tensor& out, Action action);
 
 }  // namespace posenc::detail

@@ -8,18 +8,11 @@
 #include "posenc/apply.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
-#include "posenc/tensor.h"
 
 namespace posenc::detail {
 
+// What rotate, rotate_transpose and rotate_inverse do with a pair's turn.
 enum class Action { forward, transpose, inverse };
-
-// One element, bit for bit, NaN payloads included.
-inline void copy(const Tensor& x, std::int64_t from, const Tensor& out, std::int64_t to) {
-  const auto bytes = static_cast<std::int64_t>(size_of(x.dtype));
-  std::memmove(static_cast<char*>(out.data) + to * bytes,
-               static_cast<const char*>(x.data) + from * bytes, static_cast<std::size_t>(bytes));
-}
 
 // An angle as the unrounded sum of two doubles. A product position · frequency alone is off by half
 // an ulp of itself, 1e-9 at ten million radians; kept apart, that half costs nothing.
@@ -69,6 +62,13 @@ inline Channels channels(const Rotate& rotate, std::int64_t pair) {
   const std::int64_t r = pair % block_pairs;
   if (rotate.pairing == Pairing::interleaved) return {start + 2 * r, start + 2 * r + 1};
   return {start + r, start + r + block_pairs};
+}
+
+// One element to a tensor of the same dtype bit for bit, NaN payloads included.
+inline void copy(const Tensor& x, std::int64_t from, const Tensor& out, std::int64_t to) {
+  const auto bytes = static_cast<std::int64_t>(size_of(x.dtype));
+  std::memmove(static_cast<char*>(out.data) + to * bytes,
+               static_cast<const char*>(x.data) + from * bytes, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace posenc::detail

@@ -43,7 +43,8 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-using Verb = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side, const Tensor&);
+using Verb = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side, const Tensor&,
+                                Threads);
 
 // One head's vector at one position, out of place.
 std::vector<double> at(Verb verb, const Plan& plan, std::vector<double> x,
@@ -51,7 +52,7 @@ std::vector<double> at(Verb verb, const Plan& plan, std::vector<double> x,
   std::vector<double> out(x.size());
   const auto dim = static_cast<std::int64_t>(x.size());
   const auto done = verb(plan, Tensor::dense(x.data(), {1, dim}), positions, side,
-                         Tensor::dense(out.data(), {1, dim}));
+                         Tensor::dense(out.data(), {1, dim}), {});
   EXPECT_TRUE(done) << done.error().message();
   return out;
 }

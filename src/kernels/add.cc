@@ -1,0 +1,208 @@
+// The kernel of what is added to embeddings: a token's vector is made in a buffer that stays in the
+// first cache, then written, or added to the token's embedding, for every sequence that shares it.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/kernels/add.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first.
+#include <algorithm>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "src/kernels/add.h"
+#include "src/kernels/elements-inl.h"
+#include "src/kernels/turns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc::detail::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One channel of any tensor by its conversions, where channels are not neighbours.
+template <class C>
+HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
+  return static_cast<C>(tensor.get(offset));
+}
+
+// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x.
+template <class T>
+HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T* out,
+                      std::int64_t count) {
+  const hn::ScalableTag<Compute<T>> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto scales = hn::Set(d, scale);
+  std::int64_t i = 0;
+  if (x == nullptr) {
+    for (; i + lanes <= count; i += lanes) StoreElements(hn::LoadU(d, vector + i), d, out + i);
+  } else {
+    for (; i + lanes <= count; i += lanes) {
+      StoreElements(hn::MulAdd(LoadElements(d, x + i), scales, hn::LoadU(d, vector + i)), d,
+                    out + i);
+    }
+  }
+  if (i == count) return;
+  T rest[hn::MaxLanes(d)] = {};
+  const auto bytes = static_cast<std::size_t>(count - i) * sizeof(T);
+  auto sum = hn::LoadU(d, vector + i);
+  if (x != nullptr) {
+    std::memcpy(rest, x + i, bytes);
+    sum = hn::MulAdd(LoadElements(d, rest), scales, sum);
+  }
+  StoreElements(sum, d, rest);
+  std::memcpy(out + i, rest, bytes);
+}
+
+// A learned row as numbers to compute with.
+template <class C>
+HWY_INLINE void ReadRow(const Tensor& table, std::int64_t row, std::int64_t count, C* vector) {
+  const std::int64_t start = table.offset(row), step = table.stride[1];
+  if (step != 1) {
+    for (std::int64_t i = 0; i < count; ++i) vector[i] = Channel<C>(table, start + i * step);
+    return;
+  }
+  const auto read = [&]<class T>(const T* from) HWY_ATTR {
+    const hn::ScalableTag<C> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) hn::StoreU(LoadElements(d, from + i), d, vector + i);
+    T rest[hn::MaxLanes(d)] = {};
+    if (i == count) return;
+    std::memcpy(rest, from + i, static_cast<std::size_t>(count - i) * sizeof(T));
+    hn::StoreU(LoadElements(d, rest), d, vector + i);
+  };
+  if constexpr (sizeof(C) == sizeof(double)) {
+    read(static_cast<const double*>(table.data) + start);
+  } else if (table.dtype == DType::f32) {
+    read(static_cast<const float*>(table.data) + start);
+  } else if (table.dtype == DType::f16) {
+    read(static_cast<const Half*>(table.data) + start);
+  } else {
+    read(static_cast<const BFloat16*>(table.data) + start);
+  }
+}
+
+// One token of one sequence.
+template <class C>
+HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, const C* vector) {
+  const Tensor &x = job.x, &out = job.out;
+  const std::int64_t width = out.shape[2], to = out.offset(b, t), from = x ? x.offset(b, t) : 0;
+  const auto scale = static_cast<C>(job.part->embedding_scale);
+  if (out.stride[2] != 1 || (x && x.stride[2] != 1)) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      C sum = vector[i];
+      if (x) sum += Channel<C>(x, from + i * x.stride[2]) * scale;
+      out.set(to + i * out.stride[2], static_cast<double>(sum));
+    }
+    return;
+  }
+  const auto write = [&]<class T>(T* start) HWY_ATTR {
+    Write<T>(x ? static_cast<const T*>(x.data) + from : nullptr, scale, vector, start + to, width);
+  };
+  if constexpr (sizeof(C) == sizeof(double)) {
+    write(static_cast<double*>(out.data));
+  } else if (out.dtype == DType::f32) {
+    write(static_cast<float*>(out.data));
+  } else if (out.dtype == DType::f16) {
+    write(static_cast<Half*>(out.data));
+  } else {
+    write(static_cast<BFloat16*>(out.data));
+  }
+}
+
+// Room for `count` numbers and what vectors run over.
+template <class C>
+AlignedDoubles Buffer(std::int64_t count) {
+  return AlignedDoubles((count + 2 * Turns::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 + 1);
+}
+
+// Makes the waves of one row after another.
+template <class C>
+class WaveMaker {
+ public:
+  WaveMaker(const Waves& waves, C* vector)
+      : waves_(waves),
+        turns_(TurnRule::of(waves)),
+        pairs_(turns_.count),
+        vector_(vector),
+        apart_memory_(Buffer<C>(2 * turns_.size)),
+        apart_(reinterpret_cast<C*>(apart_memory_.data())) {}
+
+  HWY_INLINE void operator()(std::int64_t position) {
+    const std::int64_t row = position + waves_.row_offset, width = waves_.width;
+    if (waves_.zero_row >= 0 && row == waves_.zero_row) {
+      std::fill_n(vector_, width, C(0));
+      return;
+    }
+    std::int64_t end = 2 * pairs_;
+    if (waves_.layout == WaveLayout::interleaved) {
+      MakeRow<C>(turns_, &row, Alternating<C>{vector_});
+    } else {
+      C* const cosine = apart_ + turns_.size;
+      MakeRow<C>(turns_, &row, Apart<C>{cosine, apart_});
+      std::copy_n(apart_, pairs_, vector_);
+      std::copy_n(cosine, std::min(pairs_, width - pairs_), vector_ + pairs_);
+    }
+    if (end < width) std::fill(vector_ + end, vector_ + width, C(0));
+  }
+
+ private:
+  const Waves& waves_;
+  Turns turns_;
+  std::int64_t pairs_;
+  C* vector_;
+  AlignedDoubles apart_memory_;
+  C* apart_;
+};
+
+template <class C>
+void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
+  const std::int64_t batch = job.out.shape[0], seq = job.out.shape[1], width = job.out.shape[2];
+  const AlignedDoubles memory = Buffer<C>(width + 2 * Turns::lanes);
+  C* const vector = reinterpret_cast<C*>(memory.data());
+  const auto each = [&](const auto& make) HWY_ATTR {
+    for (std::int64_t token = first; token < last; ++token) {
+      const std::int64_t b = job.shared ? 0 : token / seq, t = job.shared ? token : token % seq;
+      make(job.positions->at(t, b));
+      if (!job.shared) {
+        WriteToken<C>(job, b, t, vector);
+        continue;
+      }
+      for (std::int64_t each_b = 0; each_b < batch; ++each_b) {
+        WriteToken<C>(job, each_b, t, vector);
+      }
+    }
+  };
+  if (const auto* waves = std::get_if<Waves>(&job.part->kind)) {
+    WaveMaker<C> make(*waves, vector);
+    each([&](std::int64_t position) HWY_ATTR { make(position); });
+  } else if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
+    const Tensor table = rows->table.values.with_rank(2);
+    each([&](std::int64_t position)
+             HWY_ATTR { ReadRow<C>(table, position + rows->row_offset, width, vector); });
+  }
+}
+
+void AddTokens(const AddJob& job, std::int64_t first, std::int64_t last) {
+  if (computes_in_double(job.out.dtype)) return AddAll<double>(job, first, last);
+  return AddAll<float>(job, first, last);
+}
+
+}  // namespace posenc::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace posenc::detail {
+
+HWY_EXPORT(AddTokens);
+
+void add_tokens(const AddJob& job, std::int64_t first, std::int64_t last) {
+  HWY_DYNAMIC_DISPATCH(AddTokens)(job, first, last);
+}
+
+bool adds(const AddJob& job) {
+  if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
+    return computes_in_double(rows->table.values.dtype) == computes_in_double(job.out.dtype);
+  }
+  return std::holds_alternative<Waves>(job.part->kind);
+}
+
+}  // namespace posenc::detail
+#endif

@@ -1,0 +1,28 @@
+// Position vectors by vectors: waves made or learned rows gathered, alone or added to an embedding.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/plan.h"
+#include "posenc/positions.h"
+#include "posenc/tensor.h"
+
+namespace posenc::detail {
+
+struct AddJob {
+  const Add* part = nullptr;
+  const Positions* positions = nullptr;
+  Tensor x = {}, out = {};  // [batch, seq, width]; x absent where only the vectors are wanted
+  bool shared = false;      // as in RotateJob
+
+  std::int64_t tokens() const { return shared ? out.shape[1] : out.shape[0] * out.shape[1]; }
+};
+
+// Whether the kernel takes it. It leaves to the reference the bare index and numbers of which some
+// are double and some are not.
+bool adds(const AddJob& job);
+
+// Writes tokens [first, last).
+void add_tokens(const AddJob& job, std::int64_t first, std::int64_t last);
+
+}  // namespace posenc::detail

@@ -1,0 +1,159 @@
+// The verbs of apply.h: arguments checked, then the kernel that takes them.
+#include "posenc/apply.h"
+
+#include <array>
+#include <string>
+
+#include "src/kernels/add.h"
+#include "src/kernels/arguments.h"
+#include "src/kernels/elements.h"
+#include "src/kernels/parity.h"
+#include "src/kernels/reference.h"
+#include "src/kernels/rotate.h"
+#include "src/kernels/threads.h"
+
+namespace posenc {
+namespace {
+
+using detail::Action;
+using detail::AddArguments;
+using detail::RotateArguments;
+
+std::int64_t bytes_of(const Tensor& tensor) {
+  return tensor.size() * static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
+Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions& positions,
+                     const Tensor& out, [[maybe_unused]] Threads threads) {
+  const auto arguments = detail::add_arguments(plan, embedding, positions, out);
+  if (!arguments) return std::unexpected(arguments.error());
+  if (arguments->out.size() == 0) return {};
+#if POSENC_SIMD
+  detail::AddJob job{
+      .part = &*plan.add, .positions = &positions, .x = arguments->x, .out = arguments->out};
+  if (detail::adds(job)) {
+    const int count = detail::thread_count(threads, bytes_of(job.out));
+    job.shared = positions.batch() == 1 && job.out.shape[1] >= count;
+    detail::share_out(job.tokens(), count, [&](std::int64_t first, std::int64_t last) {
+      detail::add_tokens(job, first, last);
+    });
+    return {};
+  }
+#endif
+  detail::reference::add(plan, positions, *arguments);
+  return {};
+}
+
+#if POSENC_SIMD
+
+// Tensors of one batch and one seq, turned by the same rows.
+void turn(const Rotate& rotate, const detail::TurnRule& rule, const Positions& positions,
+          std::span<const RotateArguments> tensors, Threads threads) {
+  detail::RotateJob job{.plan = &rotate, .rule = rule, .positions = &positions};
+  std::int64_t bytes = 0;
+  for (const RotateArguments& each : tensors) {
+    if (each.x.size() == 0) continue;
+    const auto next = static_cast<std::size_t>(job.count++);
+    job.x[next] = each.x;
+    job.out[next] = each.out;
+    bytes += bytes_of(each.x);
+  }
+  if (job.count == 0) return;
+  const int count = detail::thread_count(threads, bytes);
+  job.shared = positions.batch() == 1 && job.x[0].shape[2] >= count;
+  detail::share_out(job.tokens(), count, [&](std::int64_t first, std::int64_t last) {
+    detail::rotate_tokens(job, first, last);
+  });
+}
+
+#endif
+
+bool as_an_engine(const Plan& plan, const RotateArguments& arguments) {
+  return arguments.turns && plan.rotate->angles != Angles::exact;
+}
+
+void rotated(const Plan& plan, const Positions& positions, Side side, Action action,
+             const RotateArguments& arguments, [[maybe_unused]] Threads threads) {
+  if (arguments.x.size() == 0) return;
+  if (!arguments.turns && arguments.x.data == arguments.out.data) return;
+  if (as_an_engine(plan, arguments)) {
+    return detail::engine_rotated(*plan.rotate, arguments.x, positions, side, arguments.out,
+                                  action);
+  }
+#if POSENC_SIMD
+  static const Rotate nothing;  // copies
+  const Rotate& rotate = arguments.turns ? *plan.rotate : nothing;
+  turn(rotate, detail::TurnRule::of(rotate, side, action), positions, {&arguments, 1}, threads);
+#else
+  detail::reference::rotate(plan, positions, side, action, arguments);
+#endif
+}
+
+Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
+                       const Positions& positions, Side side, const Tensor& out, Action action,
+                       Threads threads) {
+  const auto arguments = detail::rotate_arguments(where, plan, x, positions, side, out);
+  if (!arguments) return std::unexpected(arguments.error());
+  rotated(plan, positions, side, action, *arguments, threads);
+  return {};
+}
+
+}  // namespace
+
+Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,
+                   const Tensor& out, Threads threads) {
+  return added(plan, &embedding, positions, out, threads);
+}
+
+Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out,
+                                Threads threads) {
+  return added(plan, nullptr, positions, out, threads);
+}
+
+Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
+                      const Tensor& out, Threads threads) {
+  return rotated("rotate", plan, x, positions, side, out, Action::forward, threads);
+}
+
+Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
+                      const Positions& positions, const Tensor& q_out, const Tensor& k_out,
+                      Threads threads) {
+  const auto query = detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out);
+  if (!query) return std::unexpected(query.error());
+  const auto key = detail::rotate_arguments("rotate", plan, k, positions, Side::key, k_out);
+  if (!key) return std::unexpected(key.error());
+  if (query->x.shape[0] != key->x.shape[0]) {
+    return fail(
+        "rotate",
+        "q and k must be of the same batch of " + std::to_string(query->x.shape[0]) + " sequences",
+        std::to_string(key->x.shape[0]), "rotate them one by one");
+  }
+#if POSENC_SIMD
+  const auto doubles = [](const RotateArguments& each) {
+    return detail::computes_in_double(each.x.dtype);
+  };
+  // Rows of queries that grow and keys that shrink differ.
+  if (query->turns && !as_an_engine(plan, *query) && !plan.rotate->growth &&
+      doubles(*query) == doubles(*key)) {
+    const std::array both = {*query, *key};
+    turn(*plan.rotate, detail::TurnRule::of(*plan.rotate, Side::query, Action::forward), positions,
+         both, threads);
+    return {};
+  }
+#endif
+  rotated(plan, positions, Side::query, Action::forward, *query, threads);
+  rotated(plan, positions, Side::key, Action::forward, *key, threads);
+  return {};
+}
+
+Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positions& positions,
+                                Side side, const Tensor& out, Threads threads) {
+  return rotated("rotate_transpose", plan, x, positions, side, out, Action::transpose, threads);
+}
+
+Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions& positions,
+                              Side side, const Tensor& out, Threads threads) {
+  return rotated("rotate_inverse", plan, x, positions, side, out, Action::inverse, threads);
+}
+
+}  // namespace posenc

@@ -1,0 +1,139 @@
+#include "src/kernels/arguments.h"
+
+#include <string>
+
+#include "src/kernels/check.h"
+#include "src/kernels/parity.h"
+
+namespace posenc::detail {
+namespace {
+
+std::int64_t width_of(const Waves& waves) { return waves.width; }
+std::int64_t width_of(const Rows& rows) { return rows.width; }
+std::int64_t width_of(const Ramp& ramp) { return ramp.width; }
+
+// The part has what its loop reads; positions are checked one by one.
+Expected<void> check_part(const Waves& waves) {
+  if (static_cast<std::int64_t>(waves.frequency.size()) <= (waves.width + 1) / 2) return {};
+  return fail("add", "there must be two channels for each frequency",
+              std::to_string(waves.frequency.size()) + " frequencies in width " +
+                  std::to_string(waves.width),
+              "pass a plan written by hand through checked()");
+}
+
+Expected<void> check_part(const Rows& rows) {
+  if (!rows.table) {
+    return fail("add", "the learned position table must be given", "none",
+                "set add.table in the plan");
+  }
+  const auto table = viewed("add", "the position table", rows.table.values, 2);
+  if (!table) return std::unexpected(table.error());
+  if (table->shape[0] == rows.rows && table->shape[1] == rows.width) return {};
+  return fail("add",
+              "the position table must be [" + std::to_string(rows.rows) + ", " +
+                  std::to_string(rows.width) + "]",
+              shape_text(*table), "pass the table as [rows, width]");
+}
+
+Expected<void> check_part(const Ramp& ramp) {
+  if (0 <= ramp.channel && ramp.channel < ramp.width) return {};
+  return fail("add", "the ramp's channel must lie within width " + std::to_string(ramp.width),
+              std::to_string(ramp.channel), "pass a plan written by hand through checked()");
+}
+
+Expected<std::int64_t> offset_row(std::int64_t position, std::int64_t row_offset) {
+  std::int64_t row = 0;
+  if (!__builtin_add_overflow(position, row_offset, &row)) return row;
+  return fail("add", "position plus row offset must stay below 2^63",
+              std::to_string(position) + " + " + std::to_string(row_offset), "check row_offset");
+}
+
+// The two ends of a range tell of all between.
+template <class Part>
+Expected<void> check_rows(const Part& part, const Positions& positions) {
+  const std::int64_t seq = positions.size();
+  const std::int64_t step = positions.contiguous() && seq > 1 ? seq - 1 : 1;
+  for (std::int64_t b = 0; b < positions.batch(); ++b) {
+    for (std::int64_t t = 0; t < seq; t += step) {
+      if (const auto row = row_at(part, positions.at(t, b)); !row)
+        return std::unexpected(row.error());
+    }
+  }
+  return {};
+}
+Expected<void> check_rows(const Ramp&, const Positions&) { return {}; }
+
+}  // namespace
+
+Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position) {
+  return offset_row(position, waves.row_offset);
+}
+
+Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position) {
+  const auto row = offset_row(position, rows.row_offset);
+  if (!row || (*row >= 0 && *row < rows.rows)) return row;
+  return fail("add",
+              "position " + std::to_string(position) + " needs row " + std::to_string(*row) +
+                  " of a table of " + std::to_string(rows.rows) + " rows",
+              "", "shorten the text or train a longer table; a learned table does not extrapolate");
+}
+
+Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
+                                     const Positions& positions, const Tensor& out_view) {
+  if (!plan.add) {
+    return fail(
+        "add", "the plan must have a part that is added to the embedding", "none",
+        "compile an absolute scheme (sinusoidal, learned); RoPE and biases act in attention");
+  }
+  const auto out = viewed("add", "out", out_view, 3);
+  if (!out) return std::unexpected(out.error());
+  Tensor x;
+  if (embedding != nullptr) {
+    const auto view = viewed("add", "embedding", *embedding, 3);
+    if (!view) return std::unexpected(view.error());
+    x = *view;
+    if (auto ok = check_out("add", x, *out); !ok) return std::unexpected(ok.error());
+  } else if (auto ok = check_distinct("add", *out); !ok) {
+    return std::unexpected(ok.error());
+  }
+  const std::int64_t width = out->shape[2];
+  if (auto ok = check_positions("add", positions, out->shape[0], out->shape[1], 1); !ok)
+    return std::unexpected(ok.error());
+  const std::int64_t plan_width =
+      std::visit([](const auto& kind) { return width_of(kind); }, plan.add->kind);
+  if (width != plan_width) {
+    return fail("add", "width must be the plan's " + std::to_string(plan_width),
+                std::to_string(width), "compile the plan for this width");
+  }
+  const auto ok = std::visit(
+      [&](const auto& kind) -> Expected<void> {
+        if (auto part = check_part(kind); !part || out->size() == 0) return part;
+        return check_rows(kind, positions);
+      },
+      plan.add->kind);
+  if (!ok) return std::unexpected(ok.error());
+  return AddArguments{x, *out};
+}
+
+Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
+                                           const Tensor& x_view, const Positions& positions,
+                                           Side side, const Tensor& out_view) {
+  const auto x = viewed(where, "x", x_view, 4), out = viewed(where, "out", out_view, 4);
+  if (!x) return std::unexpected(x.error());
+  if (!out) return std::unexpected(out.error());
+  if (auto ok = check_out(where, *x, *out); !ok) return std::unexpected(ok.error());
+  const bool turns = plan.rotate && (side != Side::value || plan.rotate->values);
+  const std::int64_t axes = turns ? plan.rotate->axes : positions.axes();
+  if (auto ok = check_positions(where, positions, x->shape[0], x->shape[2], axes); !ok)
+    return std::unexpected(ok.error());
+  if (turns) {
+    if (auto ok = check_length(where, plan, positions); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_rotation(where, *plan.rotate, x->shape[1], x->shape[3]); !ok)
+      return std::unexpected(ok.error());
+    if (auto ok = check_engine(where, *plan.rotate, positions); !ok)
+      return std::unexpected(ok.error());
+  }
+  return RotateArguments{*x, *out, turns};
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,36 @@
+// What the verbs of apply.h ask of their arguments, the same before every kernel.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "posenc/apply.h"
+#include "posenc/error.h"
+#include "posenc/plan.h"
+#include "posenc/positions.h"
+#include "posenc/tensor.h"
+
+namespace posenc::detail {
+
+struct AddArguments {
+  Tensor x, out;  // [batch, seq, width]; x is absent where only the vectors are wanted
+};
+
+// `embedding` is null where only the vectors are wanted. Learned rows are all within their table.
+Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
+                                     const Positions& positions, const Tensor& out);
+
+// The row that a position reads. Errors: it does not fit 64 bits, or is not in a learned table.
+Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position);
+Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position);
+
+struct RotateArguments {
+  Tensor x, out;  // [batch, head, seq, head_dim]
+  bool turns;     // the plan rotates this side; otherwise x is copied
+};
+
+Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
+                                           const Tensor& x, const Positions& positions, Side side,
+                                           const Tensor& out);
+
+}  // namespace posenc::detail

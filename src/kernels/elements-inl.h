@@ -1,0 +1,127 @@
+// Elements of every dtype as vectors of what is computed with. Included once per instruction set.
+#if defined(POSENC_ELEMENTS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSENC_ELEMENTS_INL_H
+#undef POSENC_ELEMENTS_INL_H
+#else
+#define POSENC_ELEMENTS_INL_H
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "src/kernels/elements.h"
+
+// Highway's own conversions of half precision truncate where the machine has none.
+#undef POSENC_HALF_IN_HARDWARE
+#if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
+#define POSENC_HALF_IN_HARDWARE 1
+#else
+#define POSENC_HALF_IN_HARDWARE 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc::detail::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadElements(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadElements(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, double* to) {
+  hn::StoreU(v, d, to);
+}
+template <class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, float* to) {
+  hn::StoreU(v, d, to);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> LoadBits(D, const std::uint16_t* from) {
+  const hn::RebindToUnsigned<D> du;
+  return hn::PromoteTo(du, hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
+}
+template <class D>
+HWY_INLINE void StoreBits(hn::Vec<hn::RebindToUnsigned<D>> bits, D, std::uint16_t* to) {
+  const hn::Rebind<std::uint16_t, D> d16;
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), bits)), d16, to);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
+  return hn::BitCast(d, hn::ShiftLeft<16>(LoadBits(d, &from->bits)));
+}
+// Rounded to nearest, ties to even; a NaN is made quiet and keeps its leading bits.
+template <class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, BFloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v), upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(du, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
+  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
+  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
+  StoreBits(hn::IfThenElse(is_nan, quiet, rounded), d, &to->bits);
+}
+
+#if POSENC_HALF_IN_HARDWARE
+
+template <class D>
+HWY_INLINE hn::Vec<D> LoadElements(D d, const Half* from) {
+  const hn::Rebind<hwy::float16_t, D> d16;
+  const auto bits = hn::LoadU(hn::RebindToUnsigned<decltype(d16)>(), &from->bits);
+  return hn::PromoteTo(d, hn::BitCast(d16, bits));
+}
+template <class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
+  const hn::Rebind<hwy::float16_t, D> d16;
+  const hn::RebindToUnsigned<decltype(d16)> du16;
+  hn::StoreU(hn::BitCast(du16, hn::DemoteTo(d16, v)), du16, &to->bits);
+}
+
+#else
+
+// A half's exponent and mantissa moved into a float's place are the value times 2^-112, subnormals
+// too; infinity and NaN need the largest exponent.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadElements(D d, const Half* from) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = LoadBits(d, &from->bits);
+  const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7fffu)));
+  const auto value = hn::BitCast(du, hn::Mul(hn::BitCast(d, magnitude), hn::Set(d, 0x1p112f)));
+  const auto special = hn::Gt(magnitude, hn::Set(du, (0x7bffu << 13)));
+  const auto exponent = hn::Set(du, 0x7f800000u);
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+  return hn::BitCast(d, hn::Or(sign, hn::IfThenElse(special, hn::Or(magnitude, exponent), value)));
+}
+// Rounded to nearest, ties to even: a subnormal by adding a float whose last place is 2^-24, a
+// normal number in its bits, whose carry becomes the next exponent and, at the end, infinity.
+template <class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
+  const hn::RebindToUnsigned<D> du;
+  const auto all = hn::BitCast(du, v);
+  const auto sign = hn::And(all, hn::Set(du, 0x80000000u));
+  const auto bits = hn::Xor(all, sign);
+  const auto small = hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, bits), hn::Set(d, 0.5f))),
+                             hn::BitCast(du, hn::Set(d, 0.5f)));
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 1u));
+  const auto shifted = hn::Sub(bits, hn::Set(du, 112u << 23));
+  const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(shifted, hn::Set(du, 0xfffu)), odd));
+  const auto infinity = hn::Set(du, 0x7c00u);
+  const auto nan =
+      hn::Or(hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 0x3ffu)), hn::Set(du, 0x7e00u));
+  auto half = hn::IfThenElse(hn::Lt(bits, hn::Set(du, 113u << 23)), small, normal);
+  half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, (142u << 23) + 0x7fe000u)), infinity, half);
+  half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, 0x7f800000u)), nan, half);
+  StoreBits(hn::Or(half, hn::ShiftRight<16>(sign)), d, &to->bits);
+}
+
+#endif
+
+}  // namespace posenc::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

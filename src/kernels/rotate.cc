@@ -1,0 +1,226 @@
+// The rotation kernel. For a block of tokens rows of cos and sin are made in a buffer that stays in
+// the first cache, then every head of every token is turned by them, in the order of memory.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/kernels/rotate.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "hwy/highway.h"
+#include "src/kernels/elements-inl.h"
+#include "src/kernels/rotate.h"
+#include "src/kernels/turns-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc::detail::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Most pairs by which vectors may run over the end of a row.
+constexpr std::int64_t overrun = Turns::lanes;
+
+// Pairs (a[i], b[i]) by c[i], s[i].
+template <class T>
+HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
+                           const Compute<T>* s, std::int64_t pairs) {
+  const hn::ScalableTag<Compute<T>> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto turn = [&](const T* from_a, const T* from_b, T* to_a, T* to_b, std::int64_t i)
+                        HWY_ATTR {
+                          const auto x = LoadElements(d, from_a), y = LoadElements(d, from_b);
+                          const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
+                          StoreElements(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, to_a);
+                          StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
+                        };
+  std::int64_t i = 0;
+  for (; i + lanes <= pairs; i += lanes) turn(a + i, b + i, a_out + i, b_out + i, i);
+  if (i == pairs) return;
+  T x[hn::MaxLanes(d)] = {}, y[hn::MaxLanes(d)] = {};
+  const auto bytes = static_cast<std::size_t>(pairs - i) * sizeof(T);
+  std::memcpy(x, a + i, bytes);
+  std::memcpy(y, b + i, bytes);
+  turn(x, y, x, y, i);
+  std::memcpy(a_out + i, x, bytes);
+  std::memcpy(b_out + i, y, bytes);
+}
+
+// Pairs (x[2i], x[2i + 1]) by c c and −s s.
+template <class T>
+HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
+                                std::int64_t channels) {
+#if HWY_TARGET == HWY_SCALAR
+  // A vector of one lane has no neighbour to exchange with.
+  const hn::CappedTag<Compute<T>, 1> d;
+  for (std::int64_t i = 0; i < channels; i += 2) {
+    const auto a = LoadElements(d, x + i), b = LoadElements(d, x + i + 1);
+    const auto cosine = hn::Set(d, c[i]), sine = hn::Set(d, s[i + 1]);
+    StoreElements(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)), d, out + i);
+    StoreElements(hn::MulAdd(a, sine, hn::Mul(b, cosine)), d, out + i + 1);
+  }
+#else
+  const hn::ScalableTag<Compute<T>> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto turn = [&](const T* from, T* to, std::int64_t i) HWY_ATTR {
+    const auto v = LoadElements(d, from);
+    const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
+    StoreElements(hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine)), d, to);
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= channels; i += lanes) turn(x + i, out + i, i);
+  if (i == channels) return;
+  T rest[hn::MaxLanes(d)] = {};
+  const auto bytes = static_cast<std::size_t>(channels - i) * sizeof(T);
+  std::memcpy(rest, x + i, bytes);
+  turn(rest, rest, i);
+  std::memcpy(out + i, rest, bytes);
+#endif
+}
+
+// The rotated slice of one head of one token. `row` is cos of all heads, then sin `sines` later.
+template <class T>
+HWY_INLINE void TurnSlice(const Rotate& plan, const T* x, T* out, const Compute<T>* row,
+                          std::int64_t sines) {
+  if (plan.pairing == Pairing::interleaved) {
+    return TurnInterleaved(x, out, row, row + sines, plan.rotary_dim);
+  }
+  const std::int64_t pairs = plan.pairs() / plan.blocks;
+  for (std::int64_t block = 0; block < plan.blocks; ++block) {
+    const std::int64_t a = 2 * block * pairs, b = a + pairs;
+    TurnHalves(x + a, x + b, out + a, out + b, row + block * pairs, row + sines + block * pairs,
+               pairs);
+  }
+}
+
+// Turns one kind of tensor; the rows are made already.
+template <class T>
+class Turner {
+ public:
+  using C = Compute<T>;
+  Turner(const RotateJob& job, int which)
+      : plan_(*job.plan),
+        x_(job.x[which]),
+        out_(job.out[which]),
+        apart_(x_.stride[3] != 1 || out_.stride[3] != 1),
+        slice_(static_cast<std::size_t>(apart_ ? plan_.rotary_dim : 0)) {}
+
+  HWY_INLINE void operator()(std::int64_t b, std::int64_t h, std::int64_t t, const C* row,
+                             std::int64_t sines) {
+    const T* const x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
+    T* const out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
+    const std::int64_t first = plan_.first_dim, turned = plan_.rotary_dim, dim = x_.shape[3];
+    if (!apart_) {
+      if (x != out) {
+        std::memcpy(out, x, static_cast<std::size_t>(first) * sizeof(T));
+        std::memcpy(out + first + turned, x + first + turned,
+                    static_cast<std::size_t>(dim - first - turned) * sizeof(T));
+      }
+      return TurnSlice(plan_, x + first, out + first, row, sines);
+    }
+    const std::int64_t from = x_.stride[3], to = out_.stride[3];
+    if (x != out) {
+      for (std::int64_t i = 0; i < first; ++i) out[i * to] = x[i * from];
+      for (std::int64_t i = first + turned; i < dim; ++i) out[i * to] = x[i * from];
+    }
+    T* const slice = slice_.data();
+    for (std::int64_t i = 0; i < turned; ++i) slice[i] = x[(first + i) * from];
+    TurnSlice<T>(plan_, slice, slice, row, sines);
+    for (std::int64_t i = 0; i < turned; ++i) out[(first + i) * to] = slice[i];
+  }
+
+ private:
+  const Rotate& plan_;
+  const Tensor x_, out_;
+  const bool apart_;      // channels are not neighbours
+  std::vector<T> slice_;  // then this holds them
+};
+
+template <class C>
+void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
+  const Rotate& plan = *job.plan;
+  Turns turns(job.rule);
+  const bool doubled = plan.pairing == Pairing::interleaved;
+  const std::int64_t per_pair = doubled ? 2 : 1, sines = per_pair * turns.size + overrun;
+  const std::int64_t row_size = 2 * sines;
+  constexpr std::int64_t most_tokens = 16;
+  constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
+  const std::int64_t block = std::clamp(room / row_size, std::int64_t{1}, most_tokens);
+  const AlignedDoubles memory((block * row_size * static_cast<std::int64_t>(sizeof(C)) + 7) / 8);
+  C* const rows = reinterpret_cast<C*>(memory.data());
+
+  const std::int64_t batch = job.x[0].shape[0], seq = job.x[0].shape[2];
+  const std::int64_t sequences = job.shared ? batch : 1;
+  const std::int64_t head_pairs = plan.heads == 1 ? 0 : per_pair * plan.pairs();
+  std::vector<std::int64_t> position(static_cast<std::size_t>(plan.axes));
+
+  for (std::int64_t start = first_token; start < last_token; start += block) {
+    const std::int64_t count = std::min(block, last_token - start);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t b = job.shared ? 0 : (start + i) / seq;
+      const std::int64_t t = job.shared ? start + i : (start + i) % seq;
+      for (std::int64_t a = 0; a < plan.axes; ++a) {
+        position[static_cast<std::size_t>(a)] = job.positions->at(t, b, a);
+      }
+      C* const cosine = rows + i * row_size;
+      if (doubled) {
+        MakeRow<C>(turns, position.data(), Doubled<C>{cosine, cosine + sines});
+      } else {
+        MakeRow<C>(turns, position.data(), Apart<C>{cosine, cosine + sines});
+      }
+    }
+    for (int which = 0; which < job.count; ++which) {
+      const Tensor& x = job.x[which];
+      const std::int64_t heads = x.shape[1];
+      const auto act = [&]<class T>(T*) HWY_ATTR {
+        Turner<T> turner(job, which);
+        const auto turn = [&](std::int64_t sequence, std::int64_t i, std::int64_t h) HWY_ATTR {
+          const std::int64_t b = job.shared ? sequence : (start + i) / seq;
+          const std::int64_t t = job.shared ? start + i : (start + i) % seq;
+          turner(b, h, t, rows + i * row_size + h * head_pairs, sines);
+        };
+        const bool heads_inside = std::abs(x.stride[1]) <= std::abs(x.stride[2]);
+        for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+          if (heads_inside) {
+            for (std::int64_t i = 0; i < count; ++i) {
+              for (std::int64_t h = 0; h < heads; ++h) turn(sequence, i, h);
+            }
+          } else {
+            for (std::int64_t h = 0; h < heads; ++h) {
+              for (std::int64_t i = 0; i < count; ++i) turn(sequence, i, h);
+            }
+          }
+        }
+      };
+      if constexpr (sizeof(C) == sizeof(double)) {
+        act(static_cast<double*>(nullptr));
+      } else if (x.dtype == DType::f32) {
+        act(static_cast<float*>(nullptr));
+      } else if (x.dtype == DType::f16) {
+        act(static_cast<Half*>(nullptr));
+      } else {
+        act(static_cast<BFloat16*>(nullptr));
+      }
+    }
+  }
+}
+
+void RotateTokens(const RotateJob& job, std::int64_t first, std::int64_t last) {
+  if (computes_in_double(job.x[0].dtype)) return RotateAll<double>(job, first, last);
+  return RotateAll<float>(job, first, last);
+}
+
+}  // namespace posenc::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace posenc::detail {
+
+HWY_EXPORT(RotateTokens);
+
+void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last) {
+  HWY_DYNAMIC_DISPATCH(RotateTokens)(job, first, last);
+}
+
+}  // namespace posenc::detail
+#endif

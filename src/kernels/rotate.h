@@ -1,0 +1,27 @@
+// Rotation by vectors: queries, keys or both, several tokens of all heads.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/apply.h"
+#include "src/kernels/turns.h"
+
+namespace posenc::detail {
+
+// Tensors turned by the same rows: [batch, head, seq, head_dim], batch and seq alike.
+struct RotateJob {
+  const Rotate* plan = nullptr;
+  TurnRule rule = {};
+  const Positions* positions = nullptr;
+  int count = 0;
+  Tensor x[2] = {}, out[2] = {};
+  // One row serves a token of every sequence. Otherwise tokens are counted through all sequences.
+  bool shared = false;
+
+  std::int64_t tokens() const { return shared ? x[0].shape[2] : x[0].shape[0] * x[0].shape[2]; }
+};
+
+// Turns tokens [first, last).
+void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last);
+
+}  // namespace posenc::detail
