@@ -283,10 +283,16 @@ TEST(Shrink, APatternThatWouldAliasBecomesItsMean) {
   // Every other row is 1 and −1: picking every 10th would show all of one colour.
   Matrix stripes{1000, 3, {}, 0, 0};
   for (int r = 0; r < 1000; r++) stripes.values.insert(stripes.values.end(), 3, r % 2 ? -1.0 : 1.0);
-  for (const double value : resampled(stripes, 100, 3).values) EXPECT_NEAR(value, 0, 1e-12);
-  // Rows that do not divide evenly leave at most half a cell of ten, at the edges, where cells are
-  // mirrored.
-  for (const double value : resampled(stripes, 97, 3).values) EXPECT_LE(std::abs(value), 0.05);
+  // Mirrored at the edges the pattern stumbles, by half of one cell in ten.
+  for (const std::int64_t rows : {100, 97}) {
+    const Matrix small = resampled(stripes, rows, 3);
+    for (std::int64_t r = 0; r < rows; r++)
+      EXPECT_LE(std::abs(small.values[static_cast<std::size_t>(3 * r)]), r == 0 || r == rows - 1
+                                                                             ? 0.0501
+                                                                         : rows == 100 ? 1e-12
+                                                                                       : 1e-3)
+          << r;
+  }
 }
 
 TEST(Shrink, WavesTooFastForThePictureFade) {
