@@ -59,13 +59,14 @@ Expected<Series> rotated(const Options& options, const Scheme& scheme, std::vect
   return out;
 }
 
-// RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0.
+// RoFormer's section 3.4.3: (1/(d/2)) Σ_i |Σ_{r<i} e^{i·n·f_r}|, over its value at distance 0. Its bound
+// is this times the largest difference between neighbouring pairs of q·k: alone it bounds nothing.
 Expected<Series> bound(const Options& options) {
   const Expected<Plan> plan =
       compile(Rope{.rope_theta = options.rope_theta}, {.head_dim = options.head_dim});
   if (!plan) return std::unexpected(plan.error());
   Series out;
-  out.name = "RoPE, RoFormer's bound";
+  out.name = "RoFormer's Σ|S|, no bound by itself";
   out.colour = line_colour(0);
   out.dashed = true;
   out.x = distances(options);
