@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -165,7 +168,7 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
 
 // --- JSON ----------------------------------------------------------------------------------------
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -195,19 +198,20 @@ std::string json(const Model& model, const std::vector<Rotation>& found) {
     for (const EngineError& e : rotation.errors.engines) {
       std::string kept;
       for (const KeptError& k : e.kept)
-        kept +=
-            fmt::format("{}{}:{}", kept.empty() ? "" : ",", quoted(name(k.dtype)), list(k.error));
+        kept += fmt::format("{}{}:{}", kept.empty() ? "" : ",", json_string(name(k.dtype)),
+                            list(k.error));
       engines += fmt::format(
           "{}{{\"angles\":{},\"refused\":{},\"phase\":{},\"cosine\":{{{}}},"
           "\"beyond\":{{\"float16\":{},\"bfloat16\":{}}}}}",
-          engines.empty() ? "" : ",", quoted(e.id), e.refused.empty() ? "null" : quoted(e.refused),
-          list(e.phase), kept, or_null(e.beyond_half), or_null(e.beyond_bfloat16));
+          engines.empty() ? "" : ",", json_string(e.id),
+          e.refused.empty() ? "null" : json_string(e.refused), list(e.phase), kept,
+          or_null(e.beyond_half), or_null(e.beyond_bfloat16));
     }
     groups += fmt::format("{}{{\"stack\":{},\"layers\":{},\"positions\":{},\"engines\":[{}]}}",
-                          groups.empty() ? "" : ",", quoted(name(rotation.group->stack)),
+                          groups.empty() ? "" : ",", json_string(name(rotation.group->stack)),
                           list(rotation.group->layers), list(rotation.errors.marks), engines);
   }
-  return fmt::format("{{\"model\":{},\"context\":{},\"groups\":[{}]}}", quoted(model.name),
+  return fmt::format("{{\"model\":{},\"context\":{},\"groups\":[{}]}}", json_string(model.name),
                      model.context > 0 ? std::to_string(model.context) : "null", groups);
 }
 
