@@ -1,0 +1,103 @@
+// What float angles cost one model: the error of its angles by position, engine by engine.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/figures/colours.h"
+#include "cli/figures/common.h"
+#include "cli/figures/kind.h"
+#include "cli/phase_errors.h"
+#include "cli/terminal.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Options {
+  std::string model = "llama-3.1-8b";
+  std::int64_t at = 0, layer = 0;
+};
+
+Expected<Figure> draw(const Options& options) {
+  if (options.at > float_positions)
+    return fail("--at", "must be at most 2^24, where a float no longer holds positions",
+                std::to_string(options.at), "see posenc precision");
+  const Expected<Model> model = read_model(options.model);
+  if (!model) return std::unexpected(model.error());
+  const LayerGroup* group = nullptr;
+  for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder})
+    if (!group) group = find_group(*model, options.layer, stack);
+  if (!group)
+    return fail("--layer", "the model has no such layer", std::to_string(options.layer),
+                "posenc explain " + options.model + " lists its layers");
+  const Expected<Plan> plan = compile(*group, options.at);
+  if (!plan) return std::unexpected(plan.error());
+  const std::int64_t end = phase_end(*plan, options.at);
+  std::vector<std::int64_t> marks;
+  for (double mark = 16; mark < static_cast<double>(end); mark *= std::sqrt(2.0))
+    marks.push_back(std::llround(mark));
+  marks.push_back(end);
+  const Expected<PhaseErrors> errors = phase_errors(*group, options.at, std::move(marks));
+  if (!errors) return std::unexpected(errors.error());
+
+  Figure figure;
+  figure.height = 300;
+  const Rope& rope = std::get<Rope>(group->schemes.front());
+  figure.title =
+      fmt::format("Error of the angle, worst pair: {}, θ = {:g}", model->name, rope.rope_theta);
+  figure.caption =
+      "Largest error of an angle among the 1024 positions before each point, against "
+      "long double.";
+  Panel panel;
+  panel.x = {.label = "position (tokens)",
+             .column = "position_tokens",
+             .least = 16,
+             .most = static_cast<double>(end),
+             .log = true};
+  panel.y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true};
+  panel.rules.push_back({bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
+  panel.rules.push_back({half_rounding, "float16 by up to 2⁻¹²"});
+  if (model->context > 16 && model->context < end)
+    panel.rules.push_back({static_cast<double>(model->context), "context", true});
+  constexpr std::size_t colours[] = {3, 1, 2, 4, 5};
+  for (std::size_t e = 0; e < errors->engines.size(); e++) {
+    const EngineError& engine = errors->engines[e];
+    if (!engine.refused.empty()) continue;
+    Series line;
+    line.name = engine.name;
+    line.colour = line_colour(colours[e % std::size(colours)]);
+    for (std::size_t i = 0; i < engine.phase.size(); i++) {
+      line.x.push_back(static_cast<double>(errors->marks[i]));
+      line.y.push_back(engine.phase[i] > 0 ? engine.phase[i] : from_data);
+    }
+    panel.series.push_back(std::move(line));
+    if (engine.beyond_bfloat16)
+      figure.caption += fmt::format(" {}: beyond bfloat16's rounding from position {}.",
+                                    engine.name, grouped(*engine.beyond_bfloat16));
+  }
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+Drawing define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--model", options->model, "A config.json, its folder, or a bundled name");
+  app.add_option("--layer", options->layer, "Layer of the model");
+  app.add_option("--at", options->at, "Compile for this length and measure up to it, at most 2^24")
+      ->check(above_zero())
+      ->default_str("1048576");
+  return [options] { return draw(*options); };
+}
+
+constexpr std::string_view examples[] = {
+    "precision.png --model llama-3.1-8b",
+};
+
+}  // namespace
+
+const Kind precision{"precision", "What float angles cost a model, by position and engine", define,
+                     examples};
+
+}  // namespace posenc::cli
