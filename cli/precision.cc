@@ -71,7 +71,7 @@ Expected<std::vector<Rotation>> rotations(const Model& model, std::int64_t asked
   }
   if (found.empty())
     return fail("precision", "the model must turn queries and keys by RoPE",
-                model.name + (layer ? ", layer " + std::to_string(*layer) : "") + " does not",
+                model.name + (layer ? ", layer " + std::to_string(*layer) : ""),
                 "posenc explain " + model.name + " tells what it does");
   return found;
 }
@@ -107,17 +107,17 @@ std::string meaning(const Model& model, const PhaseErrors& errors) {
                                  half ? "float16" : "bfloat16", half ? "2⁻¹²" : "2⁻⁹");
   const auto told = [&](std::string_view who, const EngineError& e) {
     const auto& beyond = half ? e.beyond_half : e.beyond_bfloat16;
-    if (!e.refused.empty()) return fmt::format(" {} cannot turn so.", who);
-    if (!beyond) return fmt::format(" {} angles stay within that up to {}.", who, grouped(end));
+    if (!e.refused.empty()) return fmt::format(" No {} angles: {}.", who, e.refused);
+    if (!beyond) return fmt::format(" {}'s angles stay within that up to {}.", who, grouped(end));
     if (*beyond >= used)
-      return fmt::format(" {} angles pass it at {}, beyond the {} of {}.", who, grouped(*beyond),
+      return fmt::format(" {}'s angles pass it at {}, beyond the {} of {}.", who, grouped(*beyond),
                          has_context ? "context" : "end", grouped(used));
-    return fmt::format(" {} angles are off by more from position {} on, within the {} of {}.", who,
-                       grouped(*beyond), has_context ? "context" : "length", grouped(used));
+    return fmt::format(" {}'s angles are off by more from position {} on, within the {} of {}.",
+                       who, grouped(*beyond), has_context ? "context" : "length", grouped(used));
   };
-  text += told("Hugging Face's", engine(errors, "hf_float"));
-  text += told("ggml's", engine(errors, "ggml_float"));
-  return text + fmt::format(" Angles in double never come near it.");
+  text += told("Hugging Face", engine(errors, "hf_float"));
+  text += told("ggml", engine(errors, "ggml_float"));
+  return text + " Angles in double never come near it.";
 }
 
 std::string page(const Model& model, const std::vector<Rotation>& found, const Terminal& term) {
@@ -128,7 +128,8 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
     out += fmt::format(
         "{}{}: {}, θ = {}{}, {} of {} channels turn\n\n", out.empty() ? "" : "\n",
         term.bold(model.name), rotation.layers, grouped(std::llround(rope.rope_theta)),
-        info(rope.scaling).name == "default" ? "" : " " + std::string(info(rope.scaling).name),
+        info(rope.scaling).name == "default" ? ""
+                                             : ", scaling " + std::string(info(rope.scaling).name),
         rotation.plan.rotate->rotary_dim, rotation.group->geometry.head_dim);
     std::string head = padded("", 44);
     for (const std::int64_t mark : errors.marks) head += fmt::format("{:>11}", grouped(mark));
@@ -136,8 +137,7 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
     title("largest error of an angle (radians), by position");
     out += term.dim(head) + "\n";
     for (const EngineError& e : errors.engines)
-      out += e.refused.empty() ? row(e.name, e.phase)
-                               : fmt::format("  {}{}\n", padded(e.name, 42), e.refused);
+      out += e.refused.empty() ? row(e.name, e.phase) : "  " + padded(e.name, 42) + "          –\n";
     out += "\n";
     title("largest error of a cosine or sine, in the type they are kept in");
     out += term.dim(head) + "\n";
