@@ -343,7 +343,7 @@ static void null_pointers_are_named(void) {
   double data[8] = {0};
   const posenc_tensor x = dense(data, POSENC_FLOAT64, 1, 1, 1, 8);
   posenc_model* model = NULL;
-  int64_t number = 0;
+  int64_t number = 0, shape[3];
   char* json = NULL;
   MISUSE("posenc_schemes_json: json", posenc_schemes_json(NULL));
   MISUSE("json", posenc_models_json(NULL));
@@ -363,7 +363,7 @@ static void null_pointers_are_named(void) {
   MISUSE("plan", posenc_plan_set_table(NULL, POSENC_TABLE_ADD, &x));
   MISUSE("out", posenc_positions_range(0, 1, NULL));
   MISUSE("out", posenc_positions_patches(1, 1, 1, 1, NULL));
-  MISUSE("positions", posenc_positions_shape(NULL, &number));
+  MISUSE("positions", posenc_positions_shape(NULL, shape));
   MISUSE("positions", posenc_positions_copy(NULL, &number, 1));
   MISUSE("plan", posenc_rotate(NULL, &x, positions, POSENC_QUERY, &x));
   MISUSE("x must be given", posenc_rotate(plan, NULL, positions, POSENC_QUERY, &x));
