@@ -286,6 +286,14 @@ posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tens
   return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out);
 }
 
+posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
+                                     const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_rotation_angles";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  const View to = view(where, "out", out);
+  return to.status ? to.status : done(rotation_angles(plan->value, positions->value, to.tensor));
+}
+
 posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
                           const posenc_positions* keys, const posenc_tensor* out) noexcept {
   constexpr std::string_view where = "posenc_bias";

@@ -114,7 +114,7 @@ TEST(CInterface, ReadsAConfigFromItsBytesAsFromItsName) {
   ASSERT_EQ(posenc_model_read(text.data(), text.size(), "deepseek-v3", &model), POSENC_OK);
   const CModel released(model);
   posenc_plan* plan = nullptr;
-  ASSERT_EQ(posenc_model_plan(model, 0, 0, &plan), POSENC_OK) << posenc_last_error();
+  ASSERT_EQ(posenc_model_plan(model, 0, 0, POSENC_EXACT, &plan), POSENC_OK) << posenc_last_error();
   const CPlan kept(plan);
   EXPECT_EQ(json_of(plan), to_json(*compile(read_model("deepseek-v3")->groups[0])));
 }
