@@ -1,5 +1,5 @@
-// The C interface: errors, lists, models, plans. These files alone are built with exceptions, so that
-// one from below (memory that ran out) meets noexcept and ends the process instead of passing through.
+// The C interface: errors, lists, models, plans. These files alone have no unwind tables: an exception from
+// below (memory that ran out) ends the process here instead of passing through to the caller.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
