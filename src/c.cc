@@ -1,5 +1,5 @@
-// The C interface: errors, lists, models, plans. These files alone are built with exceptions, so that
-// one from below (memory that ran out) meets noexcept and ends the process instead of passing through.
+// The C interface: errors, lists, models, plans. These files alone have no unwind tables: an exception from
+// below (memory that ran out) ends the process here instead of passing through to the caller.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -51,14 +51,16 @@ posenc_status hand_out(std::string_view text, char** out) {
 
 namespace {
 
+bool known(posenc_angles angles) { return POSENC_EXACT <= angles && angles <= POSENC_GGML_FLOAT; }
+
 Expected<Geometry> geometry_of(const posenc_geometry& c) {
   if (c.struct_size != sizeof c)
     return fail("posenc_plan_from_scheme",
                 "geometry.struct_size must be " + std::to_string(sizeof c),
                 std::to_string(c.struct_size), "set it to sizeof(posenc_geometry)");
-  if (c.reserved != 0)
-    return fail("posenc_plan_from_scheme", "geometry.reserved must be 0",
-                std::to_string(c.reserved));
+  if (!known(c.angles))
+    return fail("posenc_plan_from_scheme", "geometry.angles must be one of posenc_angles",
+                std::to_string(c.angles));
   return Geometry{.width = c.width,
                   .heads = c.heads,
                   .kv_heads = c.kv_heads,
@@ -154,7 +156,7 @@ posenc_status posenc_model_find_group(const posenc_model* model, const char* sta
 }
 
 posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
-                                posenc_plan** out) noexcept {
+                                posenc_angles angles, posenc_plan** out) noexcept {
   constexpr std::string_view where = "posenc_model_plan";
   if (const auto bad = need(where, {{"out", out}})) return bad;
   *out = nullptr;
@@ -164,7 +166,11 @@ posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_
     return misuse(where, "group must be one of the model's " + std::to_string(groups),
                   std::to_string(group));
   if (length < 0) return misuse(where, "length must not be negative", std::to_string(length));
-  return hand_out(compile(model->value.groups[static_cast<std::size_t>(group)], length), out);
+  if (!c::known(angles))
+    return misuse(where, "angles must be one of posenc_angles", std::to_string(angles));
+  return hand_out(compile(model->value.groups[static_cast<std::size_t>(group)], length,
+                          static_cast<Angles>(angles)),
+                  out);
 }
 
 // --- plans ---------------------------------------------------------------------------------------
@@ -179,7 +185,8 @@ posenc_status posenc_plan_from_scheme(const char* scheme_json, const posenc_geom
   if (!around) return c::keep(around.error().message(), POSENC_MISUSE);
   const Expected<Scheme> scheme = read_scheme(scheme_json);
   if (!scheme) return refused(scheme.error());
-  return hand_out(compile(*scheme, *around), out);
+  const auto angles = geometry ? static_cast<Angles>(geometry->angles) : Angles::exact;
+  return hand_out(compile(*scheme, *around, angles), out);
 }
 
 void posenc_plan_free(posenc_plan* plan) noexcept { delete plan; }

@@ -32,8 +32,9 @@ View view(std::string_view function, std::string_view name, const posenc_tensor*
   std::copy_n(c->shape, c->rank, out.tensor.shape.begin());
   std::copy_n(c->stride, c->rank, out.tensor.stride.begin());
   const std::size_t size = size_of(out.tensor.dtype);
-  if (std::bit_cast<std::uintptr_t>(c->data) % std::min(size, alignof(double)) != 0)
-    return wrong("data", " must be aligned to its type", static_cast<std::int64_t>(size));
+  if (const std::size_t beyond = std::bit_cast<std::uintptr_t>(c->data) % size; beyond != 0)
+    return wrong("data", " must be aligned to " + std::to_string(size) + " bytes",
+                 static_cast<std::int64_t>(beyond));
   return out;
 }
 
@@ -60,8 +61,10 @@ posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan*
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
   if (side < POSENC_QUERY || side > POSENC_VALUE)
     return misuse(where, "side must be one of posenc_side", std::to_string(side));
-  const View from = view(where, "x", x), to = view(where, "out", out);
-  if (from.status || to.status) return from.status ? from.status : to.status;
+  const View from = view(where, "x", x);
+  if (from.status) return from.status;
+  const View to = view(where, "out", out);
+  if (to.status) return to.status;
   return done(
       rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side), to.tensor, {}));
 }
@@ -250,8 +253,10 @@ posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding
                          const posenc_positions* positions, const posenc_tensor* out) noexcept {
   constexpr std::string_view where = "posenc_add";
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  const View from = view(where, "embedding", embedding), to = view(where, "out", out);
-  if (from.status || to.status) return from.status ? from.status : to.status;
+  const View from = view(where, "embedding", embedding);
+  if (from.status) return from.status;
+  const View to = view(where, "out", out);
+  if (to.status) return to.status;
   return done(add(plan->value, from.tensor, positions->value, to.tensor));
 }
 
@@ -279,6 +284,14 @@ posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tens
                                       const posenc_positions* positions, posenc_side side,
                                       const posenc_tensor* out) noexcept {
   return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out);
+}
+
+posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
+                                     const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_rotation_angles";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  const View to = view(where, "out", out);
+  return to.status ? to.status : done(rotation_angles(plan->value, positions->value, to.tensor));
 }
 
 posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,

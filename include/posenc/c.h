@@ -90,23 +90,32 @@ POSENC_API posenc_status posenc_model_group_count(const posenc_model* model,
 POSENC_API posenc_status posenc_model_find_group(const posenc_model* model, const char* stack,
                                                  int64_t layer, int64_t* group) POSENC_NOTHROW;
 
+/* Whose arithmetic the angles are formed in (docs/rope.md): the engines' floats are off by more the farther out a
+   token stands, and their plans refuse positions from 2^24 on. */
+typedef int32_t posenc_angles;
+enum {
+  POSENC_EXACT = 0,    /* in double from the integer position: the truth */
+  POSENC_HF_FLOAT = 1, /* Hugging Face's */
+  POSENC_GGML_FLOAT = 2
+};
+
 /* A group's plan. length: largest position + 1 to compile for (0: as constructed), which matters for scalings
    that depend on it. */
 POSENC_API posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
-                                           posenc_plan** out) POSENC_NOTHROW;
+                                           posenc_angles angles, posenc_plan** out) POSENC_NOTHROW;
 
 /* --- plans --------------------------------------------------------------------------------------- */
 
 /* The model around a scheme; 0 stands for not known, and a scheme that needs a value says so. */
 typedef struct posenc_geometry {
   uint32_t struct_size; /* sizeof(posenc_geometry) */
-  uint32_t reserved;    /* 0 */
-  int64_t width;        /* channels of the embedding */
-  int64_t heads;        /* query heads */
-  int64_t kv_heads;     /* key and value heads */
-  int64_t head_dim;     /* channels of a query or key head */
-  int64_t length;       /* largest position + 1 to compile for; 0: as the model is constructed */
-  int64_t grid_height;  /* patches of a picture */
+  posenc_angles angles;
+  int64_t width;       /* channels of the embedding */
+  int64_t heads;       /* query heads */
+  int64_t kv_heads;    /* key and value heads */
+  int64_t head_dim;    /* channels of a query or key head */
+  int64_t length;      /* largest position + 1 to compile for; 0: as the model is constructed */
+  int64_t grid_height; /* patches of a picture */
   int64_t grid_width;
 } posenc_geometry;
 
@@ -236,6 +245,12 @@ POSENC_API posenc_status posenc_rotate_transpose(const posenc_plan* plan, const 
                                                  const posenc_positions* positions,
                                                  posenc_side side,
                                                  const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The angles of rotate, in radians: out [batch, head, seq, pair], with any number of heads where the plan's
+   frequencies are shared by all. */
+POSENC_API posenc_status posenc_rotation_angles(const posenc_plan* plan,
+                                                const posenc_positions* positions,
+                                                const posenc_tensor* out) POSENC_NOTHROW;
 
 /* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias. No causal mask
    is in it. */

@@ -77,7 +77,7 @@ static void a_model_is_explained_and_compiled(void) {
   OK(posenc_model_group_count(model, &groups));
   CHECK(groups >= 2);
   OK(posenc_model_find_group(model, "text", 5, &group));
-  OK(posenc_model_plan(model, group, 0, &plan));
+  OK(posenc_model_plan(model, group, 0, POSENC_EXACT, &plan));
   OK(posenc_plan_json(plan, &json));
   CHECK(has(json, "\"rotary_dim\":256") && has(json, "\"valid\":"));
   posenc_string_free(json);
@@ -86,9 +86,10 @@ static void a_model_is_explained_and_compiled(void) {
   REFUSED("no such layer", posenc_model_find_group(model, "text", 1000, &group));
   REFUSED("no such layer", posenc_model_find_group(model, "text", -5, &group));
   MISUSE("stack must be", posenc_model_find_group(model, "words", 0, &group));
-  MISUSE("one of the model's", posenc_model_plan(model, groups, 0, &plan));
-  MISUSE("one of the model's", posenc_model_plan(model, -1, 0, &plan));
-  MISUSE("negative", posenc_model_plan(model, 0, -1, &plan));
+  MISUSE("one of the model's", posenc_model_plan(model, groups, 0, POSENC_EXACT, &plan));
+  MISUSE("one of the model's", posenc_model_plan(model, -1, 0, POSENC_EXACT, &plan));
+  MISUSE("negative", posenc_model_plan(model, 0, -1, POSENC_EXACT, &plan));
+  MISUSE("angles", posenc_model_plan(model, 0, 0, -1, &plan));
   MISUSE("at must be", posenc_model_explain_json(model, -1, -1, &json));
   MISUSE("layer must be", posenc_model_explain_json(model, 0, -2, &json));
   REFUSED("layer", posenc_model_explain_json(model, 0, 4000, &json));
@@ -109,6 +110,24 @@ static void alibi_is_what_its_paper_says(void) {
   posenc_positions_free(keys);
   posenc_positions_free(query);
   posenc_plan_free(plan);
+}
+
+static void an_engines_angles_are_its_floats(void) {
+  posenc_plan *exact = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 8}),
+              *engine = plan_of("{\"type\": \"rope\"}",
+                                (posenc_geometry){.head_dim = 8, .angles = POSENC_HF_FLOAT});
+  posenc_positions* positions = range(1000001, 1);
+  double truth[4], theirs[4];
+  posenc_tensor out = dense(truth, POSENC_FLOAT64, 1, 1, 1, 4);
+  OK(posenc_rotation_angles(exact, positions, &out));
+  out.data = theirs;
+  OK(posenc_rotation_angles(engine, positions, &out));
+  CHECK(truth[0] == 1000001 && fabs(truth[1] - 100000.1) < 1e-9);
+  CHECK(theirs[1] == (double)(float)theirs[1] && theirs[1] != truth[1]);
+  MISUSE("out", posenc_rotation_angles(engine, positions, NULL));
+  posenc_positions_free(positions);
+  posenc_plan_free(exact);
+  posenc_plan_free(engine);
 }
 
 static void rotation_turns_and_turns_back(void) {
@@ -292,8 +311,8 @@ static void odd_and_absurd_geometries_are_refused(void) {
   REFUSED("", posenc_plan_from_scheme("{\"type\": \"mixed\"}", &geometry, &plan));
   geometry.width = INT64_MAX;
   REFUSED("", posenc_plan_from_scheme("{\"type\": \"sinusoidal\"}", &geometry, &plan));
-  geometry.reserved = 1;
-  MISUSE("reserved", posenc_plan_from_scheme(rope, &geometry, &plan));
+  geometry.angles = 3;
+  MISUSE("angles", posenc_plan_from_scheme(rope, &geometry, &plan));
   geometry.struct_size = 0;
   MISUSE("struct_size", posenc_plan_from_scheme(rope, &geometry, &plan));
   CHECK(plan == NULL);
@@ -343,7 +362,7 @@ static void null_pointers_are_named(void) {
   double data[8] = {0};
   const posenc_tensor x = dense(data, POSENC_FLOAT64, 1, 1, 1, 8);
   posenc_model* model = NULL;
-  int64_t number = 0;
+  int64_t number = 0, shape[3];
   char* json = NULL;
   MISUSE("posenc_schemes_json: json", posenc_schemes_json(NULL));
   MISUSE("json", posenc_models_json(NULL));
@@ -354,7 +373,7 @@ static void null_pointers_are_named(void) {
   MISUSE("model", posenc_model_group_count(NULL, &number));
   MISUSE("model", posenc_model_find_group(NULL, "text", 0, &number));
   posenc_plan* none = plan;
-  MISUSE("model", posenc_model_plan(NULL, 0, 0, &none));
+  MISUSE("model", posenc_model_plan(NULL, 0, 0, POSENC_EXACT, &none));
   CHECK(none == NULL);
   MISUSE("out", posenc_plan_from_scheme("{}", NULL, NULL));
   MISUSE("scheme_json", posenc_plan_from_scheme(NULL, NULL, &(posenc_plan*){NULL}));
@@ -363,7 +382,7 @@ static void null_pointers_are_named(void) {
   MISUSE("plan", posenc_plan_set_table(NULL, POSENC_TABLE_ADD, &x));
   MISUSE("out", posenc_positions_range(0, 1, NULL));
   MISUSE("out", posenc_positions_patches(1, 1, 1, 1, NULL));
-  MISUSE("positions", posenc_positions_shape(NULL, &number));
+  MISUSE("positions", posenc_positions_shape(NULL, shape));
   MISUSE("positions", posenc_positions_copy(NULL, &number, 1));
   MISUSE("plan", posenc_rotate(NULL, &x, positions, POSENC_QUERY, &x));
   MISUSE("x must be given", posenc_rotate(plan, NULL, positions, POSENC_QUERY, &x));
@@ -445,6 +464,7 @@ int main(void) {
   lists_have_fields_and_models();
   a_model_is_explained_and_compiled();
   alibi_is_what_its_paper_says();
+  an_engines_angles_are_its_floats();
   rotation_turns_and_turns_back();
   learned_tables_are_given_and_checked();
   attention_sees_the_past();

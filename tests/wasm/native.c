@@ -16,7 +16,7 @@ static void check(posenc_status status) {
   exit(1);
 }
 
-/* Element i, in [-1, 1): 12 bits, which the smallest type holds but for bfloat16, which is not asked for. */
+/* Element i, in [-1, 1): 11 bits, exact in float and double. */
 static double input(int64_t i) { return (double)(i * 2654435761 % 2048) / 1024 - 1; }
 
 static posenc_tensor tensor(posenc_dtype dtype, int64_t a, int64_t b, int64_t c, int64_t d) {
@@ -27,19 +27,19 @@ static posenc_tensor tensor(posenc_dtype dtype, int64_t a, int64_t b, int64_t c,
   if (size > most) exit(2);
   for (int64_t i = 0; i < size; i++) {
     if (dtype == POSENC_FLOAT64) memory[i] = input(i);
-    if (dtype == POSENC_FLOAT32) ((float *)memory)[i] = (float)input(i);
+    if (dtype == POSENC_FLOAT32) ((float*)memory)[i] = (float)input(i);
   }
   return out;
 }
 
 static void print(posenc_dtype dtype, int64_t size) {
-  const unsigned char *bytes = (const unsigned char *)memory;
+  const unsigned char* bytes = (const unsigned char*)memory;
   const int64_t count = size * (dtype == POSENC_FLOAT64 ? 8 : 4);
   for (int64_t i = 0; i < count; i++) printf("%02x", bytes[i]);
   putchar('\n');
 }
 
-static void text(char *json) {
+static void text(char* json) {
   puts(json);
   posenc_string_free(json);
 }
@@ -53,9 +53,9 @@ int main(void) {
     if (sscanf(line, "%15s %d %lld %lld %lld %lld %lld %lld %lld %n", kind, &dtype, &width, &heads,
                &head_dim, &length, &grid, &first, &count, &start) != 9)
       return 2;
-    char *json = NULL;
+    char* json = NULL;
     if (strcmp(kind, "explain") == 0) {
-      posenc_model *model = NULL;
+      posenc_model* model = NULL;
       check(posenc_model_open(line + start, &model));
       check(posenc_model_explain_json(model, length, -1, &json));
       text(json);
@@ -70,8 +70,8 @@ int main(void) {
                                       .length = length,
                                       .grid_height = grid,
                                       .grid_width = grid};
-    posenc_plan *plan = NULL;
-    posenc_positions *positions = NULL;
+    posenc_plan* plan = NULL;
+    posenc_positions* positions = NULL;
     check(posenc_plan_from_scheme(line + start, &geometry, &plan));
     check(posenc_positions_range(first, count, &positions));
     if (strcmp(kind, "plan") == 0) {
