@@ -23,6 +23,9 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Asks for memory that is written soon: hardware alone leaves a third of its speed unused.
+HWY_INLINE void Fetch(const void* address) { __builtin_prefetch(address, 1); }
+
 template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const double* from) {
   return hn::LoadU(d, from);
