@@ -117,7 +117,7 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
   const auto nan =
       hn::Or(hn::And(hn::ShiftRight<13>(bits), hn::Set(du, 0x3ffu)), hn::Set(du, 0x7e00u));
   auto half = hn::IfThenElse(hn::Lt(bits, hn::Set(du, 113u << 23)), small, normal);
-  half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, (142u << 23) + 0x7fe000u)), infinity, half);
+  half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, (143u << 23) - 1)), infinity, half);
   half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, 0x7f800000u)), nan, half);
   StoreBits(hn::Or(half, hn::ShiftRight<16>(sign)), d, &to->bits);
 }

@@ -1,4 +1,4 @@
-// Every kernel on every instruction set of this machine against the plain loops in double.
+// Rotations on every instruction set of this machine against the plain loops in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "posenc/apply.h"
-#include "src/kernels/instruction_sets.h"
 #include "src/kernels/reference.h"
+#include "tests/kernel_memory.h"
 
 namespace posenc {
 namespace {
@@ -19,108 +19,9 @@ namespace {
 namespace reference = detail::reference;
 using detail::Action;
 
-constexpr DType all_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
+class RotateKernel : public EveryInstructionSet {};
 
-// Distance from 1 to the next number, of what the dtype is computed in and stored in.
-double step(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return 0x1p-52;
-    case DType::f32: return 0x1p-23;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-  }
-  return 0;
-}
-double compute_step(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
-
-// Memory and what is viewed of it. All of it is random, and it is not aligned.
-struct Memory {
-  std::vector<std::uint64_t> storage;
-  Tensor shape;  // data: an offset in bytes
-  Tensor view() {
-    Tensor view = shape;
-    view.data =
-        reinterpret_cast<char*>(storage.data()) + reinterpret_cast<std::intptr_t>(shape.data);
-    return view;
-  }
-};
-
-enum class Layout { heads_first, tokens_first, packed_qkv, reversed, every_third, channels_first };
-constexpr Layout all_layouts[] = {Layout::heads_first, Layout::tokens_first,
-                                  Layout::packed_qkv,  Layout::reversed,
-                                  Layout::every_third, Layout::channels_first};
-
-Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_t heads, std::int64_t seq,
-              std::int64_t dim, unsigned seed = 1) {
-  Memory made;
-  made.storage.resize(static_cast<std::size_t>(3 * batch * heads * seq * dim + 3) + 1);
-  const auto size = static_cast<std::int64_t>(size_of(dtype));
-  const Tensor all = Tensor::dense(made.storage.data(), dtype,
-                                   {static_cast<std::int64_t>(made.storage.size()) * 8 / size});
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  for (std::int64_t i = 0; i < all.shape[0]; ++i) all.set(i, normal(engine));
-  std::int64_t first = 1;
-  const auto dense = [&](std::initializer_list<std::int64_t> shape) {
-    return Tensor::dense(nullptr, dtype, shape);
-  };
-  switch (layout) {
-    case Layout::heads_first: made.shape = dense({batch, heads, seq, dim}); break;
-    case Layout::tokens_first: made.shape = dense({batch, seq, heads, dim}).swapped(1, 2); break;
-    case Layout::packed_qkv:
-      made.shape = dense({batch, seq, 3 * heads, dim}).swapped(1, 2);
-      made.shape.shape[1] = heads;
-      break;
-    case Layout::reversed:
-      made.shape = dense({batch, seq, heads, dim}).swapped(1, 2);
-      made.shape.stride[3] = -1;
-      first += dim - 1;
-      break;
-    case Layout::every_third:
-      made.shape = dense({batch, heads, seq, 3 * dim});
-      made.shape.shape[3] = dim;
-      made.shape.stride[3] = 3;
-      break;
-    case Layout::channels_first: made.shape = dense({batch, heads, dim, seq}).swapped(2, 3); break;
-  }
-  made.shape.data = reinterpret_cast<void*>(first * size);
-  return made;
-}
-
-template <class Act>
-void for_each_index(const Tensor& view, const Act& act) {
-  for (std::int64_t b = 0; b < view.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < view.shape[1]; ++h) {
-      for (std::int64_t t = 0; t < view.shape[2]; ++t) {
-        for (std::int64_t c = 0; c < view.shape[3]; ++c) act(b, h, t, c);
-      }
-    }
-  }
-}
-
-std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
-  std::vector<double> frequency;
-  for (std::int64_t r = 0; r < pairs; ++r) {
-    frequency.push_back(std::pow(theta, -static_cast<double>(r) / static_cast<double>(pairs)));
-  }
-  return frequency;
-}
-
-Plan rope(std::int64_t rotary_dim, Pairing pairing) {
-  Plan plan;
-  plan.rotate =
-      Rotate{.pairing = pairing, .rotary_dim = rotary_dim, .frequency = geometric(rotary_dim / 2)};
-  return plan;
-}
-
-// Kernels use one instruction set for as long as a test of this class runs.
-class EveryInstructionSet : public testing::TestWithParam<detail::InstructionSet> {
- protected:
-  EveryInstructionSet() { detail::use_instruction_set(GetParam().bit); }
-  ~EveryInstructionSet() override { detail::use_instruction_set(0); }
-};
-
-INSTANTIATE_TEST_SUITE_P(Sets, EveryInstructionSet, testing::ValuesIn(detail::instruction_sets()),
+INSTANTIATE_TEST_SUITE_P(Sets, RotateKernel, testing::ValuesIn(detail::instruction_sets()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 // Rotates a view in place, and a copy of it by the reference in double, and compares.
@@ -192,7 +93,7 @@ std::string text(Pairing pairing, DType dtype, std::int64_t dim) {
 
 constexpr Pairing both_pairings[] = {Pairing::halves, Pairing::interleaved};
 
-TEST_P(EveryInstructionSet, RotatesEveryDtypeAndOddSizeAsTheReferenceDoes) {
+TEST_P(RotateKernel, RotatesEveryDtypeAndOddSizeAsTheReferenceDoes) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
       for (const std::int64_t dim :
@@ -205,7 +106,7 @@ TEST_P(EveryInstructionSet, RotatesEveryDtypeAndOddSizeAsTheReferenceDoes) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesEveryLayoutInPlace) {
+TEST_P(RotateKernel, RotatesEveryLayoutInPlace) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
       for (const Layout layout : all_layouts) {
@@ -218,7 +119,7 @@ TEST_P(EveryInstructionSet, RotatesEveryLayoutInPlace) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesFromEveryLayoutIntoEveryOther) {
+TEST_P(RotateKernel, RotatesFromEveryLayoutIntoEveryOther) {
   for (const DType dtype : all_dtypes) {
     for (const Layout from : all_layouts) {
       for (const Layout to : all_layouts) {
@@ -232,7 +133,7 @@ TEST_P(EveryInstructionSet, RotatesFromEveryLayoutIntoEveryOther) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesASliceAndLeavesTheOtherChannels) {
+TEST_P(RotateKernel, RotatesASliceAndLeavesTheOtherChannels) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
       for (const bool in_place : {true, false}) {
@@ -246,7 +147,7 @@ TEST_P(EveryInstructionSet, RotatesASliceAndLeavesTheOtherChannels) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesBlocksPairedByThemselves) {
+TEST_P(RotateKernel, RotatesBlocksPairedByThemselves) {
   for (const Pairing pairing : both_pairings) {
     for (const std::int64_t blocks : {2, 3, 6}) {
       Plan plan = rope(72, pairing);
@@ -271,7 +172,7 @@ Plan rich(Pairing pairing) {
   return plan;
 }
 
-TEST_P(EveryInstructionSet, ForwardTransposeAndInverseOfEverySideGrowAsTheReferenceDoes) {
+TEST_P(RotateKernel, ForwardTransposeAndInverseOfEverySideGrowAsTheReferenceDoes) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
       for (const Side side : {Side::query, Side::key, Side::value}) {
@@ -287,7 +188,7 @@ TEST_P(EveryInstructionSet, ForwardTransposeAndInverseOfEverySideGrowAsTheRefere
   }
 }
 
-TEST_P(EveryInstructionSet, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
+TEST_P(RotateKernel, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
   std::mt19937 engine(3);
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
@@ -304,7 +205,7 @@ TEST_P(EveryInstructionSet, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
   }
 }
 
-TEST_P(EveryInstructionSet, TextStandsAtOnePositionOnEveryAxis) {
+TEST_P(RotateKernel, TextStandsAtOnePositionOnEveryAxis) {
   Plan plan = rope(12, Pairing::halves);
   plan.rotate->axes = 3;
   plan.rotate->frequency.assign(18, 0);
@@ -314,7 +215,7 @@ TEST_P(EveryInstructionSet, TextStandsAtOnePositionOnEveryAxis) {
                   "text");
 }
 
-TEST_P(EveryInstructionSet, RotatesIdsOfEverySequenceOfABatch) {
+TEST_P(RotateKernel, RotatesIdsOfEverySequenceOfABatch) {
   std::mt19937_64 engine(4);
   for (const std::int64_t seq : {1, 3, 40}) {
     std::vector<std::int64_t> ids;
@@ -328,7 +229,7 @@ TEST_P(EveryInstructionSet, RotatesIdsOfEverySequenceOfABatch) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesNegativeAndVeryLargePositions) {
+TEST_P(RotateKernel, RotatesNegativeAndVeryLargePositions) {
   for (const std::int64_t first : {-200L, 99999990L, 1L << 40, (1L << 53) - 100}) {
     expect_rotation(rope(16, Pairing::halves),
                     memory(DType::f64, Layout::tokens_first, 1, 1, 70, 16),
@@ -337,7 +238,7 @@ TEST_P(EveryInstructionSet, RotatesNegativeAndVeryLargePositions) {
   }
 }
 
-TEST_P(EveryInstructionSet, RotatesNothing) {
+TEST_P(RotateKernel, RotatesNothing) {
   for (const auto& [batch, heads, seq] : {std::array{0, 2, 3}, {2, 0, 3}, {2, 3, 0}}) {
     expect_rotation(rope(8, Pairing::halves),
                     memory(DType::f32, Layout::tokens_first, batch, heads, seq, 8),
@@ -346,7 +247,7 @@ TEST_P(EveryInstructionSet, RotatesNothing) {
   }
 }
 
-TEST_P(EveryInstructionSet, PlanWithoutARotationCopiesBitForBit) {
+TEST_P(RotateKernel, PlanWithoutARotationCopiesBitForBit) {
   for (const Layout to : all_layouts) {
     Memory from = memory(DType::f16, Layout::every_third, 2, 3, 4, 5);
     Memory into = memory(DType::f16, to, 2, 3, 4, 5, 2);
@@ -367,7 +268,7 @@ std::vector<std::uint64_t> rotated_bits(const Plan& plan, Memory x, const Positi
   return std::move(x.storage);
 }
 
-TEST_P(EveryInstructionSet, CutsOfARangeGiveTheSameBits) {
+TEST_P(RotateKernel, CutsOfARangeGiveTheSameBits) {
   for (const Plan& plan : {rope(32, Pairing::halves), rich(Pairing::interleaved)}) {
     const Memory x = memory(DType::f32, Layout::tokens_first, 1, 2, 200, 33);
     const auto whole = rotated_bits(plan, x, Positions::range(30, 200));
@@ -385,7 +286,7 @@ TEST_P(EveryInstructionSet, CutsOfARangeGiveTheSameBits) {
   }
 }
 
-TEST_P(EveryInstructionSet, IdsGiveTheSameBitsAsARange) {
+TEST_P(RotateKernel, IdsGiveTheSameBitsAsARange) {
   std::vector<std::int64_t> ids(150);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = 1000000 + static_cast<std::int64_t>(i);
   for (const DType dtype : all_dtypes) {
@@ -393,6 +294,120 @@ TEST_P(EveryInstructionSet, IdsGiveTheSameBitsAsARange) {
     const Plan plan = rope(48, Pairing::halves);
     EXPECT_EQ(rotated_bits(plan, x, Positions::range(1000000, 150)),
               rotated_bits(plan, x, *Positions::ids(ids)));
+  }
+}
+
+TEST_P(RotateKernel, AnyNumberOfThreadsGivesTheSameBits) {
+  for (const DType dtype : all_dtypes) {
+    for (const Layout layout : {Layout::heads_first, Layout::tokens_first}) {
+      const Memory x = memory(dtype, layout, 2, 8, 301, 128);
+      const Plan plan = rope(128, Pairing::interleaved);
+      const auto one = rotated_bits(plan, x, Positions::range(5, 301), {1});
+      for (const int count : {0, 2, 3, 7}) {
+        EXPECT_EQ(rotated_bits(plan, x, Positions::range(5, 301), {count}), one) << count;
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, ThreadsShareSequencesThatStandAtOnePosition) {
+  const Memory x = memory(DType::f32, Layout::heads_first, 64, 32, 1, 128);
+  const Plan plan = rope(128, Pairing::halves);
+  EXPECT_EQ(rotated_bits(plan, x, Positions::range(77, 1), {3}),
+            rotated_bits(plan, x, Positions::range(77, 1), {1}));
+}
+
+TEST_P(RotateKernel, CallsFromInsideOtherThreadsAreSafe) {
+  const Memory x = memory(DType::f32, Layout::tokens_first, 1, 8, 200, 128);
+  const Plan plan = rope(128, Pairing::halves);
+  const auto wanted = rotated_bits(plan, x, Positions::range(0, 200), {1});
+  std::vector<std::vector<std::uint64_t>> got(4);
+#pragma omp parallel for num_threads(4)
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    got[i] = rotated_bits(plan, x, Positions::range(0, 200));
+  }
+  for (const auto& each : got) EXPECT_EQ(each, wanted);
+}
+
+TEST_P(RotateKernel, QueriesAndKeysTogetherAreTheSameAsOneByOne) {
+  for (const DType key_dtype : all_dtypes) {
+    for (const Plan& plan : {rope(24, Pairing::halves), rich(Pairing::interleaved), Plan{}}) {
+      Memory q = memory(DType::f32, Layout::packed_qkv, 2, 6, 20, 26);
+      Memory k = memory(key_dtype, Layout::heads_first, 2, 2, 20, 26, 2);
+      Memory q_alone = q, k_alone = k;
+      const Positions positions = Positions::range(55, 20);
+      ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
+      ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
+      ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
+      EXPECT_EQ(q.storage, q_alone.storage);
+      EXPECT_EQ(k.storage, k_alone.storage);
+    }
+  }
+}
+
+TEST_P(RotateKernel, KeysThatAreRefusedLeaveQueriesAsTheyWere) {
+  Memory q = memory(DType::f32, Layout::heads_first, 2, 2, 3, 8);
+  Memory k = memory(DType::f32, Layout::heads_first, 1, 2, 3, 8, 2);
+  const Memory before = q;
+  const auto refused = rotate(rope(8, Pairing::halves), q.view(), k.view(), Positions::range(0, 3),
+                              q.view(), k.view());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("the same batch of 2 sequences, got 1"),
+            std::string::npos);
+  EXPECT_EQ(q.storage, before.storage);
+}
+
+// --- all numbers of 16 bits ---------------------------------------------------------------------
+
+// Pairs (number, 0) of all 65,536 encodings at one position.
+std::vector<std::uint16_t> all_encodings(const Plan& plan, DType dtype, std::int64_t position,
+                                         bool by_reference) {
+  std::vector<std::uint16_t> x(2 * 65536);
+  for (std::size_t i = 0; i < 65536; ++i) x[2 * i] = static_cast<std::uint16_t>(i);
+  const Tensor view = Tensor::dense(x.data(), dtype, {1, 65536, 1, 2});
+  const Positions at = Positions::range(position, 1);
+  EXPECT_TRUE(by_reference ? reference::rotate(plan, view, at, Side::query, view)
+                           : rotate(plan, view, at, Side::query, view));
+  return x;
+}
+
+TEST_P(RotateKernel, EverySixteenBitNumberIsItselfAtPositionZero) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const auto x = all_encodings(rope(2, Pairing::interleaved), dtype, 0, false);
+    for (std::size_t i = 0; i < 65536; ++i) {
+      const std::uint16_t infinity = dtype == DType::f16 ? 0x7c00 : 0x7f80;
+      if ((i & 0x7fff) < infinity) {
+        // 0 - 0 is 0: alone the sign of zero may go.
+        if (i != 0x8000) {
+          EXPECT_EQ(x[2 * i], i);
+        }
+        EXPECT_EQ(x[2 * i + 1] & 0x7fff, 0);
+      }
+    }
+  }
+}
+
+// Where the float result is a tie's neighbour it may fall to the other side of it.
+TEST_P(RotateKernel, EverySixteenBitNumberTurnsAsInTheReference) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Plan plan = rope(2, Pairing::interleaved);
+    const auto got = all_encodings(plan, dtype, 12345, false);
+    const auto wanted = all_encodings(plan, dtype, 12345, true);
+    const int infinity = dtype == DType::f16 ? 0x7c00 : 0x7f80;
+    int different = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const int g = got[i] & 0x7fff, w = wanted[i] & 0x7fff;
+      if (w > infinity) {
+        EXPECT_GT(g, infinity) << i;
+      } else {
+        EXPECT_LE(std::abs(g - w), 1) << i;
+        if (w != 0) {
+          EXPECT_EQ(got[i] >> 15, wanted[i] >> 15) << i;
+        }
+        different += g != w;
+      }
+    }
+    EXPECT_LE(different, 16);
   }
 }
 
