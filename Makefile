@@ -14,7 +14,7 @@ JOBS := $(shell nproc)
 posenc := ./build/release/posenc
 
 packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
-            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev
+            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev
 files = git ls-files -co --exclude-standard
 
 # Both show progress on one line of a terminal, and elsewhere only what goes wrong and the summary.

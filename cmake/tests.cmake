@@ -1,4 +1,5 @@
 # posenc_tests (every *_test.cc), the checks of the house, and the examples as programs that must run.
+include(CheckCXXSourceCompiles)
 include(GoogleTest)
 find_package(GTest REQUIRED)
 
@@ -14,6 +15,20 @@ if(test_sources)
   add_executable(posenc_tests ${test_sources})
   target_include_directories(posenc_tests PRIVATE ${root})
   target_compile_options(posenc_tests PRIVATE ${quick_to_build})
+  if(TARGET OpenMP::OpenMP_CXX)
+    target_link_libraries(posenc_tests PRIVATE OpenMP::OpenMP_CXX)
+  endif()
+  # Rows of cos and sin are compared with quadruple precision where the compiler has it.
+  set(CMAKE_REQUIRED_LIBRARIES quadmath)
+  check_cxx_source_compiles("
+    #include <quadmath.h>
+    int main(int n, char**) { return sinq(n) > 2; }" POSENC_QUADMATH)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(POSENC_QUADMATH)
+    target_link_libraries(posenc_tests PRIVATE quadmath)
+    set_source_files_properties(${root}/src/kernels/turns_test.cc PROPERTIES COMPILE_DEFINITIONS
+      POSENC_QUADMATH=1)
+  endif()
   target_link_libraries(posenc_tests PRIVATE posenc posenc_json fmt::fmt GTest::gtest_main)
   if(TARGET posenc_command)
     add_dependencies(posenc_tests posenc_command)

@@ -1,9 +1,9 @@
 // A plan acting on tensors. All functions may work in place (out is the same view as in), take any
-// strides and dtype (in and out alike), compute float64 in double and the others in float, 16-bit
-// types rounded once at the end, and check their arguments. cos and sin are within 2^-25 +
-// 3·2^-53·(2 + position·frequency) of the exact values before they are handed on in float. A plan with
-// an engine's angles (Rotate::angles) is computed in that engine's own precision, and refuses
-// positions from 2^24 on. Shapes are written as logical axes; see Tensor.
+// strides and dtype (in and out alike), and check their arguments. float64 is computed in double, the
+// others in float; 16-bit types are rounded once, at the end. A float cos or sin is within 2^-25 +
+// 3·2^-53·(2 + position·frequency) of the exact one. A plan with an engine's angles (Rotate::angles)
+// is computed in that engine's own precision, and refuses positions from 2^24 on. Shapes are written
+// as logical axes; see Tensor.
 #pragma once
 
 #include "posenc/error.h"

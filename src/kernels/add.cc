@@ -22,18 +22,23 @@ HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
   return static_cast<C>(tensor.get(offset));
 }
 
-// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x.
+// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. The next token's memory,
+// `ahead` elements on, is asked for: it comes while its vector is made.
 template <class T>
 HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T* out,
-                      std::int64_t count) {
+                      std::int64_t count, std::int64_t ahead) {
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto scales = hn::Set(d, scale);
   std::int64_t i = 0;
   if (x == nullptr) {
-    for (; i + lanes <= count; i += lanes) StoreElements(hn::LoadU(d, vector + i), d, out + i);
+    for (; i + lanes <= count; i += lanes) {
+      Fetch(out + i + ahead);
+      StoreElements(hn::LoadU(d, vector + i), d, out + i);
+    }
   } else {
     for (; i + lanes <= count; i += lanes) {
+      Fetch(out + i + ahead);
       StoreElements(hn::MulAdd(LoadElements(d, x + i), scales, hn::LoadU(d, vector + i)), d,
                     out + i);
     }
@@ -94,7 +99,8 @@ HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, co
     return;
   }
   const auto write = [&]<class T>(T* start) HWY_ATTR {
-    Write<T>(x ? static_cast<const T*>(x.data) + from : nullptr, scale, vector, start + to, width);
+    Write<T>(x ? static_cast<const T*>(x.data) + from : nullptr, scale, vector, start + to, width,
+             out.stride[1]);
   };
   if constexpr (sizeof(C) == sizeof(double)) {
     write(static_cast<double*>(out.data));
@@ -113,6 +119,19 @@ AlignedDoubles Buffer(std::int64_t count) {
   return AlignedDoubles((count + 2 * Turns::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 + 1);
 }
 
+// Puts a row as Put does, and meanwhile asks for the memory that it will be written to.
+template <class Put>
+struct Fetching {
+  Put put;
+  const char* to;
+  std::int64_t bytes;  // of a pair
+  template <class D, class V>
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
+    Fetch(to + i * bytes);
+    put(d, i, c, s);
+  }
+};
+
 // Makes the waves of one row after another.
 template <class C>
 class WaveMaker {
@@ -125,7 +144,11 @@ class WaveMaker {
         apart_memory_(Buffer<C>(2 * turns_.size)),
         apart_(reinterpret_cast<C*>(apart_memory_.data())) {}
 
-  HWY_INLINE void operator()(std::int64_t position) {
+  // For an element at `to`, `size` bytes apart from the next.
+  HWY_INLINE void operator()(std::int64_t position, const void* to, std::int64_t size) {
+    const auto fetching = [&]<class Put>(Put put) HWY_ATTR {
+      return Fetching<Put>{put, static_cast<const char*>(to), 2 * size};
+    };
     const std::int64_t row = position + waves_.row_offset, width = waves_.width;
     if (waves_.zero_row >= 0 && row == waves_.zero_row) {
       std::fill_n(vector_, width, C(0));
@@ -133,10 +156,10 @@ class WaveMaker {
     }
     std::int64_t end = 2 * pairs_;
     if (waves_.layout == WaveLayout::interleaved) {
-      MakeRow<C>(turns_, &row, Alternating<C>{vector_});
+      MakeRow<C>(turns_, &row, 0, turns_.size, fetching(Alternating<C>{vector_}));
     } else {
       C* const cosine = apart_ + turns_.size;
-      MakeRow<C>(turns_, &row, Apart<C>{cosine, apart_});
+      MakeRow<C>(turns_, &row, 0, turns_.size, fetching(Apart<C>{cosine, apart_}));
       std::copy_n(apart_, pairs_, vector_);
       std::copy_n(cosine, std::min(pairs_, width - pairs_), vector_ + pairs_);
     }
@@ -160,7 +183,7 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto each = [&](const auto& make) HWY_ATTR {
     for (std::int64_t token = first; token < last; ++token) {
       const std::int64_t b = job.shared ? 0 : token / seq, t = job.shared ? token : token % seq;
-      make(job.positions->at(t, b));
+      make(job.positions->at(t, b), job.out.offset(b, t));
       if (!job.shared) {
         WriteToken<C>(job, b, t, vector);
         continue;
@@ -172,10 +195,13 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   };
   if (const auto* waves = std::get_if<Waves>(&job.part->kind)) {
     WaveMaker<C> make(*waves, vector);
-    each([&](std::int64_t position) HWY_ATTR { make(position); });
+    const auto size = static_cast<std::int64_t>(size_of(job.out.dtype));
+    each([&](std::int64_t position, std::int64_t to) HWY_ATTR {
+      make(position, static_cast<const char*>(job.out.data) + to * size, size);
+    });
   } else if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
     const Tensor table = rows->table.values.with_rank(2);
-    each([&](std::int64_t position)
+    each([&](std::int64_t position, std::int64_t)
              HWY_ATTR { ReadRow<C>(table, position + rows->row_offset, width, vector); });
   }
 }

@@ -7,7 +7,6 @@
 #include "src/kernels/add.h"
 #include "src/kernels/arguments.h"
 #include "src/kernels/elements.h"
-#include "src/kernels/parity.h"
 #include "src/kernels/reference.h"
 #include "src/kernels/rotate.h"
 #include "src/kernels/threads.h"
@@ -68,25 +67,19 @@ void turn(const Rotate& rotate, const detail::TurnRule& rule, const Positions& p
 
 #endif
 
-bool as_an_engine(const Plan& plan, const RotateArguments& arguments) {
-  return arguments.turns && plan.rotate->angles != Angles::exact;
-}
-
 void rotated(const Plan& plan, const Positions& positions, Side side, Action action,
              const RotateArguments& arguments, [[maybe_unused]] Threads threads) {
   if (arguments.x.size() == 0) return;
   if (!arguments.turns && arguments.x.data == arguments.out.data) return;
-  if (as_an_engine(plan, arguments)) {
-    return detail::engine_rotated(*plan.rotate, arguments.x, positions, side, arguments.out,
-                                  action);
-  }
 #if POSENC_SIMD
   static const Rotate nothing;  // copies
   const Rotate& rotate = arguments.turns ? *plan.rotate : nothing;
-  turn(rotate, detail::TurnRule::of(rotate, side, action), positions, {&arguments, 1}, threads);
-#else
-  detail::reference::rotate(plan, positions, side, action, arguments);
+  if (rotate.angles == Angles::exact) {
+    turn(rotate, detail::TurnRule::of(rotate, side, action), positions, {&arguments, 1}, threads);
+    return;
+  }
 #endif
+  detail::reference::rotate(plan, positions, side, action, arguments);
 }
 
 Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
@@ -133,8 +126,8 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
     return detail::computes_in_double(each.x.dtype);
   };
   // Rows of queries that grow and keys that shrink differ.
-  if (query->turns && !as_an_engine(plan, *query) && !plan.rotate->growth &&
-      doubles(*query) == doubles(*key)) {
+  const bool alike = query->turns && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
+  if (alike && doubles(*query) == doubles(*key)) {
     const std::array both = {*query, *key};
     turn(*plan.rotate, detail::TurnRule::of(*plan.rotate, Side::query, Action::forward), positions,
          both, threads);

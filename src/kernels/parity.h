@@ -27,8 +27,8 @@ void engine_angles(const Rotate& rotate, const Positions& positions, std::int64_
 void engine_row(const Rotate& rotate, const Positions& positions, std::int64_t token,
                 std::int64_t sequence, Side side, std::span<float> cosine, std::span<float> sine);
 
-// rotate() and its kin for a plan whose angles are not exact: x and out [batch, head, seq, head_dim] as
-// rotate_arguments() has checked them.
+// rotate() and its kin for a plan whose angles are not exact: all viewed and checked, as
+// rotate_arguments() does, [batch, head, seq, head_dim].
 void engine_rotated(const Rotate& rotate, const Tensor& x, const Positions& positions, Side side,
                     const Tensor& out, Action action);
 

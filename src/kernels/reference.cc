@@ -7,6 +7,7 @@
 
 #include "src/kernels/by_distance.h"
 #include "src/kernels/check.h"
+#include "src/kernels/parity.h"
 
 namespace posenc::detail::reference {
 namespace {
@@ -83,6 +84,9 @@ void add(const Plan& plan, const Positions& positions, const AddArguments& argum
 void rotate(const Plan& plan, const Positions& positions, Side side, Action action,
             const RotateArguments& arguments) {
   const Tensor &x = arguments.x, &out = arguments.out;
+  if (arguments.turns && plan.rotate->angles != Angles::exact) {
+    return engine_rotated(*plan.rotate, x, positions, side, out, action);
+  }
   const std::int64_t batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], dim = x.shape[3];
   const std::int64_t pairs = arguments.turns ? plan.rotate->pairs() : 0;
   std::vector<Turn> turn_of(static_cast<std::size_t>(pairs));

@@ -21,10 +21,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Most pairs by which vectors may run over the end of a row.
 constexpr std::int64_t overrun = Turns::lanes;
 
+// Vectors by which memory is asked for before it is needed.
+constexpr std::int64_t rows_ahead = 8;
+
 // Pairs (a[i], b[i]) by c[i], s[i].
 template <class T>
 HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
-                           const Compute<T>* s, std::int64_t pairs) {
+                           const Compute<T>* s, std::int64_t pairs, std::int64_t ahead) {
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto turn = [&](const T* from_a, const T* from_b, T* to_a, T* to_b, std::int64_t i)
@@ -35,7 +38,11 @@ HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Com
                           StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
                         };
   std::int64_t i = 0;
-  for (; i + lanes <= pairs; i += lanes) turn(a + i, b + i, a_out + i, b_out + i, i);
+  for (; i + lanes <= pairs; i += lanes) {
+    Fetch(a + i + ahead);
+    Fetch(b + i + ahead);
+    turn(a + i, b + i, a_out + i, b_out + i, i);
+  }
   if (i == pairs) return;
   T x[hn::MaxLanes(d)] = {}, y[hn::MaxLanes(d)] = {};
   const auto bytes = static_cast<std::size_t>(pairs - i) * sizeof(T);
@@ -49,7 +56,7 @@ HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Com
 // Pairs (x[2i], x[2i + 1]) by c c and −s s.
 template <class T>
 HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
-                                std::int64_t channels) {
+                                std::int64_t channels, [[maybe_unused]] std::int64_t ahead) {
 #if HWY_TARGET == HWY_SCALAR
   // A vector of one lane has no neighbour to exchange with.
   const hn::CappedTag<Compute<T>, 1> d;
@@ -68,7 +75,10 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
     StoreElements(hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine)), d, to);
   };
   std::int64_t i = 0;
-  for (; i + lanes <= channels; i += lanes) turn(x + i, out + i, i);
+  for (; i + lanes <= channels; i += lanes) {
+    Fetch(x + i + ahead);
+    turn(x + i, out + i, i);
+  }
   if (i == channels) return;
   T rest[hn::MaxLanes(d)] = {};
   const auto bytes = static_cast<std::size_t>(channels - i) * sizeof(T);
@@ -78,62 +88,79 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
 #endif
 }
 
-// The rotated slice of one head of one token. `row` is cos of all heads, then sin `sines` later.
-template <class T>
-HWY_INLINE void TurnSlice(const Rotate& plan, const T* x, T* out, const Compute<T>* row,
-                          std::int64_t sines) {
-  if (plan.pairing == Pairing::interleaved) {
-    return TurnInterleaved(x, out, row, row + sines, plan.rotary_dim);
-  }
-  const std::int64_t pairs = plan.pairs() / plan.blocks;
-  for (std::int64_t block = 0; block < plan.blocks; ++block) {
-    const std::int64_t a = 2 * block * pairs, b = a + pairs;
-    TurnHalves(x + a, x + b, out + a, out + b, row + block * pairs, row + sines + block * pairs,
-               pairs);
-  }
-}
-
 // Turns one kind of tensor; the rows are made already.
 template <class T>
 class Turner {
  public:
   using C = Compute<T>;
-  Turner(const RotateJob& job, int which)
-      : plan_(*job.plan),
-        x_(job.x[which]),
+  // `sines`: from a row's cos to its sin.
+  Turner(const RotateJob& job, int which, std::int64_t sines)
+      : x_(job.x[which]),
         out_(job.out[which]),
-        apart_(x_.stride[3] != 1 || out_.stride[3] != 1),
-        slice_(static_cast<std::size_t>(apart_ ? plan_.rotary_dim : 0)) {}
+        interleaved_(job.plan->pairing == Pairing::interleaved),
+        neighbours_(x_.stride[3] == 1 && out_.stride[3] == 1),
+        in_place_(x_.data == out_.data),
+        first_(job.plan->first_dim),
+        turned_(job.plan->rotary_dim),
+        last_(x_.shape[3] - first_ - turned_),
+        blocks_(job.plan->blocks),
+        block_pairs_(job.plan->pairs() / blocks_),
+        sines_(sines),
+        slice_(static_cast<std::size_t>(neighbours_ ? 0 : turned_)) {}
 
-  HWY_INLINE void operator()(std::int64_t b, std::int64_t h, std::int64_t t, const C* row,
-                             std::int64_t sines) {
-    const T* const x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
-    T* const out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
-    const std::int64_t first = plan_.first_dim, turned = plan_.rotary_dim, dim = x_.shape[3];
-    if (!apart_) {
-      if (x != out) {
-        std::memcpy(out, x, static_cast<std::size_t>(first) * sizeof(T));
-        std::memcpy(out + first + turned, x + first + turned,
-                    static_cast<std::size_t>(dim - first - turned) * sizeof(T));
+  // `count` vectors from (b, h, t) on along an axis, each by the row `row_step` further on.
+  HWY_INLINE void operator()(std::int64_t b, std::int64_t h, std::int64_t t, std::size_t axis,
+                             std::int64_t count, const C* row, std::int64_t row_step) {
+    const T* x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
+    T* out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (neighbours_) {
+        Vector(x, out, row, rows_ahead * x_.stride[axis]);
+      } else {
+        Scattered(x, out, row);
       }
-      return TurnSlice(plan_, x + first, out + first, row, sines);
+      x += x_.stride[axis];
+      out += out_.stride[axis];
+      row += row_step;
     }
-    const std::int64_t from = x_.stride[3], to = out_.stride[3];
-    if (x != out) {
-      for (std::int64_t i = 0; i < first; ++i) out[i * to] = x[i * from];
-      for (std::int64_t i = first + turned; i < dim; ++i) out[i * to] = x[i * from];
-    }
-    T* const slice = slice_.data();
-    for (std::int64_t i = 0; i < turned; ++i) slice[i] = x[(first + i) * from];
-    TurnSlice<T>(plan_, slice, slice, row, sines);
-    for (std::int64_t i = 0; i < turned; ++i) out[(first + i) * to] = slice[i];
   }
 
  private:
-  const Rotate& plan_;
+  HWY_INLINE void Vector(const T* x, T* out, const C* row, std::int64_t ahead) {
+    if (!in_place_) {
+      std::memcpy(out, x, static_cast<std::size_t>(first_) * sizeof(T));
+      std::memcpy(out + first_ + turned_, x + first_ + turned_,
+                  static_cast<std::size_t>(last_) * sizeof(T));
+    }
+    Slice(x + first_, out + first_, row, ahead);
+  }
+
+  HWY_INLINE void Slice(const T* x, T* out, const C* row, std::int64_t ahead) {
+    if (interleaved_) return TurnInterleaved(x, out, row, row + sines_, turned_, ahead);
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      const std::int64_t a = 2 * block * block_pairs_, b = a + block_pairs_;
+      const C* const cosine = row + block * block_pairs_;
+      TurnHalves(x + a, x + b, out + a, out + b, cosine, cosine + sines_, block_pairs_, ahead);
+    }
+  }
+
+  // Where channels are not neighbours.
+  HWY_NOINLINE void Scattered(const T* x, T* out, const C* row) {
+    const std::int64_t from = x_.stride[3], to = out_.stride[3];
+    if (!in_place_) {
+      for (std::int64_t i = 0; i < first_; ++i) out[i * to] = x[i * from];
+      for (std::int64_t i = first_ + turned_; i < x_.shape[3]; ++i) out[i * to] = x[i * from];
+    }
+    T* const slice = slice_.data();
+    for (std::int64_t i = 0; i < turned_; ++i) slice[i] = x[(first_ + i) * from];
+    Slice(slice, slice, row, 0);
+    for (std::int64_t i = 0; i < turned_; ++i) out[(first_ + i) * to] = slice[i];
+  }
+
   const Tensor x_, out_;
-  const bool apart_;      // channels are not neighbours
-  std::vector<T> slice_;  // then this holds them
+  const bool interleaved_, neighbours_, in_place_;
+  const std::int64_t first_, turned_, last_, blocks_, block_pairs_, sines_;
+  std::vector<T> slice_;
 };
 
 template <class C>
@@ -164,30 +191,31 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
       }
       C* const cosine = rows + i * row_size;
       if (doubled) {
-        MakeRow<C>(turns, position.data(), Doubled<C>{cosine, cosine + sines});
+        MakeRow<C>(turns, position.data(), 0, turns.size, Doubled<C>{cosine, cosine + sines});
       } else {
-        MakeRow<C>(turns, position.data(), Apart<C>{cosine, cosine + sines});
+        MakeRow<C>(turns, position.data(), 0, turns.size, Apart<C>{cosine, cosine + sines});
       }
     }
     for (int which = 0; which < job.count; ++which) {
       const Tensor& x = job.x[which];
       const std::int64_t heads = x.shape[1];
       const auto act = [&]<class T>(T*) HWY_ATTR {
-        Turner<T> turner(job, which);
-        const auto turn = [&](std::int64_t sequence, std::int64_t i, std::int64_t h) HWY_ATTR {
-          const std::int64_t b = job.shared ? sequence : (start + i) / seq;
-          const std::int64_t t = job.shared ? start + i : (start + i) % seq;
-          turner(b, h, t, rows + i * row_size + h * head_pairs, sines);
-        };
+        Turner<T> turn(job, which, sines);
         const bool heads_inside = std::abs(x.stride[1]) <= std::abs(x.stride[2]);
         for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-          if (heads_inside) {
-            for (std::int64_t i = 0; i < count; ++i) {
-              for (std::int64_t h = 0; h < heads; ++h) turn(sequence, i, h);
-            }
-          } else {
-            for (std::int64_t h = 0; h < heads; ++h) {
-              for (std::int64_t i = 0; i < count; ++i) turn(sequence, i, h);
+          // Tokens that follow each other in memory, and their rows.
+          const std::int64_t together = job.shared || seq == 1 || heads_inside ? count : 1;
+          for (std::int64_t i = 0; i < count && heads_inside; ++i) {
+            const std::int64_t b = job.shared ? sequence : (start + i) / seq;
+            const std::int64_t t = job.shared ? start + i : (start + i) % seq;
+            turn(b, 0, t, 1, heads, rows + i * row_size, head_pairs);
+          }
+          for (std::int64_t h = 0; h < heads && !heads_inside; ++h) {
+            for (std::int64_t i = 0; i < count; i += together) {
+              const std::int64_t b = job.shared ? sequence : (start + i) / seq;
+              const std::int64_t t = job.shared ? start + i : (start + i) % seq;
+              turn(b, h, t, job.shared || seq > 1 ? 2 : 0, together,
+                   rows + i * row_size + h * head_pairs, row_size);
             }
           }
         }

@@ -60,13 +60,13 @@ HWY_INLINE void SinCos(D d, V high, V low, V& sine, V& cosine) {
   const V c = Add(near, MulAdd(Mul(z, z), even, small));
 
   // Odd quadrants exchange the two; the second bit is the sign of the sine.
-  const V exchange = BitCast(d, hn::ShiftLeft<63>(quadrant));
+  const auto exchange = hn::RebindMask(d, hn::TestBit(quadrant, hn::Set(du, 1ull)));
   const auto sign = hn::Set(du, 1ull << 63);
   const V sine_sign = BitCast(d, hn::And(hn::ShiftLeft<62>(quadrant), sign));
   const V cosine_sign =
       BitCast(d, hn::And(hn::ShiftLeft<62>(hn::Add(quadrant, hn::Set(du, 1ull))), sign));
-  sine = Xor(hn::IfNegativeThenElse(exchange, c, s), sine_sign);
-  cosine = Xor(hn::IfNegativeThenElse(exchange, s, c), cosine_sign);
+  sine = Xor(hn::IfThenElse(exchange, c, s), sine_sign);
+  cosine = Xor(hn::IfThenElse(exchange, s, c), cosine_sign);
 }
 
 }  // namespace posenc::detail::HWY_NAMESPACE

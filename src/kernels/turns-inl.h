@@ -59,7 +59,7 @@ HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std
   }
 }
 
-// Row j of a table of eight; only those that are asked for are made.
+// Row j of a table; only those that are asked for are made.
 HWY_INLINE const double* TableRow(const Turns& turns, const Turns::Axis& axis, double* table,
                                   unsigned& made, std::int64_t j, std::int64_t step, bool grows) {
   double* const row = table + j * 2 * turns.size;
@@ -71,7 +71,8 @@ HWY_INLINE const double* TableRow(const Turns& turns, const Turns::Axis& axis, d
   return row;
 }
 
-// The two factors whose product is the row of a position.
+// The two factors whose product is the row of a position. Where the position is a multiple of 4
+// there is no second.
 struct Factors {
   const double *near, *one;
 };
@@ -80,8 +81,9 @@ HWY_INLINE Factors FactorsOf(Turns& turns, std::int64_t a, std::int64_t position
   const Doubles d;
   Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
   const bool first = a == 0, grows = first && turns.rule.growth != nullptr;
-  if (axis.neared != position >> 3) {
-    axis.neared = position >> 3;
+  const std::int64_t four = position >> 2 & 15, one = position & 3;
+  if (axis.neared != position >> 2) {
+    axis.neared = position >> 2;
     if (axis.anchored != position >> 6) {
       axis.anchored = position >> 6;
       const std::int64_t start = axis.anchored * 64;
@@ -93,16 +95,18 @@ HWY_INLINE Factors FactorsOf(Turns& turns, std::int64_t a, std::int64_t position
         turns.magnify(axis.anchor, 0, turns.rule.amplitude);
       }
     }
-    const double* const eight =
-        TableRow(turns, axis, axis.eights, axis.eights_made, axis.neared & 7, 8, grows);
-    for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-      auto c = hn::LoadU(d, axis.anchor + i), s = hn::LoadU(d, axis.anchor + turns.size + i);
-      Multiply(c, s, hn::LoadU(d, eight + i), hn::LoadU(d, eight + turns.size + i));
-      hn::StoreU(c, d, axis.near + i);
-      hn::StoreU(s, d, axis.near + turns.size + i);
+    if (four != 0) {
+      const double* const row = TableRow(turns, axis, axis.fours, axis.fours_made, four, 4, grows);
+      for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+        auto c = hn::LoadU(d, axis.anchor + i), s = hn::LoadU(d, axis.anchor + turns.size + i);
+        Multiply(c, s, hn::LoadU(d, row + i), hn::LoadU(d, row + turns.size + i));
+        hn::StoreU(c, d, axis.near + i);
+        hn::StoreU(s, d, axis.near + turns.size + i);
+      }
     }
   }
-  return {axis.near, TableRow(turns, axis, axis.ones, axis.ones_made, position & 7, 1, grows)};
+  return {four == 0 ? axis.anchor : axis.near,
+          one == 0 ? nullptr : TableRow(turns, axis, axis.ones, axis.ones_made, one, 1, grows)};
 }
 
 HWY_INLINE hn::Vec<Doubles> As(Doubles, double, hn::Vec<Doubles> v) { return v; }
@@ -121,14 +125,60 @@ struct Apart {
   }
 };
 
+#if HWY_TARGET == HWY_SCALAR
+template <class D, class V, class C>
+HWY_INLINE void StoreDoubled(D, V c, V s, C* cosine, C* sine) {
+  cosine[0] = cosine[1] = hn::GetLane(c);
+  sine[0] = -hn::GetLane(s);
+  sine[1] = hn::GetLane(s);
+}
+template <class D, class V, class C>
+HWY_INLINE void StoreAlternating(D, V c, V s, C* wave) {
+  wave[0] = hn::GetLane(s);
+  wave[1] = hn::GetLane(c);
+}
+#else
+// Vectors of doubles fill theirs.
+template <class D, class V>
+HWY_INLINE void StoreDoubled(D d, V c, V s, double* cosine, double* sine) {
+  hn::StoreInterleaved2(c, c, d, cosine);
+  hn::StoreInterleaved2(hn::Neg(s), s, d, sine);
+}
+template <class D, class V>
+HWY_INLINE void StoreAlternating(D d, V c, V s, double* wave) {
+  hn::StoreInterleaved2(s, c, d, wave);
+}
+// Vectors of floats that were doubles fill half of theirs: lanes of a whole one are put in place.
+template <class D, class V>
+HWY_INLINE void StoreDoubled(D, V c, V s, float* cosine, float* sine) {
+  const hn::Twice<D> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const auto both = hn::Combine(d, s, c);
+  const auto order = hn::ShiftRight<1>(hn::Iota(bits, 0));
+  const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
+  const auto sign = hn::ShiftLeft<31>(hn::Not(hn::Iota(bits, 0)));
+  const auto sines = hn::TableLookupLanes(both, hn::IndicesFromVec(d, hn::Add(order, half)));
+  hn::StoreU(hn::TableLookupLanes(both, hn::IndicesFromVec(d, order)), d, cosine);
+  hn::StoreU(hn::Xor(sines, hn::BitCast(d, sign)), d, sine);
+}
+template <class D, class V>
+HWY_INLINE void StoreAlternating(D, V c, V s, float* wave) {
+  const hn::Twice<D> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const auto lane = hn::Iota(bits, 0), odd = hn::And(lane, hn::Set(bits, 1u));
+  const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
+  const auto order = hn::Add(hn::ShiftRight<1>(lane), hn::Mul(odd, half));
+  hn::StoreU(hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order)), d, wave);
+}
+#endif
+
 // ... or as interleaved pairs want them, c c and −s s ...
 template <class C>
 struct Doubled {
   C *cosine, *sine;
   template <class D, class V>
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
-    hn::StoreInterleaved2(c, c, d, cosine + 2 * i);
-    hn::StoreInterleaved2(hn::Neg(s), s, d, sine + 2 * i);
+    StoreDoubled(d, c, s, cosine + 2 * i, sine + 2 * i);
   }
 };
 
@@ -138,34 +188,39 @@ struct Alternating {
   C* wave;
   template <class D, class V>
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
-    hn::StoreInterleaved2(s, c, d, wave + 2 * i);
+    StoreAlternating(d, c, s, wave + 2 * i);
   }
 };
 
-// Hands cos and sin of all pairs at a position (one number an axis) to `put`, as vectors of C.
+// Hands cos and sin of pairs [begin, end) at a position (one number an axis) to `put`, as vectors of C
+// and with the number of the first pair. Both are multiples of Turns::lanes.
 template <class C, class Put>
-HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, const Put& put) {
+HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t begin,
+                        std::int64_t end, const Put& put) {
   const Doubles d;
   const hn::Rebind<C, Doubles> dc;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Factors first = FactorsOf(turns, 0, position[0]);
   const std::int64_t size = turns.size;
+  const auto row = [&](const Factors& factors, std::int64_t i, auto& c, auto& s) HWY_ATTR {
+    c = hn::LoadU(d, factors.near + i);
+    s = hn::LoadU(d, factors.near + size + i);
+    if (factors.one == nullptr) return;
+    Multiply(c, s, hn::LoadU(d, factors.one + i), hn::LoadU(d, factors.one + size + i));
+  };
+  auto c = hn::Zero(d), s = hn::Zero(d), e = hn::Zero(d), f = hn::Zero(d);
   if (turns.rule.axes == 1) {
-    for (std::int64_t i = 0; i < size; i += lanes) {
-      auto c = hn::LoadU(d, first.near + i), s = hn::LoadU(d, first.near + size + i);
-      Multiply(c, s, hn::LoadU(d, first.one + i), hn::LoadU(d, first.one + size + i));
+    for (std::int64_t i = begin; i < end; i += lanes) {
+      row(first, i, c, s);
       put(dc, i, As(d, C(), c), As(d, C(), s));
     }
     return;
   }
   for (std::int64_t a = 1; a < turns.rule.axes; ++a) FactorsOf(turns, a, position[a]);
-  for (std::int64_t i = 0; i < size; i += lanes) {
-    auto c = hn::LoadU(d, first.near + i), s = hn::LoadU(d, first.near + size + i);
-    Multiply(c, s, hn::LoadU(d, first.one + i), hn::LoadU(d, first.one + size + i));
+  for (std::int64_t i = begin; i < end; i += lanes) {
+    row(first, i, c, s);
     for (std::int64_t a = 1; a < turns.rule.axes; ++a) {
-      const Factors next = FactorsOf(turns, a, position[a]);
-      auto e = hn::LoadU(d, next.near + i), f = hn::LoadU(d, next.near + size + i);
-      Multiply(e, f, hn::LoadU(d, next.one + i), hn::LoadU(d, next.one + size + i));
+      row(FactorsOf(turns, a, position[a]), i, e, f);
       Multiply(c, s, e, f);
     }
     put(dc, i, As(d, C(), c), As(d, C(), s));

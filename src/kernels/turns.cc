@@ -31,7 +31,7 @@ Turns::Turns(const TurnRule& turn_rule)
       count(turn_rule.rows * turn_rule.pairs),
       size((count + lanes - 1) / lanes * lanes),
       axes(std::make_unique<Axis[]>(static_cast<std::size_t>(turn_rule.axes))),
-      memory_(rule.axes * size * (1 + 2 * (2 + 8 + 8))) {
+      memory_(rule.axes * size * (1 + 2 * (2 + 16 + 4))) {
   double* next = memory_.data();
   const auto take = [&](std::int64_t rows) {
     double* const taken = next;
@@ -50,8 +50,8 @@ Turns::Turns(const TurnRule& turn_rule)
     axis.frequency = frequency;
     axis.anchor = take(2);
     axis.near = take(2);
-    axis.eights = take(2 * 8);
-    axis.ones = take(2 * 8);
+    axis.fours = take(2 * 16);
+    axis.ones = take(2 * 4);
   }
 }
 

@@ -2,7 +2,7 @@
 // table over positions.
 //
 // The row of position p is a product of unit complex numbers,
-//   row(p) = anchor(64⌊p/64⌋) · eights(⌊p/8⌋ mod 8) · ones(p mod 8),
+//   row(p) = anchor(64⌊p/64⌋) · fours(⌊p/4⌋ mod 16) · ones(p mod 4),
 // each factor by a sine and cosine of its own exact position · frequency. Three factors and no chain:
 // the bits depend on p alone, whatever was asked before and however a range is cut.
 #pragma once
@@ -50,17 +50,17 @@ class AlignedDoubles {
 
 // The factors at hand for one position after another. Belongs to one thread.
 struct Turns {
-  static constexpr std::int64_t none = std::int64_t{1} << 62;  // no position's ⌊p/8⌋
+  static constexpr std::int64_t none = std::int64_t{1} << 62;  // no position's ⌊p/4⌋
   static constexpr std::int64_t lanes = 16;  // sizes are whole vectors of any kind
 
   // cos[size], then sin[size], of all pairs of all heads.
   struct Axis {
     const double* frequency = nullptr;          // [size], zeros behind the last
     double fastest = 0;                         // largest |frequency|
-    double *anchor = nullptr, *near = nullptr;  // of 64⌊p/64⌋, and of 8⌊p/8⌋
-    double *eights = nullptr, *ones = nullptr;  // [8] rows each
+    double *anchor = nullptr, *near = nullptr;  // of 64⌊p/64⌋, and of 4⌊p/4⌋
+    double *fours = nullptr, *ones = nullptr;   // [16] and [4] rows; the first, of 0, is not used
     std::int64_t anchored = none, neared = none;
-    unsigned eights_made = 0, ones_made = 0;  // a bit a row
+    unsigned fours_made = 0, ones_made = 0;  // a bit a row
   };
 
   explicit Turns(const TurnRule& turn_rule);
