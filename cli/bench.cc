@@ -29,27 +29,24 @@ Run define_bench(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--dtype", wanted.dtype, "float32, float64, float16 or bfloat16");
   app.add_option("--pairing", wanted.pairing,
-                 "halves or interleaved; of add and table: all sines first, or sin, cos, ...");
+                 "halves or interleaved, the sines of add and table too");
   app.add_option("--threads", wanted.threads, "Threads of kernel and limit (1)")
       ->check(above_zero());
   app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
   app.add_flag("--quick", options->quick)->description("Fewer runs of each: a first impression");
   app.add_flag("--strict", options->strict)->description("Exit with 1 where a goal is missed");
   app.footer(
-      "Each kernel is measured in turns with what limits it, on the same memory: scaling in place "
-      "by "
-      "a\n"
-      "constant, or, for a table, a plain fill. Without sizes a sweep is measured, of which "
-      "--dtype, "
-      "\n"
-      "--pairing and --threads take a part. It needs up to a quarter of the free memory and some "
-      "minutes.\n\n"
+      "Each kernel is measured in turns with what limits it, on the same memory: scaling in place\n"
+      "by a constant, or, for a table, a plain fill. Without sizes a sweep is measured, of which\n"
+      "--dtype, --pairing and --threads take a part. It needs up to a quarter of the free memory\n"
+      "and two minutes. One thread is timed by its own processor time, so that other programs\n"
+      "count little; several by the clock.\n\n"
       "Examples:\n"
       "  posenc bench\n"
       "  posenc bench rotate --dtype bfloat16 --quick\n"
       "  posenc bench rotate --heads 32 --kv_heads 8 --length 8192 --dtype float16 --threads 2\n"
       "  posenc bench rotate --length 4096 --position 10000000\n"
-      "  posenc bench table --length 32768 --head_dim 128 --json | jq '.[].ratio'");
+      "  posenc bench table --length 32768 --head_dim 128 --json");
   return [options, &app]() -> Expected<int> {
     const BenchMachine machine = bench_machine();
     const Expected<std::vector<BenchCase>> cases = chosen(options->wanted, machine);

@@ -16,7 +16,7 @@ Expected<Known> named(std::string_view text, const std::array<Known, count>& kno
     if (name(each) == text) return each;
     names.push_back(name(each));
   }
-  return fail(flag, "no such name", text, suggestion(text, names));
+  return fail(flag, "not known", text, suggestion(text, names));
 }
 
 constexpr std::array ops{BenchOp::rotate, BenchOp::add, BenchOp::table};
@@ -48,7 +48,7 @@ Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMa
   std::optional<DType> dtype;
   std::optional<Pairing> pairing;
   if (!wanted.op.empty()) {
-    const auto found = named(wanted.op, ops, "bench");
+    const auto found = named(wanted.op, ops, "bench: OP");
     if (!found) return std::unexpected(found.error());
     op = *found;
   }
@@ -106,7 +106,7 @@ std::string bench_page(std::span<const BenchRow> rows, const BenchMachine& machi
       page += "\n" +
               term.bold(fmt::format(
                   "{:<26}{:<9}{:<12}{:<18}{:>3}{:>10}{:>6}{:>6}{:>6}", op, "dtype", "pairing",
-                  row.what.op == BenchOp::rotate ? "heads x tokens x d" : "tokens x width", "cpu",
+                  row.what.op == BenchOp::rotate ? "heads x tokens" : "tokens x width", "thr",
                   "time", "GB/s", "limit", "ratio")) +
               "\n";
     }

@@ -1,6 +1,6 @@
 // How fast the kernels are beside what the memory of this machine allows. The limit is measured in
-// the same run on the same buffer, in turns with the kernel: ratios mean something on any machine,
-// busy ones too, where seconds do not.
+// the same run on the same buffer, in turns with the kernel, so that ratios mean something where
+// seconds do not. One thread is timed by its own processor time, several by the clock.
 #pragma once
 
 #include <cstdint>

@@ -6,9 +6,7 @@
 #include <string>
 #include <thread>
 
-#ifdef __linux__
 #include <unistd.h>
-#endif
 
 #include "posenc/bench.h"
 #if POSENC_SIMD
@@ -75,9 +73,7 @@ BenchMachine bench_machine() {
   if (const auto sets = detail::instruction_sets(); !sets.empty())
     machine.instruction_set = sets.front().name;
 #endif
-#ifdef __linux__
   machine.processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-#endif
   machine.last_level_cache = last_level_cache();
   machine.memory_available = bytes_in(value_of("/proc/meminfo", "MemAvailable"));
   if (machine.memory_available == 0) machine.memory_available = std::int64_t{4} << 30;

@@ -1,3 +1,5 @@
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,6 +24,13 @@ using Action = std::function<Expected<void>()>;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Of one thread its own processor time, in which no other program has a part.
+double now(int threads) {
+  timespec time{};
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 double quantile(std::vector<double> numbers, double part) {
@@ -143,7 +152,7 @@ Action limit_of(const BenchCase& what, const Buffer& buffer) {
 // Seconds of one run: of so many that the clock's own cost does not show.
 class Timed {
  public:
-  explicit Timed(const Action& act) : act_(act) {
+  Timed(const Action& act, int threads) : act_(act), threads_(threads) {
     constexpr double shortest = 0.5e-3;
     while (repeats_ < 1 << 20) {
       const double seconds = once() * repeats_;
@@ -152,13 +161,14 @@ class Timed {
     }
   }
   double once() const {
-    const Clock::time_point start = Clock::now();
+    const double start = now(threads_);
     for (int i = 0; i < repeats_; ++i) static_cast<void>(act_());
-    return since(start) / repeats_;
+    return (now(threads_) - start) / repeats_;
   }
 
  private:
   const Action& act_;
+  int threads_;
   int repeats_ = 1;
 };
 
@@ -188,7 +198,7 @@ Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
   row.peak_bytes = peak.bytes();
 
   const Clock::time_point start = Clock::now();
-  const Timed kernel_time(kernel), limit_time(limit);
+  const Timed kernel_time(kernel, what.threads), limit_time(limit, what.threads);
   std::vector<double> kernels, limits, ratios;
   constexpr std::size_t most_runs = 10000;
   const auto least = static_cast<std::size_t>(std::max(effort.least_runs, 1));

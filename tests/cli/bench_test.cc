@@ -61,12 +61,12 @@ TEST_F(Bench, AFarPositionIsOneRowToo) {
 
 TEST_F(Bench, BadInputExitsWithTwo) {
   const std::pair<const char*, const char*> bad[] = {
-      {"bench spin", "bench: no such name, got spin"},
+      {"bench spin", "bench: OP: not known, got spin; one of: rotate add table"},
       {"bench rotate --length 0", "--length"},
       {"bench rotate --length -4", "--length"},
       {"bench rotate --heads x", "--heads"},
       {"bench rotate --dtype float31", "did you mean 'float32'?"},
-      {"bench rotate --pairing half", "--pairing: no such name, got half"},
+      {"bench rotate --pairing half", "--pairing: not known, got half"},
       {"bench rotate --threads 0 --length 4", "--threads"},
       {"bench rotate --head_dim 7 --length 4", "head_dim"},
       {"bench add --kv_heads 2 --length 4", "bench: only rotate has kv_heads, got 2"},
