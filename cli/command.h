@@ -24,6 +24,7 @@ struct Command {
 };
 
 Run define_add(CLI::App& app);
+Run define_bench(CLI::App& app);
 Run define_bias(CLI::App& app);
 Run define_buckets(CLI::App& app);
 Run define_explain(CLI::App& app);

@@ -30,6 +30,7 @@ constexpr Command commands[] = {
     {"buckets", "T5's and DeBERTa's buckets of relative positions", define_buckets},
     {"positions", "position ids from masks, packed sequences, images and videos", define_positions},
     {"verify", "claims about positional encodings, each computed anew", define_verify},
+    {"bench", "how fast the kernels are beside what this machine's memory allows", define_bench},
     {"plot", "pictures of all this: heat maps, waves, wavelengths, decay", define_plot, plot_kinds},
 };
 

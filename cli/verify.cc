@@ -1,42 +1,15 @@
 #include "posenc/claims.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "cli/claims.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 
 namespace posenc::cli {
-namespace {
-
-// One line on the terminal, rewritten; nothing elsewhere.
-class Progress {
- public:
-  explicit Progress(std::size_t all) : all_(all), on_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (on_) std::fputs("\r\x1b[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void tell(std::size_t at, const Claim& claim) const {
-    if (!on_) return;
-    const std::string line = fmt::format("verify {} of {}: {} {}", at + 1, all_, claim.number(),
-                                         cut(claim.statement, 60));
-    std::fputs(("\r\x1b[K" + line).c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  std::size_t all_;
-  bool on_;
-};
-
-}  // namespace
-
 Run define_verify(CLI::App& app) {
   struct Options {
     Wanted wanted;
@@ -67,9 +40,10 @@ Run define_verify(CLI::App& app) {
     if (!claims) return std::unexpected(claims.error());
     std::vector<Verified> results;
     {
-      const Progress progress(claims->size());
-      results =
-          verified(*claims, [&](std::size_t at, const Claim& claim) { progress.tell(at, claim); });
+      const Progress progress("verify", claims->size());
+      results = verified(*claims, [&](std::size_t at, const Claim& claim) {
+        progress.tell(at, fmt::format("{} {}", claim.number(), claim.statement));
+      });
     }
     const Terminal term = terminal(no_color(app));
     if (options->json) {

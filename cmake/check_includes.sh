@@ -23,6 +23,7 @@ BEGIN {
   room("^src/model/", schemes "|^src/files/")
   room("^src/explain/", schemes "|^src/(files|model)/")
   room("^src/claims/", public "|^src/explain/text\\.h$")
+  room("^src/bench/", public "|^src/kernels/")
   room("^cuda/", plans)
   room("^cli/", public)
   room("^lab/", public)
@@ -41,9 +42,9 @@ BEGIN {
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(files|schemes|model|explain|claims)/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
-  never("^src/", "^src/(files|model|explain|claims)/", "^<nlohmann/",
-        "JSON belongs to src/files, src/model, src/explain and src/claims")
+  never("^src/(files|schemes|model|explain|claims|bench)/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/", "^src/(files|model|explain|claims|bench)/", "^<nlohmann/",
+        "JSON belongs to src/files, src/model, src/explain, src/claims and src/bench")
   never("^src/", "", "^<(fmt|CLI)/", "the core prints nothing")
   never("", "^(cli|fuzz)/", "^cli/", "nothing includes cli")
   never("", "^lab/", "^lab/", "nothing includes lab")

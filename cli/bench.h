@@ -1,0 +1,36 @@
+// Which cases `posenc bench` measures, and its page.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "posenc/bench.h"
+
+namespace posenc::cli {
+
+// What was asked for; what is left out is as in BenchCase, or all of the sweep.
+struct BenchWanted {
+  std::string op;  // "" : all
+  std::optional<std::int64_t> heads, kv_heads, head_dim, length, position;
+  std::string dtype, pairing;
+  int threads = 0;
+  // One case of one's own, instead of rows of the sweep.
+  bool sized() const { return heads || kv_heads || head_dim || length || position; }
+};
+
+// Errors: an unknown op, dtype or pairing.
+Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMachine& machine);
+
+// "8 x 4096 x 128", "32+8 x 64 x 128": heads of queries and keys, tokens, channels.
+std::string shape_text(const BenchCase& what);
+
+std::string bench_page(std::span<const BenchRow> rows, const BenchMachine& machine,
+                       const Terminal& term);
+
+// 1 if a row or a note is below its goal, else 0.
+int strict_exit_code(std::span<const BenchRow> rows);
+
+}  // namespace posenc::cli

@@ -1,0 +1,34 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/terminal.h"
+
+namespace posenc::cli {
+
+Progress::Progress(std::string_view work, std::size_t all)
+    : work_(work), all_(all), on_(isatty(STDERR_FILENO) != 0) {}
+
+Progress::~Progress() {
+  if (on_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::tell(std::size_t at, std::string_view what) const {
+  if (!on_) return;
+  const std::string line =
+      fmt::format("{} {} {} of {}: {}", work_, bar(at, all_), at + 1, all_, cut(what, 50));
+  std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+std::string bar(std::size_t done, std::size_t all) {
+  constexpr std::size_t cells = 20;
+  const std::size_t full = all == 0 ? cells : std::min(cells, cells * done / all);
+  return "[" + std::string(full, '#') + std::string(cells - full, '-') + "]";
+}
+
+}  // namespace posenc::cli

@@ -1,0 +1,102 @@
+// How fast the kernels are beside what the memory of this machine allows. The limit is measured in
+// the same run on the same buffer, in turns with the kernel, so that ratios mean something where
+// seconds do not. One thread is timed by its own processor time, several by the clock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/plan.h"
+#include "posenc/tensor.h"
+
+namespace posenc {
+
+enum class BenchOp { rotate, add, table };
+constexpr std::string_view name(BenchOp op) {
+  constexpr std::string_view names[] = {"rotate", "add", "table"};
+  return names[static_cast<std::size_t>(op)];
+}
+
+// One thing to measure. All work in place on memory in the order [seq, heads, head_dim], as a
+// projection leaves it; add and table have vectors of heads · head_dim channels.
+struct BenchCase {
+  std::string name = "given";
+  BenchOp op = BenchOp::rotate;
+  DType dtype = DType::f32;
+  // Of add and table: halves has all sines, then all cosines; interleaved sin, cos, sin, cos, ...
+  Pairing pairing = Pairing::halves;
+  std::int64_t heads = 8;
+  std::int64_t kv_heads = 0;  // rotate turns keys of so many heads in the same call; 0: no keys
+  std::int64_t head_dim = 128;
+  std::int64_t length = 4096;  // tokens
+  int threads = 1;
+  std::int64_t first_position = 0;
+  bool decode = false;  // every token is a sequence of its own, at a random position below 131072
+  double goal = 0;      // the ratio wanted; 0: none
+
+  std::int64_t elements() const;
+  std::int64_t working_set() const;  // bytes of memory that a run touches
+  // Bytes read plus bytes written by a run. A table is only written.
+  std::int64_t bytes() const;
+};
+
+struct BenchMachine {
+  std::string processor = {};
+  std::string instruction_set = {};  // the one kernels use; "" without SIMD
+  int processors = 1;
+  std::int64_t last_level_cache = 0;  // bytes, as the system reports them, shared by all processors
+  std::int64_t memory_available = 0;  // bytes
+};
+BenchMachine bench_machine();
+
+// Where a working set lives. From memory: at least four times the last-level cache, so that less
+// than a quarter of it can be found there.
+constexpr bool from_memory(std::int64_t working_set, const BenchMachine& machine) {
+  return working_set >= 4 * machine.last_level_cache;
+}
+
+// The sweep: memory-bound, cache-resident, one head, decode, position 10 million, tables and sums; all with
+// so many threads, or, with 0, with one thread and a few of them with all processors. A quarter of the
+// available memory is the most a case takes; one that would need more says "capped" in its name.
+std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads = 0);
+
+struct BenchEffort {
+  int least_runs = 7;
+  double seconds = 2;      // for one case, but for a run that takes longer
+  double settled = 0.005;  // enough when the median ratio's relative standard error is below this
+};
+
+struct BenchRow {
+  BenchCase what = {};
+  bool ram = false;              // from_memory()
+  double seconds = 0;            // median of the kernel's runs
+  double limit_seconds = 0;      // median of the limit's: scaling in place; of a table a plain fill
+  int runs = 0;                  // of each
+  std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known
+
+  double gbps() const { return static_cast<double>(what.bytes()) / seconds * 1e-9; }
+  double limit_gbps() const { return static_cast<double>(what.bytes()) / limit_seconds * 1e-9; }
+  double ratio() const { return limit_seconds / seconds; }
+  bool below_goal() const { return what.goal > 0 && ratio() < what.goal; }
+};
+
+// Errors: sizes below 1 or with more bytes than there are available; those of compile and the kernel.
+Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
+                           const BenchEffort& effort = {});
+
+// What rows say together: how much faster several threads are than one, and what position 10 million
+// costs beside position 0.
+struct BenchNote {
+  std::string text = {};
+  bool below_goal = false;
+};
+std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
+
+// docs/speed.md; one array, an object a row.
+std::string to_json(std::span<const BenchRow> rows);
+
+}  // namespace posenc

@@ -1,0 +1,84 @@
+// Rows as JSON for machines, and what they say together.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "posenc/bench.h"
+
+namespace posenc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const BenchRow& row) {
+  const BenchCase& what = row.what;
+  return {{"case", what.name},         {"op", name(what.op)},
+          {"dtype", name(what.dtype)}, {"pairing", name(what.pairing)},
+          {"heads", what.heads},       {"kv_heads", what.kv_heads},
+          {"head_dim", what.head_dim}, {"length", what.length},
+          {"threads", what.threads},   {"memory", row.ram ? "ram" : "cache"},
+          {"bytes", what.bytes()},     {"seconds", row.seconds},
+          {"gbps", row.gbps()},        {"limit_gbps", row.limit_gbps()},
+          {"ratio", row.ratio()}};
+}
+
+// The same case but for its name and the two things that notes compare.
+bool alike(const BenchCase& a, const BenchCase& b) {
+  return a.op == b.op && a.dtype == b.dtype && a.pairing == b.pairing && a.heads == b.heads &&
+         a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.length == b.length &&
+         a.decode == b.decode;
+}
+
+std::string two_places(double number) {
+  std::string text = std::to_string(std::llround(std::abs(number) * 100));
+  while (text.size() < 3) text.insert(0, "0");
+  return text.insert(text.size() - 2, ".");
+}
+
+std::string title(const BenchCase& what) {
+  return std::string(name(what.op)) + ", " + what.name + ", " + std::string(name(what.dtype));
+}
+
+// Several threads should be 1.8 times as fast as one for every two, where the limit is.
+BenchNote threads_note(const BenchRow& one, const BenchRow& many) {
+  const double faster = one.seconds / many.seconds, limit = one.limit_seconds / many.limit_seconds;
+  const double wanted = 0.9 * many.what.threads / one.what.threads;
+  return {std::to_string(many.what.threads) + " threads against " +
+              std::to_string(one.what.threads) + ": " + two_places(faster) +
+              " times as fast, the limit " + two_places(limit) + " (" + title(one.what) + ")",
+          limit >= wanted && faster < wanted};
+}
+
+// By ratios: between two rows a busy machine changes its speed, and the limit with it.
+BenchNote position_note(const BenchRow& here, const BenchRow& far) {
+  const auto kibibytes = [](const BenchRow& row) {
+    return row.peak_bytes < 0 ? "unknown" : std::to_string(row.peak_bytes / 1024) + " KiB";
+  };
+  return {"from position " + std::to_string(far.what.first_position) + ": " +
+              two_places(here.ratio() / far.ratio()) + " times the time of position " +
+              std::to_string(here.what.first_position) + ", memory " + kibibytes(far) +
+              " against " + kibibytes(here) + " (" + title(here.what) + ")",
+          false};
+}
+
+}  // namespace
+
+std::string to_json(std::span<const BenchRow> rows) {
+  Json list = Json::array();
+  for (const BenchRow& row : rows) list.push_back(json_of(row));
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows) {
+  std::vector<BenchNote> notes;
+  for (const BenchRow& a : rows)
+    for (const BenchRow& b : rows) {
+      if (!alike(a.what, b.what)) continue;
+      const bool same_start = a.what.first_position == b.what.first_position;
+      if (same_start && a.what.threads < b.what.threads) notes.push_back(threads_note(a, b));
+      if (a.what.first_position < b.what.first_position && a.what.threads == b.what.threads)
+        notes.push_back(position_note(a, b));
+    }
+  return notes;
+}
+
+}  // namespace posenc

@@ -1,0 +1,17 @@
+// What memory and vectors allow: the same bytes as a kernel's, moved with no positions in them, in
+// the instruction set and with the threads that the kernel has.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/tensor.h"
+
+namespace posenc::detail {
+
+// data[i] = data[i] · factor, computed as kernels compute: 16-bit types in float, rounded once.
+void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, int threads);
+
+// data[i] = value.
+void fill(void* data, DType dtype, std::int64_t count, double value, int threads);
+
+}  // namespace posenc::detail
