@@ -17,21 +17,21 @@ constexpr BenchMachine small{
     .processors = 2, .last_level_cache = 1 << 20, .memory_available = 1 << 30};
 constexpr BenchEffort once{.least_runs = 1, .seconds = 0};
 
-TEST(Bench, ARotationReadsAndWritesEveryElementOfQueriesAndKeys) {
+TEST(BenchValue, ARotationReadsAndWritesEveryElementOfQueriesAndKeys) {
   const BenchCase what{.dtype = DType::bf16, .heads = 3, .kv_heads = 2, .head_dim = 4, .length = 7};
   EXPECT_EQ(what.elements(), 7 * 5 * 4);
   EXPECT_EQ(what.working_set(), 7 * 5 * 4 * 2);
   EXPECT_EQ(what.bytes(), 7 * 5 * 4 * 2 * 2);
 }
 
-TEST(Bench, ATableIsOnlyWrittenAndASumReadAndWritten) {
+TEST(BenchValue, ATableIsOnlyWrittenAndASumReadAndWritten) {
   BenchCase what{.op = BenchOp::table, .heads = 2, .head_dim = 8, .length = 10};
   EXPECT_EQ(what.bytes(), 10 * 16 * 4);
   what.op = BenchOp::add;
   EXPECT_EQ(what.bytes(), 2 * 10 * 16 * 4);
 }
 
-TEST(Bench, RatioIsTheLimitsTimeOverTheKernels) {
+TEST(BenchValue, RatioIsTheLimitsTimeOverTheKernels) {
   const BenchRow row{.what = {.heads = 1, .head_dim = 1000, .length = 1000, .goal = 0.5},
                      .seconds = 0.008,
                      .limit_seconds = 0.002};
@@ -41,16 +41,16 @@ TEST(Bench, RatioIsTheLimitsTimeOverTheKernels) {
   EXPECT_TRUE(row.below_goal());
 }
 
-TEST(Bench, ARowWithoutAGoalIsNeverBelowIt) {
+TEST(BenchValue, ARowWithoutAGoalIsNeverBelowIt) {
   EXPECT_FALSE((BenchRow{.what = {}, .seconds = 1, .limit_seconds = 1e-9}.below_goal()));
 }
 
-TEST(Bench, FromMemoryMeansFourTimesTheLastLevelCache) {
+TEST(BenchValue, FromMemoryMeansFourTimesTheLastLevelCache) {
   EXPECT_FALSE(from_memory((4 << 20) - 1, small));
   EXPECT_TRUE(from_memory(4 << 20, small));
 }
 
-TEST(Bench, TheSweepIsTheSameEachTime) {
+TEST(BenchValue, TheSweepIsTheSameEachTime) {
   const auto a = bench_cases(small), b = bench_cases(small);
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -60,7 +60,7 @@ TEST(Bench, TheSweepIsTheSameEachTime) {
   }
 }
 
-TEST(Bench, EveryCaseNamedMemoryIsFromMemory) {
+TEST(BenchValue, EveryCaseNamedMemoryIsFromMemory) {
   int found = 0;
   for (const BenchCase& what : bench_cases(small)) {
     if (!what.name.starts_with("memory")) continue;
@@ -71,7 +71,7 @@ TEST(Bench, EveryCaseNamedMemoryIsFromMemory) {
   EXPECT_GE(found, 8);
 }
 
-TEST(Bench, AMemoryCaseTakesAQuarterOfTheMemoryAtMostAndSaysSo) {
+TEST(BenchValue, AMemoryCaseTakesAQuarterOfTheMemoryAtMostAndSaysSo) {
   const BenchMachine tight{.last_level_cache = 256 << 20, .memory_available = 512 << 20};
   for (const BenchCase& what : bench_cases(tight)) {
     if (!what.name.starts_with("memory")) continue;
@@ -80,7 +80,7 @@ TEST(Bench, AMemoryCaseTakesAQuarterOfTheMemoryAtMostAndSaysSo) {
   }
 }
 
-TEST(Bench, TheSweepHasEveryDtypeAndPairingFromMemoryAndFromCache) {
+TEST(BenchValue, TheSweepHasEveryDtypeAndPairingFromMemoryAndFromCache) {
   std::set<std::string> memory, cache;
   for (const BenchCase& what : bench_cases(small)) {
     if (what.op != BenchOp::rotate) continue;
@@ -92,11 +92,11 @@ TEST(Bench, TheSweepHasEveryDtypeAndPairingFromMemoryAndFromCache) {
   EXPECT_EQ(cache.size(), 6u);
 }
 
-TEST(Bench, GivenThreadsAreThoseOfEveryRow) {
+TEST(BenchValue, GivenThreadsAreThoseOfEveryRow) {
   for (const BenchCase& what : bench_cases(small, 3)) EXPECT_EQ(what.threads, 3);
 }
 
-TEST(Bench, EveryOpIsMeasuredInEveryDtype) {
+TEST(BenchValue, EveryOpIsMeasuredInEveryDtype) {
   for (const BenchOp op : {BenchOp::rotate, BenchOp::add, BenchOp::table})
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
       const BenchCase what{.op = op, .dtype = dtype, .heads = 2, .head_dim = 6, .length = 5};
@@ -109,14 +109,14 @@ TEST(Bench, EveryOpIsMeasuredInEveryDtype) {
     }
 }
 
-TEST(Bench, QueriesAndKeysOfADecodeBatchAreMeasured) {
+TEST(BenchValue, QueriesAndKeysOfADecodeBatchAreMeasured) {
   const auto row =
       measure({.heads = 4, .kv_heads = 1, .head_dim = 8, .length = 3, .decode = true}, small, once);
   ASSERT_TRUE(row.has_value()) << row.error().message();
   EXPECT_EQ(row->what.bytes(), 2 * 3 * 5 * 8 * 4);
 }
 
-TEST(Bench, BadSizesAreErrorsThatNameThem) {
+TEST(BenchValue, BadSizesAreErrorsThatNameThem) {
   const std::pair<BenchCase, const char*> bad[] = {
       {{.heads = 0}, "heads must be 1 or more, got 0"},
       {{.head_dim = 3}, "head_dim"},
@@ -134,7 +134,7 @@ TEST(Bench, BadSizesAreErrorsThatNameThem) {
 }
 
 // A table of cos and sin up to position 10 million would be 5 GB, one of these tokens 2 MB.
-TEST(Bench, RotatingAtTenMillionTakesNoMoreMemoryThanAtZero) {
+TEST(BenchValue, RotatingAtTenMillionTakesNoMoreMemoryThanAtZero) {
   const BenchMachine machine = bench_machine();
   BenchCase what{.heads = 1};
   const auto here = measure(what, machine, once);
@@ -145,7 +145,7 @@ TEST(Bench, RotatingAtTenMillionTakesNoMoreMemoryThanAtZero) {
   EXPECT_LT(far->peak_bytes, 1 << 20);
 }
 
-TEST(Bench, NotesCompareThreadsAndPositions) {
+TEST(BenchValue, NotesCompareThreadsAndPositions) {
   const BenchCase one{.name = "cache"};
   BenchCase two = one, far = one;
   two.threads = 2;
@@ -165,7 +165,7 @@ TEST(Bench, NotesCompareThreadsAndPositions) {
             "(rotate, cache, float32)");
 }
 
-TEST(Bench, TwoThreadsMissNothingWhereTheLimitItselfDoesNotScale) {
+TEST(BenchValue, TwoThreadsMissNothingWhereTheLimitItselfDoesNotScale) {
   BenchCase two;
   two.threads = 2;
   const BenchRow rows[] = {{.what = {}, .seconds = 4, .limit_seconds = 2},
@@ -173,7 +173,7 @@ TEST(Bench, TwoThreadsMissNothingWhereTheLimitItselfDoesNotScale) {
   EXPECT_FALSE(bench_notes(rows).at(0).below_goal);
 }
 
-TEST(Bench, JsonHasTheDocumentedKeysInOrder) {
+TEST(BenchValue, JsonHasTheDocumentedKeysInOrder) {
   const BenchRow row{.what = {}, .ram = true, .seconds = 2, .limit_seconds = 1, .runs = 3};
   const auto list = nlohmann::ordered_json::parse(to_json(std::span(&row, 1)));
   std::vector<std::string> keys;

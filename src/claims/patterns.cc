@@ -51,9 +51,13 @@ Finding sines_alone(Lab& lab) {
 // Rows equal to an earlier one once stored in 16 bits.
 std::int64_t duplicates(Lab& lab, std::int64_t width, DType dtype) {
   constexpr std::int64_t rows = 65536;
-  std::vector<std::uint16_t> stored(static_cast<std::size_t>(rows * width));
+  std::vector<double> exact(static_cast<std::size_t>(rows * width));
   lab.check(position_vectors(lab.plan(Sinusoidal{}, {.width = width}), Positions::range(0, rows),
-                             Tensor::dense(stored.data(), dtype, {1, rows, width})));
+                             Tensor::dense(exact.data(), {1, rows, width})));
+  std::vector<std::uint16_t> stored(exact.size());
+  const Tensor rounded = Tensor::dense(stored.data(), dtype, {rows * width});
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    rounded.set(static_cast<std::int64_t>(i), exact[i]);
   const auto row = [&](std::int64_t p) {
     return std::span(stored).subspan(static_cast<std::size_t>(p * width),
                                      static_cast<std::size_t>(width));

@@ -48,15 +48,18 @@ Expected<std::int64_t> offset_row(std::int64_t position, std::int64_t row_offset
               std::to_string(position) + " + " + std::to_string(row_offset), "check row_offset");
 }
 
-// The two ends of a range tell of all between.
+// The two ends of a range tell of all between; the error names the first that has no row.
 template <class Part>
 Expected<void> check_rows(const Part& part, const Positions& positions) {
   const std::int64_t seq = positions.size();
   const std::int64_t step = positions.contiguous() && seq > 1 ? seq - 1 : 1;
   for (std::int64_t b = 0; b < positions.batch(); ++b) {
     for (std::int64_t t = 0; t < seq; t += step) {
-      if (const auto row = row_at(part, positions.at(t, b)); !row)
-        return std::unexpected(row.error());
+      if (row_at(part, positions.at(t, b))) continue;
+      for (std::int64_t i = 0; i <= t; ++i) {
+        if (const auto row = row_at(part, positions.at(i, b)); !row)
+          return std::unexpected(row.error());
+      }
     }
   }
   return {};
