@@ -18,9 +18,11 @@ using detail::Action;
 using detail::AddArguments;
 using detail::RotateArguments;
 
+#if POSENC_SIMD
 std::int64_t bytes_of(const Tensor& tensor) {
   return tensor.size() * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
+#endif
 
 Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions& positions,
                      const Tensor& out, [[maybe_unused]] Threads threads) {

@@ -1,11 +1,19 @@
 #include "src/kernels/instruction_sets.h"
 
+#if POSENC_SIMD
 #include "hwy/highway.h"
+#endif
 
 namespace posenc::detail {
 
+#if !POSENC_SIMD
+
+std::vector<InstructionSet> instruction_sets() { return {{"plain", 0}}; }
+
+void use_instruction_set(std::int64_t) {}
+
 // With one set alone nothing is chosen, and Highway is headers only.
-#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
+#elif (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
 
 std::vector<InstructionSet> instruction_sets() {
   return {{hwy::TargetName(HWY_STATIC_TARGET), HWY_STATIC_TARGET}};

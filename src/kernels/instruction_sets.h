@@ -12,7 +12,7 @@ struct InstructionSet {
   std::int64_t bit = 0;
 };
 
-// The best first. None without SIMD.
+// The best first. Without SIMD one that stands for the plain loops.
 std::vector<InstructionSet> instruction_sets();
 
 // From now on kernels use this one; bit 0: the best. For tests and measurements, while no kernel is

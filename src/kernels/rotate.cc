@@ -39,8 +39,8 @@ HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Com
                         };
   std::int64_t i = 0;
   for (; i + lanes <= pairs; i += lanes) {
-    Fetch(a + i + ahead);
-    Fetch(b + i + ahead);
+    Fetch(a_out + i + ahead);
+    Fetch(b_out + i + ahead);
     turn(a + i, b + i, a_out + i, b_out + i, i);
   }
   if (i == pairs) return;
@@ -76,7 +76,7 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
   };
   std::int64_t i = 0;
   for (; i + lanes <= channels; i += lanes) {
-    Fetch(x + i + ahead);
+    Fetch(out + i + ahead);
     turn(x + i, out + i, i);
   }
   if (i == channels) return;
@@ -115,7 +115,7 @@ class Turner {
     T* out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
     for (std::int64_t i = 0; i < count; ++i) {
       if (neighbours_) {
-        Vector(x, out, row, rows_ahead * x_.stride[axis]);
+        Vector(x, out, row, rows_ahead * out_.stride[axis]);
       } else {
         Scattered(x, out, row);
       }
