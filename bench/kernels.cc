@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/limit.h"
 #include "posenc/apply.h"
+#include "src/kernels/limits.h"
 
 namespace posenc::bench {
 namespace {
@@ -84,6 +84,13 @@ std::int64_t bytes_of(const Tensor& x) {
   return x.size() * static_cast<std::int64_t>(size_of(x.dtype));
 }
 
+void scale_in_place(const Tensor& x, double factor, int threads) {
+  detail::scale_in_place(x.data, x.dtype, x.size(), factor, threads);
+}
+void fill(const Tensor& x, double value, int threads) {
+  detail::fill(x.data, x.dtype, x.size(), value, threads);
+}
+
 // Memory on huge pages' borders, as frameworks hand out.
 struct Buffer {
   explicit Buffer(std::int64_t bytes)
@@ -100,7 +107,7 @@ void rotation(benchmark::State& state, const Case& c) {
   Tensor dense = Tensor::dense(nullptr, c.dtype, {c.batch, c.heads, c.seq, c.dim});
   const Buffer buffer(bytes_of(dense));
   dense.data = buffer.data.get();
-  fill(dense, 1, {1});
+  fill(dense, 1, 1);
   Tensor x = dense;
   if (c.heads_inside) {
     x = Tensor::dense(dense.data, c.dtype, {c.batch, c.seq, c.heads, c.dim}).swapped(1, 2);
@@ -116,7 +123,7 @@ void rotation(benchmark::State& state, const Case& c) {
   compare(
       state, c.threads, 2 * bytes_of(x),
       [&] { static_cast<void>(rotate(plan, x, positions, Side::query, x, threads)); },
-      [&] { scale_in_place(dense, -1, threads); });
+      [&] { scale_in_place(dense, -1, c.threads); });
 }
 
 void addition(benchmark::State& state, const Case& c, bool table) {
@@ -125,19 +132,19 @@ void addition(benchmark::State& state, const Case& c, bool table) {
   Tensor x = Tensor::dense(nullptr, c.dtype, {c.batch, c.seq, c.dim});
   const Buffer buffer(bytes_of(x));
   x.data = buffer.data.get();
-  fill(x, 1, {1});
+  fill(x, 1, 1);
   const Positions positions = Positions::range(c.start, c.seq);
   const Threads threads{c.threads};
   if (table) {
     compare(
         state, c.threads, bytes_of(x),
         [&] { static_cast<void>(position_vectors(plan, positions, x, threads)); },
-        [&] { fill(x, 1, threads); });
+        [&] { fill(x, 1, c.threads); });
   } else {
     compare(
         state, c.threads, 2 * bytes_of(x),
         [&] { static_cast<void>(add(plan, x, positions, x, threads)); },
-        [&] { scale_in_place(x, -1, threads); });
+        [&] { scale_in_place(x, -1, c.threads); });
   }
 }
 
