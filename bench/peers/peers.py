@@ -22,6 +22,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -431,7 +432,7 @@ PEERS = {"ggml": Ggml, "PyTorch eager": Torch, "torch.compile": TorchCompile, "O
 
 
 def measure(make, case, threads, seconds):
-    """The median of five runs or more, after one whose result is checked and one to warm up."""
+    """The median of three runs or more, after one whose result is checked and one to warm up."""
     # As posenc does: on one thread other programs have no part in the process's own time.
     clock = time.process_time if threads == 1 else time.perf_counter
     import numpy as np
@@ -444,7 +445,7 @@ def measure(make, case, threads, seconds):
         return {"failed": f"is off by {error:.2g} from the formula", "version": peer.version}
     peer.run()
     times, start = [], time.perf_counter()
-    while len(times) < 5 or (time.perf_counter() - start < seconds and len(times) < 1000):
+    while len(times) < 3 or (time.perf_counter() - start < seconds and len(times) < 1000):
         before = clock()
         peer.run()
         times.append(clock() - before)
@@ -464,31 +465,31 @@ def child(name, threads, seconds):
         print("\n" + json.dumps(result), flush=True)
 
 
-def results_of(name, wanted, arguments, progress):
-    """One result a case, in order. A peer that dies is started again for the cases after."""
-    left, results = [asdict(c) for c in wanted], []
+def results_of(name, wanted, arguments):
+    """Yields a result a case, in order. A peer that dies is started again for the cases after."""
+    left = [asdict(c) for c in wanted]
     while left:
-        progress(f"{name}, {len(results) + 1} of {len(wanted)}")
         command = [sys.executable, __file__, "--child", name, "--threads", str(arguments.threads),
                    "--seconds", str(arguments.seconds)]
-        try:
-            done = subprocess.run(command, input=json.dumps(left), capture_output=True, text=True,
-                                  timeout=arguments.patience)
-            output, code = done.stdout, done.returncode
-        except subprocess.TimeoutExpired as late:
-            output, code = (late.stdout or b"").decode(), None
-        got = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        if len(got) < len(left):
-            if code is None:
-                why = f"took longer than {arguments.patience} s"
-            elif code < 0:
-                why = f"was ended by {signal.Signals(-code).name}"
-            else:
-                why = f"exited with {code}"
-            got.append({"failed": why})
-        results += got
-        left = left[len(got):]
-    return results
+        peer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True)
+        late = threading.Timer(arguments.patience, peer.kill)
+        late.start()
+        peer.stdin.write(json.dumps(left))
+        peer.stdin.close()
+        for line in peer.stdout:
+            if line.startswith("{"):
+                left.pop(0)
+                yield json.loads(line)
+        code = peer.wait()
+        if left:
+            if not late.is_alive():
+                yield from ({"failed": f"took longer than {arguments.patience} s"} for _ in left)
+                return
+            left.pop(0)
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
+            yield {"failed": how}
+        late.cancel()
 
 
 def ours(case, arguments):
@@ -519,35 +520,24 @@ def span(seconds):
     return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-def page(table, missing):
-    lines = []
-    for case, mine, results in table:
-        lines.append(f"\n{case.title()}")
-        lines.append(f"  {'posenc':<26}{span(mine['seconds']):>10}{mine['gbps']:>8.1f} GB/s   "
-                     f"{mine['ratio']:.2f} of the limit")
-        for name, result in results.items():
-            if "seconds" in result:
-                lines.append(f"  {name + ' ' + result['version']:<26}{span(result['seconds']):>10}"
-                             f"{case.bytes / result['seconds'] * 1e-9:>8.1f} GB/s   "
-                             f"posenc is {result['seconds'] / mine['seconds']:.1f} times as fast")
-            else:
-                lines.append(f"  {name:<26}{'-':>10}  {result.get('missing') or result.get('failed')}")
-    for name, why in missing.items():
-        lines.append(f"\n{name}: {why}")
-    return "\n".join(lines).lstrip("\n")
+def line_of_ours(case, mine):
+    return f"  {case.title():<58}{span(mine['seconds']):>10}{mine['gbps']:>7.1f}   {mine['ratio']:.2f} of the limit"
 
 
-def as_json(table, missing):
-    rows = []
-    for case, mine, results in table:
-        for name, result in results.items():
-            row = {"peer": name, "version": result.get("version"), **asdict(case), "bytes": case.bytes,
-                   "threads": mine["threads"], "seconds": result.get("seconds"), "error": result.get("error"),
-                   "posenc_seconds": mine["seconds"], "posenc_limit_ratio": mine["ratio"],
-                   "ratio": result["seconds"] / mine["seconds"] if "seconds" in result else None,
-                   "why": result.get("missing") or result.get("failed")}
-            rows.append(row)
-    return json.dumps({"rows": rows, "absent": [{"peer": n, "why": w} for n, w in missing.items()]}, indent=1)
+def line_of(case, mine, result):
+    if "seconds" not in result:
+        return f"  {case.title():<58}{'-':>10}   {result.get('missing') or result['failed']}"
+    faster = result["seconds"] / mine["seconds"]
+    gbps = case.bytes / result["seconds"] * 1e-9
+    return f"  {case.title():<58}{span(result['seconds']):>10}{gbps:>7.1f}   posenc {faster:.1f} x as fast"
+
+
+def row_of(name, case, mine, result):
+    return {"peer": name, "version": result.get("version"), **asdict(case), "bytes": case.bytes,
+            "threads": mine["threads"], "seconds": result.get("seconds"), "error": result.get("error"),
+            "posenc_seconds": mine["seconds"], "posenc_limit_ratio": mine["ratio"],
+            "ratio": result["seconds"] / mine["seconds"] if "seconds" in result else None,
+            "why": result.get("missing") or result.get("failed")}
 
 
 def main():
@@ -557,8 +547,8 @@ def main():
     parser.add_argument("--only", help="peers to measure, separated by commas: " + ", ".join(PEERS))
     parser.add_argument("--quick", action="store_true", help="leave out what does not fit the cache")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seconds", type=float, default=2, help="for one peer and case, at least five runs (2)")
-    parser.add_argument("--patience", type=int, default=600, help="seconds that one peer may take in all (600)")
+    parser.add_argument("--seconds", type=float, default=1, help="for one peer and case, at least three runs (1)")
+    parser.add_argument("--patience", type=int, default=300, help="seconds that one peer may take in all (300)")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.threads < 1:
@@ -578,23 +568,26 @@ def main():
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(arguments.threads)
 
-    def progress(text):
-        if sys.stderr.isatty():
-            print(f"\r\x1b[Kpeers: {text}", end="", file=sys.stderr, flush=True)
+    def show(text):
+        if not arguments.json:
+            print(text, flush=True)
 
-    missing = {name: why for name in names if (why := absent(name))}
-    wanted, table = cases(arguments.quick), []
+    wanted, mine, rows, missing = cases(arguments.quick), [], [], []
+    show(f"{'posenc':<60}{'time':>10}{'GB/s':>7}")
     for case in wanted:
-        progress(f"posenc, {case.title()}")
-        table.append((case, ours(case, arguments), {}))
+        mine.append(ours(case, arguments))
+        show(line_of_ours(case, mine[-1]))
     for name in names:
-        if name in missing:
+        if why := absent(name):
+            missing.append({"peer": name, "why": why})
+            show(f"\n{name}: {why}")
             continue
-        for row, result in zip(table, results_of(name, wanted, arguments, progress)):
-            row[2][name] = result
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr)
-    print(as_json(table, missing) if arguments.json else page(table, missing))
+        show(f"\n{name}: {PEERS[name].__doc__.strip()}")
+        for case, our, result in zip(wanted, mine, results_of(name, wanted, arguments)):
+            rows.append(row_of(name, case, our, result))
+            show(line_of(case, our, result))
+    if arguments.json:
+        print(json.dumps({"rows": rows, "absent": missing}, indent=1))
 
 
 if __name__ == "__main__":

@@ -88,8 +88,8 @@ struct BenchRow {
 Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
                            const BenchEffort& effort = {});
 
-// What rows say together: how much faster several threads are than one, and what position 10 million
-// costs beside position 0.
+// What rows say together: how much faster several threads are than one, what position 10 million
+// costs beside position 0, and how near 16-bit types from memory come to float32's limit in bytes.
 struct BenchNote {
   std::string text = {};
   bool below_goal = false;

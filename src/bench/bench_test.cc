@@ -165,6 +165,19 @@ TEST(BenchValue, NotesCompareThreadsAndPositions) {
             "(rotate, cache, float32)");
 }
 
+TEST(BenchValue, HalfPrecisionFromMemoryIsHeldAgainstFloatsLimitInBytesToo) {
+  const BenchCase floats{.name = "memory"};
+  BenchCase halves = floats;
+  halves.dtype = DType::f16;
+  halves.length *= 2;
+  const BenchRow rows[] = {{.what = floats, .ram = true, .seconds = 2, .limit_seconds = 1},
+                           {.what = halves, .ram = true, .seconds = 4, .limit_seconds = 2}};
+  ASSERT_EQ(bench_notes(rows).size(), 1u);
+  EXPECT_EQ(bench_notes(rows)[0].text,
+            "float16 moves its bytes at 0.25 of float32's limit, its own limit at 0.50 (rotate, "
+            "memory, halves)");
+}
+
 TEST(BenchValue, TwoThreadsMissNothingWhereTheLimitItselfDoesNotScale) {
   BenchCase two;
   two.threads = 2;

@@ -70,15 +70,12 @@ std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads) {
     for (const Pairing pairing : pairings)
       list({.name = "cache", .dtype = dtype, .pairing = pairing, .goal = 0.60},
            dtype == floats && pairing == Pairing::halves);
-  list({.name = "cache, from 10,000,000", .first_position = far_position, .goal = 0.60});
+  list({.name = "cache, from 10M", .first_position = far_position, .goal = 0.60});
 
   for (const DType dtype : types)
     for (const Pairing pairing : pairings)
       list({.name = "one head", .dtype = dtype, .pairing = pairing, .heads = 1, .goal = 0.30});
-  list({.name = "one head, from 10,000,000",
-        .heads = 1,
-        .first_position = far_position,
-        .goal = 0.30});
+  list({.name = "one head, from 10M", .heads = 1, .first_position = far_position, .goal = 0.30});
 
   BenchCase decode{
       .name = "decode", .heads = 32, .kv_heads = 8, .length = 64, .decode = true, .goal = 0.25};
@@ -93,7 +90,7 @@ std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads) {
       list({.name = "32768 x 1024", .op = op, .pairing = pairing, .length = 32768, .goal = 0.90},
            pairing == Pairing::halves);
     list({.name = "32768 x 1024", .op = op, .dtype = DType::bf16, .length = 32768, .goal = 0.90});
-    list({.name = "32768 x 1024, from 10,000,000",
+    list({.name = "32768 x 1024, from 10M",
           .op = op,
           .length = 32768,
           .first_position = far_position,

@@ -60,6 +60,22 @@ BenchNote position_note(const BenchRow& here, const BenchRow& far) {
           false};
 }
 
+// Scaling a 16-bit tensor converts it twice; where that is slower than memory, so is the limit.
+BenchNote bytes_note(const BenchRow& floats, const BenchRow& halves) {
+  return {std::string(name(halves.what.dtype)) + " moves its bytes at " +
+              two_places(halves.gbps() / floats.limit_gbps()) +
+              " of float32's limit, its own limit at " +
+              two_places(halves.limit_gbps() / floats.limit_gbps()) + " (" +
+              std::string(name(halves.what.op)) + ", " + halves.what.name + ", " +
+              std::string(name(halves.what.pairing)) + ")",
+          false};
+}
+
+// The same work on as many bytes from memory, in another dtype.
+bool same_bytes(const BenchCase& a, const BenchCase& b) {
+  return a.op == b.op && a.pairing == b.pairing && a.name == b.name && a.threads == b.threads;
+}
+
 }  // namespace
 
 std::string to_json(std::span<const BenchRow> rows) {
@@ -72,6 +88,9 @@ std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows) {
   std::vector<BenchNote> notes;
   for (const BenchRow& a : rows)
     for (const BenchRow& b : rows) {
+      if (a.ram && b.ram && a.what.dtype == DType::f32 && size_of(b.what.dtype) == 2 &&
+          same_bytes(a.what, b.what))
+        notes.push_back(bytes_note(a, b));
       if (!alike(a.what, b.what)) continue;
       const bool same_start = a.what.first_position == b.what.first_position;
       if (same_start && a.what.threads < b.what.threads) notes.push_back(threads_note(a, b));
