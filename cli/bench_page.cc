@@ -33,7 +33,7 @@ std::string row_text(const BenchRow& row, const Terminal& term) {
   const BenchCase& what = row.what;
   // Padded by hand: fmt counts µ as it should, the terminal's colours not.
   std::string text =
-      fmt::format("  {:<22}{:<9}{:<12}{:<18}{:>3}{:>10}", cut(what.name, 21), name(what.dtype),
+      fmt::format("  {:<22}{:<9}{:<12}{:<19}{:>2}{:>10}", cut(what.name, 21), name(what.dtype),
                   name(what.pairing), shape_text(what), what.threads, seconds_text(row.seconds));
   text += fmt::format("{:>6.1f}{:>6.1f}{:>6.2f}", row.gbps(), row.limit_gbps(), row.ratio());
   if (row.below_goal()) text += term.yellow(fmt::format(" <{:.2f}", what.goal));
