@@ -228,7 +228,12 @@ class OnnxRuntime:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        self.session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        try:
+            self.session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            if "Could not find an implementation" in str(error):
+                raise Missing(f"its RotaryEmbedding has no {case.dtype} on CPU") from error
+            raise
         type_ = np.dtype(case.dtype)  # of bfloat16 there is no session
         angle = np.outer(np.arange(case.length), frequencies(np, case.head_dim))
         self.memory = {
@@ -564,7 +569,7 @@ def main():
         parser.error(f"{arguments.posenc} is not built; run make build")
     # Not every peer can be told how many threads to use: all get as many processors.
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.threads])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-arguments.threads :])
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(arguments.threads)
 
