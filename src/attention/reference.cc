@@ -284,8 +284,10 @@ Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, cons
   const std::int64_t group = heads == 0 ? 1 : heads / in->k.shape[1];
 
   Doubles q(in->q), k(in->k), v(in->v), turned_q(in->q), turned_k(in->k);
-  if (auto ok = detail::reference::rotate(plan, q.view, queries, Side::query, turned_q.view); !ok) return ok;
-  if (auto ok = detail::reference::rotate(plan, k.view, keys, Side::key, turned_k.view); !ok) return ok;
+  if (auto ok = detail::reference::rotate(plan, q.view, queries, Side::query, turned_q.view); !ok)
+    return ok;
+  if (auto ok = detail::reference::rotate(plan, k.view, keys, Side::key, turned_k.view); !ok)
+    return ok;
   if (auto ok = detail::reference::rotate(plan, v.view, keys, Side::value, v.view); !ok) return ok;
 
   Doubles out = Doubles::zeros(in->q), relative_out = Doubles::zeros(in->q);

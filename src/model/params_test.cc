@@ -217,7 +217,8 @@ TEST(Params, TheVisionTowerPairsNeighboursToo) {
 TEST(Params, AMissingSizeIsNamedAsTheFormatSpellsIt) {
   EXPECT_NE(error_of(R"({"dim": 512, "n_layers": 4})").find("n_heads: is missing"),
             std::string::npos);
-  EXPECT_NE(error_of(small(R"("vision_encoder": {"hidden_size": 64, "num_attention_heads": 2})")).find("vision_encoder.num_hidden_layers"),
+  EXPECT_NE(error_of(small(R"("vision_encoder": {"hidden_size": 64, "num_attention_heads": 2})"))
+                .find("vision_encoder.num_hidden_layers"),
             std::string::npos);
 }
 
