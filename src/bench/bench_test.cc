@@ -175,7 +175,7 @@ TEST(BenchValue, HalfPrecisionFromMemoryIsHeldAgainstFloatsLimitInBytesToo) {
   ASSERT_EQ(bench_notes(rows).size(), 1u);
   EXPECT_EQ(bench_notes(rows)[0].text,
             "float16 moves its bytes at 0.25 of float32's limit, its own limit at 0.50 (rotate, "
-            "memory, halves)");
+            "memory, halves, threads: 1)");
 }
 
 TEST(BenchValue, TwoThreadsMissNothingWhereTheLimitItselfDoesNotScale) {

@@ -67,7 +67,8 @@ BenchNote bytes_note(const BenchRow& floats, const BenchRow& halves) {
               " of float32's limit, its own limit at " +
               two_places(halves.limit_gbps() / floats.limit_gbps()) + " (" +
               std::string(name(halves.what.op)) + ", " + halves.what.name + ", " +
-              std::string(name(halves.what.pairing)) + ")",
+              std::string(name(halves.what.pairing)) +
+              ", threads: " + std::to_string(halves.what.threads) + ")",
           false};
 }
 
