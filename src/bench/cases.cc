@@ -90,7 +90,7 @@ std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads) {
       list({.name = "32768 x 1024", .op = op, .pairing = pairing, .length = 32768, .goal = 0.90},
            pairing == Pairing::halves);
     list({.name = "32768 x 1024", .op = op, .dtype = DType::bf16, .length = 32768, .goal = 0.90});
-    list({.name = "32768 x 1024, from 10M",
+    list({.name = "from 10M",
           .op = op,
           .length = 32768,
           .first_position = far_position,
