@@ -30,8 +30,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BASE = 10000.0
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-# The rounding of a 16-bit type, and in float that of the angles, which some peers make in float.
-TOLERANCE = {"float32": 1e-2, "float16": 1e-2, "bfloat16": 4e-2}
+# Enough to tell another convention from another rounding: at position 134,143 an angle made in float, as
+# some peers make it, is off by 0.02.
+TOLERANCE = 5e-2
 
 
 @dataclass
@@ -446,7 +447,7 @@ def measure(make, case, threads, seconds):
     which = sorted({0, 1, case.length // 2, case.length - 1})
     peer.run()
     error = float(np.max(np.abs(peer.rows(which) - expected(np, case, which))))
-    if not error < TOLERANCE[case.dtype]:
+    if not error < TOLERANCE:
         return {"failed": f"is off by {error:.2g} from the formula", "version": peer.version}
     peer.run()
     times, start = [], time.perf_counter()
