@@ -58,16 +58,20 @@ template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(LoadBits(d, &from->bits)));
 }
-// Rounded to nearest, ties to even; a NaN is made quiet and keeps its leading bits.
+// The upper halves of a float's bits, rounded to nearest, ties to even; a NaN is made quiet and keeps
+// its leading bits.
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedUpperBits(D, hn::Vec<D> v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+}
 template <class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, BFloat16* to) {
-  const hn::RebindToUnsigned<D> du;
-  const auto bits = hn::BitCast(du, v), upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
-  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
-  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-  StoreBits(hn::IfThenElse(is_nan, quiet, rounded), d, &to->bits);
+  StoreBits(hn::ShiftRight<16>(RoundedUpperBits(d, v)), d, &to->bits);
 }
 
 #if POSENC_HALF_IN_HARDWARE
@@ -122,6 +126,23 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
   StoreBits(hn::Or(half, hn::ShiftRight<16>(sign)), d, &to->bits);
 }
 
+#endif
+
+// Two vectors to follow each other. Where an element is half of what it is computed in, one shuffle
+// packs both.
+template <class D, class T>
+HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
+  StoreElements(v, d, to);
+  StoreElements(next, d, to + hn::Lanes(d));
+}
+#if HWY_TARGET != HWY_SCALAR
+template <class D>
+HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to) {
+  const hn::Repartition<std::uint16_t, D> d16;
+  const auto lower = hn::BitCast(d16, RoundedUpperBits(d, v));
+  const auto upper = hn::BitCast(d16, RoundedUpperBits(d, next));
+  hn::StoreU(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
+}
 #endif
 
 }  // namespace posenc::detail::HWY_NAMESPACE
