@@ -162,13 +162,17 @@ HWY_INLINE void StoreDoubled(D, V c, V s, float* cosine, float* sine) {
   hn::StoreU(hn::Xor(sines, hn::BitCast(d, sign)), d, sine);
 }
 template <class D, class V>
-HWY_INLINE void StoreAlternating(D, V c, V s, float* wave) {
+HWY_INLINE hn::Vec<hn::Twice<D> > Alternated(D, V c, V s) {
   const hn::Twice<D> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
   const auto lane = hn::Iota(bits, 0), odd = hn::And(lane, hn::Set(bits, 1u));
   const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
   const auto order = hn::Add(hn::ShiftRight<1>(lane), hn::Mul(odd, half));
-  hn::StoreU(hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order)), d, wave);
+  return hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order));
+}
+template <class D, class V>
+HWY_INLINE void StoreAlternating(D d, V c, V s, float* wave) {
+  hn::StoreU(Alternated(d, c, s), hn::Twice<D>(), wave);
 }
 #endif
 
@@ -224,6 +228,32 @@ HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t
       Multiply(c, s, e, f);
     }
     put(dc, i, As(d, C(), c), As(d, C(), s));
+  }
+}
+
+// The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
+// position + r. What they share is read once.
+template <class C, class Put>
+HWY_INLINE void MakeFourRows(Turns& turns, std::int64_t position, std::int64_t end,
+                             const Put (&put)[4]) {
+  const Doubles d;
+  const hn::Rebind<C, Doubles> dc;
+  const double* const near = FactorsOf(turns, 0, position).near;
+  const double* const one = FactorsOf(turns, 0, position + 1).one;
+  const double* const two = FactorsOf(turns, 0, position + 2).one;
+  const double* const three = FactorsOf(turns, 0, position + 3).one;
+  const std::int64_t size = turns.size;
+  for (std::int64_t i = 0; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto c = hn::LoadU(d, near + i), s = hn::LoadU(d, near + size + i);
+    const auto turned = [&](const double* factor, const Put& to) HWY_ATTR {
+      auto cosine = c, sine = s;
+      Multiply(cosine, sine, hn::LoadU(d, factor + i), hn::LoadU(d, factor + size + i));
+      to(dc, i, As(d, C(), cosine), As(d, C(), sine));
+    };
+    put[0](dc, i, As(d, C(), c), As(d, C(), s));
+    turned(one, put[1]);
+    turned(two, put[2]);
+    turned(three, put[3]);
   }
 }
 
