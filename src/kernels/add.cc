@@ -214,15 +214,21 @@ HWY_INLINE bool writes_directly(const AddJob& job) {
          (!job.x || job.x.stride[2] == 1);
 }
 
-// One row or four of them.
+// Rows made together, of one anchor, and pairs of them after which the next row has its turn: what
+// all of them are made of stays in the first cache.
+constexpr std::int64_t most_rows = 16, pairs_together = 128;
+
+// One row or a multiple of four.
 template <class Put, class T>
-HWY_NOINLINE void MakeDirectly(Turns& turns, std::int64_t row, std::int64_t pairs, int count,
-                               const Place<T>* to) {
-  if (count == 4) {
-    const Put put[] = {{to[0]}, {to[1]}, {to[2]}, {to[3]}};
-    MakeFourRows<float>(turns, row, pairs, put);
-  } else {
-    MakeRow<float>(turns, &row, 0, pairs, Put{*to});
+HWY_NOINLINE void MakeDirectly(Turns& turns, std::int64_t row, std::int64_t pairs,
+                               std::int64_t count, const Place<T>* to) {
+  if (count == 1) return MakeRow<float>(turns, &row, 0, pairs, Put{*to});
+  for (std::int64_t begin = 0; begin < pairs; begin += pairs_together) {
+    const std::int64_t end = std::min(begin + pairs_together, pairs);
+    for (std::int64_t r = 0; r < count; r += 4) {
+      const Put put[] = {{to[r]}, {to[r + 1]}, {to[r + 2]}, {to[r + 3]}};
+      MakeFourRows<float>(turns, row + r, begin, end, put);
+    }
   }
 }
 
@@ -241,15 +247,21 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto row_of = [&](std::int64_t token) {
     return job.positions->at(token % seq, job.shared ? 0 : token / seq) + waves.row_offset;
   };
-  for (std::int64_t token = first, count = 1; token < last; token += count) {
+  for (std::int64_t token = first, count; token < last; token += count) {
     const std::int64_t row = row_of(token);
-    count = (row & 3) == 0 && last - token >= 4 ? 4 : 1;
-    for (int r = 0; r < 4 && count == 4; ++r) {
-      if (row_of(token + r) != row + r || (waves.zero_row >= 0 && row + r == waves.zero_row)) {
-        count = 1;
-      }
+    count = 1;
+    if ((row & 3) == 0) {
+      const auto follows = [&](std::int64_t r) {
+        return token + r < last && row_of(token + r) == row + r &&
+               (waves.zero_row < 0 || row + r != waves.zero_row);
+      };
+      const std::int64_t most = std::min(most_rows, 64 - (row & 63));
+      while (count < most && follows(count)) ++count;
+      count = std::max<std::int64_t>(count & ~3, 1);
     }
-    Place<T> to[4];
+    const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
+    if (zero) count = 1;
+    Place<T> to[most_rows];
     bool aligned = true;
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t b = (token + r) / seq, t = (token + r) % seq;
@@ -259,15 +271,13 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
                .ahead = count * out.stride[1]};
       aligned = aligned && reinterpret_cast<std::uintptr_t>(to[r].out) % 64 == 0;
     }
-    const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
     if (!zero) {
-      const auto n = static_cast<int>(count);
       if (x) {
-        MakeDirectly<Sum<T>>(turns, row, pairs, n, to);
+        MakeDirectly<Sum<T>>(turns, row, pairs, count, to);
       } else if (streams && aligned) {
-        MakeDirectly<Alone<T, Streamed>>(turns, row, pairs, n, to);
+        MakeDirectly<Alone<T, Streamed>>(turns, row, pairs, count, to);
       } else {
-        MakeDirectly<Alone<T, Kept>>(turns, row, pairs, n, to);
+        MakeDirectly<Alone<T, Kept>>(turns, row, pairs, count, to);
       }
     }
     const std::int64_t done = zero ? 0 : 2 * pairs;

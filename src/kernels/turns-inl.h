@@ -77,24 +77,30 @@ struct Factors {
   const double *near, *one;
 };
 
+// The row of 64⌊p/64⌋ stands in axis.anchor.
+HWY_INLINE void Anchor(Turns& turns, std::int64_t a, std::int64_t position) {
+  Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
+  if (axis.anchored == position >> 6) return;
+  axis.anchored = position >> 6;
+  axis.neared = Turns::none;
+  const std::int64_t start = axis.anchored * 64;
+  Direct(turns, axis, start, axis.anchor);
+  if (a == 0 && turns.rule.growth != nullptr) {
+    turns.magnify(axis.anchor, static_cast<double>(start) - turns.rule.growth->centre,
+                  turns.rule.amplitude);
+  } else if (a == 0 && turns.rule.amplitude != 1) {
+    turns.magnify(axis.anchor, 0, turns.rule.amplitude);
+  }
+}
+
 HWY_INLINE Factors FactorsOf(Turns& turns, std::int64_t a, std::int64_t position) {
   const Doubles d;
   Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
-  const bool first = a == 0, grows = first && turns.rule.growth != nullptr;
+  const bool grows = a == 0 && turns.rule.growth != nullptr;
   const std::int64_t four = position >> 2 & 15, one = position & 3;
   if (axis.neared != position >> 2) {
+    Anchor(turns, a, position);
     axis.neared = position >> 2;
-    if (axis.anchored != position >> 6) {
-      axis.anchored = position >> 6;
-      const std::int64_t start = axis.anchored * 64;
-      Direct(turns, axis, start, axis.anchor);
-      if (grows) {
-        turns.magnify(axis.anchor, static_cast<double>(start) - turns.rule.growth->centre,
-                      turns.rule.amplitude);
-      } else if (first && turns.rule.amplitude != 1) {
-        turns.magnify(axis.anchor, 0, turns.rule.amplitude);
-      }
-    }
     if (four != 0) {
       const double* const row = TableRow(turns, axis, axis.fours, axis.fours_made, four, 4, grows);
       for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
@@ -232,19 +238,28 @@ HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t
 }
 
 // The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
-// position + r. What they share is read once.
+// position + r. What they share is read, or made, once.
 template <class C, class Put>
-HWY_INLINE void MakeFourRows(Turns& turns, std::int64_t position, std::int64_t end,
-                             const Put (&put)[4]) {
+HWY_INLINE void MakeFourRows(Turns& turns, std::int64_t position, std::int64_t begin,
+                             std::int64_t end, const Put (&put)[4]) {
   const Doubles d;
   const hn::Rebind<C, Doubles> dc;
-  const double* const near = FactorsOf(turns, 0, position).near;
-  const double* const one = FactorsOf(turns, 0, position + 1).one;
-  const double* const two = FactorsOf(turns, 0, position + 2).one;
-  const double* const three = FactorsOf(turns, 0, position + 3).one;
-  const std::int64_t size = turns.size;
-  for (std::int64_t i = 0; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    const auto c = hn::LoadU(d, near + i), s = hn::LoadU(d, near + size + i);
+  Anchor(turns, 0, position);
+  Turns::Axis& axis = turns.axes[0];
+  const bool grows = turns.rule.growth != nullptr;
+  const auto ones = [&](std::int64_t j) HWY_ATTR {
+    return TableRow(turns, axis, axis.ones, axis.ones_made, j, 1, grows);
+  };
+  const double *const anchor = axis.anchor, *const one = ones(1), *const two = ones(2),
+                      *const three = ones(3);
+  const std::int64_t j = position >> 2 & 15, size = turns.size;
+  const double* const four =
+      j == 0 ? nullptr : TableRow(turns, axis, axis.fours, axis.fours_made, j, 4, grows);
+  for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    auto c = hn::LoadU(d, anchor + i), s = hn::LoadU(d, anchor + size + i);
+    if (four != nullptr) {
+      Multiply(c, s, hn::LoadU(d, four + i), hn::LoadU(d, four + size + i));
+    }
     const auto turned = [&](const double* factor, const Put& to) HWY_ATTR {
       auto cosine = c, sine = s;
       Multiply(cosine, sine, hn::LoadU(d, factor + i), hn::LoadU(d, factor + size + i));
