@@ -206,18 +206,34 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
 
   for (std::int64_t start = first_token; start < last_token; start += block) {
     const std::int64_t count = std::min(block, last_token - start);
-    for (std::int64_t i = 0; i < count; ++i) {
+    const auto position_of = [&](std::int64_t i, std::int64_t axis) {
       const std::int64_t b = job.shared ? 0 : (start + i) / seq;
-      const std::int64_t t = job.shared ? start + i : (start + i) % seq;
-      for (std::int64_t a = 0; a < plan.axes; ++a) {
-        position[static_cast<std::size_t>(a)] = job.positions->at(t, b, a);
+      return job.positions->at(job.shared ? start + i : (start + i) % seq, b, axis);
+    };
+    const auto make = [&]<class Put>(Put put) HWY_ATTR {
+      const auto row = [&](std::int64_t i) {
+        return Put{put.cosine + i * row_size, put.sine + i * row_size};
+      };
+      for (std::int64_t i = 0; i < count;) {
+        for (std::int64_t a = 0; a < plan.axes; ++a) {
+          position[static_cast<std::size_t>(a)] = position_of(i, a);
+        }
+        const std::int64_t p = position[0];
+        if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
+            position_of(i + 2, 0) == p + 2 && position_of(i + 3, 0) == p + 3) {
+          const Put puts[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
+          MakeFourRows<C>(turns, p, 0, turns.size, puts);
+          i += 4;
+        } else {
+          MakeRow<C>(turns, position.data(), 0, turns.size, row(i));
+          ++i;
+        }
       }
-      C* const cosine = rows + i * row_size;
-      if (doubled) {
-        MakeRow<C>(turns, position.data(), 0, turns.size, Doubled<C>{cosine, cosine + sines});
-      } else {
-        MakeRow<C>(turns, position.data(), 0, turns.size, Apart<C>{cosine, cosine + sines});
-      }
+    };
+    if (doubled) {
+      make(Doubled<C>{rows, rows + sines});
+    } else {
+      make(Apart<C>{rows, rows + sines});
     }
     for (int which = 0; which < job.count; ++which) {
       const Tensor& x = job.x[which];
