@@ -6,7 +6,9 @@
 // foreach_target comes first.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/kernels/add.h"
 #include "src/kernels/elements-inl.h"
@@ -175,6 +177,126 @@ class WaveMaker {
   C* apart_;
 };
 
+#if HWY_TARGET != HWY_SCALAR
+
+// Interleaved waves that go from registers to where they belong, or into the sum there.
+template <class T>
+struct Place {
+  const T* x;  // null where nothing is added
+  float scale;
+  T* out;
+  std::int64_t ahead;  // elements by which memory is asked for early
+};
+template <class T>
+struct Sum : Place<T> {
+  template <class D, class V>
+  HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
+    const hn::Twice<D> d;
+    Fetch(this->out + 2 * i + this->ahead);
+    const auto x = LoadElements(d, this->x + 2 * i);
+    const auto sum = hn::MulAdd(x, hn::Set(d, this->scale), Alternated(half, c, s));
+    StoreElements(sum, d, this->out + 2 * i);
+  }
+};
+template <class T, class How>
+struct Alone : Place<T> {
+  template <class D, class V>
+  HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
+    StoreElements<How>(Alternated(half, c, s), hn::Twice<D>(), this->out + 2 * i);
+  }
+};
+
+// Whether every row is written once, and to neighbouring channels.
+HWY_INLINE bool writes_directly(const AddJob& job) {
+  const auto* waves = std::get_if<Waves>(&job.part->kind);
+  return waves != nullptr && waves->layout == WaveLayout::interleaved &&
+         (!job.shared || job.out.shape[0] == 1) && job.out.stride[2] == 1 &&
+         (!job.x || job.x.stride[2] == 1);
+}
+
+// Rows made together, of one anchor, and pairs of them after which the next row has its turn: what
+// all of them are made of stays in the first cache.
+constexpr std::int64_t most_rows = 16, pairs_together = 128;
+
+// One row or a multiple of four.
+template <class Put, class T>
+HWY_NOINLINE void MakeDirectly(Turns& turns, std::int64_t row, std::int64_t pairs,
+                               std::int64_t count, const Place<T>* to) {
+  if (count == 1) return MakeRow<float>(turns, &row, 0, pairs, Put{*to});
+  for (std::int64_t begin = 0; begin < pairs; begin += pairs_together) {
+    const std::int64_t end = std::min(begin + pairs_together, pairs);
+    for (std::int64_t r = 0; r < count; r += 4) {
+      const Put put[] = {{to[r]}, {to[r + 1]}, {to[r + 2]}, {to[r + 3]}};
+      MakeFourRows<float>(turns, row + r, begin, end, put);
+    }
+  }
+}
+
+template <class T>
+void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
+  const auto& waves = std::get<Waves>(job.part->kind);
+  const Tensor &x = job.x, &out = job.out;
+  const std::int64_t seq = out.shape[1], width = out.shape[2];
+  Turns turns(TurnRule::of(waves));
+  // Pairs of whole vectors; the rest of a row, and the zero where it is odd, take a buffer.
+  const std::int64_t pairs = turns.count / Turns::lanes * Turns::lanes;
+  const AlignedDoubles memory = Buffer<float>(2 * turns.size);
+  float* const rest = reinterpret_cast<float*>(memory.data());
+  const auto scale = static_cast<float>(job.part->embedding_scale);
+  const bool streams = !x && out.size() * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
+  const auto row_of = [&](std::int64_t token) {
+    return job.positions->at(token % seq, job.shared ? 0 : token / seq) + waves.row_offset;
+  };
+  for (std::int64_t token = first, count; token < last; token += count) {
+    const std::int64_t row = row_of(token);
+    count = 1;
+    if ((row & 3) == 0) {
+      const auto follows = [&](std::int64_t r) {
+        return token + r < last && row_of(token + r) == row + r &&
+               (waves.zero_row < 0 || row + r != waves.zero_row);
+      };
+      const std::int64_t most = std::min(most_rows, 64 - (row & 63));
+      while (count < most && follows(count)) ++count;
+      count = std::max<std::int64_t>(count & ~3, 1);
+    }
+    const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
+    if (zero) count = 1;
+    Place<T> to[most_rows];
+    bool aligned = true;
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t b = (token + r) / seq, t = (token + r) % seq;
+      to[r] = {.x = x ? static_cast<const T*>(x.data) + x.offset(b, t) : nullptr,
+               .scale = scale,
+               .out = static_cast<T*>(out.data) + out.offset(b, t),
+               .ahead = count * out.stride[1]};
+      aligned = aligned && reinterpret_cast<std::uintptr_t>(to[r].out) % 64 == 0;
+    }
+    if (!zero) {
+      if (x) {
+        MakeDirectly<Sum<T>>(turns, row, pairs, count, to);
+      } else if (streams && aligned) {
+        MakeDirectly<Alone<T, Streamed>>(turns, row, pairs, count, to);
+      } else {
+        MakeDirectly<Alone<T, Kept>>(turns, row, pairs, count, to);
+      }
+    }
+    const std::int64_t done = zero ? 0 : 2 * pairs;
+    for (std::int64_t r = 0; r < count && done < width; ++r) {
+      const std::int64_t next = row + r;
+      std::fill(rest + done, rest + width, 0.0f);
+      if (!zero && pairs < turns.size) {
+        MakeRow<float>(turns, &next, pairs, turns.size, Alternating<float>{rest});
+        std::fill(rest + 2 * turns.count, rest + width, 0.0f);
+      }
+      Write<T>(x ? to[r].x + done : nullptr, scale, rest + done, to[r].out + done, width - done,
+               to[r].ahead);
+    }
+  }
+  if (streams) hwy::FlushStream();
+}
+
+#endif
+
 template <class C>
 void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   const std::int64_t batch = job.out.shape[0], seq = job.out.shape[1], width = job.out.shape[2];
@@ -208,6 +330,13 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
 
 void AddTokens(const AddJob& job, std::int64_t first, std::int64_t last) {
   if (computes_in_double(job.out.dtype)) return AddAll<double>(job, first, last);
+#if HWY_TARGET != HWY_SCALAR
+  if (writes_directly(job)) {
+    if (job.out.dtype == DType::f32) return AddDirectly<float>(job, first, last);
+    if (job.out.dtype == DType::f16) return AddDirectly<Half>(job, first, last);
+    return AddDirectly<BFloat16>(job, first, last);
+  }
+#endif
   return AddAll<float>(job, first, last);
 }
 

@@ -26,6 +26,25 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Asks for memory that is written soon: hardware alone leaves a third of its speed unused.
 HWY_INLINE void Fetch(const void* address) { __builtin_prefetch(address, 1); }
 
+// How a vector is written: to the caches, or past them where nobody reads it soon. The latter wants an
+// address that is a multiple of the vector's size, and fences at the end (hwy::FlushStream).
+struct Kept {
+  template <class V, class D, class T>
+  HWY_INLINE void operator()(V v, D d, T* to) const {
+    hn::StoreU(v, d, to);
+  }
+};
+struct Streamed {
+  template <class V, class D, class T>
+  HWY_INLINE void operator()(V v, D d, T* to) const {
+    if constexpr (hn::MaxLanes(D()) * sizeof(T) >= 16) {
+      hn::Stream(v, d, to);
+    } else {
+      hn::StoreU(v, d, to);
+    }
+  }
+};
+
 template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const double* from) {
   return hn::LoadU(d, from);
@@ -34,13 +53,13 @@ template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const float* from) {
   return hn::LoadU(d, from);
 }
-template <class D>
+template <class How = Kept, class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, double* to) {
-  hn::StoreU(v, d, to);
+  How()(v, d, to);
 }
-template <class D>
+template <class How = Kept, class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, float* to) {
-  hn::StoreU(v, d, to);
+  How()(v, d, to);
 }
 
 template <class D>
@@ -48,26 +67,30 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> LoadBits(D, const std::uint16_t* fro
   const hn::RebindToUnsigned<D> du;
   return hn::PromoteTo(du, hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
 }
-template <class D>
+template <class How, class D>
 HWY_INLINE void StoreBits(hn::Vec<hn::RebindToUnsigned<D>> bits, D, std::uint16_t* to) {
   const hn::Rebind<std::uint16_t, D> d16;
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), bits)), d16, to);
+  How()(hn::DemoteTo(d16, hn::BitCast(hn::RebindToSigned<D>(), bits)), d16, to);
 }
 
 template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(LoadBits(d, &from->bits)));
 }
-// Rounded to nearest, ties to even; a NaN is made quiet and keeps its leading bits.
+// The upper halves of a float's bits, rounded to nearest, ties to even; a NaN is made quiet and keeps
+// its leading bits.
 template <class D>
-HWY_INLINE void StoreElements(hn::Vec<D> v, D d, BFloat16* to) {
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedUpperBits(D, hn::Vec<D> v) {
   const hn::RebindToUnsigned<D> du;
-  const auto bits = hn::BitCast(du, v), upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd));
-  const auto quiet = hn::Or(upper, hn::Set(du, 0x40u));
-  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-  StoreBits(hn::IfThenElse(is_nan, quiet, rounded), d, &to->bits);
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+}
+template <class How = Kept, class D>
+HWY_INLINE void StoreElements(hn::Vec<D> v, D d, BFloat16* to) {
+  StoreBits<How>(hn::ShiftRight<16>(RoundedUpperBits(d, v)), d, &to->bits);
 }
 
 #if POSENC_HALF_IN_HARDWARE
@@ -78,11 +101,11 @@ HWY_INLINE hn::Vec<D> LoadElements(D d, const Half* from) {
   const auto bits = hn::LoadU(hn::RebindToUnsigned<decltype(d16)>(), &from->bits);
   return hn::PromoteTo(d, hn::BitCast(d16, bits));
 }
-template <class D>
+template <class How = Kept, class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
   const hn::Rebind<hwy::float16_t, D> d16;
   const hn::RebindToUnsigned<decltype(d16)> du16;
-  hn::StoreU(hn::BitCast(du16, hn::DemoteTo(d16, v)), du16, &to->bits);
+  How()(hn::BitCast(du16, hn::DemoteTo(d16, v)), du16, &to->bits);
 }
 
 #else
@@ -102,7 +125,7 @@ HWY_INLINE hn::Vec<D> LoadElements(D d, const Half* from) {
 }
 // Rounded to nearest, ties to even: a subnormal by adding a float whose last place is 2^-24, a
 // normal number in its bits, whose carry becomes the next exponent and, at the end, infinity.
-template <class D>
+template <class How = Kept, class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
   const hn::RebindToUnsigned<D> du;
   const auto all = hn::BitCast(du, v);
@@ -119,9 +142,26 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
   auto half = hn::IfThenElse(hn::Lt(bits, hn::Set(du, 113u << 23)), small, normal);
   half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, (143u << 23) - 1)), infinity, half);
   half = hn::IfThenElse(hn::Gt(bits, hn::Set(du, 0x7f800000u)), nan, half);
-  StoreBits(hn::Or(half, hn::ShiftRight<16>(sign)), d, &to->bits);
+  StoreBits<How>(hn::Or(half, hn::ShiftRight<16>(sign)), d, &to->bits);
 }
 
+#endif
+
+// Two vectors to follow each other. Where an element is half of what it is computed in, one shuffle
+// packs both.
+template <class D, class T>
+HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
+  StoreElements(v, d, to);
+  StoreElements(next, d, to + hn::Lanes(d));
+}
+#if HWY_TARGET != HWY_SCALAR
+template <class D>
+HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to) {
+  const hn::Repartition<std::uint16_t, D> d16;
+  const auto lower = hn::BitCast(d16, RoundedUpperBits(d, v));
+  const auto upper = hn::BitCast(d16, RoundedUpperBits(d, next));
+  hn::StoreU(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
+}
 #endif
 
 }  // namespace posenc::detail::HWY_NAMESPACE

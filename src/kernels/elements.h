@@ -25,6 +25,10 @@ struct ComputeType<double> {
 template <class T>
 using Compute = typename ComputeType<T>::type;
 
+// Vectors that nobody has read yet are written past the caches where there are more bytes of them
+// than a core's share of the last one.
+constexpr std::int64_t streamed_bytes = 32 << 20;
+
 constexpr bool computes_in_double(DType dtype) { return dtype == DType::f64; }
 
 // Calls act with a null pointer of the dtype's element type.

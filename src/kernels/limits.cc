@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "src/kernels/limits.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/kernels/elements-inl.h"
 #include "src/kernels/limits.h"
@@ -13,31 +14,58 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// data[i] = change(data[i]) for a whole number of vectors, then for the rest one by one.
-template <class T, class Change>
-HWY_INLINE void ChangeEach(T* data, std::int64_t count, const Change& change) {
-  const hn::ScalableTag<Compute<T>> d;
-  const hn::CappedTag<Compute<T>, 1> one;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) change(d, data + i);
-  for (; i < count; ++i) change(one, data + i);
-}
+// What the second cache surely does not hold is asked for early.
+constexpr std::int64_t far_bytes = 4 << 20, ahead_bytes = 4096;
 
 void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, double factor) {
-  with_element(dtype, [&]<class T>(T*) HWY_ATTR {
-    ChangeEach(static_cast<T*>(data) + first, last - first, [&](auto d, T* at) HWY_ATTR {
-      StoreElements(hn::Mul(LoadElements(d, at), hn::Set(d, static_cast<Compute<T>>(factor))), d,
-                    at);
-    });
+  with_element(dtype, [=]<class T>(T*) HWY_ATTR {
+    using C = Compute<T>;
+    const hn::ScalableTag<C> d;
+    const hn::CappedTag<C, 1> one;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d)), count = last - first;
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    const auto scale = hn::Set(d, static_cast<C>(factor));
+    T* const at = static_cast<T*>(data) + first;
+    const auto scaled = [=](std::int64_t i)
+                            HWY_ATTR { return hn::Mul(LoadElements(d, at + i), scale); };
+    std::int64_t i = 0;
+    if (count * size > far_bytes) {
+      for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        __builtin_prefetch(at + i + ahead_bytes / size);
+        if constexpr (sizeof(T) == sizeof(C)) {
+          __builtin_prefetch(at + i + lanes + ahead_bytes / size);
+        }
+        StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
+      }
+    }
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
+    }
+    for (; i < count; ++i) {
+      StoreElements(hn::Mul(LoadElements(one, at + i), hn::Set(one, static_cast<C>(factor))), one,
+                    at + i);
+    }
   });
 }
 
 void Fill(void* data, DType dtype, std::int64_t first, std::int64_t last, double value) {
-  with_element(dtype, [&]<class T>(T*) HWY_ATTR {
-    ChangeEach(static_cast<T*>(data) + first, last - first, [&](auto d, T* at) HWY_ATTR {
-      StoreElements(hn::Set(d, static_cast<Compute<T>>(value)), d, at);
-    });
+  with_element(dtype, [=]<class T>(T*) HWY_ATTR {
+    using C = Compute<T>;
+    const hn::ScalableTag<C> d;
+    const hn::CappedTag<C, 1> one;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d)), count = last - first;
+    const auto values = hn::Set(d, static_cast<C>(value));
+    T* const at = static_cast<T*>(data) + first;
+    std::int64_t i = 0;
+    if (count * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes) {
+      while (reinterpret_cast<std::uintptr_t>(at + i) % 64 != 0) {
+        StoreElements(hn::Set(one, static_cast<C>(value)), one, at + i++);
+      }
+      for (; i + lanes <= count; i += lanes) StoreElements<Streamed>(values, d, at + i);
+      hwy::FlushStream();
+    }
+    for (; i + 2 * lanes <= count; i += 2 * lanes) StoreTwo(values, values, d, at + i);
+    for (; i < count; ++i) StoreElements(hn::Set(one, static_cast<C>(value)), one, at + i);
   });
 }
 

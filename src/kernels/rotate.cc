@@ -38,6 +38,22 @@ HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Com
                           StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
                         };
   std::int64_t i = 0;
+  if constexpr (sizeof(T) < sizeof(Compute<T>)) {
+    // A cache line of each at a time.
+    for (; i + 2 * lanes <= pairs; i += 2 * lanes) {
+      Fetch(a_out + i + ahead);
+      Fetch(b_out + i + ahead);
+      const auto x = LoadElements(d, a + i), y = LoadElements(d, b + i);
+      const auto next_x = LoadElements(d, a + i + lanes), next_y = LoadElements(d, b + i + lanes);
+      const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
+      const auto next_cosine = hn::LoadU(d, c + i + lanes);
+      const auto next_sine = hn::LoadU(d, s + i + lanes);
+      StoreTwo(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)),
+               hn::NegMulAdd(next_y, next_sine, hn::Mul(next_x, next_cosine)), d, a_out + i);
+      StoreTwo(hn::MulAdd(x, sine, hn::Mul(y, cosine)),
+               hn::MulAdd(next_x, next_sine, hn::Mul(next_y, next_cosine)), d, b_out + i);
+    }
+  }
   for (; i + lanes <= pairs; i += lanes) {
     Fetch(a_out + i + ahead);
     Fetch(b_out + i + ahead);
@@ -69,21 +85,28 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
 #else
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto turn = [&](const T* from, T* to, std::int64_t i) HWY_ATTR {
+  const auto turned = [&](const T* from, std::int64_t i) HWY_ATTR {
     const auto v = LoadElements(d, from);
     const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
-    StoreElements(hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine)), d, to);
+    return hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine));
   };
   std::int64_t i = 0;
+  if constexpr (sizeof(T) < sizeof(Compute<T>)) {
+    for (; i + 2 * lanes <= channels; i += 2 * lanes) {
+      Fetch(out + i + ahead);
+      const auto v = turned(x + i, i), next = turned(x + i + lanes, i + lanes);
+      StoreTwo(v, next, d, out + i);
+    }
+  }
   for (; i + lanes <= channels; i += lanes) {
     Fetch(out + i + ahead);
-    turn(x + i, out + i, i);
+    StoreElements(turned(x + i, i), d, out + i);
   }
   if (i == channels) return;
   T rest[hn::MaxLanes(d)] = {};
   const auto bytes = static_cast<std::size_t>(channels - i) * sizeof(T);
   std::memcpy(rest, x + i, bytes);
-  turn(rest, rest, i);
+  StoreElements(turned(rest, i), d, rest);
   std::memcpy(out + i, rest, bytes);
 #endif
 }
@@ -183,18 +206,34 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
 
   for (std::int64_t start = first_token; start < last_token; start += block) {
     const std::int64_t count = std::min(block, last_token - start);
-    for (std::int64_t i = 0; i < count; ++i) {
+    const auto position_of = [&](std::int64_t i, std::int64_t axis) {
       const std::int64_t b = job.shared ? 0 : (start + i) / seq;
-      const std::int64_t t = job.shared ? start + i : (start + i) % seq;
-      for (std::int64_t a = 0; a < plan.axes; ++a) {
-        position[static_cast<std::size_t>(a)] = job.positions->at(t, b, a);
+      return job.positions->at(job.shared ? start + i : (start + i) % seq, b, axis);
+    };
+    const auto make = [&]<class Put>(Put put) HWY_ATTR {
+      const auto row = [&](std::int64_t i) {
+        return Put{put.cosine + i * row_size, put.sine + i * row_size};
+      };
+      for (std::int64_t i = 0; i < count;) {
+        for (std::int64_t a = 0; a < plan.axes; ++a) {
+          position[static_cast<std::size_t>(a)] = position_of(i, a);
+        }
+        const std::int64_t p = position[0];
+        if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
+            position_of(i + 2, 0) == p + 2 && position_of(i + 3, 0) == p + 3) {
+          const Put puts[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
+          MakeFourRows<C>(turns, p, 0, turns.size, puts);
+          i += 4;
+        } else {
+          MakeRow<C>(turns, position.data(), 0, turns.size, row(i));
+          ++i;
+        }
       }
-      C* const cosine = rows + i * row_size;
-      if (doubled) {
-        MakeRow<C>(turns, position.data(), 0, turns.size, Doubled<C>{cosine, cosine + sines});
-      } else {
-        MakeRow<C>(turns, position.data(), 0, turns.size, Apart<C>{cosine, cosine + sines});
-      }
+    };
+    if (doubled) {
+      make(Doubled<C>{rows, rows + sines});
+    } else {
+      make(Apart<C>{rows, rows + sines});
     }
     for (int which = 0; which < job.count; ++which) {
       const Tensor& x = job.x[which];

@@ -77,24 +77,30 @@ struct Factors {
   const double *near, *one;
 };
 
+// The row of 64⌊p/64⌋ stands in axis.anchor.
+HWY_INLINE void Anchor(Turns& turns, std::int64_t a, std::int64_t position) {
+  Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
+  if (axis.anchored == position >> 6) return;
+  axis.anchored = position >> 6;
+  axis.neared = Turns::none;
+  const std::int64_t start = axis.anchored * 64;
+  Direct(turns, axis, start, axis.anchor);
+  if (a == 0 && turns.rule.growth != nullptr) {
+    turns.magnify(axis.anchor, static_cast<double>(start) - turns.rule.growth->centre,
+                  turns.rule.amplitude);
+  } else if (a == 0 && turns.rule.amplitude != 1) {
+    turns.magnify(axis.anchor, 0, turns.rule.amplitude);
+  }
+}
+
 HWY_INLINE Factors FactorsOf(Turns& turns, std::int64_t a, std::int64_t position) {
   const Doubles d;
   Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
-  const bool first = a == 0, grows = first && turns.rule.growth != nullptr;
+  const bool grows = a == 0 && turns.rule.growth != nullptr;
   const std::int64_t four = position >> 2 & 15, one = position & 3;
   if (axis.neared != position >> 2) {
+    Anchor(turns, a, position);
     axis.neared = position >> 2;
-    if (axis.anchored != position >> 6) {
-      axis.anchored = position >> 6;
-      const std::int64_t start = axis.anchored * 64;
-      Direct(turns, axis, start, axis.anchor);
-      if (grows) {
-        turns.magnify(axis.anchor, static_cast<double>(start) - turns.rule.growth->centre,
-                      turns.rule.amplitude);
-      } else if (first && turns.rule.amplitude != 1) {
-        turns.magnify(axis.anchor, 0, turns.rule.amplitude);
-      }
-    }
     if (four != 0) {
       const double* const row = TableRow(turns, axis, axis.fours, axis.fours_made, four, 4, grows);
       for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
@@ -162,13 +168,17 @@ HWY_INLINE void StoreDoubled(D, V c, V s, float* cosine, float* sine) {
   hn::StoreU(hn::Xor(sines, hn::BitCast(d, sign)), d, sine);
 }
 template <class D, class V>
-HWY_INLINE void StoreAlternating(D, V c, V s, float* wave) {
+HWY_INLINE hn::Vec<hn::Twice<D> > Alternated(D, V c, V s) {
   const hn::Twice<D> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
   const auto lane = hn::Iota(bits, 0), odd = hn::And(lane, hn::Set(bits, 1u));
   const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
   const auto order = hn::Add(hn::ShiftRight<1>(lane), hn::Mul(odd, half));
-  hn::StoreU(hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order)), d, wave);
+  return hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order));
+}
+template <class D, class V>
+HWY_INLINE void StoreAlternating(D d, V c, V s, float* wave) {
+  hn::StoreU(Alternated(d, c, s), hn::Twice<D>(), wave);
 }
 #endif
 
@@ -224,6 +234,41 @@ HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t
       Multiply(c, s, e, f);
     }
     put(dc, i, As(d, C(), c), As(d, C(), s));
+  }
+}
+
+// The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
+// position + r. What they share is read, or made, once.
+template <class C, class Put>
+HWY_INLINE void MakeFourRows(Turns& turns, std::int64_t position, std::int64_t begin,
+                             std::int64_t end, const Put (&put)[4]) {
+  const Doubles d;
+  const hn::Rebind<C, Doubles> dc;
+  Anchor(turns, 0, position);
+  Turns::Axis& axis = turns.axes[0];
+  const bool grows = turns.rule.growth != nullptr;
+  const auto ones = [&](std::int64_t j) HWY_ATTR {
+    return TableRow(turns, axis, axis.ones, axis.ones_made, j, 1, grows);
+  };
+  const double *const anchor = axis.anchor, *const one = ones(1), *const two = ones(2),
+                      *const three = ones(3);
+  const std::int64_t j = position >> 2 & 15, size = turns.size;
+  const double* const four =
+      j == 0 ? nullptr : TableRow(turns, axis, axis.fours, axis.fours_made, j, 4, grows);
+  for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    auto c = hn::LoadU(d, anchor + i), s = hn::LoadU(d, anchor + size + i);
+    if (four != nullptr) {
+      Multiply(c, s, hn::LoadU(d, four + i), hn::LoadU(d, four + size + i));
+    }
+    const auto turned = [&](const double* factor, const Put& to) HWY_ATTR {
+      auto cosine = c, sine = s;
+      Multiply(cosine, sine, hn::LoadU(d, factor + i), hn::LoadU(d, factor + size + i));
+      to(dc, i, As(d, C(), cosine), As(d, C(), sine));
+    };
+    put[0](dc, i, As(d, C(), c), As(d, C(), s));
+    turned(one, put[1]);
+    turned(two, put[2]);
+    turned(three, put[3]);
   }
 }
 
