@@ -57,13 +57,6 @@ void Fill(void* data, DType dtype, std::int64_t first, std::int64_t last, double
     const auto values = hn::Set(d, static_cast<C>(value));
     T* const at = static_cast<T*>(data) + first;
     std::int64_t i = 0;
-    if (count * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes) {
-      while (reinterpret_cast<std::uintptr_t>(at + i) % 64 != 0) {
-        StoreElements(hn::Set(one, static_cast<C>(value)), one, at + i++);
-      }
-      for (; i + lanes <= count; i += lanes) StoreElements<Streamed>(values, d, at + i);
-      hwy::FlushStream();
-    }
     for (; i + 2 * lanes <= count; i += 2 * lanes) StoreTwo(values, values, d, at + i);
     for (; i < count; ++i) StoreElements(hn::Set(one, static_cast<C>(value)), one, at + i);
   });

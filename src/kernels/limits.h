@@ -11,7 +11,7 @@ namespace posenc::detail {
 // data[i] = data[i] · factor, computed as kernels compute: 16-bit types in float, rounded once.
 void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, int threads);
 
-// data[i] = value.
+// data[i] = value, by plain stores: streamed past the caches a large fill is about twice as fast.
 void fill(void* data, DType dtype, std::int64_t count, double value, int threads);
 
 }  // namespace posenc::detail
