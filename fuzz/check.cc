@@ -105,4 +105,15 @@ void check_doubles(const StoredTensor& tensor) {
   }
 }
 
+void check_tensors(std::span<const StoredTensor> tensors, std::span<const std::byte> file) {
+  std::size_t covered = 0;
+  for (const StoredTensor& tensor : tensors) {
+    check_tensor(tensor, file);
+    check_doubles(tensor);
+    must(find_tensor(tensors, tensor.name) == &tensor, "a name is one tensor's", tensor.name);
+    covered += tensor.bytes.size();
+  }
+  must(covered <= file.size(), "no byte belongs to two tensors");
+}
+
 }  // namespace posenc::fuzz

@@ -37,6 +37,9 @@ void check_model(const Model& model);
 // The bytes lie inside the file's, and the view (where there is one) inside them.
 void check_tensor(const StoredTensor& tensor, std::span<const std::byte> file);
 
+// The same of all tensors of a file; each is found by its name, and no byte belongs to two.
+void check_tensors(std::span<const StoredTensor> tensors, std::span<const std::byte> file);
+
 // Its numbers copied out are those that the view has.
 void check_doubles(const StoredTensor& tensor);
 

@@ -9,7 +9,9 @@
 #include "cli/figures/colours.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
+#include "cli/phase_errors.h"
 #include "cli/terminal.h"
+#include "posenc/apply.h"
 
 namespace posenc::cli {
 namespace {
@@ -19,45 +21,33 @@ struct Options {
   double rope_theta = 10000;
 };
 
-constexpr std::int64_t largest = 1 << 24;  // beyond it a float does not hold the position itself
-
-// The angles of all pairs at a position, as the engines form them.
-struct Engines {
-  std::vector<float> hf_frequency;
-  float ggml_step = 0;
-  std::vector<long double> exact_frequency;
-
-  double hf_error(std::int64_t p) const {
-    double most = 0;
-    for (std::size_t r = 0; r < exact_frequency.size(); r++) {
-      const float angle = static_cast<float>(p) * hf_frequency[r];
-      most = std::max(most, off(angle, p, r));
-    }
-    return most;
-  }
-  double ggml_error(std::int64_t p) const {
-    double most = 0;
-    float angle = static_cast<float>(p);
-    for (std::size_t r = 0; r < exact_frequency.size(); r++, angle *= ggml_step)
-      most = std::max(most, off(angle, p, r));
-    return most;
-  }
-  double double_error(std::int64_t p, const std::vector<double>& frequency) const {
-    double most = 0;
-    for (std::size_t r = 0; r < exact_frequency.size(); r++) {
-      const double angle = static_cast<double>(p) * frequency[r];
-      const long double exact = static_cast<long double>(p) * exact_frequency[r];
-      most = std::max(most, static_cast<double>(std::abs(static_cast<long double>(angle) - exact)));
-    }
-    return most;
-  }
-
- private:
-  double off(float angle, std::int64_t p, std::size_t r) const {
-    const long double exact = static_cast<long double>(p) * exact_frequency[r];
-    return static_cast<double>(std::abs(static_cast<long double>(angle) - exact));
-  }
+struct Engine {
+  std::string_view name;
+  Angles angles;
 };
+constexpr Engine engines[] = {{"float product (Hugging Face)", Angles::hf_float},
+                              {"float, pair after pair (ggml)", Angles::ggml_float},
+                              {"double (posenc)", Angles::exact}};
+
+// Largest error of an angle of any pair at these positions.
+Expected<double> worst(const Plan& plan, const std::vector<std::int64_t>& positions,
+                       const std::vector<long double>& frequency) {
+  const auto count = static_cast<std::int64_t>(positions.size());
+  std::vector<double> angles(positions.size() * frequency.size());
+  const Expected<Positions> where = Positions::ids(positions);
+  if (!where) return std::unexpected(where.error());
+  const auto formed = rotation_angles(
+      plan, *where,
+      Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(frequency.size())}));
+  if (!formed) return std::unexpected(formed.error());
+  long double most = 0;
+  for (std::size_t i = 0; i < angles.size(); i++) {
+    const long double exact =
+        static_cast<long double>(positions[i / frequency.size()]) * frequency[i % frequency.size()];
+    most = std::max(most, std::abs(static_cast<long double>(angles[i]) - exact));
+  }
+  return static_cast<double>(most);
+}
 
 // To two digits: the samples are no closer.
 std::string about(double position) {
@@ -68,26 +58,16 @@ std::string about(double position) {
 Expected<Figure> draw(const Options& options) {
   const Rope rope{.rope_theta = options.rope_theta};
   const Geometry geometry{.head_dim = options.head_dim};
-  const Expected<Scaled<float>> hf = rope_frequencies<float>(rope, geometry);
-  const Expected<Scaled<double>> own = rope_frequencies<double>(rope, geometry);
-  if (!hf) return std::unexpected(hf.error());
-  if (!own) return std::unexpected(own.error());
-  Engines engines;
-  engines.hf_frequency = hf->frequency;
-  engines.ggml_step = std::pow(static_cast<float>(options.rope_theta),
-                               -2.0f / static_cast<float>(options.head_dim));
-  for (std::size_t r = 0; r < own->frequency.size(); r++)
-    engines.exact_frequency.push_back(
-        std::pow(static_cast<long double>(options.rope_theta),
-                 -2.0L * static_cast<long double>(r) / static_cast<long double>(options.head_dim)));
-
-  Series lines[3];
-  const char* const names[] = {"float product (Hugging Face)", "float, pair after pair (ggml)",
-                               "double (posenc)"};
-  const std::size_t colours[] = {1, 2, 3};
-  for (std::size_t i = 0; i < 3; i++) {
-    lines[i].name = names[i];
-    lines[i].colour = line_colour(colours[i]);
+  const auto exact = rope_frequencies<long double>(rope, geometry);
+  if (!exact) return std::unexpected(exact.error());
+  Plan plans[std::size(engines)];
+  Series lines[std::size(engines)];
+  for (std::size_t i = 0; i < std::size(engines); i++) {
+    const Expected<Plan> plan = compile(rope, geometry, engines[i].angles);
+    if (!plan) return std::unexpected(plan.error());
+    plans[i] = *plan;
+    lines[i].name = engines[i].name;
+    lines[i].colour = line_colour(i + 1);
   }
   // The worst of up to 32 positions in each step of 1/24 of an octave.
   const double steps = std::ceil(24 * std::log2(static_cast<double>(options.to)));
@@ -99,20 +79,16 @@ Expected<Figure> draw(const Options& options) {
         options.to + 1, static_cast<std::int64_t>(std::ceil(from * ratio - 1e-9)));
     if (end <= begin) continue;
     const std::int64_t stride = std::max<std::int64_t>(1, (end - begin) / 32);
-    double worst[3] = {};
-    for (std::int64_t p = begin; p < end; p += stride) {
-      worst[0] = std::max(worst[0], engines.hf_error(p));
-      worst[1] = std::max(worst[1], engines.ggml_error(p));
-      worst[2] = std::max(worst[2], engines.double_error(p, own->frequency));
-    }
-    for (std::size_t i = 0; i < 3; i++) {
+    std::vector<std::int64_t> positions;
+    for (std::int64_t p = begin; p < end; p += stride) positions.push_back(p);
+    for (std::size_t i = 0; i < std::size(engines); i++) {
+      const Expected<double> error = worst(plans[i], positions, exact->frequency);
+      if (!error) return std::unexpected(error.error());
       lines[i].x.push_back(static_cast<double>(begin));
-      lines[i].y.push_back(worst[i] > 0 ? worst[i] : from_data);
+      lines[i].y.push_back(*error > 0 ? *error : from_data);
     }
   }
 
-  // Half a unit in the last place of numbers from 1/2 to 1, with 8 bits of significand.
-  const double rounding = 0x1p-9;
   Figure figure;
   figure.height = 300;
   figure.title = fmt::format("Error of the angle, worst pair: θ = {}, {} channels",
@@ -124,12 +100,12 @@ Expected<Figure> draw(const Options& options) {
              .most = static_cast<double>(options.to),
              .log = true};
   panel.y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true};
-  panel.rules.push_back({rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
+  panel.rules.push_back({bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
   std::string exceeds;
   for (std::size_t i = 0; i < 2; i++) {
     const Series& line = lines[i];
     const auto over =
-        std::find_if(line.y.begin(), line.y.end(), [&](double y) { return y > rounding; });
+        std::find_if(line.y.begin(), line.y.end(), [&](double y) { return y > bfloat16_rounding; });
     if (over == line.y.end()) continue;
     const double at = line.x[static_cast<std::size_t>(over - line.y.begin())];
     panel.rules.push_back(
@@ -153,8 +129,8 @@ Expected<Figure> draw(const Options& options) {
 
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--to", options->to, "Last position, at most 2^24")
-      ->check(CLI::Range(std::int64_t{2}, largest));
+  app.add_option("--to", options->to, "Last position, below 2^24")
+      ->check(CLI::Range(std::int64_t{2}, float_positions - 1));
   app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies");
   app.add_option("--head_dim", options->head_dim, "Channels of a head")
       ->check(CLI::Range(2, 65536));
