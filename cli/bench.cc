@@ -56,7 +56,7 @@ Run define_bench(CLI::App& app) {
                                    : BenchEffort{};
     std::vector<BenchRow> rows;
     {
-      const Progress progress("bench", cases->size());
+      Progress progress("bench", cases->size());
       for (const BenchCase& what : *cases) {
         progress.tell(rows.size(), fmt::format("{} {} {} {}", name(what.op), what.name,
                                                name(what.dtype), name(what.pairing)));

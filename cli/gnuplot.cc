@@ -69,7 +69,7 @@ std::size_t sequence(std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   while (!text.empty()) {
     const std::size_t length = sequence(text);

@@ -14,6 +14,6 @@ Expected<std::string> gnuplot(std::string_view script);
 
 // Text as a literal that gnuplot neither expands nor runs: single quotes know no backquotes, macros
 // or escapes. Control characters and bytes that are not UTF-8 are replaced.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace posenc::cli

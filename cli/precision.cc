@@ -1,16 +1,15 @@
 // posenc precision: what it costs a model that engines form their angles in float.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
 
 #include "cli/command.h"
 #include "cli/phase_errors.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 
 namespace posenc::cli {
@@ -22,27 +21,6 @@ struct Rotation {
   std::string layers;
   Plan plan;
   PhaseErrors errors;
-};
-
-class Progress {
- public:
-  Progress() : on_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (on_) std::fputs("\r\x1b[K", stderr);
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void tell(double done) {
-    const int percent = static_cast<int>(100 * done);
-    if (!on_ || percent == shown_) return;
-    shown_ = percent;
-    std::fputs(fmt::format("\r\x1b[Kprecision {}%", percent).c_str(), stderr);
-    std::fflush(stderr);
-  }
-
- private:
-  bool on_;
-  int shown_ = -1;
 };
 
 std::string layers_text(const LayerGroup& group) {
@@ -258,12 +236,12 @@ Run define_precision(CLI::App& app) {
     Expected<std::vector<Rotation>> found = rotations(*model, options->at, options->layer);
     if (!found) return std::unexpected(found.error());
     {
-      Progress progress;
+      Progress progress("precision", found->size());
       for (Rotation& rotation : *found) {
-        const auto at = static_cast<double>(&rotation - found->data());
+        const auto at = static_cast<std::size_t>(&rotation - found->data());
         Expected<PhaseErrors> errors = phase_errors(
             *rotation.group, options->at, usual_marks(phase_end(rotation.plan, options->at)),
-            [&](double done) { progress.tell((at + done) / static_cast<double>(found->size())); });
+            [&](double done) { progress.tell(at, fmt::format("{:.0f}%", 100 * done)); });
         if (!errors) return std::unexpected(errors.error());
         rotation.errors = std::move(*errors);
       }

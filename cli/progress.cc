@@ -17,11 +17,13 @@ Progress::~Progress() {
   if (on_) std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::tell(std::size_t at, std::string_view what) const {
+void Progress::tell(std::size_t at, std::string_view what) {
   if (!on_) return;
   const std::string line =
       fmt::format("{} {} {} of {}: {}", work_, bar(at, all_), at + 1, all_, cut(what, 50));
+  if (line == shown_) return;
   std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  shown_ = line;
   std::fflush(stderr);
 }
 

@@ -13,10 +13,10 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void tell(std::size_t at, std::string_view what) const;  // the one begun now, from 0
+  void tell(std::size_t at, std::string_view what);  // the one begun now, from 0
 
  private:
-  std::string work_;
+  std::string work_, shown_ = {};
   std::size_t all_;
   bool on_;
 };

@@ -40,7 +40,7 @@ Run define_verify(CLI::App& app) {
     if (!claims) return std::unexpected(claims.error());
     std::vector<Verified> results;
     {
-      const Progress progress("verify", claims->size());
+      Progress progress("verify", claims->size());
       results = verified(*claims, [&](std::size_t at, const Claim& claim) {
         progress.tell(at, fmt::format("{} {}", claim.number(), claim.statement));
       });

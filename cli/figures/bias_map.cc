@@ -12,7 +12,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_bias_map {
 
 // "1/8" where it is that, as the paper writes slopes; else three digits.
 std::string slope_text(double slope) {
@@ -121,9 +121,9 @@ constexpr std::string_view examples[] = {
     "bias-sandwich.png --scheme sandwich --heads 4 --dim 128 --length 128",
 };
 
-}  // namespace
+}  // namespace of_bias_map
 
-const Kind bias_map{"bias", "What a scheme adds to the logits, a map for each head", define,
-                    examples};
+const Kind bias_map{"bias", "What a scheme adds to the logits, a map for each head", of_bias_map::define,
+                    of_bias_map::examples};
 
 }  // namespace posenc::cli

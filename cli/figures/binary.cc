@@ -10,7 +10,7 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_binary {
 
 Drawing define(CLI::App& app) {
   struct Options {
@@ -101,9 +101,9 @@ Drawing define(CLI::App& app) {
 
 constexpr std::string_view examples[] = {"binary.png --bits 4 --width 8 --length 32"};
 
-}  // namespace
+}  // namespace of_binary
 
 const Kind binary{"binary", "Counting in binary beside the waves, and where the analogy limps",
-                  define, examples};
+                  of_binary::define, of_binary::examples};
 
 }  // namespace posenc::cli

@@ -9,7 +9,7 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_bucket_stairs {
 
 struct Options {
   std::string which = "both";
@@ -101,8 +101,8 @@ constexpr std::string_view examples[] = {
     "buckets.png --num_buckets 32 --max_distance 128",
 };
 
-}  // namespace
+}  // namespace of_bucket_stairs
 
-const Kind bucket_stairs{"buckets", "The stairs of T5's and DeBERTa's buckets", define, examples};
+const Kind bucket_stairs{"buckets", "The stairs of T5's and DeBERTa's buckets", of_bucket_stairs::define, of_bucket_stairs::examples};
 
 }  // namespace posenc::cli

@@ -13,7 +13,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_decay {
 
 struct Options {
   std::int64_t distance = 512, head_dim = 128, heads = 8, head = 3;
@@ -186,10 +186,10 @@ constexpr std::string_view examples[] = {
     "decay.png --distance 512 --head_dim 128",
 };
 
-}  // namespace
+}  // namespace of_decay
 
 const Kind decay{"decay",
                  "Score against distance: RoPE and xPos beside ALiBi, KERPLE, Sandwich and T5",
-                 define, examples};
+                 of_decay::define, of_decay::examples};
 
 }  // namespace posenc::cli

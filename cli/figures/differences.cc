@@ -10,7 +10,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_differences {
 
 // Row p of each: the sinusoidal vector, and one vector of norm √width/√2 (the sinusoids' own) as
 // RoPE turns it; channels interleaved in both.
@@ -191,9 +191,9 @@ constexpr std::string_view examples[] = {
     "differences-far.png --origins 0 --positions 0:30000 --width 512",
 };
 
-}  // namespace
+}  // namespace of_differences
 
-const Kind differences{"differences", "How far apart the vectors of two positions are", define,
-                       examples};
+const Kind differences{"differences", "How far apart the vectors of two positions are", of_differences::define,
+                       of_differences::examples};
 
 }  // namespace posenc::cli

@@ -9,7 +9,7 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_dimensions {
 
 // What a dimension of waves is.
 struct Wave {
@@ -137,9 +137,9 @@ constexpr std::string_view examples[] = {
     "dimensions-rope.png --scheme rope --head_dim 128 --dimensions 0,8,24 --positions 0:200",
 };
 
-}  // namespace
+}  // namespace of_dimensions
 
-const Kind dimensions{"dimensions", "Chosen dimensions as lines over the positions", define,
-                      examples};
+const Kind dimensions{"dimensions", "Chosen dimensions as lines over the positions", of_dimensions::define,
+                      of_dimensions::examples};
 
 }  // namespace posenc::cli

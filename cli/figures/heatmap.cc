@@ -8,7 +8,7 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_heatmap {
 
 Drawing define(CLI::App& app) {
   struct Options {
@@ -108,10 +108,10 @@ constexpr std::string_view examples[] = {
     "heatmap-long.png --scheme sinusoidal --width 512 --positions 0:20000",
 };
 
-}  // namespace
+}  // namespace of_heatmap
 
 const Kind heatmap{"heatmap",
                    "A table of position vectors, or the cosines of RoPE's angles, as colours",
-                   define, examples};
+                   of_heatmap::define, of_heatmap::examples};
 
 }  // namespace posenc::cli

@@ -14,7 +14,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_phase {
 
 struct Options {
   std::int64_t to = 1 << 20, head_dim = 128;
@@ -142,8 +142,8 @@ constexpr std::string_view examples[] = {
     "phase-500k.png --rope_theta 500000 --head_dim 128 --to 1048576",
 };
 
-}  // namespace
+}  // namespace of_phase
 
-const Kind phase{"phase", "How far angles formed in float are off, by position", define, examples};
+const Kind phase{"phase", "How far angles formed in float are off, by position", of_phase::define, of_phase::examples};
 
 }  // namespace posenc::cli

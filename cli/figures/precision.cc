@@ -13,7 +13,7 @@
 #include "cli/terminal.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_precision {
 
 struct Options {
   std::string model = "llama-3.1-8b";
@@ -95,9 +95,9 @@ constexpr std::string_view examples[] = {
     "precision.png --model llama-3.1-8b",
 };
 
-}  // namespace
+}  // namespace of_precision
 
-const Kind precision{"precision", "What float angles cost a model, by position and engine", define,
-                     examples};
+const Kind precision{"precision", "What float angles cost a model, by position and engine", of_precision::define,
+                     of_precision::examples};
 
 }  // namespace posenc::cli

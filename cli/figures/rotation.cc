@@ -10,7 +10,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_rotation {
 
 Drawing define(CLI::App& app) {
   struct Options {
@@ -92,9 +92,9 @@ constexpr std::string_view examples[] = {
     "rotation.png --scheme rope --head_dim 128 --positions 0,50,99",
 };
 
-}  // namespace
+}  // namespace of_rotation
 
 const Kind rotation{"rotation", "A random vector before and after its rotation, pair by pair",
-                    define, examples};
+                    of_rotation::define, of_rotation::examples};
 
 }  // namespace posenc::cli

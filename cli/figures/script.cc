@@ -71,7 +71,7 @@ class Script {
   std::string font(double points) const { return fmt::format("'DejaVu Sans,{:.6g}'", points); }
 
   void words(double x, double y, std::string_view text, const Words& how) {
-    line("set label {} at screen {},{} {} {} font {} tc rgb {} front", quoted(text), across(x),
+    line("set label {} at screen {},{} {} {} font {} tc rgb {} front", in_quotes(text), across(x),
          up(y), how.align, how.upright ? "rotate by 90" : "norotate", font(how.size),
          hex(how.colour));
   }
@@ -207,7 +207,7 @@ class Script {
     line("{} logscale {}", scale.log ? "set" : "unset", name);
     std::string list;
     for (const auto& [at, label] : scale.ticks)
-      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", quoted(with_words ? label : ""),
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", in_quotes(with_words ? label : ""),
                           number(at));
     line("set {}tics out nomirror scale 0.5 offset {} font {} tc rgb {} ({})", name,
          name == 'x' ? "0,0.3" : "0.5,0", font(TextSize::tick), hex(ink), list);
@@ -235,7 +235,7 @@ class Script {
             {.size = TextSize::label, .align = "center", .upright = true});
     for (const Rule& rule : panel.rules) draw_rule(rule, placed);
     for (const Note& note : panel.notes)
-      line("set label {} at first {},{} {} font {} tc rgb {} front", quoted(note.text),
+      line("set label {} at first {},{} {} font {} tc rgb {} front", in_quotes(note.text),
            number(note.x), number(note.y), note.centred ? "center" : "left", font(TextSize::note),
            hex(note.colour));
 

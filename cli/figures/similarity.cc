@@ -8,7 +8,7 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_similarity {
 
 Drawing define(CLI::App& app) {
   struct Options {
@@ -87,9 +87,9 @@ constexpr std::string_view examples[] = {
     "similarity.png --scheme sinusoidal --width 128 --positions 0:128",
 };
 
-}  // namespace
+}  // namespace of_similarity
 
 const Kind similarity{"similarity", "How alike the vectors of any two positions are, as a map",
-                      define, examples};
+                      of_similarity::define, of_similarity::examples};
 
 }  // namespace posenc::cli

@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_turns {
 
 Drawing define(CLI::App& app) {
   struct Options {
@@ -110,9 +110,9 @@ constexpr std::string_view examples[] = {
     "turns.png --scheme rope --head_dim 64 --pairs 0,4,8,16 --positions 0:7",
 };
 
-}  // namespace
+}  // namespace of_turns
 
 const Kind turns{"turns", "One vector of a pair at many positions: a circle for each frequency",
-                 define, examples};
+                 of_turns::define, of_turns::examples};
 
 }  // namespace posenc::cli

@@ -14,7 +14,7 @@
 #include "posenc/explain.h"
 
 namespace posenc::cli {
-namespace {
+namespace of_wavelengths {
 
 struct Options {
   std::string model, stack;
@@ -230,10 +230,10 @@ constexpr std::string_view examples[] = {
     "wavelengths-scalings.png --factor 16 --trained 4096 --rope_theta 10000 --head_dim 128",
 };
 
-}  // namespace
+}  // namespace of_wavelengths
 
 const Kind wavelengths{"wavelengths",
-                       "Wavelengths of all pairs against the trained and the asked length", define,
-                       examples};
+                       "Wavelengths of all pairs against the trained and the asked length", of_wavelengths::define,
+                       of_wavelengths::examples};
 
 }  // namespace posenc::cli

@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_attention {
 
 constexpr std::string_view group = "attention";
 constexpr std::int64_t dim = 16;
@@ -241,8 +241,8 @@ constexpr Claim claims[] = {
      run<softmax_temperature>},
 };
 
-}  // namespace
+}  // namespace of_attention
 
-std::span<const Claim> attention_claims() { return claims; }
+std::span<const Claim> attention_claims() { return of_attention::claims; }
 
 }  // namespace posenc::detail

@@ -5,7 +5,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_cost {
 
 constexpr std::string_view group = "cost";
 
@@ -166,8 +166,8 @@ constexpr Claim claims[] = {
      "posenc explain llama-2-7b", run<rope_in_every_layer>},
 };
 
-}  // namespace
+}  // namespace of_cost
 
-std::span<const Claim> cost_claims() { return claims; }
+std::span<const Claim> cost_claims() { return of_cost::claims; }
 
 }  // namespace posenc::detail

@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_distance {
 
 constexpr std::string_view group = "scores and offsets";
 constexpr std::string_view roformer = "2104.09864";
@@ -276,8 +276,8 @@ constexpr Claim claims[] = {
      "attend_reference() with Rope{} and Alibi{}, q and 2q", run<multiplies>},
 };
 
-}  // namespace
+}  // namespace of_distance
 
-std::span<const Claim> distance_claims() { return claims; }
+std::span<const Claim> distance_claims() { return of_distance::claims; }
 
 }  // namespace posenc::detail

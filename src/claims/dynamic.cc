@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_dynamic {
 
 constexpr std::string_view group = "dynamic scaling and the cache";
 constexpr std::string_view yarn_paper = "2309.00071";
@@ -162,8 +162,8 @@ constexpr Claim claims[] = {
      "rotate() of keys and query with plans of lengths 2048 and 8192", run<stale_cache>},
 };
 
-}  // namespace
+}  // namespace of_dynamic
 
-std::span<const Claim> dynamic_claims() { return claims; }
+std::span<const Claim> dynamic_claims() { return of_dynamic::claims; }
 
 }  // namespace posenc::detail

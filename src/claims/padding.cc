@@ -5,7 +5,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_padding {
 
 constexpr std::string_view group = "implementation";
 constexpr std::string_view vaswani = "1706.03762";
@@ -173,8 +173,8 @@ constexpr Claim claims[] = {
      run<odd_width>},
 };
 
-}  // namespace
+}  // namespace of_padding
 
-std::span<const Claim> padding_claims() { return claims; }
+std::span<const Claim> padding_claims() { return of_padding::claims; }
 
 }  // namespace posenc::detail

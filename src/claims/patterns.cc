@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_patterns {
 
 constexpr std::string_view group = "uniqueness and patterns";
 constexpr std::string_view vaswani = "1706.03762";
@@ -273,8 +273,8 @@ constexpr Claim claims[] = {
      "compile(Sinusoidal{}, {.width = 512})", run<one_hertz>},
 };
 
-}  // namespace
+}  // namespace of_patterns
 
-std::span<const Claim> pattern_claims() { return claims; }
+std::span<const Claim> pattern_claims() { return of_patterns::claims; }
 
 }  // namespace posenc::detail

@@ -3,7 +3,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_published {
 
 constexpr std::string_view group = "trained models";
 
@@ -63,8 +63,8 @@ constexpr Claim claims[] = {
      "the paper's perplexities beyond the trained length", nullptr},
 };
 
-}  // namespace
+}  // namespace of_published
 
-std::span<const Claim> published_claims() { return claims; }
+std::span<const Claim> published_claims() { return of_published::claims; }
 
 }  // namespace posenc::detail

@@ -5,7 +5,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_rotation {
 
 constexpr std::string_view group = "rotations";
 constexpr std::string_view roformer = "2104.09864";
@@ -232,8 +232,8 @@ constexpr Claim claims[] = {
      "attend_reference() with NoPe{}, head_dim 64: the logits it returns", run<square_root>},
 };
 
-}  // namespace
+}  // namespace of_rotation
 
-std::span<const Claim> rotation_claims() { return claims; }
+std::span<const Claim> rotation_claims() { return of_rotation::claims; }
 
 }  // namespace posenc::detail

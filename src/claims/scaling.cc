@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_scaling {
 
 constexpr std::string_view group = "longer contexts";
 constexpr std::string_view yarn_paper = "2309.00071";
@@ -207,8 +207,8 @@ constexpr Claim claims[] = {
      yarn_paper, "rope_frequencies<double>() with NtkAware{.factor = 4}", run<ntk_middle>},
 };
 
-}  // namespace
+}  // namespace of_scaling
 
-std::span<const Claim> scaling_claims() { return claims; }
+std::span<const Claim> scaling_claims() { return of_scaling::claims; }
 
 }  // namespace posenc::detail

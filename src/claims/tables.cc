@@ -4,7 +4,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_tables {
 
 constexpr std::string_view group = "tables, biases and models";
 
@@ -235,8 +235,8 @@ constexpr Claim claims[] = {
      "True", "bit b repeats after 2^(b+1)", "", "shifts and masks of 0 to 63", run<binary_periods>},
 };
 
-}  // namespace
+}  // namespace of_tables
 
-std::span<const Claim> table_claims() { return claims; }
+std::span<const Claim> table_claims() { return of_tables::claims; }
 
 }  // namespace posenc::detail

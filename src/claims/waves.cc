@@ -5,7 +5,7 @@
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
-namespace {
+namespace of_waves {
 
 constexpr std::string_view group = "wavelengths and the linear map";
 constexpr std::string_view vaswani = "1706.03762";
@@ -257,8 +257,8 @@ constexpr Claim claims[] = {
      run<constant_norm>},
 };
 
-}  // namespace
+}  // namespace of_waves
 
-std::span<const Claim> waves_claims() { return claims; }
+std::span<const Claim> waves_claims() { return of_waves::claims; }
 
 }  // namespace posenc::detail

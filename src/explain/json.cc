@@ -13,18 +13,18 @@
 namespace posenc {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Out = nlohmann::ordered_json;
 
-Json known(std::int64_t number) { return number > 0 ? Json(number) : Json(nullptr); }
+Out known(std::int64_t number) { return number > 0 ? Out(number) : Out(nullptr); }
 
 template <class T>
-Json maybe(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
+Out maybe(const std::optional<T>& value) {
+  return value ? Out(*value) : Out(nullptr);
 }
 
-Json json_of(const FieldValue& value) {
+Out json_of(const FieldValue& value) {
   return std::visit(
-      [](const auto& x) -> Json {
+      [](const auto& x) -> Out {
         if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) {
           return nullptr;
         } else {
@@ -35,24 +35,24 @@ Json json_of(const FieldValue& value) {
 }
 
 // Numbers of FieldKind::integers come as doubles and are written as the integers they are.
-Json json_of(const FieldSetting& setting, const SchemeInfo& of) {
-  Json out = json_of(setting.value);
+Out json_of(const FieldSetting& setting, const SchemeInfo& of) {
+  Out out = json_of(setting.value);
   if (!out.is_array()) return out;
   for (const FieldInfo& field : of.fields)
     if (field.name == setting.name && field.kind == FieldKind::integers)
-      for (Json& number : out) number = number.get<std::int64_t>();
+      for (Out& number : out) number = number.get<std::int64_t>();
   return out;
 }
 
-Json json_of(const Scaling& scaling) {
-  Json out{{"type", info(scaling).name}};
+Out json_of(const Scaling& scaling) {
+  Out out{{"type", info(scaling).name}};
   for (const FieldSetting& setting : settings(scaling))
     out[std::string(setting.name)] = json_of(setting, info(scaling));
   return out;
 }
 
-Json json_of(const Scheme& scheme) {
-  Json out{{"type", info(scheme).name}};
+Out json_of(const Scheme& scheme) {
+  Out out{{"type", info(scheme).name}};
   for (const FieldSetting& setting : settings(scheme))
     out[std::string(setting.name)] = json_of(setting, info(scheme));
   if (const Rope* rope = std::get_if<Rope>(&scheme)) out["scaling"] = json_of(rope->scaling);
@@ -60,44 +60,44 @@ Json json_of(const Scheme& scheme) {
 }
 
 // A computed table's numbers, [rows][columns]; null for a learned one.
-Json json_of(const Table& table) {
+Out json_of(const Table& table) {
   if (!table.owned || table.values.rank < 2) return nullptr;
   const std::vector<double>& numbers = *table.owned;
   const auto columns = static_cast<std::size_t>(table.values.shape[1]);
-  Json out = Json::array();
+  Out out = Out::array();
   for (std::size_t at = 0; columns > 0 && at + columns <= numbers.size(); at += columns)
     out.push_back(std::vector<double>(numbers.begin() + static_cast<std::ptrdiff_t>(at),
                                       numbers.begin() + static_cast<std::ptrdiff_t>(at + columns)));
   return out;
 }
 
-Json json_of(const DistanceRows& rows) {
+Out json_of(const DistanceRows& rows) {
   return {{"first", rows.first}, {"row", rows.row}, {"saturates", rows.saturates}};
 }
 
 // --- the parts of a plan -------------------------------------------------------------------------
 
-Json json_of(const Waves& waves) {
+Out json_of(const Waves& waves) {
   return {{"kind", "waves"},
           {"width", waves.width},
           {"layout", name(waves.layout)},
           {"frequencies", waves.frequency},
           {"row_offset", waves.row_offset},
-          {"zero_row", waves.zero_row < 0 ? Json(nullptr) : Json(waves.zero_row)}};
+          {"zero_row", waves.zero_row < 0 ? Out(nullptr) : Out(waves.zero_row)}};
 }
-Json json_of(const Rows& rows) {
+Out json_of(const Rows& rows) {
   return {{"kind", "table"},
           {"rows", rows.rows},
           {"width", rows.width},
           {"row_offset", rows.row_offset}};
 }
-Json json_of(const Ramp& ramp) {
+Out json_of(const Ramp& ramp) {
   return {
       {"kind", "ramp"}, {"width", ramp.width}, {"channel", ramp.channel}, {"scale", ramp.scale}};
 }
 
-Json json_of(const Add& add) {
-  Json out = std::visit([](const auto& kind) { return json_of(kind); }, add.kind);
+Out json_of(const Add& add) {
+  Out out = std::visit([](const auto& kind) { return json_of(kind); }, add.kind);
   out["embedding_scale"] = add.embedding_scale;
   return out;
 }
@@ -119,8 +119,8 @@ std::optional<std::vector<std::int64_t>> axis_of_pair(const Rotate& rotate) {
   return axes;
 }
 
-Json frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::int64_t>>& axes) {
-  Json rows = Json::array();
+Out frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::int64_t>>& axes) {
+  Out rows = Out::array();
   if (axes) {
     std::vector<double> row;
     for (std::int64_t r = 0; r < rotate.pairs(); r++)
@@ -137,16 +137,16 @@ Json frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::i
   return rows;
 }
 
-Json json_of(const GgmlRope& ggml) {
+Out json_of(const GgmlRope& ggml) {
   return {{"theta_scale", ggml.theta_scale},   {"freq_scale", ggml.freq_scale},
           {"ext_factor", ggml.ext_factor},     {"ramp_low", ggml.ramp_low},
           {"ramp_high", ggml.ramp_high},       {"attn_factor", ggml.attn_factor},
           {"freq_factors", ggml.freq_factors}, {"restart", ggml.restart}};
 }
 
-Json json_of(const Rotate& rotate) {
+Out json_of(const Rotate& rotate) {
   const auto axes = axis_of_pair(rotate);
-  Json growth = nullptr;
+  Out growth = nullptr;
   if (rotate.growth)
     growth = {{"factor", rotate.growth->factor},
               {"scale", rotate.growth->scale},
@@ -163,14 +163,14 @@ Json json_of(const Rotate& rotate) {
           {"growth", growth},
           {"values", rotate.values},
           {"angles", name(rotate.angles)},
-          {"ggml", rotate.ggml ? json_of(*rotate.ggml) : Json(nullptr)}};
+          {"ggml", rotate.ggml ? json_of(*rotate.ggml) : Out(nullptr)}};
 }
 
-Json json_of(const Slopes& slopes) {
+Out json_of(const Slopes& slopes) {
   return {{"kind", "slope"},    {"slopes", slopes.slope},  {"bidirectional", slopes.bidirectional},
           {"buckets", nullptr}, {"max_distance", nullptr}, {"before_scale", slopes.before_scale}};
 }
-Json json_of(const BiasTable& table) {
+Out json_of(const BiasTable& table) {
   return {{"kind", "table"},
           {"slopes", nullptr},
           {"bidirectional", table.bidirectional},
@@ -181,22 +181,22 @@ Json json_of(const BiasTable& table) {
           {"rows", json_of(table.rows)},
           {"values", json_of(table.values)}};
 }
-Json json_of(const Bias& bias) {
+Out json_of(const Bias& bias) {
   return std::visit([](const auto& kind) { return json_of(kind); }, bias);
 }
 
-Json json_of(const Relative& relative) {
+Out json_of(const Relative& relative) {
   return {{"row_count", relative.row_count},   {"max_distance", known(relative.max_distance)},
           {"uses_query", relative.uses_query}, {"uses_key", relative.uses_key},
           {"uses_value", relative.uses_value}, {"rows", json_of(relative.rows)}};
 }
 
 template <class Part>
-Json part(const std::optional<Part>& value) {
-  return value ? json_of(*value) : Json(nullptr);
+Out part(const std::optional<Part>& value) {
+  return value ? json_of(*value) : Out(nullptr);
 }
 
-Json json_of(const Plan& plan) {
+Out json_of(const Plan& plan) {
   return {{"add", part(plan.add)},
           {"rotate", part(plan.rotate)},
           {"bias", part(plan.bias)},
@@ -208,26 +208,26 @@ Json json_of(const Plan& plan) {
             {"offset", plan.logits.offset}}}};
 }
 
-Json valid_of(const Plan& plan) {
+Out valid_of(const Plan& plan) {
   if (!plan.valid) return nullptr;
   const bool unlimited = plan.valid->to == std::numeric_limits<std::int64_t>::max();
-  return {{"from", plan.valid->from}, {"to", unlimited ? Json(nullptr) : Json(plan.valid->to)}};
+  return {{"from", plan.valid->from}, {"to", unlimited ? Out(nullptr) : Out(plan.valid->to)}};
 }
 
 // --- a model -------------------------------------------------------------------------------------
 
-Json provenance_of(const LayerGroup& group) {
-  Json out = Json::array();
+Out provenance_of(const LayerGroup& group) {
+  Out out = Out::array();
   for (const Provenance& p : group.provenance)
     out.push_back(
         {{"field", p.field}, {"value", p.value}, {"origin", name(p.origin)}, {"detail", p.detail}});
   return out;
 }
 
-Json json_of(const LayerGroup& group, const GroupExplanation& facts) {
-  Json also = Json::array();
+Out json_of(const LayerGroup& group, const GroupExplanation& facts) {
+  Out also = Out::array();
   for (std::size_t i = 1; i < group.schemes.size(); i++) also.push_back(json_of(group.schemes[i]));
-  Json bands = Json::array();
+  Out bands = Out::array();
   for (const Band& band : facts.bands)
     bands.push_back({{"first", band.first}, {"last", band.last}, {"effect", band.effect}});
   const Scheme scheme = group.schemes.empty() ? Scheme(NoPe{}) : group.schemes.front();
@@ -256,22 +256,22 @@ Json json_of(const LayerGroup& group, const GroupExplanation& facts) {
 }
 
 // Text from a file may hold bytes that are not UTF-8; they are replaced.
-std::string text_of(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+std::string text_of(const Out& json, int indent) {
+  return json.dump(indent, ' ', false, Out::error_handler_t::replace);
 }
 
 }  // namespace
 
 std::string to_json(const Explanation& explanation) {
   const Model& model = explanation.model;
-  Json files = Json::array();
+  Out files = Out::array();
   for (const ModelFile& file : model.files)
     files.push_back(
         {{"path", file.path}, {"format", name(file.format)}, {"role", name(file.role)}});
-  Json groups = Json::array();
+  Out groups = Out::array();
   for (const GroupExplanation& facts : explanation.groups)
     groups.push_back(json_of(model.groups[facts.group], facts));
-  Json warnings = Json::array();
+  Out warnings = Out::array();
   for (const Warning& warning : explanation.warnings)
     warnings.push_back({{"code", warning.code}, {"message", warning.message}});
   return text_of({{"model", model.name},
@@ -280,7 +280,7 @@ std::string to_json(const Explanation& explanation) {
                   {"context", known(model.context)},
                   {"trained_context", known(model.trained_context)},
                   {"asked", known(explanation.asked)},
-                  {"dtype", model.dtype.empty() ? Json(nullptr) : Json(model.dtype)},
+                  {"dtype", model.dtype.empty() ? Out(nullptr) : Out(model.dtype)},
                   {"words", explanation.words},
                   {"groups", groups},
                   {"cache_bytes_per_token", explanation.cache_bytes_per_token},
@@ -290,7 +290,7 @@ std::string to_json(const Explanation& explanation) {
 }
 
 std::string to_json(const Plan& plan) {
-  Json out = json_of(plan);
+  Out out = json_of(plan);
   out["valid"] = valid_of(plan);
   return text_of(out, -1);
 }

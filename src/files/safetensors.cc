@@ -34,7 +34,7 @@ constexpr std::size_t most_axes = 64;  // NumPy's limit; no tensor of a model ha
 
 constexpr std::string_view write_anew = "write the file anew";
 
-std::string quoted(std::string_view name) { return Json{std::string(name)}.text(); }
+std::string in_quotes(std::string_view name) { return Json{std::string(name)}.text(); }
 
 struct Reader {
   std::span<const std::byte> data;
@@ -42,7 +42,7 @@ struct Reader {
 
   std::unexpected<Error> wrong(const JsonMember& entry, std::string_view rule,
                                std::string_view got = {}) const {
-    return fail(where, "tensor " + quoted(entry.key) + " " + std::string(rule), got, write_anew);
+    return fail(where, "tensor " + in_quotes(entry.key) + " " + std::string(rule), got, write_anew);
   }
 
   Expected<std::vector<std::int64_t>> counts(const JsonMember& entry, std::string_view key) const {
@@ -77,7 +77,7 @@ struct Reader {
     const auto begin = static_cast<std::size_t>((*offsets)[0]);
     const auto end = static_cast<std::size_t>((*offsets)[1]);
     if (end > data.size())
-      return fail(where, "tensor " + quoted(entry.key) + " must lie within the file's data",
+      return fail(where, "tensor " + in_quotes(entry.key) + " must lie within the file's data",
                   "end " + std::to_string(end) + " of " + std::to_string(data.size()) + " bytes",
                   "the file seems cut off; fetch it anew");
 
@@ -108,7 +108,7 @@ struct Reader {
     for (const JsonMember& member : *object) {
       const auto* text = member.value.get<std::string>();
       if (!text)
-        return fail(where, "__metadata__ must hold text, key " + quoted(member.key),
+        return fail(where, "__metadata__ must hold text, key " + in_quotes(member.key),
                     member.value.text(), write_anew);
       file.metadata.emplace_back(member.key, *text);
     }
@@ -124,7 +124,7 @@ struct Reader {
     for (const StoredTensor& tensor : tensors) {
       if (tensor.bytes.data() != reached)
         return fail(where,
-                    "tensor " + quoted(tensor.name) +
+                    "tensor " + in_quotes(tensor.name) +
                         " must begin where the one before it ends, at byte " +
                         std::to_string(reached - data.data()),
                     std::to_string(tensor.bytes.data() - data.data()), write_anew);

@@ -15,13 +15,13 @@
 namespace posenc::detail {
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+using Axes = std::vector<std::int64_t>;
 
 // A table that a scheme reads, and the names that end so.
 struct Slot {
   Table* table;
   std::vector<std::string_view> endings;
-  Shape shape;
+  Axes shape;
 };
 
 std::optional<Slot> slot_of(Scheme& scheme, const Geometry& geometry) {
@@ -92,13 +92,13 @@ bool may_hold(std::string_view name, const Slot& slot) {
 // --- tensors -------------------------------------------------------------------------------------
 
 // Without axes of 1 in front.
-Shape trimmed(const Shape& shape) {
+Axes trimmed(const Axes& shape) {
   auto begin = shape.begin();
   while (shape.end() - begin > 2 && *begin == 1) ++begin;
   return {begin, shape.end()};
 }
 
-std::string text_of(const Shape& shape) {
+std::string text_of(const Axes& shape) {
   std::string text;
   for (const std::int64_t extent : shape)
     text += (text.empty() ? "" : ", ") + std::to_string(extent);
@@ -106,7 +106,7 @@ std::string text_of(const Shape& shape) {
 }
 
 Expected<Table> table_of(const StoredTensor& tensor, const std::shared_ptr<const void>& lender) {
-  const Shape shape = trimmed(tensor.shape);
+  const Axes shape = trimmed(tensor.shape);
   if (tensor.view) return Table::borrow(view_of(tensor.bytes, tensor.view.dtype, shape), lender);
   Expected<std::vector<double>> numbers = doubles_of(tensor);
   if (!numbers) return std::unexpected(numbers.error());

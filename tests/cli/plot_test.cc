@@ -261,7 +261,7 @@ TEST_F(Plot, HostileNamesAreTextAndNothingElse) {
   }
   EXPECT_FALSE(std::filesystem::exists("pwned"));
   // A quote ends nothing, and no character but a quote counts within.
-  EXPECT_EQ(quoted("it's `x`\n\xff"), "'it''s `x` \uFFFD'");
+  EXPECT_EQ(in_quotes("it's `x`\n\xff"), "'it''s `x` \uFFFD'");
 }
 
 TEST_F(Plot, AModelsHostileNameReachesNoInterpreter) {
