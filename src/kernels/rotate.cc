@@ -21,8 +21,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Most pairs by which vectors may run over the end of a row.
 constexpr std::int64_t overrun = Turns::lanes;
 
-// Vectors by which memory is asked for before it is needed.
-constexpr std::int64_t rows_ahead = 8;
+// Bytes by which memory is asked for before it is needed.
+constexpr std::int64_t ahead_bytes = 4096;
 
 // Pairs (a[i], b[i]) by c[i], s[i].
 template <class T>
@@ -111,6 +111,119 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
 #endif
 }
 
+// The heads of a token, which share a row.
+template <class T>
+struct Heads {
+  const T* x;
+  T* out;
+  std::int64_t count, x_step, out_step;
+};
+
+#if HWY_HAVE_SCALABLE
+
+template <class T>
+HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>&, const Compute<T>*, const Compute<T>*,
+                                        std::int64_t) {
+  return 0;
+}
+template <class T>
+HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>&, const Compute<T>*,
+                                             const Compute<T>*, std::int64_t) {
+  return 0;
+}
+
+#else
+
+// Cos and sin of some pairs, in registers while all heads are turned by them: read anew for each head
+// they would wait for stores to the same place of another page, a tenth of the time.
+template <class C, int count>
+struct RowPart {
+  static constexpr hn::ScalableTag<C> d = {};
+  static constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  static constexpr std::int64_t size = count * lanes;
+  hn::Vec<hn::ScalableTag<C>> c[count], s[count];
+
+  HWY_INLINE RowPart(const C* cosine, const C* sine) {
+    for (int r = 0; r < count; ++r) {
+      c[r] = hn::LoadU(d, cosine + r * lanes);
+      s[r] = hn::LoadU(d, sine + r * lanes);
+    }
+  }
+};
+
+// Calls act(x, out) for every head, of which `channels` lie in one piece.
+template <class T, class Act>
+HWY_INLINE void ForHeads(const Heads<T>& heads, std::int64_t channels, const Act& act) {
+  constexpr std::int64_t line = 64 / sizeof(T), ahead = ahead_bytes / sizeof(T);
+  const T* x = heads.x;
+  T* out = heads.out;
+  for (std::int64_t h = 0; h < heads.count; ++h, x += heads.x_step, out += heads.out_step) {
+    for (std::int64_t i = 0; i < channels; i += line) Fetch(out + ahead + i);
+    act(x, out);
+  }
+}
+
+// Both return how many pairs, or channels, are done: the rest does not fill the registers kept.
+template <class T>
+HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>& heads, const Compute<T>* cosine,
+                                        const Compute<T>* sine, std::int64_t pairs) {
+  constexpr int count = 4;
+  using Row = RowPart<Compute<T>, count>;
+  constexpr auto d = Row::d;
+  std::int64_t i = 0;
+  for (; i + Row::size <= pairs; i += Row::size) {
+    const Row row(cosine + i, sine + i);
+    ForHeads(heads, i == 0 ? 2 * pairs : 0, [&](const T* x, T* out) HWY_ATTR {
+      const T* const y = x + i + pairs;
+      T* const y_out = out + i + pairs;
+      x += i;
+      out += i;
+#pragma GCC unroll 8
+      for (int r = 0; r < count; r += 2) {
+        const std::int64_t at = r * Row::lanes, next = at + Row::lanes;
+        const auto a = LoadElements(d, x + at), b = LoadElements(d, y + at);
+        const auto e = LoadElements(d, x + next), f = LoadElements(d, y + next);
+        StoreTwo(hn::NegMulAdd(b, row.s[r], hn::Mul(a, row.c[r])),
+                 hn::NegMulAdd(f, row.s[r + 1], hn::Mul(e, row.c[r + 1])), d, out + at);
+        StoreTwo(hn::MulAdd(a, row.s[r], hn::Mul(b, row.c[r])),
+                 hn::MulAdd(e, row.s[r + 1], hn::Mul(f, row.c[r + 1])), d, y_out + at);
+      }
+    });
+  }
+  return i;
+}
+
+template <class T>
+HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>& heads, const Compute<T>* cosine,
+                                             const Compute<T>* sine, std::int64_t channels) {
+#if HWY_TARGET == HWY_SCALAR
+  return 0;
+#else
+  constexpr int count = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // of 32 registers, or 16
+  using Row = RowPart<Compute<T>, count>;
+  constexpr auto d = Row::d;
+  std::int64_t i = 0;
+  for (; i + Row::size <= channels; i += Row::size) {
+    const Row row(cosine + i, sine + i);
+    ForHeads(heads, i == 0 ? channels : 0, [&](const T* x, T* out) HWY_ATTR {
+      x += i;
+      out += i;
+#pragma GCC unroll 8
+      for (int r = 0; r < count; r += 2) {
+        const std::int64_t at = r * Row::lanes, next = at + Row::lanes;
+        const auto a = LoadElements(d, x + at), b = LoadElements(d, x + next);
+        StoreTwo(hn::MulAdd(hn::Reverse2(d, a), row.s[r], hn::Mul(a, row.c[r])),
+                 hn::MulAdd(hn::Reverse2(d, b), row.s[r + 1], hn::Mul(b, row.c[r + 1])), d,
+                 out + at);
+      }
+    });
+  }
+  return i;
+#endif
+}
+
+#endif
+
 // Turns one kind of tensor; the rows are made already.
 template <class T>
 class Turner {
@@ -136,9 +249,13 @@ class Turner {
                              std::int64_t count, const C* row, std::int64_t row_step) {
     const T* x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
     T* out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
+    if (row_step == 0 && neighbours_ && count > 1) {
+      return SameRow({x, out, count, x_.stride[axis], out_.stride[axis]}, row);
+    }
     for (std::int64_t i = 0; i < count; ++i) {
       if (neighbours_) {
-        Vector(x, out, row, rows_ahead * out_.stride[axis]);
+        Keep(x, out);
+        Slice(x + first_, out + first_, row, ahead_bytes / static_cast<std::int64_t>(sizeof(T)));
       } else {
         Scattered(x, out, row);
       }
@@ -149,13 +266,43 @@ class Turner {
   }
 
  private:
-  HWY_INLINE void Vector(const T* x, T* out, const C* row, std::int64_t ahead) {
-    if (!in_place_) {
-      std::memcpy(out, x, static_cast<std::size_t>(first_) * sizeof(T));
-      std::memcpy(out + first_ + turned_, x + first_ + turned_,
-                  static_cast<std::size_t>(last_) * sizeof(T));
+  // The channels beside the slice.
+  HWY_INLINE void Keep(const T* x, T* out) {
+    if (in_place_) return;
+    std::memcpy(out, x, static_cast<std::size_t>(first_) * sizeof(T));
+    std::memcpy(out + first_ + turned_, x + first_ + turned_,
+                static_cast<std::size_t>(last_) * sizeof(T));
+  }
+
+  HWY_INLINE void SameRow(Heads<T> heads, const C* row) {
+    const auto each = [&heads](const auto& act) HWY_ATTR {
+      for (std::int64_t h = 0; h < heads.count; ++h) {
+        act(heads.x + h * heads.x_step, heads.out + h * heads.out_step);
+      }
+    };
+    each([this](const T* x, T* out) HWY_ATTR { Keep(x, out); });
+    heads.x += first_;
+    heads.out += first_;
+    if (interleaved_) {
+      const std::int64_t done = TurnHeadsInterleaved(heads, row, row + sines_, turned_);
+      if (done == turned_) return;
+      return each([&](const T* x, T* out) HWY_ATTR {
+        TurnInterleaved(x + done, out + done, row + done, row + sines_ + done, turned_ - done, 0);
+      });
     }
-    Slice(x + first_, out + first_, row, ahead);
+    for (std::int64_t block = 0; block < blocks_; ++block) {
+      const C* const cosine = row + block * block_pairs_;
+      const std::int64_t done = TurnHeadsHalves(heads, cosine, cosine + sines_, block_pairs_);
+      const std::int64_t a = done, b = done + block_pairs_;
+      if (done < block_pairs_) {
+        each([&](const T* x, T* out) HWY_ATTR {
+          TurnHalves(x + a, x + b, out + a, out + b, cosine + a, cosine + a + sines_,
+                     block_pairs_ - done, 0);
+        });
+      }
+      heads.x += 2 * block_pairs_;
+      heads.out += 2 * block_pairs_;
+    }
   }
 
   HWY_INLINE void Slice(const T* x, T* out, const C* row, std::int64_t ahead) {
