@@ -24,9 +24,16 @@ HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
   return static_cast<C>(tensor.get(offset));
 }
 
+// A table of so many bytes does not stay in a cache: it goes past them.
+HWY_INLINE bool streams(const AddJob& job) {
+  return !job.x && job.out.size() * static_cast<std::int64_t>(size_of(job.out.dtype)) >=
+                       streamed_bytes;
+}
+HWY_INLINE bool aligned(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % 64 == 0; }
+
 // out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. The next token's memory,
 // `ahead` elements on, is asked for: it comes while its vector is made.
-template <class T>
+template <class T, class How = Kept>
 HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T* out,
                       std::int64_t count, std::int64_t ahead) {
   const hn::ScalableTag<Compute<T>> d;
@@ -35,8 +42,8 @@ HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T*
   std::int64_t i = 0;
   if (x == nullptr) {
     for (; i + lanes <= count; i += lanes) {
-      Fetch(out + i + ahead);
-      StoreElements(hn::LoadU(d, vector + i), d, out + i);
+      if (std::is_same_v<How, Kept>) Fetch(out + i + ahead);
+      StoreElements<How>(hn::LoadU(d, vector + i), d, out + i);
     }
   } else {
     for (; i + lanes <= count; i += lanes) {
@@ -101,6 +108,9 @@ HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, co
     return;
   }
   const auto write = [&]<class T>(T* start) HWY_ATTR {
+    if (streams(job) && aligned(start + to)) {
+      return Write<T, Streamed>(nullptr, scale, vector, start + to, width, 0);
+    }
     Write<T>(x ? static_cast<const T*>(x.data) + from : nullptr, scale, vector, start + to, width,
              out.stride[1]);
   };
@@ -179,37 +189,54 @@ class WaveMaker {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Interleaved waves that go from registers to where they belong, or into the sum there.
+// Waves that go from registers to where they belong, or into the sum there.
 template <class T>
 struct Place {
   const T* x;  // null where nothing is added
   float scale;
   T* out;
-  std::int64_t ahead;  // elements by which memory is asked for early
+  std::int64_t ahead;   // elements by which memory is asked for early
+  std::int64_t cosine;  // from a sine to its cosine, where they are apart
 };
-template <class T>
+template <class T, bool interleaved>
 struct Sum : Place<T> {
   template <class D, class V>
   HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
-    const hn::Twice<D> d;
-    Fetch(this->out + 2 * i + this->ahead);
-    const auto x = LoadElements(d, this->x + 2 * i);
-    const auto sum = hn::MulAdd(x, hn::Set(d, this->scale), Alternated(half, c, s));
-    StoreElements(sum, d, this->out + 2 * i);
+    if constexpr (interleaved) {
+      const hn::Twice<D> d;
+      At(d, 2 * i, Alternated(half, c, s));
+    } else {
+      At(half, i, s);
+      At(half, this->cosine + i, c);
+    }
+  }
+  template <class D, class V>
+  HWY_INLINE void At(D d, std::int64_t i, V wave) const {
+    Fetch(this->out + i + this->ahead);
+    const auto x = LoadElements(d, this->x + i);
+    StoreElements(hn::MulAdd(x, hn::Set(d, this->scale), wave), d, this->out + i);
   }
 };
-template <class T, class How>
+template <class T, bool interleaved, class How>
 struct Alone : Place<T> {
   template <class D, class V>
   HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
-    StoreElements<How>(Alternated(half, c, s), hn::Twice<D>(), this->out + 2 * i);
+    if constexpr (interleaved) {
+      StoreElements<How>(Alternated(half, c, s), hn::Twice<D>(), this->out + 2 * i);
+    } else {
+      StoreElements<How>(s, half, this->out + i);
+      StoreElements<How>(c, half, this->out + this->cosine + i);
+    }
   }
 };
 
-// Whether every row is written once, and to neighbouring channels.
+// Whether every row is written once, and to neighbouring channels. Waves that lie apart come in half
+// cache lines: added they may, alone they would be written to memory twice.
 HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
-  return waves != nullptr && waves->layout == WaveLayout::interleaved &&
+  return waves != nullptr &&
+         (waves->layout == WaveLayout::interleaved ||
+          (job.x && waves->width % (2 * Turns::lanes) == 0)) &&
          (!job.shared || job.out.shape[0] == 1) && job.out.stride[2] == 1 &&
          (!job.x || job.x.stride[2] == 1);
 }
@@ -232,7 +259,7 @@ HWY_NOINLINE void MakeDirectly(Turns& turns, std::int64_t row, std::int64_t pair
   }
 }
 
-template <class T>
+template <class T, bool interleaved>
 void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto& waves = std::get<Waves>(job.part->kind);
   const Tensor &x = job.x, &out = job.out;
@@ -243,7 +270,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const AlignedDoubles memory = Buffer<float>(2 * turns.size);
   float* const rest = reinterpret_cast<float*>(memory.data());
   const auto scale = static_cast<float>(job.part->embedding_scale);
-  const bool streams = !x && out.size() * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
+  const bool streamed = streams(job);
   const auto row_of = [&](std::int64_t token) {
     return job.positions->at(token % seq, job.shared ? 0 : token / seq) + waves.row_offset;
   };
@@ -262,22 +289,23 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
     const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
     if (zero) count = 1;
     Place<T> to[most_rows];
-    bool aligned = true;
+    bool all_aligned = true;
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t b = (token + r) / seq, t = (token + r) % seq;
       to[r] = {.x = x ? static_cast<const T*>(x.data) + x.offset(b, t) : nullptr,
                .scale = scale,
                .out = static_cast<T*>(out.data) + out.offset(b, t),
-               .ahead = count * out.stride[1]};
-      aligned = aligned && reinterpret_cast<std::uintptr_t>(to[r].out) % 64 == 0;
+               .ahead = count * out.stride[1],
+               .cosine = turns.count};
+      all_aligned = all_aligned && aligned(to[r].out);
     }
     if (!zero) {
       if (x) {
-        MakeDirectly<Sum<T>>(turns, row, pairs, count, to);
-      } else if (streams && aligned) {
-        MakeDirectly<Alone<T, Streamed>>(turns, row, pairs, count, to);
+        MakeDirectly<Sum<T, interleaved>>(turns, row, pairs, count, to);
+      } else if (streamed && all_aligned) {
+        MakeDirectly<Alone<T, true, Streamed>>(turns, row, pairs, count, to);
       } else {
-        MakeDirectly<Alone<T, Kept>>(turns, row, pairs, count, to);
+        MakeDirectly<Alone<T, interleaved, Kept>>(turns, row, pairs, count, to);
       }
     }
     const std::int64_t done = zero ? 0 : 2 * pairs;
@@ -292,7 +320,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
                to[r].ahead);
     }
   }
-  if (streams) hwy::FlushStream();
+  if (streamed) hwy::FlushStream();
 }
 
 #endif
@@ -318,7 +346,9 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   if (const auto* waves = std::get_if<Waves>(&job.part->kind)) {
     WaveMaker<C> make(*waves, vector);
     const auto size = static_cast<std::int64_t>(size_of(job.out.dtype));
+    const bool streamed = streams(job);  // then what lies there is not wanted
     each([&](std::int64_t position, std::int64_t to) HWY_ATTR {
+      if (streamed) return make(position, vector, 0);
       make(position, static_cast<const char*>(job.out.data) + to * size, size);
     });
   } else if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
@@ -326,15 +356,20 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
     each([&](std::int64_t position, std::int64_t)
              HWY_ATTR { ReadRow<C>(table, position + rows->row_offset, width, vector); });
   }
+  if (streams(job)) hwy::FlushStream();
 }
 
 void AddTokens(const AddJob& job, std::int64_t first, std::int64_t last) {
   if (computes_in_double(job.out.dtype)) return AddAll<double>(job, first, last);
 #if HWY_TARGET != HWY_SCALAR
   if (writes_directly(job)) {
-    if (job.out.dtype == DType::f32) return AddDirectly<float>(job, first, last);
-    if (job.out.dtype == DType::f16) return AddDirectly<Half>(job, first, last);
-    return AddDirectly<BFloat16>(job, first, last);
+    const auto layout = std::get<Waves>(job.part->kind).layout;
+    return with_element(job.out.dtype, [&]<class T>(T*) HWY_ATTR {
+      if constexpr (sizeof(T) < sizeof(double)) {
+        if (layout == WaveLayout::interleaved) return AddDirectly<T, true>(job, first, last);
+        AddDirectly<T, false>(job, first, last);
+      }
+    });
   }
 #endif
   return AddAll<float>(job, first, last);
