@@ -1,4 +1,4 @@
-// Attention that hosts every scheme. The naive form below is the truth for faster ones.
+// Attention that hosts every scheme.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,19 @@ struct Mask {
   }
 };
 
-// softmax(logits) v in plain double loops, with an L x L matrix of a head at a time.
-// q [batch, heads, queries, head_dim]; k, v [batch, kv_heads, keys, head_dim]; out like q. heads is
-// a multiple of kv_heads. q and k come unrotated: rotation, bias, relative terms, logit scales and
-// the values' rotation are all taken from the plan. A query that sees no key gives zeros.
+// softmax(logits) v, for any plan. q [batch, heads, queries, head_dim]; k, v [batch, kv_heads, keys,
+// head_dim]; out like q; any strides; one dtype of the four. heads is a multiple of kv_heads. q and k
+// come unrotated: rotation, bias, relative terms, logit scales and the values' rotation are all taken
+// from the plan. A query that sees no key gives zeros; a NaN in what a query sees gives NaN. The logits
+// stand in blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the
+// arguments grows with the length, not with its square. Float, bfloat16 and half are computed in float,
+// the rotation's angles in double. The same bits for any number of threads.
+// Errors: shapes, positions, learned tables not given, distances that a table does not reach.
+Expected<void> attend(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
+                      const Positions& queries, const Positions& keys, const Mask& mask,
+                      const Tensor& out, Threads threads = {});
+
+// The same in plain double loops, the truth for attend: softmax(logits) v with an L x L matrix of a head at a time.
 // `logits`, if given, receives the masked logits [batch, heads, queries, keys] (-inf where hidden).
 // Errors: shapes, positions, learned tables not given.
 Expected<void> attend_reference(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,

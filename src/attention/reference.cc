@@ -7,21 +7,16 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "posenc/attention.h"
+#include "src/attention/arguments.h"
 #include "src/attention/visible.h"
 #include "src/kernels/by_distance.h"
-#include "src/kernels/check.h"
 #include "src/kernels/reference.h"
 
 namespace posenc {
 namespace {
-
-constexpr std::string_view where = "attend";
 
 // A dense copy in double, [batch, head, seq, head_dim].
 struct Doubles {
@@ -84,126 +79,14 @@ void softmax(std::span<double> row) {
   for (double& x : row) x = sum == 0 ? 0 : x / sum;
 }
 
-// A table of vectors by distance, [head or 1][row][head_dim]; absent where the plan uses none.
-Expected<Tensor> relative_table(std::string_view name, bool used, const Table& table,
-                                const Relative& relative, std::int64_t heads,
-                                std::int64_t head_dim) {
-  if (!used) return Tensor{};
-  if (!table) {
-    return fail(where, "the learned table relative." + std::string(name) + " must be given", "none",
-                "set it in the plan");
+// x · the table's vector for a distance; 0 without the table.
+double product(const Tensor& table, std::int64_t head, std::int64_t row, const double* x) {
+  double sum = 0;
+  if (!table) return sum;
+  for (std::int64_t c = 0; c < table.shape[2]; ++c) {
+    sum += x[c] * table.get(table.offset(table.shape[0] == 1 ? 0 : head, row, c));
   }
-  const auto view = detail::viewed(where, "relative." + std::string(name), table.values, 3);
-  if (!view) return view;
-  const bool fits = (view->shape[0] == 1 || view->shape[0] == heads) &&
-                    view->shape[1] == relative.row_count && view->shape[2] == head_dim;
-  if (fits) return view;
-  return fail(where,
-              "relative." + std::string(name) + " must be [" + std::to_string(relative.row_count) +
-                  ", " + std::to_string(head_dim) + "], or that for each of " +
-                  std::to_string(heads) + " heads",
-              shape_text(*view), "check max_distance and head_dim against the table");
-}
-
-struct RelativeTables {
-  const DistanceRows* rows = nullptr;
-  Tensor query, key, value;
-
-  // x · the table's vector for a distance; 0 without the table.
-  static double product(const Tensor& table, std::int64_t head, std::int64_t row, const double* x) {
-    double sum = 0;
-    if (!table) return sum;
-    for (std::int64_t c = 0; c < table.shape[2]; ++c) {
-      sum += x[c] * table.get(table.offset(table.shape[0] == 1 ? 0 : head, row, c));
-    }
-    return sum;
-  }
-};
-
-Expected<RelativeTables> relative_tables(const Plan& plan, std::int64_t heads,
-                                         std::int64_t head_dim) {
-  if (!plan.relative) return RelativeTables{};
-  const Relative& r = *plan.relative;
-  const auto query = relative_table("query", r.uses_query, r.query, r, heads, head_dim);
-  if (!query) return std::unexpected(query.error());
-  const auto key = relative_table("key", r.uses_key, r.key, r, heads, head_dim);
-  if (!key) return std::unexpected(key.error());
-  const auto value = relative_table("value", r.uses_value, r.value, r, heads, head_dim);
-  if (!value) return std::unexpected(value.error());
-  return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
-}
-
-// Everything that does not change from pair to pair, checked.
-struct Inputs {
-  Tensor q, k, v, out, logits;
-  RelativeTables relative;
-};
-
-Expected<Inputs> checked_inputs(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                                const Positions& queries, const Positions& keys, const Tensor& out,
-                                const Tensor& logits) {
-  Inputs in;
-  for (const auto& [name, from, to] :
-       {std::tuple{"q", &q, &in.q}, {"k", &k, &in.k}, {"v", &v, &in.v}, {"out", &out, &in.out}}) {
-    const auto view = detail::viewed(where, name, *from, 4);
-    if (!view) return std::unexpected(view.error());
-    if (from->dtype != q.dtype) {
-      return fail(
-          where, "q, k, v and out must have one dtype",
-          std::string(posenc::name(q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
-          "convert outside");
-    }
-    *to = *view;
-  }
-  const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1], head_dim = in.q.shape[3];
-  const std::int64_t kv_heads = in.k.shape[1];
-  if (auto ok = detail::check_shape(where, "v", in.v, in.k); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = detail::check_shape(where, "out", in.out, in.q); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = detail::check_distinct(where, in.out); !ok) return std::unexpected(ok.error());
-  if (in.k.shape[0] != batch || in.k.shape[3] != head_dim) {
-    return fail(where, "k must have the batch and head_dim of q, " + shape_text(in.q),
-                shape_text(in.k), "shapes read [batch, head, seq, head_dim]");
-  }
-  if (heads != 0 && (kv_heads == 0 || heads % kv_heads != 0)) {
-    return fail(where, "heads must be a multiple of kv_heads",
-                std::to_string(heads) + " and " + std::to_string(kv_heads),
-                "each key head serves heads/kv_heads query heads");
-  }
-  if (logits) {
-    const auto view = detail::viewed(where, "logits", logits, 4);
-    if (!view) return std::unexpected(view.error());
-    Tensor square = in.q;
-    square.shape[3] = in.k.shape[2];
-    if (auto ok = detail::check_shape(where, "logits", *view, square); !ok) {
-      return std::unexpected(ok.error());
-    }
-    if (auto ok = detail::check_distinct(where, *view); !ok) return std::unexpected(ok.error());
-    in.logits = *view;
-  }
-  for (const auto& [positions, seq] :
-       {std::pair{&queries, in.q.shape[2]}, {&keys, in.k.shape[2]}}) {
-    const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
-    if (auto ok = detail::check_positions(where, *positions, batch, seq, axes); !ok) {
-      return std::unexpected(ok.error());
-    }
-    if (auto ok = detail::check_length(where, plan, *positions); !ok)
-      return std::unexpected(ok.error());
-  }
-  if (queries.axes() != keys.axes() && queries.axes() != 1 && keys.axes() != 1) {
-    return fail(where, "queries and keys must have the same axes",
-                std::to_string(queries.axes()) + " and " + std::to_string(keys.axes()),
-                "take both from one plan's positions");
-  }
-  if (plan.bias) {
-    if (auto ok = detail::check_bias(where, *plan.bias, heads); !ok)
-      return std::unexpected(ok.error());
-  }
-  auto relative = relative_tables(plan, heads, head_dim);
-  if (!relative) return std::unexpected(relative.error());
-  in.relative = *relative;
-  return in;
+  return sum;
 }
 
 // One head of one sequence at a time: its logits [query][key], then its output.
@@ -211,7 +94,7 @@ struct Head {
   const Plan& plan;
   const Positions& queries;
   const Positions& keys;
-  const RelativeTables& relative;
+  const detail::RelativeTables& relative;
   std::int64_t sequence, head, key_head;
 
   // −inf where the mask hides the key.
@@ -233,8 +116,8 @@ struct Head {
           const auto row = relative.rows->at(distance);
           if (!row) return std::unexpected(row.error());
           // These vectors meet q and k as they came, not rotated.
-          sum += RelativeTables::product(relative.key, head, *row, q.row(sequence, head, i));
-          sum += RelativeTables::product(relative.query, head, *row, k.row(sequence, key_head, j));
+          sum += product(relative.key, head, *row, q.row(sequence, head, i));
+          sum += product(relative.query, head, *row, k.row(sequence, key_head, j));
         }
         Expected<double> bias = 0.0;
         if (plan.bias) bias = detail::bias_at(*plan.bias, head, distance);
@@ -277,8 +160,8 @@ Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, cons
                                 const Plan& plan, const Positions& queries, const Positions& keys,
                                 const Mask& mask, const Tensor& out_view,
                                 const Tensor& logits_view) {
-  const auto in =
-      checked_inputs(q_view, k_view, v_view, plan, queries, keys, out_view, logits_view);
+  const auto in = detail::attend_arguments("attend", q_view, k_view, v_view, plan, queries, keys,
+                                           out_view, logits_view);
   if (!in) return std::unexpected(in.error());
   const std::int64_t batch = in->q.shape[0], heads = in->q.shape[1];
   const std::int64_t group = heads == 0 ? 1 : heads / in->k.shape[1];

@@ -26,8 +26,8 @@ HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
 
 // A table of so many bytes does not stay in a cache: it goes past them.
 HWY_INLINE bool streams(const AddJob& job) {
-  return !job.x && job.out.size() * static_cast<std::int64_t>(size_of(job.out.dtype)) >=
-                       streamed_bytes;
+  return !job.x &&
+         job.out.size() * static_cast<std::int64_t>(size_of(job.out.dtype)) >= streamed_bytes;
 }
 HWY_INLINE bool aligned(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % 64 == 0; }
 

@@ -119,7 +119,7 @@ struct Heads {
   std::int64_t count, x_step, out_step;
 };
 
-#if HWY_HAVE_SCALABLE
+#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
 
 template <class T>
 HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>&, const Compute<T>*, const Compute<T>*,
@@ -127,8 +127,8 @@ HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>&, const Compute<T>*, cons
   return 0;
 }
 template <class T>
-HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>&, const Compute<T>*,
-                                             const Compute<T>*, std::int64_t) {
+HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>&, const Compute<T>*, const Compute<T>*,
+                                             std::int64_t) {
   return 0;
 }
 
@@ -196,9 +196,6 @@ HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>& heads, const Compute<T>*
 template <class T>
 HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>& heads, const Compute<T>* cosine,
                                              const Compute<T>* sine, std::int64_t channels) {
-#if HWY_TARGET == HWY_SCALAR
-  return 0;
-#else
   constexpr int count = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // of 32 registers, or 16
   using Row = RowPart<Compute<T>, count>;
   constexpr auto d = Row::d;
@@ -219,7 +216,6 @@ HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>& heads, const Comput
     });
   }
   return i;
-#endif
 }
 
 #endif

@@ -1,0 +1,113 @@
+#include "src/attention/arguments.h"
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "src/kernels/by_distance.h"
+#include "src/kernels/check.h"
+
+namespace posenc::detail {
+namespace {
+
+// A table of vectors by distance, [head or 1][row][head_dim]; absent where the plan uses none.
+Expected<Tensor> relative_table(std::string_view where, std::string_view name, bool used,
+                                const Table& table, const Relative& relative, std::int64_t heads,
+                                std::int64_t head_dim) {
+  if (!used) return Tensor{};
+  if (!table) {
+    return fail(where, "the learned table relative." + std::string(name) + " must be given", "none",
+                "set it in the plan");
+  }
+  const auto view = viewed(where, "relative." + std::string(name), table.values, 3);
+  if (!view) return view;
+  const bool fits = (view->shape[0] == 1 || view->shape[0] == heads) &&
+                    view->shape[1] == relative.row_count && view->shape[2] == head_dim;
+  if (fits) return view;
+  return fail(where,
+              "relative." + std::string(name) + " must be [" + std::to_string(relative.row_count) +
+                  ", " + std::to_string(head_dim) + "], or that for each of " +
+                  std::to_string(heads) + " heads",
+              shape_text(*view), "check max_distance and head_dim against the table");
+}
+
+Expected<RelativeTables> relative_tables(std::string_view where, const Plan& plan,
+                                         std::int64_t heads, std::int64_t head_dim) {
+  if (!plan.relative) return RelativeTables{};
+  const Relative& r = *plan.relative;
+  const auto query = relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim);
+  if (!query) return std::unexpected(query.error());
+  const auto key = relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim);
+  if (!key) return std::unexpected(key.error());
+  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, head_dim);
+  if (!value) return std::unexpected(value.error());
+  return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
+}
+
+}  // namespace
+
+Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor& q, const Tensor& k,
+                                           const Tensor& v, const Plan& plan,
+                                           const Positions& queries, const Positions& keys,
+                                           const Tensor& out, const Tensor& logits) {
+  AttendArguments in;
+  for (const auto& [name, from, to] :
+       {std::tuple{"q", &q, &in.q}, {"k", &k, &in.k}, {"v", &v, &in.v}, {"out", &out, &in.out}}) {
+    const auto view = viewed(where, name, *from, 4);
+    if (!view) return std::unexpected(view.error());
+    if (from->dtype != q.dtype) {
+      return fail(
+          where, "q, k, v and out must have one dtype",
+          std::string(posenc::name(q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
+          "convert outside");
+    }
+    *to = *view;
+  }
+  const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1], head_dim = in.q.shape[3];
+  const std::int64_t kv_heads = in.k.shape[1];
+  if (auto ok = check_shape(where, "v", in.v, in.k); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_shape(where, "out", in.out, in.q); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_distinct(where, in.out); !ok) return std::unexpected(ok.error());
+  if (in.k.shape[0] != batch || in.k.shape[3] != head_dim) {
+    return fail(where, "k must have the batch and head_dim of q, " + shape_text(in.q),
+                shape_text(in.k), "shapes read [batch, head, seq, head_dim]");
+  }
+  if (heads != 0 && (kv_heads == 0 || heads % kv_heads != 0)) {
+    return fail(where, "heads must be a multiple of kv_heads",
+                std::to_string(heads) + " and " + std::to_string(kv_heads),
+                "each key head serves heads/kv_heads query heads");
+  }
+  if (logits) {
+    const auto view = viewed(where, "logits", logits, 4);
+    if (!view) return std::unexpected(view.error());
+    Tensor square = in.q;
+    square.shape[3] = in.k.shape[2];
+    if (auto ok = check_shape(where, "logits", *view, square); !ok) {
+      return std::unexpected(ok.error());
+    }
+    if (auto ok = check_distinct(where, *view); !ok) return std::unexpected(ok.error());
+    in.logits = *view;
+  }
+  for (const auto& [positions, seq] :
+       {std::pair{&queries, in.q.shape[2]}, {&keys, in.k.shape[2]}}) {
+    const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
+    if (auto ok = check_positions(where, *positions, batch, seq, axes); !ok) {
+      return std::unexpected(ok.error());
+    }
+    if (auto ok = check_length(where, plan, *positions); !ok) return std::unexpected(ok.error());
+  }
+  if (queries.axes() != keys.axes() && queries.axes() != 1 && keys.axes() != 1) {
+    return fail(where, "queries and keys must have the same axes",
+                std::to_string(queries.axes()) + " and " + std::to_string(keys.axes()),
+                "take both from one plan's positions");
+  }
+  if (plan.bias) {
+    if (auto ok = check_bias(where, *plan.bias, heads); !ok) return std::unexpected(ok.error());
+  }
+  auto relative = relative_tables(where, plan, heads, head_dim);
+  if (!relative) return std::unexpected(relative.error());
+  in.relative = *relative;
+  return in;
+}
+
+}  // namespace posenc::detail
