@@ -130,6 +130,22 @@ std::int64_t Positions::length() const {
   return std::min(std::ranges::max(ids_), largest - 1) + 1;
 }
 
+Positions Positions::slice(std::int64_t sequence, std::int64_t first, std::int64_t count) const {
+  Positions part;
+  part.seq_ = count;
+  part.first_ = first_ + first;
+  if (!ids_.empty()) {
+    part.axes_ = axes_;
+    part.batch_ = 1;
+    for (std::int64_t axis = 0; axis < axes_; ++axis) {
+      for (std::int64_t t = 0; t < count; ++t) part.ids_.push_back(at(first + t, sequence, axis));
+    }
+  }
+  for (std::int64_t t = 0; t < count && !segments_.empty(); ++t)
+    part.segments_.push_back(segment(first + t));
+  return part;
+}
+
 Expected<Positions> Positions::shifted(std::int64_t offset) const {
   Positions moved = *this;
   const auto move = [offset](std::int64_t& id) {

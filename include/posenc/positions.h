@@ -57,6 +57,9 @@ class Positions {
     return segments_.empty() ? 0 : segments_[static_cast<std::size_t>(t)];
   }
 
+  // Tokens [first, first + count) of one sequence, which are there.
+  Positions slice(std::int64_t sequence, std::int64_t first, std::int64_t count) const;
+
   // The same tokens moved by `offset` (cache shift, prefix).
   Expected<Positions> shifted(std::int64_t offset) const;
 
