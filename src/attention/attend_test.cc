@@ -1,0 +1,204 @@
+// The fused attention on every instruction set against the plain loops in double: random problems of
+// every shape, mask, plan and dtype. POSENC_PROBLEMS asks for more of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "posenc/attention.h"
+#include "tests/kernel_memory.h"
+
+namespace posenc {
+namespace {
+
+
+class Attend : public EveryInstructionSet {};
+
+INSTANTIATE_TEST_SUITE_P(Sets, Attend, testing::ValuesIn(detail::instruction_sets()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+// Numbers that two problems of one seed share.
+class Chance {
+ public:
+  explicit Chance(unsigned seed) : engine_(seed) {}
+  std::int64_t whole(std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
+  }
+  bool in(std::int64_t n) { return whole(1, n) == 1; }
+  double normal(double scale = 1) { return scale * std::normal_distribution<double>()(engine_); }
+  template <class T>
+  T one_of(std::initializer_list<T> list) {
+    return *(list.begin() + whole(0, static_cast<std::int64_t>(list.size()) - 1));
+  }
+  std::vector<double> normals(std::int64_t count, double scale = 1) {
+    std::vector<double> x(static_cast<std::size_t>(count));
+    for (double& value : x) value = normal(scale);
+    return x;
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+DistanceRows random_rows(Chance& chance, std::int64_t& count) {
+  DistanceRows rows;
+  const std::int64_t reach = chance.whole(0, 40);
+  rows.first = -reach;
+  count = chance.whole(1, 2 * reach + 1);
+  for (std::int64_t d = 0; d <= 2 * reach; ++d)
+    rows.row.push_back(static_cast<std::int32_t>(std::min(d, count - 1)));
+  return rows;
+}
+
+Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std::int64_t dim,
+                 std::int64_t axes) {
+  Plan plan;
+  if (chance.in(2) && dim >= 2) {
+    Rotate rotate;
+    rotate.pairing = chance.one_of({Pairing::halves, Pairing::interleaved});
+    rotate.rotary_dim = 2 * chance.whole(1, dim / 2);
+    rotate.first_dim = chance.whole(0, dim - rotate.rotary_dim);
+    rotate.axes = axes;
+    rotate.heads = heads == kv_heads && chance.in(4) ? heads : 1;
+    for (std::int64_t i = 0; i < rotate.heads * axes * rotate.pairs(); ++i)
+      rotate.frequency.push_back(std::exp(-std::abs(chance.normal(3))));
+    rotate.amplitude = chance.in(3) ? 1.1 : 1;
+    rotate.values = chance.in(4);
+    if (chance.in(4)) {
+      rotate.growth.emplace();
+      for (std::int64_t i = 0; i < rotate.pairs(); ++i)
+        rotate.growth->factor.push_back(0.9 + 0.1 * std::abs(chance.normal(0.3)));
+      rotate.growth->centre = 1000000;
+      rotate.growth->scale = 1e7;
+    }
+    plan.rotate = rotate;
+  }
+  const std::int64_t part = chance.whole(0, 4);
+  if (part == 1) {
+    Slopes slopes;
+    for (std::int64_t h = 0; h < heads; ++h) slopes.slope.push_back(std::exp(chance.normal() - 3));
+    slopes.bidirectional = chance.in(2);
+    slopes.before_scale = chance.in(3);
+    plan.bias = slopes;
+  } else if (part == 2) {
+    BiasTable table;
+    table.rows = random_rows(chance, table.row_count);
+    const std::int64_t rows = chance.in(3) ? 1 : heads;
+    table.values = Table::own(chance.normals(rows * table.row_count), rows, table.row_count);
+    plan.bias = table;
+  } else if (part == 3) {
+    Relative relative;
+    relative.rows = random_rows(chance, relative.row_count);
+    relative.uses_query = chance.in(2);
+    relative.uses_key = chance.in(2);
+    relative.uses_value = chance.in(2);
+    for (Table* table : {&relative.query, &relative.key, &relative.value})
+      *table = Table::own(chance.normals(relative.row_count * dim), relative.row_count, dim);
+    plan.relative = relative;
+  }
+  if (chance.in(3)) plan.logits.multiplier = 1.3;
+  if (chance.in(4)) plan.logits = {.multiplier = 0.9, .beta = 0.1, .floor = 7, .offset = 1};
+  return plan;
+}
+
+Positions random_positions(Chance& chance, std::int64_t batch, std::int64_t count,
+                           std::int64_t axes) {
+  if (axes == 1 && !chance.in(3)) {
+    return Positions::range(
+        chance.one_of<std::int64_t>({0, 0, 3, 1000000, (1 << 24) - 1 - count}), count);
+  }
+  if (axes == 1 && chance.in(3) && count > 2) {
+    const std::int64_t cut = chance.whole(1, count - 1);
+    return Positions::packed(std::vector<std::int64_t>{0, cut, count}).value();
+  }
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(axes * batch * count));
+  for (std::int64_t& id : ids) id = chance.whole(0, 60);
+  if (chance.in(2)) std::ranges::sort(ids);
+  return Positions::ids(ids, axes, batch).value();
+}
+
+std::vector<double> values_of(const Tensor& x) {
+  std::vector<double> out;
+  for_each_index(x, [&](auto a, auto b, auto c, auto e) { out.push_back(x.get(x.offset(a, b, c, e))); });
+  return out;
+}
+
+// One problem: what attend() gives is what attend_reference() does, to rounding.
+void try_problem(unsigned seed) {
+  Chance chance(seed);
+  const std::int64_t batch = chance.whole(1, 2), kv_heads = chance.whole(1, 3);
+  const std::int64_t heads = kv_heads * chance.one_of<std::int64_t>({1, 1, 2, 5});
+  const std::int64_t dim = chance.one_of<std::int64_t>({1, 5, 16, 16, 32, 48, 64, 80, 128, 256});
+  const bool decodes = chance.in(3);
+  const std::int64_t keys = chance.whole(1, chance.in(6) ? 600 : 70);
+  const std::int64_t queries = decodes ? 1 : chance.in(3) ? chance.whole(1, 30) : keys;
+  const std::int64_t axes = chance.in(6) ? 2 : 1;
+  const DType dtype = chance.one_of({DType::f32, DType::f32, DType::f16, DType::bf16});
+  const Plan plan = random_plan(chance, heads, kv_heads, dim, axes);
+  const Positions key_positions = random_positions(chance, batch, keys, axes);
+  const Positions query_positions =
+      decodes && key_positions.contiguous() && axes == 1
+          ? Positions::range(key_positions.at(keys - 1), 1)
+      : queries == keys ? key_positions
+                        : random_positions(chance, batch, queries, axes);
+  Mask mask{.causal = chance.in(2)};
+  if (chance.in(4)) mask.window = chance.whole(1, 50);
+  if (chance.in(8)) mask.chunk = chance.whole(1, 50);
+  if (chance.in(6)) mask.prefix = chance.whole(1, 30);
+  std::vector<std::uint8_t> keep;
+  if (chance.in(4)) {
+    for (std::int64_t i = 0; i < batch * keys; ++i) keep.push_back(chance.in(4) ? 0 : 1);
+    mask.keep = keep.data();
+  }
+  const std::string what = "seed " + std::to_string(seed);
+
+  const auto layout = [&] { return all_layouts[chance.whole(0, 5)]; };
+  Memory q = memory(dtype, layout(), batch, heads, queries, dim, seed),
+         k = memory(dtype, layout(), batch, kv_heads, keys, dim, seed + 1),
+         v = memory(dtype, layout(), batch, kv_heads, keys, dim, seed + 2),
+         out = memory(dtype, layout(), batch, heads, queries, dim, seed + 3);
+  std::vector<double> exact(static_cast<std::size_t>(batch * heads * queries * dim)),
+      logits(static_cast<std::size_t>(batch * heads * queries * keys));
+  std::vector<double> q64 = values_of(q.view()), k64 = values_of(k.view()), v64 = values_of(v.view());
+  ASSERT_TRUE(attend_reference(Tensor::dense(q64.data(), {batch, heads, queries, dim}),
+                               Tensor::dense(k64.data(), {batch, kv_heads, keys, dim}),
+                               Tensor::dense(v64.data(), {batch, kv_heads, keys, dim}), plan,
+                               query_positions, key_positions, mask,
+                               Tensor::dense(exact.data(), {batch, heads, queries, dim}),
+                               Tensor::dense(logits.data(), {batch, heads, queries, keys})))
+      << what;
+  const auto done = attend(q.view(), k.view(), v.view(), plan, query_positions, key_positions, mask,
+                           out.view());
+  ASSERT_TRUE(done) << what << ": " << done.error().message();
+
+  double largest = 1, steepest = 1;
+  for (const double x : v64) largest = std::max(largest, std::abs(x));
+  for (const double x : logits) steepest = std::isfinite(x) ? std::max(steepest, std::abs(x)) : steepest;
+  if (plan.relative) largest += 4;
+  const std::vector<double> got = values_of(out.view());
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    // A logit is off by some units of its terms' last place, a weight relatively by as much.
+    const double allowed = largest * (8 + 2 * steepest) * 0x1p-22 * std::sqrt(static_cast<double>(dim)) +
+                           std::abs(exact[i]) * step(dtype) / 2 + 1e-6;
+    worst = std::max(worst, std::abs(got[i] - exact[i]) / allowed);
+    if (!(worst <= 1)) {
+      FAIL() << what << ": " << got[i] << " for " << exact[i] << " at " << i;
+    }
+  }
+}
+
+TEST_P(Attend, AgreesWithPlainLoopsOnRandomProblems) {
+  const char* asked = std::getenv("POSENC_PROBLEMS");
+  const unsigned count = asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : 80;
+  for (unsigned seed = 0; seed < count && !HasFailure(); ++seed) try_problem(seed);
+}
+
+}  // namespace
+}  // namespace posenc
