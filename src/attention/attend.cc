@@ -14,10 +14,9 @@ Expected<void> attend(const Tensor& q, const Tensor& k, const Tensor& v, const P
   if (!in) return std::unexpected(in.error());
   if (const auto job = detail::attend_job(*in, plan, queries, keys, mask)) {
     const std::int64_t logits = in->q.shape[0] * in->q.shape[1] * in->q.shape[2] * in->k.shape[2];
-    detail::share_out(job->size(), detail::thread_count(threads, logits),
-                      [&](std::int64_t first, std::int64_t last) {
-                        detail::attend_parts(*job, first, last);
-                      });
+    detail::share_out(
+        job->size(), detail::thread_count(threads, logits),
+        [&](std::int64_t first, std::int64_t last) { detail::attend_parts(*job, first, last); });
     return {};
   }
 #endif

@@ -17,7 +17,6 @@
 namespace posenc {
 namespace {
 
-
 class Attend : public EveryInstructionSet {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, Attend, testing::ValuesIn(detail::instruction_sets()),
@@ -110,8 +109,8 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
 Positions random_positions(Chance& chance, std::int64_t batch, std::int64_t count,
                            std::int64_t axes) {
   if (axes == 1 && !chance.in(3)) {
-    return Positions::range(
-        chance.one_of<std::int64_t>({0, 0, 3, 1000000, (1 << 24) - 1 - count}), count);
+    return Positions::range(chance.one_of<std::int64_t>({0, 0, 3, 1000000, (1 << 24) - 1 - count}),
+                            count);
   }
   if (axes == 1 && chance.in(3) && count > 2) {
     const std::int64_t cut = chance.whole(1, count - 1);
@@ -125,7 +124,8 @@ Positions random_positions(Chance& chance, std::int64_t batch, std::int64_t coun
 
 std::vector<double> values_of(const Tensor& x) {
   std::vector<double> out;
-  for_each_index(x, [&](auto a, auto b, auto c, auto e) { out.push_back(x.get(x.offset(a, b, c, e))); });
+  for_each_index(
+      x, [&](auto a, auto b, auto c, auto e) { out.push_back(x.get(x.offset(a, b, c, e))); });
   return out;
 }
 
@@ -142,11 +142,11 @@ void try_problem(unsigned seed) {
   const DType dtype = chance.one_of({DType::f32, DType::f32, DType::f16, DType::bf16});
   const Plan plan = random_plan(chance, heads, kv_heads, dim, axes);
   const Positions key_positions = random_positions(chance, batch, keys, axes);
-  const Positions query_positions =
-      decodes && key_positions.contiguous() && axes == 1
-          ? Positions::range(key_positions.at(keys - 1), 1)
-      : queries == keys ? key_positions
-                        : random_positions(chance, batch, queries, axes);
+  const Positions query_positions = decodes && key_positions.contiguous() && axes == 1
+                                        ? Positions::range(key_positions.at(keys - 1), 1)
+                                    : queries == keys
+                                        ? key_positions
+                                        : random_positions(chance, batch, queries, axes);
   Mask mask{.causal = chance.in(2)};
   if (chance.in(4)) mask.window = chance.whole(1, 50);
   if (chance.in(8)) mask.chunk = chance.whole(1, 50);
@@ -165,7 +165,8 @@ void try_problem(unsigned seed) {
          out = memory(dtype, layout(), batch, heads, queries, dim, seed + 3);
   std::vector<double> exact(static_cast<std::size_t>(batch * heads * queries * dim)),
       logits(static_cast<std::size_t>(batch * heads * queries * keys));
-  std::vector<double> q64 = values_of(q.view()), k64 = values_of(k.view()), v64 = values_of(v.view());
+  std::vector<double> q64 = values_of(q.view()), k64 = values_of(k.view()),
+                      v64 = values_of(v.view());
   ASSERT_TRUE(attend_reference(Tensor::dense(q64.data(), {batch, heads, queries, dim}),
                                Tensor::dense(k64.data(), {batch, kv_heads, keys, dim}),
                                Tensor::dense(v64.data(), {batch, kv_heads, keys, dim}), plan,
@@ -173,20 +174,22 @@ void try_problem(unsigned seed) {
                                Tensor::dense(exact.data(), {batch, heads, queries, dim}),
                                Tensor::dense(logits.data(), {batch, heads, queries, keys})))
       << what;
-  const auto done = attend(q.view(), k.view(), v.view(), plan, query_positions, key_positions, mask,
-                           out.view());
+  const auto done =
+      attend(q.view(), k.view(), v.view(), plan, query_positions, key_positions, mask, out.view());
   ASSERT_TRUE(done) << what << ": " << done.error().message();
 
   double largest = 1, steepest = 1;
   for (const double x : v64) largest = std::max(largest, std::abs(x));
-  for (const double x : logits) steepest = std::isfinite(x) ? std::max(steepest, std::abs(x)) : steepest;
+  for (const double x : logits)
+    steepest = std::isfinite(x) ? std::max(steepest, std::abs(x)) : steepest;
   if (plan.relative) largest += 4;
   const std::vector<double> got = values_of(out.view());
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     // A logit is off by some units of its terms' last place, a weight relatively by as much.
-    const double allowed = largest * (8 + 2 * steepest) * 0x1p-22 * std::sqrt(static_cast<double>(dim)) +
-                           std::abs(exact[i]) * step(dtype) / 2 + 1e-6;
+    const double allowed =
+        largest * (8 + 2 * steepest) * 0x1p-22 * std::sqrt(static_cast<double>(dim)) +
+        std::abs(exact[i]) * step(dtype) / 2 + 1e-6;
     worst = std::max(worst, std::abs(got[i] - exact[i]) / allowed);
     if (!(worst <= 1)) {
       FAIL() << what << ": " << got[i] << " for " << exact[i] << " at " << i;

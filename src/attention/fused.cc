@@ -17,39 +17,56 @@ namespace {
 using Floats = std::vector<float>;
 using Index = std::int64_t;
 
-constexpr Index block_keys = 256;   // keys that stand ready at a time
+constexpr Index block_keys = 256;            // keys that stand ready at a time
 constexpr Index part_rows = 96 * tile_rows;  // about as many queries meet them before the next
-constexpr Index alignment = 16;  // floats of the longest vector
+constexpr Index alignment = 16;              // floats of the longest vector
 constexpr float lowest = -std::numeric_limits<float>::infinity();
 
 Index rounded_up(Index count, Index to) { return (count + to - 1) / to * to; }
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-// Where some tokens stand: for biases, and for the mask, in their smallest and largest too.
-struct Places {
-  std::vector<Index> position, order, segment;
+// Where some tokens of a sequence stand: for biases, and in the order that the mask goes by.
+class Places {
+ public:
   Index lowest_order = 0, highest_order = 0, lowest_segment = 0, highest_segment = 0;
-  bool consecutive = true;  // each position and order one above the last, of one segment
+  bool consecutive = true;  // each position and order one above the last, all of one segment
 
   void read(const Positions& positions, bool by_position, Index order_offset, Index sequence,
             Index first, Index count) {
-    position.resize(at(count));
-    order.resize(at(count));
-    segment.resize(at(count));
+    first_position_ = positions.at(first, sequence);
+    first_order_ = by_position ? first_position_ : order_offset + first;
+    lowest_segment = highest_segment = positions.segment(first);
+    position_.clear();
+    order_.clear();
+    segment_.clear();
+    consecutive = positions.contiguous();
+    if (consecutive) {
+      lowest_order = first_order_;
+      highest_order = first_order_ + count - 1;
+      return;
+    }
     consecutive = true;
     for (Index t = 0; t < count; ++t) {
-      position[at(t)] = positions.at(first + t, sequence);
-      order[at(t)] = by_position ? position[at(t)] : order_offset + first + t;
-      segment[at(t)] = positions.segment(first + t);
-      if (t == 0) continue;
-      consecutive = consecutive && position[at(t)] == position[at(t - 1)] + 1 &&
-                    order[at(t)] == order[at(t - 1)] + 1 && segment[at(t)] == segment[at(t - 1)];
+      position_.push_back(positions.at(first + t, sequence));
+      order_.push_back(by_position ? position_.back() : order_offset + first + t);
+      segment_.push_back(positions.segment(first + t));
+      consecutive = consecutive && position_.back() == first_position_ + t &&
+                    order_.back() == first_order_ + t && segment_.back() == segment_.front();
     }
-    const auto orders = std::ranges::minmax(order);
-    const auto segments = std::ranges::minmax(segment);
+    const auto orders = std::ranges::minmax(order_);
+    const auto segments = std::ranges::minmax(segment_);
     lowest_order = orders.min, highest_order = orders.max;
     lowest_segment = segments.min, highest_segment = segments.max;
   }
+  Index position(Index t) const {
+    return position_.empty() ? first_position_ + t : position_[at(t)];
+  }
+  Index order(Index t) const { return order_.empty() ? first_order_ + t : order_[at(t)]; }
+  Index segment(Index t) const { return segment_.empty() ? lowest_segment : segment_[at(t)]; }
+
+ private:
+  Index first_position_ = 0, first_order_ = 0;
+  std::vector<Index> position_, order_, segment_;  // empty for a range
 };
 
 // How much of a block of keys a query sees.
@@ -140,7 +157,8 @@ class Part {
     return plan;
   }
 
-  void turn(Floats& rows, Index first_row, Index count, Index h, const Positions& positions, Side side) {
+  void turn(Floats& rows, Index first_row, Index count, Index h, const Positions& positions,
+            Side side) {
     if (!plan_.rotate || (side == Side::value && !plan_.rotate->values)) return;
     Tensor view = Tensor::dense(rows.data() + first_row * step_, {1, 1, count, head_dim_});
     view.stride[2] = step_;
@@ -166,11 +184,12 @@ class Part {
 
   void read_queries() {
     const Index order_offset = in_.k.shape[2] - in_.q.shape[2];
-    query_places_.read(*job_.queries, by_position_, order_offset, sequence_, first_query_, queries_);
+    query_places_.read(*job_.queries, by_position_, order_offset, sequence_, first_query_,
+                       queries_);
     const Positions positions = job_.queries->slice(sequence_, first_query_, queries_);
     const Index rows = group_ * queries_;
     for (Index i = 0; i < queries_; ++i) {
-      scale_[at(i)] = static_cast<float>(plan_.logits.query_scale(query_places_.position[at(i)]) /
+      scale_[at(i)] = static_cast<float>(plan_.logits.query_scale(query_places_.position(i)) /
                                          std::sqrt(static_cast<double>(head_dim_)));
     }
     for (Index g = 0; g < group_; ++g) {
@@ -197,8 +216,8 @@ class Part {
     for (Index row = 0; row < rows && in_.relative.key; ++row) {
       for (Index r = 0; r < listed; ++r) {
         query_rows_[at(row * listed + r)] =
-            product(raw_q_.data() + row * step_,
-                    vector(key_table_, in_.relative.key, head(row), r), head_dim_);
+            product(raw_q_.data() + row * step_, vector(key_table_, in_.relative.key, head(row), r),
+                    head_dim_);
       }
     }
   }
@@ -242,7 +261,7 @@ class Part {
       v_rows_ = v_.data();
       v_step_ = step_;
     }
-    finite_ = all_finite(v_rows_, v_step_, count_, head_dim_);
+    finite_.reset();
     make_window();
     if (!in_.relative.query) return;
     const Index listed = plan_.relative->row_count;
@@ -253,9 +272,9 @@ class Part {
     for (Index g = 0; g < group_; ++g) {
       for (Index j = 0; j < count_; ++j) {
         for (Index r = 0; r < listed; ++r) {
-          key_rows_[at((g * block_keys + j) * listed + r)] =
-              product(raw_k_.data() + j * step_,
-                      vector(query_table_, in_.relative.query, key_head_ * group_ + g, r), head_dim_);
+          key_rows_[at((g * block_keys + j) * listed + r)] = product(
+              raw_k_.data() + j * step_,
+              vector(query_table_, in_.relative.query, key_head_ * group_ + g, r), head_dim_);
         }
       }
     }
@@ -268,10 +287,21 @@ class Part {
 
   // Where queries and keys both follow each other, biases by distance serve every pair of a diagonal.
   void make_window() {
-    windowed_ = plan_.bias && query_places_.consecutive && key_places_.consecutive;
+    windowed_ = query_places_.consecutive && key_places_.consecutive;
     if (!windowed_) return;
     const Index size = queries_ + count_ - 1;
-    const Index longest = query_places_.position.back() - key_places_.position.front();
+    const Index longest = query_places_.position(queries_ - 1) - key_places_.position(0);
+    if (in_.relative.rows != nullptr) {
+      row_window_.resize(at(size));
+      run_end_.resize(at(size));
+      for (Index x = size - 1; x >= 0; --x) {
+        row_window_[at(x)] =
+            static_cast<std::int32_t>(in_.relative.rows->at(longest - x).value_or(0));
+        const bool goes_on = x + 1 < size && row_window_[at(x)] == row_window_[at(x + 1)];
+        run_end_[at(x)] = goes_on ? run_end_[at(x + 1)] : x + 1;
+      }
+    }
+    if (!plan_.bias) return;
     window_step_ = size + alignment;
     for (Index g = 0; g < group_; ++g) {
       for (Index x = 0; x < size; ++x)
@@ -281,7 +311,7 @@ class Part {
 
   Sight sight(Index query) const {
     const Places &q = query_places_, &k = key_places_;
-    const Index order = q.order[at(query)];
+    const Index order = q.order(query);
     Sight seen{0, count_};
     if (!k.consecutive || mask_.keep != nullptr || mask_.prefix > 0 || mask_.chunk > 0) {
       const auto visible_key = [&](Index j) {
@@ -293,8 +323,8 @@ class Part {
       for (Index j = seen.begin; j < seen.end && !seen.holes; ++j) seen.holes = !visible_key(j);
       return seen;
     }
-    if (k.segment.front() != q.segment[at(query)]) return {};
-    const Index start = k.order.front();
+    if (k.segment(0) != q.segment(query)) return {};
+    const Index start = k.order(0);
     if (mask_.causal) seen.end = std::min(seen.end, order - start + 1);
     if (mask_.window > 0) {
       seen.begin = std::max(seen.begin, order - mask_.window + 1 - start);
@@ -304,26 +334,38 @@ class Part {
     return seen;
   }
 
+  // Calls act(begin, end, row of the tables by distance) for the runs of keys at one such row.
+  void for_runs(Index query, Index begin, Index end, const auto& act) const {
+    const Index x0 = queries_ - 1 - query, position = query_places_.position(query);
+    for (Index j = begin, next; j < end; j = next) {
+      if (windowed_) {
+        next = std::min(end, run_end_[at(x0 + j)] - x0);
+        act(j, next, row_window_[at(x0 + j)]);
+      } else {
+        next = j + 1;
+        act(j, next, in_.relative.rows->at(position - key_places_.position(j)).value_or(0));
+      }
+    }
+  }
+
   // What position adds to a row's logits, for the keys that it sees.
   void add_up(Index row, const Sight& seen, float* to) {
-    const Index query = row % queries_, h = head(row);
-    const Index position = query_places_.position[at(query)];
+    const Index query = row % queries_, g = row / queries_, h = head(row);
     const float scale = scale_[at(query)];
     const auto* slopes = plan_.bias ? std::get_if<Slopes>(&*plan_.bias) : nullptr;
     const float factor = slopes != nullptr && slopes->before_scale ? scale : 1.0f;
     std::fill(to, to + count_, 0.0f);
-    const Index listed = plan_.relative ? plan_.relative->row_count : 0;
-    for (Index j = seen.begin; j < seen.end; ++j) {
-      const Index distance = position - key_places_.position[at(j)];
-      float sum = 0;
-      if (in_.relative.rows != nullptr) {
-        const Index r = in_.relative.rows->at(distance).value_or(0);
-        if (in_.relative.key) sum += query_rows_[at(row * listed + r)];
-        if (in_.relative.query)
-          sum += key_rows_[at((row / queries_ * block_keys + j) * listed + r)] * scale;
-      }
-      if (plan_.bias) sum += factor * bias_of(h, distance);
-      to[j] = sum;
+    if (in_.relative.rows != nullptr) {
+      const Index listed = plan_.relative->row_count;
+      for_runs(query, seen.begin, seen.end, [&](Index begin, Index end, Index r) {
+        if (in_.relative.key) std::fill(to + begin, to + end, query_rows_[at(row * listed + r)]);
+        for (Index j = begin; j < end && in_.relative.query; ++j)
+          to[j] += key_rows_[at((g * block_keys + j) * listed + r)] * scale;
+      });
+    }
+    for (Index j = seen.begin; j < seen.end && plan_.bias; ++j) {
+      const Index distance = query_places_.position(query) - key_places_.position(j);
+      to[j] += factor * bias_of(h, distance);
     }
   }
 
@@ -353,6 +395,11 @@ class Part {
       describe(row, seen, tile, r);
     }
     if (tile.first >= tile.last) return;
+    // A weight of zero hides no NaN: rows that see less than others ask.
+    for (int r = 0; r < tile.rows; ++r) {
+      if (tile.begin[r] != tile.first || tile.end[r] != tile.last || tile.hide[r] != nullptr)
+        tile.v_finite = values_finite();
+    }
     const Index width = panel_width();
     tile.first = tile.first / width * width;
     tile.last = rounded_up(tile.last, width);
@@ -369,13 +416,17 @@ class Part {
     tile.v = v_rows_;
     tile.v_step = v_step_;
     tile.values = count_;
-    tile.v_finite = finite_;
     tile.out = out_.data() + first * step_;
     tile.out_step = step_;
     tile.weights = weights_.data();
     tile.weights_step = row_step_;
     attend_tile(tile);
     if (in_.relative.value) weigh_values(first, tile);
+  }
+
+  bool values_finite() {
+    if (!finite_) finite_ = all_finite(v_rows_, v_step_, count_, head_dim_);
+    return *finite_;
   }
 
   void describe(Index row, const Sight& seen, Tile& tile, int r) {
@@ -393,10 +444,10 @@ class Part {
     if (!seen.holes) return;
     float* const hide = hide_rows_.data() + r * row_step_;
     for (Index j = seen.begin; j < seen.end; ++j) {
-      hide[j] = visible(mask_, *job_.queries, *job_.keys, sequence_, first_query_ + query,
-                        first_key_ + j)
-                    ? 0.0f
-                    : -1.0f;
+      hide[j] =
+          visible(mask_, *job_.queries, *job_.keys, sequence_, first_query_ + query, first_key_ + j)
+              ? 0.0f
+              : -1.0f;
     }
     tile.hide[r] = hide;
   }
@@ -409,12 +460,16 @@ class Part {
       if (tile.shrink[r] != 1) {
         for (Index i = 0; i < listed; ++i) to[i] *= tile.shrink[r];
       }
-      const Index position = query_places_.position[at(row % queries_)];
-      for (Index j = tile.begin[r]; j < tile.end[r]; ++j) {
-        const float weight = weights_[at(r * row_step_ + j)];
-        if (weight == 0) continue;
-        to[in_.relative.rows->at(position - key_places_.position[at(j)]).value_or(0)] += weight;
-      }
+      for_runs(row % queries_, tile.begin[r], std::min(tile.end[r], count_),
+               [&](Index begin, Index end, Index listed_row) {
+                 float sum = 0;
+                 if (begin == tile.begin[r] && end == tile.end[r]) {
+                   sum = tile.added[r];
+                 } else {
+                   for (Index j = begin; j < end; ++j) sum += weights_[at(r * row_step_ + j)];
+                 }
+                 to[listed_row] += sum;
+               });
     }
   }
 
@@ -428,10 +483,11 @@ class Part {
     if (plan_.rotate && plan_.rotate->values) {
       const Positions positions = job_.queries->slice(sequence_, first_query_, queries_);
       for (Index g = 0; g < group_; ++g) {
-        Tensor view = Tensor::dense(out_.data() + g * queries_ * step_, {1, 1, queries_, head_dim_});
+        Tensor view =
+            Tensor::dense(out_.data() + g * queries_ * step_, {1, 1, queries_, head_dim_});
         view.stride[2] = step_;
-        if (auto ok = rotate_inverse(turning(key_head_ * group_ + g), view, positions, Side::value, view,
-                                     Threads{1});
+        if (auto ok = rotate_inverse(turning(key_head_ * group_ + g), view, positions, Side::value,
+                                     view, Threads{1});
             !ok)
           std::abort();
       }
@@ -467,9 +523,12 @@ class Part {
   Floats q_, raw_q_, out_, peak_, sum_, scale_;
   Floats k_, raw_k_, v_, panels_, weights_, bias_rows_, hide_rows_, window_;
   Floats query_table_, key_table_, value_table_, query_rows_, key_rows_, value_weights_;
+  std::vector<std::int32_t> row_window_;
+  std::vector<Index> run_end_;
   const float *k_rows_ = nullptr, *v_rows_ = nullptr;
   Index k_step_ = 0, v_step_ = 0, window_step_ = 0;
-  bool finite_ = true, windowed_ = false;
+  std::optional<bool> finite_;  // not asked yet
+  bool windowed_ = false;
 };
 
 // The distances that any query and key have between them are listed.

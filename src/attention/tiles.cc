@@ -70,8 +70,14 @@ HWY_INLINE float Product(const float* a, const float* b, std::int64_t count) {
 HWY_INLINE void Scores(const Tile& tile) {
   float* const s = tile.weights;
   if (tile.panels == nullptr) {
+    constexpr std::int64_t line = 64 / sizeof(float), rows_ahead = 8;
     for (int r = 0; r < tile.rows; ++r) {
       for (std::int64_t j = tile.begin[r]; j < tile.end[r]; ++j) {
+        // Memory is what a single query waits for: keys come early, values while keys are looked at.
+        for (std::int64_t c = 0; c < tile.head_dim && r == 0; c += line) {
+          Fetch(tile.k + (j + rows_ahead) * tile.k_step + c);
+          Fetch(tile.v + j * tile.v_step + c);
+        }
         s[r * tile.weights_step + j] =
             Product(tile.q + r * tile.q_step, tile.k + j * tile.k_step, tile.head_dim);
       }
@@ -81,8 +87,8 @@ HWY_INLINE void Scores(const Tile& tile) {
   for (std::int64_t j = tile.first; j < tile.last; j += panel) {
     const float* const keys = tile.panels + j * tile.head_dim;
     if (tile.rows == tile_rows) {
-      Multiply<tile_rows, panel_vectors, false>(tile.q, tile.q_step, keys, panel, tile.head_dim, s + j,
-                                                tile.weights_step);
+      Multiply<tile_rows, panel_vectors, false>(tile.q, tile.q_step, keys, panel, tile.head_dim,
+                                                s + j, tile.weights_step);
       continue;
     }
     for (int r = 0; r < tile.rows; ++r) {
@@ -92,9 +98,14 @@ HWY_INLINE void Scores(const Tile& tile) {
   }
 }
 
+// Beside a weight of 1 those below e^-64 are nothing, but their sums of subnormal numbers would be slow.
+constexpr float least_logit = -64;
+
 // e^x, and NaN of NaN.
 HWY_INLINE Vector Exponential(Vector x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+  const auto least = hn::Set(d, least_logit);
+  const auto e = hn::Exp(d, hn::Max(x, least));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least), e));
 }
 
 // One row's logits to weights, in the light of all before.
@@ -156,9 +167,10 @@ HWY_INLINE void Soften(Tile& tile, int r) {
   }
   std::fill(s + first, s + from, 0.0f);
   std::fill(s + to, s + last, 0.0f);
-  if (peak != old) tile.shrink[r] = old == lowest ? 0 : std::exp(old - peak);
+  if (peak != old) tile.shrink[r] = old - peak < least_logit ? 0 : std::exp(old - peak);
   *tile.peak[r] = peak;
-  *tile.sum[r] = *tile.sum[r] * tile.shrink[r] + hn::GetLane(hn::SumOfLanes(d, sums));
+  tile.added[r] = hn::GetLane(hn::SumOfLanes(d, sums));
+  *tile.sum[r] = *tile.sum[r] * tile.shrink[r] + tile.added[r];
 }
 
 template <int rows>
@@ -171,8 +183,8 @@ HWY_INLINE void Gather(const Tile& tile, int r) {
   std::int64_t c = 0;
   const auto part = [&]<int vectors>(std::integral_constant<int, vectors>) HWY_ATTR {
     for (; c + vectors * lanes <= width; c += vectors * lanes) {
-      Multiply<rows, vectors, true>(weights, tile.weights_step, values + c, tile.v_step, depth, out + c,
-                                    tile.out_step);
+      Multiply<rows, vectors, true>(weights, tile.weights_step, values + c, tile.v_step, depth,
+                                    out + c, tile.out_step);
     }
   };
   part(std::integral_constant<int, panel_vectors>());
@@ -208,8 +220,8 @@ void AttendTile(Tile& tile) {
 
 std::int64_t PanelWidth() { return panel; }
 
-void LoadRows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim, float* to,
-              std::int64_t to_step) {
+void LoadRows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim,
+              float* to, std::int64_t to_step) {
   const std::int64_t step = x.stride[2], inner = x.stride[3];
   with_element(x.dtype, [&]<class T>(T*) HWY_ATTR {
     if constexpr (sizeof(T) < sizeof(double)) {
@@ -275,8 +287,8 @@ HWY_EXPORT(ProductOf);
 
 void attend_tile(Tile& tile) { HWY_DYNAMIC_DISPATCH(AttendTile)(tile); }
 std::int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(PanelWidth)(); }
-void load_rows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim, float* to,
-               std::int64_t to_step) {
+void load_rows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim,
+               float* to, std::int64_t to_step) {
   HWY_DYNAMIC_DISPATCH(LoadRows)(x, from, count, head_dim, to, to_step);
 }
 void make_panels(const float* k, std::int64_t k_step, std::int64_t count, std::int64_t head_dim,

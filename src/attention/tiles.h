@@ -21,13 +21,13 @@ struct Tile {
   const float* panels = nullptr;  // null: keys are rows
   const float* k = nullptr;
   std::int64_t k_step = 0;
-  const float* v = nullptr;  // [key][v_step], head_dim rounded up to 16 may be read
+  const float* v = nullptr;             // [key][v_step], head_dim rounded up to 16 may be read
   std::int64_t v_step = 0, values = 0;  // of so many keys
-  bool v_finite = true;                // else hidden values must not be touched
-  const float* bias[tile_rows] = {};   // [key] added to the logits; null: nothing
-  float bias_factor[tile_rows] = {};   // times this
-  const float* hide[tile_rows] = {};   // [key] below zero: hidden; null: [begin, end) says it all
-  std::int64_t begin[tile_rows] = {};  // keys that the row sees
+  bool v_finite = true;                 // else hidden values must not be touched
+  const float* bias[tile_rows] = {};    // [key] added to the logits; null: nothing
+  float bias_factor[tile_rows] = {};    // times this
+  const float* hide[tile_rows] = {};    // [key] below zero: hidden; null: [begin, end) says it all
+  std::int64_t begin[tile_rows] = {};   // keys that the row sees
   std::int64_t end[tile_rows] = {};
   float* peak[tile_rows] = {};  // largest logit so far
   float* sum[tile_rows] = {};   // of e^(logit − peak)
@@ -36,6 +36,7 @@ struct Tile {
   float* weights = nullptr;  // [row][weights_step]: gets e^(logit − peak) of the block
   std::int64_t weights_step = 0;
   float shrink[tile_rows] = {};  // gets what older sums were multiplied by
+  float added[tile_rows] = {};   // gets the sum of the block's weights
 };
 
 void attend_tile(Tile& tile);
@@ -44,8 +45,8 @@ void attend_tile(Tile& tile);
 std::int64_t panel_width();
 
 // Rows [count][head_dim] of a tensor of any dtype but double, from element `from` on, as floats.
-void load_rows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim, float* to,
-               std::int64_t to_step);
+void load_rows(const Tensor& x, std::int64_t from, std::int64_t count, std::int64_t head_dim,
+               float* to, std::int64_t to_step);
 // Keys as panels; behind the last key stand zeros.
 void make_panels(const float* k, std::int64_t k_step, std::int64_t count, std::int64_t head_dim,
                  float* panels);
