@@ -16,6 +16,8 @@ struct BenchWanted {
   std::string op;  // "" : all
   std::optional<std::int64_t> heads, kv_heads, head_dim, length, position;
   std::string dtype, pairing;
+  std::vector<std::string> schemes;  // of attend
+  bool decode = false;
   int threads = 0;
   // One case of one's own, instead of rows of the sweep.
   bool sized() const { return heads || kv_heads || head_dim || length || position; }
@@ -23,6 +25,16 @@ struct BenchWanted {
 
 // Errors: an unknown op, dtype or pairing.
 Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMachine& machine);
+
+std::vector<AttendCase> chosen_attend(const BenchWanted& wanted);
+std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& machine,
+                        const Terminal& term);
+
+// "float16" and the like. Errors: none of them.
+Expected<DType> dtype_named(const std::string& text);
+
+// "12.3 µs", "12.30 ms", "12.30 s"
+std::string seconds_text(double seconds);
 
 // "8 x 4096 x 128", "32+8 x 64 x 128": heads of queries and keys, tokens, channels.
 std::string shape_text(const BenchCase& what);

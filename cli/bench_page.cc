@@ -23,12 +23,6 @@ constexpr std::array ops{BenchOp::rotate, BenchOp::add, BenchOp::table};
 constexpr std::array dtypes{DType::f64, DType::f32, DType::f16, DType::bf16};
 constexpr std::array pairings{Pairing::halves, Pairing::interleaved};
 
-std::string seconds_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.1f} µs", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} s", seconds);
-}
-
 std::string row_text(const BenchRow& row, const Terminal& term) {
   const BenchCase& what = row.what;
   // Padded by hand: fmt counts µ as it should, the terminal's colours not.
@@ -42,6 +36,14 @@ std::string row_text(const BenchRow& row, const Terminal& term) {
 
 }  // namespace
 
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} µs", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+Expected<DType> dtype_named(const std::string& text) { return named(text, dtypes, "--dtype"); }
+
 Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMachine& machine) {
   BenchCase own;
   std::optional<BenchOp> op;
@@ -53,7 +55,7 @@ Expected<std::vector<BenchCase>> chosen(const BenchWanted& wanted, const BenchMa
     op = *found;
   }
   if (!wanted.dtype.empty()) {
-    const auto found = named(wanted.dtype, dtypes, "--dtype");
+    const auto found = dtype_named(wanted.dtype);
     if (!found) return std::unexpected(found.error());
     dtype = *found;
   }

@@ -96,7 +96,50 @@ struct BenchNote {
 };
 std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
 
+// --- attention -----------------------------------------------------------------------------------
+
+// Causal attention with a scheme, its fields as compiled by default, learned tables random.
+struct AttendCase {
+  std::string name = "given";
+  std::string scheme = "nope";  // as make_scheme() knows it
+  std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
+  std::int64_t length = 4096;  // keys, and queries where it does not decode
+  bool decode = false;         // one query, the last
+  DType dtype = DType::f32;
+  int threads = 1;
+
+  std::int64_t visible_pairs() const { return decode ? length : length * (length + 1) / 2; }
+  std::int64_t cache_bytes() const;  // of keys and values
+};
+
+// Every scheme of attention at 4096 tokens, and decoding from a cache of 32768.
+std::vector<AttendCase> attend_cases(int threads = 1);
+
+// All measured in turns, in one run.
+struct AttendRow {
+  AttendCase what = {};
+  double seconds = 0;
+  double nope_seconds = 0;  // the same attention without position
+  double read_seconds = 0;  // reading keys and values once
+  // OpenBLAS' sgemm of [n × head_dim]·[head_dim × n], then [n × n]·[n × head_dim], for one head; n is
+  // length, or 4096 where that is less. 0 where there is no OpenBLAS.
+  double gemm_seconds = 0;
+  std::int64_t gemm_length = 0;
+  std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known
+
+  double gflops() const;       // 4 · heads · head_dim · visible pairs a second
+  double gemm_gflops() const;  // 0 where there is none
+  double gemm_ratio() const { return gemm_seconds > 0 ? gflops() / gemm_gflops() : 0; }
+  double overhead() const { return seconds / nope_seconds; }
+};
+
+// Errors: sizes below 1, heads that are no multiple of kv_heads, a scheme that has no place in
+// attention; those of compile and attend.
+Expected<AttendRow> measure(const AttendCase& what, const BenchMachine& machine,
+                            const BenchEffort& effort = {});
+
 // docs/speed.md; one array, an object a row.
 std::string to_json(std::span<const BenchRow> rows);
+std::string to_json(std::span<const AttendRow> rows);
 
 }  // namespace posenc

@@ -1,10 +1,7 @@
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <new>
 #include <random>
@@ -14,31 +11,18 @@
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
 #include "src/bench/machine.h"
+#include "src/bench/timing.h"
 #include "src/kernels/limits.h"
 
 namespace posenc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Action = std::function<Expected<void>()>;
+using detail::Action, detail::Timed, detail::median;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-// Of one thread its own processor time, in which no other program has a part.
-double now(int threads) {
-  timespec time{};
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double quantile(std::vector<double> numbers, double part) {
-  const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(numbers.size() - 1) + 0.5);
-  std::nth_element(numbers.begin(), numbers.begin() + at, numbers.end());
-  return numbers[static_cast<std::size_t>(at)];
-}
-double median(const std::vector<double>& numbers) { return quantile(numbers, 0.5); }
 
 // Memory that begins on a cache line, with values in [-1, 1) that a rotation or a sum keeps finite.
 class Buffer {
@@ -149,35 +133,6 @@ Action limit_of(const BenchCase& what, const Buffer& buffer) {
       };
 }
 
-// Seconds of one run: of so many that the clock's own cost does not show.
-class Timed {
- public:
-  Timed(const Action& act, int threads) : act_(act), threads_(threads) {
-    constexpr double shortest = 0.5e-3;
-    while (repeats_ < 1 << 20) {
-      const double seconds = once() * repeats_;
-      if (seconds >= shortest) break;
-      repeats_ = seconds <= shortest / 16 ? repeats_ * 8 : repeats_ * 2;
-    }
-  }
-  double once() const {
-    const double start = now(threads_);
-    for (int i = 0; i < repeats_; ++i) static_cast<void>(act_());
-    return (now(threads_) - start) / repeats_;
-  }
-
- private:
-  const Action& act_;
-  int threads_;
-  int repeats_ = 1;
-};
-
-// The relative standard error of a median, its spread taken from the quartiles, whom no outlier moves.
-double error_of_median(const std::vector<double>& numbers) {
-  const double spread = (quantile(numbers, 0.75) - quantile(numbers, 0.25)) / 1.349;
-  return 1.2533 * spread / (median(numbers) * std::sqrt(static_cast<double>(numbers.size())));
-}
-
 }  // namespace
 
 Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
@@ -207,7 +162,7 @@ Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
     limits.push_back(limit_time.once());
     ratios.push_back(limits.back() / kernels.back());
     if (kernels.size() < least) continue;
-    if (since(start) > effort.seconds || error_of_median(ratios) < effort.settled) break;
+    if (since(start) > effort.seconds || detail::error_of_median(ratios) < effort.settled) break;
   }
   row.seconds = median(kernels);
   row.limit_seconds = median(limits);

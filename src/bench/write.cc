@@ -21,6 +21,34 @@ Json json_of(const BenchRow& row) {
           {"ratio", row.ratio()}};
 }
 
+Json json_of(const AttendRow& row) {
+  const AttendCase& what = row.what;
+  const auto known = [](double number) { return number > 0 ? Json(number) : Json(nullptr); };
+  return {{"case", what.name},
+          {"scheme", what.scheme},
+          {"dtype", name(what.dtype)},
+          {"heads", what.heads},
+          {"kv_heads", what.kv_heads},
+          {"head_dim", what.head_dim},
+          {"length", what.length},
+          {"threads", what.threads},
+          {"seconds", row.seconds},
+          {"gflops", row.gflops()},
+          {"gemm_gflops", known(row.gemm_gflops())},
+          {"gemm_ratio", known(row.gemm_ratio())},
+          {"overhead", row.overhead()},
+          {"cache_bytes", what.cache_bytes()},
+          {"read_seconds", row.read_seconds},
+          {"peak_bytes", row.peak_bytes < 0 ? Json(nullptr) : Json(row.peak_bytes)}};
+}
+
+template <class Row>
+std::string json_list(std::span<const Row> rows) {
+  Json list = Json::array();
+  for (const Row& row : rows) list.push_back(json_of(row));
+  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // The same case but for its name and the two things that notes compare.
 bool alike(const BenchCase& a, const BenchCase& b) {
   return a.op == b.op && a.dtype == b.dtype && a.pairing == b.pairing && a.heads == b.heads &&
@@ -79,11 +107,8 @@ bool same_bytes(const BenchCase& a, const BenchCase& b) {
 
 }  // namespace
 
-std::string to_json(std::span<const BenchRow> rows) {
-  Json list = Json::array();
-  for (const BenchRow& row : rows) list.push_back(json_of(row));
-  return list.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string to_json(std::span<const BenchRow> rows) { return json_list(rows); }
+std::string to_json(std::span<const AttendRow> rows) { return json_list(rows); }
 
 std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows) {
   std::vector<BenchNote> notes;

@@ -62,6 +62,21 @@ void Fill(void* data, DType dtype, std::int64_t first, std::int64_t last, double
   });
 }
 
+// Reads every cache line once.
+double Read(const void* data, std::int64_t bytes) {
+  const hn::ScalableTag<float> d;
+  const auto* const at = static_cast<const float*>(data);
+  const auto count = bytes / static_cast<std::int64_t>(sizeof(float));
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto sum = hn::Zero(d), other = hn::Zero(d);
+  for (std::int64_t i = 0; i + 2 * lanes <= count; i += 2 * lanes) {
+    __builtin_prefetch(at + i + ahead_bytes / 4);
+    sum = hn::Add(sum, hn::LoadU(d, at + i));
+    other = hn::Add(other, hn::LoadU(d, at + i + lanes));
+  }
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other))));
+}
+
 }  // namespace posenc::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -70,6 +85,7 @@ namespace posenc::detail {
 
 HWY_EXPORT(Scale);
 HWY_EXPORT(Fill);
+HWY_EXPORT(Read);
 
 void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, int threads) {
   const auto bytes = count * static_cast<std::int64_t>(size_of(dtype));
@@ -82,6 +98,15 @@ void fill(void* data, DType dtype, std::int64_t count, double value, int threads
   const auto bytes = count * static_cast<std::int64_t>(size_of(dtype));
   share_out(count, thread_count({threads}, bytes), [&](std::int64_t first, std::int64_t last) {
     HWY_DYNAMIC_DISPATCH(Fill)(data, dtype, first, last, value);
+  });
+}
+
+void read_all(const void* data, std::int64_t bytes, int threads) {
+  // What nobody looks at need not be read.
+  [[maybe_unused]] static volatile double seen;
+  share_out(bytes / 64, thread_count({threads}, bytes), [&](std::int64_t first, std::int64_t last) {
+    seen = HWY_DYNAMIC_DISPATCH(Read)(static_cast<const char*>(data) + first * 64,
+                                      (last - first) * 64);
   });
 }
 
@@ -109,6 +134,13 @@ void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, 
 void fill(void* data, DType dtype, std::int64_t count, double value, int) {
   Tensor all = line(data, dtype, count);
   for (std::int64_t i = 0; i < count; ++i) all.set(i, value);
+}
+
+void read_all(const void* data, std::int64_t bytes, int) {
+  [[maybe_unused]] static volatile unsigned seen;
+  unsigned sum = 0;
+  for (std::int64_t i = 0; i < bytes; i += 64) sum += static_cast<const unsigned char*>(data)[i];
+  seen = sum;
 }
 
 }  // namespace posenc::detail

@@ -14,4 +14,7 @@ void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, 
 // data[i] = value, by plain stores: streamed past the caches a large fill is about twice as fast.
 void fill(void* data, DType dtype, std::int64_t count, double value, int threads);
 
+// Reads the memory once; of a whole number of cache lines.
+void read_all(const void* data, std::int64_t bytes, int threads);
+
 }  // namespace posenc::detail

@@ -1,0 +1,73 @@
+// `posenc bench attend`: its cases, and its page.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/bench.h"
+
+namespace posenc::cli {
+
+std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
+  const int threads = std::max(wanted.threads, 1);
+  if (!wanted.sized() && !wanted.decode && wanted.schemes.empty() && wanted.dtype.empty())
+    return attend_cases(threads);
+  AttendCase own{.decode = wanted.decode, .threads = threads};
+  own.heads = wanted.heads.value_or(own.heads);
+  own.kv_heads = wanted.kv_heads.value_or(own.heads);
+  own.head_dim = wanted.head_dim.value_or(own.head_dim);
+  own.length = wanted.length.value_or(own.decode ? 32768 : own.length);
+  if (!wanted.dtype.empty()) own.dtype = dtype_named(wanted.dtype).value_or(own.dtype);
+  std::vector<AttendCase> cases;
+  for (const std::string& scheme :
+       wanted.schemes.empty()
+           ? std::vector<std::string>{"nope", "rope", "alibi", "t5", "kerple", "shaw"}
+           : wanted.schemes) {
+    cases.push_back(own);
+    cases.back().scheme = scheme;
+  }
+  return cases;
+}
+
+std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& machine,
+                        const Terminal& term) {
+  std::string page =
+      fmt::format("{}, {} processors, {}\n\n", machine.processor, machine.processors,
+                  machine.instruction_set.empty() ? "plain loops" : machine.instruction_set);
+  page += term.bold(fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
+                                "attend", "scheme", "dtype", "heads x keys x dim", "thr", "time",
+                                "overhead", "GFLOP/s", "gemm", "ratio", "/reading", "MiB")) +
+          "\n";
+  for (const AttendRow& row : rows) {
+    const AttendCase& what = row.what;
+    const std::string heads = what.kv_heads == what.heads
+                                  ? fmt::format("{}", what.heads)
+                                  : fmt::format("{}/{}", what.heads, what.kv_heads);
+    const bool products = row.gemm_seconds > 0 && !what.decode;
+    page +=
+        fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
+                    what.name, what.scheme, name(what.dtype),
+                    fmt::format("{} x {} x {}", heads, what.length, what.head_dim), what.threads,
+                    seconds_text(row.seconds), row.overhead(), row.gflops(),
+                    products ? fmt::format("{:.0f}", row.gemm_gflops()) : "",
+                    products ? fmt::format("{:.2f}", row.gemm_ratio()) : "",
+                    what.decode ? fmt::format("{:.2f}", row.seconds / row.read_seconds) : "",
+                    row.peak_bytes < 0
+                        ? ""
+                        : fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1 << 20)));
+  }
+  return page + "\n" +
+         wrapped(
+             "Causal attention, all of a row measured in turns. overhead: the time over that of "
+             "the same "
+             "attention without position. GFLOP/s counts 4 · head_dim for each head and each pair "
+             "of a "
+             "query and a key that it sees; gemm is OpenBLAS' sgemm on one head's two products, "
+             "ratio "
+             "the one over the other. /reading: the time over that of reading keys and values "
+             "once. "
+             "MiB: memory beyond the arguments.",
+             0, 0) +
+         "\n";
+}
+
+}  // namespace posenc::cli

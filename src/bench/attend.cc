@@ -1,0 +1,190 @@
+// Attention with each scheme, in turns with the same without position and with matrix products alone.
+#include "posenc/attention.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <random>
+
+#include "posenc/bench.h"
+#include "posenc/schemes.h"
+#include "src/bench/blas.h"
+#include "src/bench/machine.h"
+#include "src/bench/timing.h"
+#include "src/kernels/limits.h"
+
+namespace posenc {
+namespace {
+
+using detail::Action, detail::Timed;
+
+std::vector<float> random_floats(std::int64_t count, unsigned seed) {
+  std::minstd_rand random(seed);
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (float& value : x) value = static_cast<float>(random() % 2001) / 1000 - 1;
+  return x;
+}
+
+Table random_table(std::int64_t rows, std::int64_t columns) {
+  std::vector<double> values(static_cast<std::size_t>(rows * columns));
+  std::minstd_rand random(7);
+  for (double& value : values) value = (static_cast<double>(random() % 2001) / 1000 - 1) / 10;
+  return Table::own(std::move(values), rows, columns);
+}
+
+Expected<Plan> plan_of(const AttendCase& what) {
+  const Expected<Scheme> scheme = make_scheme(what.scheme);
+  if (!scheme) return std::unexpected(scheme.error());
+  Expected<Plan> plan = compile(*scheme, {.width = what.heads * what.head_dim,
+                                          .heads = what.heads,
+                                          .kv_heads = what.kv_heads,
+                                          .head_dim = what.head_dim,
+                                          .length = what.length});
+  if (!plan) return plan;
+  if (plan->add)
+    return fail("bench attend", "the scheme must act in attention", what.scheme,
+                "what is added to embeddings costs nothing there: posenc bench add");
+  if (auto* bias = plan->bias ? std::get_if<BiasTable>(&*plan->bias) : nullptr;
+      bias != nullptr && !bias->values)
+    bias->values = random_table(what.heads, bias->row_count);
+  if (plan->relative) {
+    for (Table* table : {&plan->relative->query, &plan->relative->key, &plan->relative->value}) {
+      if (!*table) *table = random_table(plan->relative->row_count, what.head_dim);
+    }
+  }
+  return plan;
+}
+
+// A tensor of the case's dtype and the memory it lies in.
+struct Memory {
+  std::vector<float> storage;
+  Tensor view;
+  Memory(const AttendCase& what, std::int64_t heads, std::int64_t tokens, unsigned seed)
+      : storage(random_floats(heads * tokens * what.head_dim, seed)),
+        view(Tensor::dense(storage.data(), what.dtype, {1, heads, tokens, what.head_dim})) {
+    if (what.dtype == DType::f32) return;
+    // 16 bits over the first half of the same memory.
+    for (std::int64_t i = 0; i < view.size(); ++i)
+      view.set(i, static_cast<double>(storage[static_cast<std::size_t>(i)]));
+  }
+};
+
+Expected<void> check(const AttendCase& what, const BenchMachine& machine) {
+  const std::pair<const char*, std::int64_t> least_one[] = {{"heads", what.heads},
+                                                            {"kv_heads", what.kv_heads},
+                                                            {"head_dim", what.head_dim},
+                                                            {"length", what.length},
+                                                            {"threads", what.threads}};
+  for (const auto& [name, value] : least_one) {
+    if (value < 1)
+      return fail("bench attend", std::string(name) + " must be 1 or more", std::to_string(value));
+  }
+  if (what.heads % what.kv_heads != 0)
+    return fail("bench attend", "heads must be a multiple of kv_heads",
+                std::to_string(what.heads) + " and " + std::to_string(what.kv_heads));
+  if (what.dtype == DType::f64)
+    return fail("bench attend", "only float32, float16 and bfloat16 are measured", "float64");
+  const double bytes = 4 * static_cast<double>(2 * what.heads + 2 * what.kv_heads) *
+                       static_cast<double>(what.head_dim) * static_cast<double>(what.length);
+  if (bytes > 0.5 * static_cast<double>(machine.memory_available))
+    return fail("bench attend", "the tensors must fit half the available memory",
+                std::to_string(bytes / 1e9) + " GB", "make them smaller");
+  return {};
+}
+
+}  // namespace
+
+std::int64_t AttendCase::cache_bytes() const {
+  return 2 * kv_heads * length * head_dim * static_cast<std::int64_t>(size_of(dtype));
+}
+
+double AttendRow::gflops() const {
+  return 4e-9 * static_cast<double>(what.heads * what.head_dim) *
+         static_cast<double>(what.visible_pairs()) / seconds;
+}
+
+double AttendRow::gemm_gflops() const {
+  if (gemm_seconds == 0) return 0;
+  const auto n = static_cast<double>(gemm_length);
+  return 4e-9 * n * n * static_cast<double>(what.head_dim) / gemm_seconds;
+}
+
+std::vector<AttendCase> attend_cases(int threads) {
+  std::vector<AttendCase> cases;
+  for (const char* scheme : {"nope", "rope", "alibi", "t5", "kerple", "shaw"})
+    cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
+  for (const DType dtype : {DType::bf16, DType::f16})
+    cases.push_back({.name = "causal", .scheme = "rope", .dtype = dtype, .threads = threads});
+  cases.push_back({.name = "grouped", .scheme = "rope", .kv_heads = 4, .threads = threads});
+  for (const char* scheme : {"nope", "alibi"})
+    cases.push_back(
+        {.name = "decode", .scheme = scheme, .length = 32768, .decode = true, .threads = threads});
+  return cases;
+}
+
+Expected<AttendRow> measure(const AttendCase& what, const BenchMachine& machine,
+                            const BenchEffort& effort) {
+  if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
+  const Expected<Plan> plan = plan_of(what);
+  if (!plan) return std::unexpected(plan.error());
+  const std::int64_t queries = what.decode ? 1 : what.length;
+  const Memory q(what, what.heads, queries, 1), out(what, what.heads, queries, 4);
+  // Keys, then values, in one piece, so that they are read as one.
+  const Memory kv(what, 2 * what.kv_heads, what.length, 2);
+  Tensor k = kv.view, v = kv.view;
+  k.shape[1] = v.shape[1] = what.kv_heads;
+  v.data = static_cast<char*>(kv.view.data) + what.cache_bytes() / 2;
+  const Positions keys = Positions::range(0, what.length),
+                  places = Positions::range(what.length - queries, queries);
+  const auto attention = [&](const Plan& with) -> Action {
+    return [&] {
+      return attend(q.view, k, v, with, places, keys, Mask{}, out.view, Threads{what.threads});
+    };
+  };
+  const Plan none;
+  const Action act = attention(*plan), bare = attention(none);
+  const Action read = [&]() -> Expected<void> {
+    detail::read_all(kv.view.data, what.cache_bytes(), what.threads);
+    return {};
+  };
+  AttendRow row{.what = what};
+  row.gemm_length = std::min<std::int64_t>(what.length, 4096);
+  const std::int64_t n = row.gemm_length;
+  const detail::Blas* const blas = detail::Blas::found(machine.instruction_set);
+  const std::vector<float> a = random_floats(n * what.head_dim, 5), b = a;
+  std::vector<float> c, d(a.size());
+  if (blas != nullptr) c.resize(static_cast<std::size_t>(n * n));
+  const Action gemm = [&]() -> Expected<void> {
+    blas->multiply(a.data(), b.data(), true, c.data(), n, n, what.head_dim, what.threads);
+    blas->multiply(c.data(), b.data(), false, d.data(), n, what.head_dim, n, what.threads);
+    return {};
+  };
+
+  const detail::PeakMemory peak;
+  if (Expected<void> first = act(); !first) return std::unexpected(first.error());
+  row.peak_bytes = peak.bytes();
+  const auto start = std::chrono::steady_clock::now();
+  const Timed act_time(act, what.threads), bare_time(bare, what.threads),
+      read_time(read, what.threads);
+  const std::optional<Timed> gemm_time =
+      blas != nullptr ? std::optional<Timed>(std::in_place, gemm, what.threads) : std::nullopt;
+  std::vector<double> acts, bares, reads, gemms, ratios;
+  const auto least = static_cast<std::size_t>(std::max(effort.least_runs, 1));
+  while (true) {
+    acts.push_back(act_time.once());
+    bares.push_back(bare_time.once());
+    reads.push_back(read_time.once());
+    if (gemm_time) gemms.push_back(gemm_time->once());
+    ratios.push_back(acts.back() / bares.back());
+    if (acts.size() < least) continue;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (taken.count() > effort.seconds || detail::error_of_median(ratios) < effort.settled) break;
+  }
+  row.seconds = detail::median(acts);
+  row.nope_seconds = detail::median(bares);
+  row.read_seconds = detail::median(reads);
+  if (!gemms.empty()) row.gemm_seconds = detail::median(gemms);
+  return row;
+}
+
+}  // namespace posenc

@@ -1,0 +1,33 @@
+#include "src/bench/blas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace posenc::detail {
+
+const Blas* Blas::found(std::string_view instruction_set) {
+  static const Blas blas = [&] {
+    Blas made;
+    // Of processors newer than itself OpenBLAS believes the least; it is told what posenc uses.
+    if (instruction_set == "AVX3") setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    if (instruction_set == "AVX2") setenv("OPENBLAS_CORETYPE", "Haswell", 0);
+    void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return made;
+    made.sgemm_ = reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
+    made.set_threads_ = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+    return made;
+  }();
+  return blas.sgemm_ != nullptr && blas.set_threads_ != nullptr ? &blas : nullptr;
+}
+
+void Blas::multiply(const float* a, const float* b, bool transposed, float* c, std::int64_t m,
+                    std::int64_t n, std::int64_t k, int threads) const {
+  constexpr int row_major = 101, as_is = 111, turned = 112;
+  set_threads_(threads);
+  const int rows = static_cast<int>(m), columns = static_cast<int>(n), depth = static_cast<int>(k);
+  sgemm_(row_major, as_is, transposed ? turned : as_is, rows, columns, depth, 1, a, depth, b,
+         transposed ? depth : columns, 0, c, columns);
+}
+
+}  // namespace posenc::detail
