@@ -88,7 +88,7 @@ Run define_bench(CLI::App& app) {
         Progress progress("bench", cases.size());
         for (const AttendCase& what : cases) {
           progress.tell(rows.size(), fmt::format("attend {} {}", what.name, what.scheme));
-          Expected<AttendRow> row = measure(what, machine, effort_of(options->quick));
+          Expected<AttendRow> row = measure_attend(what, machine, effort_of(options->quick));
           if (!row) return std::unexpected(row.error());
           rows.push_back(std::move(*row));
         }

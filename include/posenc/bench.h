@@ -135,7 +135,7 @@ struct AttendRow {
 
 // Errors: sizes below 1, heads that are no multiple of kv_heads, a scheme that has no place in
 // attention; those of compile and attend.
-Expected<AttendRow> measure(const AttendCase& what, const BenchMachine& machine,
+Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
                             const BenchEffort& effort = {});
 
 // docs/speed.md; one array, an object a row.

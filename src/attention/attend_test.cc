@@ -203,5 +203,126 @@ TEST_P(Attend, AgreesWithPlainLoopsOnRandomProblems) {
   for (unsigned seed = 0; seed < count && !HasFailure(); ++seed) try_problem(seed);
 }
 
+// Two heads of 16 channels over so many keys, all numbers seeded.
+struct Small {
+  explicit Small(std::int64_t keys, std::int64_t queries = 0)
+      : n(keys), m(queries ? queries : keys) {
+    Chance chance(5);
+    for (auto* x : {&q, &out}) x->resize(static_cast<std::size_t>(2 * m * 16));
+    for (auto* x : {&k, &v}) x->resize(static_cast<std::size_t>(2 * n * 16));
+    for (auto* x : {&q, &k, &v})
+      for (float& value : *x) value = static_cast<float>(chance.normal());
+  }
+  void run(const Plan& plan = {}, const Mask& mask = {}, Threads threads = {},
+           std::int64_t first = 0) {
+    const auto view = [](std::vector<float>& x, std::int64_t t) {
+      return Tensor::dense(x.data(), {1, 2, t, 16});
+    };
+    const auto done =
+        attend(view(q, m), view(k, n), view(v, n), plan, Positions::range(first + n - m, m),
+               Positions::range(first, n), mask, view(out, m), threads);
+    ASSERT_TRUE(done) << done.error().message();
+  }
+  float* row(std::vector<float>& x, std::int64_t t) const { return x.data() + t * 16; }
+
+  std::int64_t n, m;
+  std::vector<float> q, k, v, out;
+};
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+TEST_P(Attend, GivesTheSameBitsForAnyNumberOfThreads) {
+  Small one(700), many(700);
+  one.run({}, {}, Threads{1});
+  many.run({}, {}, Threads{3});
+  EXPECT_EQ(one.out, many.out);
+}
+
+TEST_P(Attend, OfLogitsOfTenThousandTakesTheLargest) {
+  Small x(40);
+  for (std::int64_t c = 0; c < 16; ++c) {
+    for (std::int64_t t = 0; t < 40; ++t) {
+      x.row(x.q, t)[c] = 100;
+      x.row(x.k, t)[c] = t == 7 ? 25.0f : -25.0f;  // logits ±10,000
+    }
+  }
+  x.run();
+  for (std::int64_t t = 7; t < 40; ++t) {
+    for (std::int64_t c = 0; c < 16; ++c)
+      EXPECT_FLOAT_EQ(x.row(x.out, t)[c], x.row(x.v, 7)[c]) << t;
+  }
+}
+
+TEST_P(Attend, GivesZerosWhereEveryKeyIsHidden) {
+  Small x(20);
+  const std::vector<std::uint8_t> none(20, 0);
+  x.run({}, Mask{.keep = none.data()});
+  EXPECT_EQ(x.out, std::vector<float>(x.out.size(), 0.0f));
+}
+
+TEST_P(Attend, OfOneKeyGivesItsValue) {
+  Small x(1);
+  x.run();
+  EXPECT_EQ(x.out, x.v);
+}
+
+TEST_P(Attend, OfNoKeysGivesZeros) {
+  Small x(1);
+  std::ranges::fill(x.out, nan);
+  const Tensor one = Tensor::dense(x.q.data(), {1, 2, 1, 16}),
+               none = Tensor::dense(x.k.data(), {1, 2, 0, 16}),
+               out = Tensor::dense(x.out.data(), {1, 2, 1, 16});
+  ASSERT_TRUE(attend(one, none, none, {}, Positions::range(0, 1), Positions::range(0, 0), {}, out));
+  EXPECT_EQ(x.out, std::vector<float>(x.out.size(), 0.0f));
+}
+
+TEST_P(Attend, OfNoQueriesDoesNothing) {
+  Small x(3);
+  const Tensor none = Tensor::dense(x.q.data(), {1, 2, 0, 16}),
+               keys = Tensor::dense(x.k.data(), {1, 2, 3, 16});
+  EXPECT_TRUE(
+      attend(none, keys, keys, {}, Positions::range(3, 0), Positions::range(0, 3), {}, none));
+}
+
+TEST_P(Attend, KeepsNaNFromRowsThatDoNotSeeIt) {
+  for (const std::int64_t at : {3, 17, 300}) {
+    Small clean(310), x(310);
+    for (std::int64_t c = 0; c < 16; ++c) x.row(x.k, at)[c] = x.row(x.v, at)[c] = nan;
+    clean.run();
+    x.run();
+    for (std::int64_t t = 0; t < 310; ++t) {
+      if (t < at)
+        EXPECT_NEAR(x.row(x.out, t)[2], clean.row(clean.out, t)[2], 1e-6) << t;
+      else
+        EXPECT_TRUE(std::isnan(x.row(x.out, t)[2])) << t;
+    }
+  }
+}
+
+TEST_P(Attend, KeepsWhatPaddingHoldsOut) {
+  Small clean(50), x(50);
+  std::vector<std::uint8_t> keep(50, 1);
+  for (std::int64_t t = 0; t < 9; ++t) {
+    keep[static_cast<std::size_t>(t)] = 0;
+    for (std::int64_t c = 0; c < 16; ++c) {
+      x.row(x.k, t)[c] = nan;
+      x.row(x.v, t)[c] = std::numeric_limits<float>::infinity();
+    }
+  }
+  clean.run({}, Mask{.keep = keep.data()});
+  x.run({}, Mask{.keep = keep.data()});
+  for (std::int64_t t = 0; t < 50; ++t)
+    EXPECT_NEAR(x.row(x.out, t)[5], clean.row(clean.out, t)[5], 1e-6) << t;
+}
+
+TEST_P(Attend, IsTheSameAtTheLastPositionsThatAFloatHolds) {
+  Plan plan;
+  plan.bias = Slopes{.slope = {0.5, 0.1}};
+  Small near(64), far(64);
+  near.run(plan);
+  far.run(plan, {}, {}, (1 << 24) - 1 - 64);
+  EXPECT_EQ(near.out, far.out);
+}
+
 }  // namespace
 }  // namespace posenc

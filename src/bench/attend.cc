@@ -122,7 +122,7 @@ std::vector<AttendCase> attend_cases(int threads) {
   return cases;
 }
 
-Expected<AttendRow> measure(const AttendCase& what, const BenchMachine& machine,
+Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
                             const BenchEffort& effort) {
   if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
   const Expected<Plan> plan = plan_of(what);
