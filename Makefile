@@ -75,7 +75,7 @@ fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUN
 	@fuzz/run.sh build/fuzz $(TARGET)
 
 lint: build/dev/build.ninja  ## clang-tidy over the sources, and the include rules
-	@cmake/need.sh "to lint" clang-tidy-22:clang-tidy-22
+	@cmake/need.sh "to lint" clang-tidy-22:clang-tidy-22 libomp-22-dev
 	@cmake/check_includes.sh
 	@$(files) 'src/*.cc' 'cli/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
 
@@ -106,7 +106,7 @@ tools-fuzz:
 	@cmake/need.sh "to build posenc for libFuzzer" $(packages) clang++-22:clang-22 libclang-rt-22-dev
 tools-tsan:
 	@cmake/need.sh "to build and test posenc with the thread sanitizer" $(packages) \
-	  clang++-22:clang-22 libclang-rt-22-dev
+	  clang++-22:clang-22 libclang-rt-22-dev libomp-22-dev
 tools-wasm:
 	@cmake/need.sh "to build posenc for WebAssembly" $(packages) clang++-22:clang-22 wasm-ld-22:lld-22 \
 	  llvm-ar-22:llvm-22 wasi-libc libc++-22-dev-wasm32 libc++abi-22-dev-wasm32 libclang-rt-22-dev-wasm32

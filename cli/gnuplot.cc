@@ -21,7 +21,7 @@ using File = std::unique_ptr<std::FILE, Close>;
 
 std::string content(std::FILE* file) {
   std::string text;
-  std::rewind(file);
+  std::fseek(file, 0, SEEK_SET);
   char chunk[1 << 14];
   while (const std::size_t count = std::fread(chunk, 1, sizeof chunk, file))
     text.append(chunk, count);
@@ -94,7 +94,7 @@ Expected<std::string> gnuplot(std::string_view script) {
   if (std::fwrite(script.data(), 1, script.size(), in.get()) != script.size() ||
       std::fflush(in.get()) != 0)
     return fail("gnuplot", "needs room for temporary files", std::strerror(errno));
-  std::rewind(in.get());
+  std::fseek(in.get(), 0, SEEK_SET);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

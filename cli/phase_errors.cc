@@ -14,28 +14,25 @@ constexpr std::int64_t usual_end = 1 << 20;
 // A float as bfloat16 holds it.
 float narrow(float value) { return bfloat16_to_float(float_to_bfloat16(value)); }
 
+constexpr DType kept_types[] = {DType::f32, DType::f16, DType::bf16};
+constexpr std::span all_types(kept_types);
+constexpr auto float_only = all_types.first(1), bfloat16_only = all_types.last(1);
+
 // An engine: its plan, or one of the known slips in 16 bits made on Hugging Face's plan.
 struct Engine {
   std::string_view id, name;
   Angles angles;
-  std::vector<DType> kept;
+  std::span<const DType> kept;
   bool narrow_frequency = false, narrow_all = false;
 };
 
-const Engine engines[] = {
-    {"exact", "double (posenc)", Angles::exact, {DType::f32}},
-    {"hf_float",
-     "float product (Hugging Face)",
-     Angles::hf_float,
-     {DType::f32, DType::f16, DType::bf16}},
-    {"ggml_float", "float, pair after pair (ggml)", Angles::ggml_float, {DType::f32}},
-    {"bfloat16_frequencies",
-     "frequencies in bfloat16",
-     Angles::hf_float,
-     {DType::bf16},
-     true,
+constexpr Engine engines[] = {
+    {"exact", "double (posenc)", Angles::exact, float_only},
+    {"hf_float", "float product (Hugging Face)", Angles::hf_float, all_types},
+    {"ggml_float", "float, pair after pair (ggml)", Angles::ggml_float, float_only},
+    {"bfloat16_frequencies", "frequencies in bfloat16", Angles::hf_float, bfloat16_only, true,
      false},
-    {"bfloat16", "all of it in bfloat16", Angles::hf_float, {DType::bf16}, true, true},
+    {"bfloat16", "all of it in bfloat16", Angles::hf_float, bfloat16_only, true, true},
 };
 
 // Angles of a stretch of positions, [position][pair].

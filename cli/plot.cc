@@ -28,7 +28,7 @@ Expected<Size> size_of(const std::string& text) {
   const std::size_t cross = text.find('x');
   const Expected<std::int64_t> width = integer(text.substr(0, cross), "--size");
   const Expected<std::int64_t> height =
-      integer(cross == text.npos ? "" : text.substr(cross + 1), "--size");
+      integer(cross == std::string::npos ? "" : text.substr(cross + 1), "--size");
   if (!width || !height || *width < 200 || *height < 120 || *width > 10000 || *height > 10000)
     return fail("--size", "must be WIDTHxHEIGHT in pixels, 200x120 to 10000x10000", text,
                 "write it like 1500x1000");

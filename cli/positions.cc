@@ -99,6 +99,7 @@ Expected<Made> from_ids(const Options& options) {
 
 std::vector<std::int64_t> row(const Positions& positions, std::int64_t axis, std::int64_t batch) {
   std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(positions.size()));
   for (std::int64_t t = 0; t < positions.size(); t++) out.push_back(positions.at(t, batch, axis));
   return out;
 }
@@ -115,6 +116,7 @@ void print_json(const Made& made, bool segments) {
   fmt::print("{{\"positions\":[{}]", text);
   if (segments) {
     std::vector<std::int64_t> of;
+    of.reserve(static_cast<std::size_t>(made.positions.size()));
     for (std::int64_t t = 0; t < made.positions.size(); t++)
       of.push_back(made.positions.segment(t));
     fmt::print(",\"segments\":[{}]", fmt::join(of, ","));

@@ -77,7 +77,6 @@ const EngineError& engine(const PhaseErrors& errors, std::string_view id) {
 // What it means for the model, in the type its file names.
 std::string meaning(const Model& model, const PhaseErrors& errors) {
   const bool half = model.dtype == "float16";
-  const std::string type = half ? "float16" : "bfloat16";
   const std::int64_t end = errors.marks.back();
   const bool has_context = model.context > 0 && model.context <= end;
   const std::int64_t used = has_context ? model.context : end;

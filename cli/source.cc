@@ -75,7 +75,7 @@ struct TableName {
 TableName split(const std::string& text) {
   std::error_code error;
   const std::size_t colon = text.rfind(':');
-  if (colon == text.npos || std::filesystem::exists(text, error)) return {text, ""};
+  if (colon == std::string::npos || std::filesystem::exists(text, error)) return {text, ""};
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 

@@ -10,7 +10,7 @@ namespace posenc::cli {
 namespace {
 
 std::string field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == text.npos) return std::string(text);
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
   return out + "\"";

@@ -31,7 +31,7 @@ Scale range_of(const Axis& axis, std::span<const double> data, bool room) {
   if (scale.least > scale.most) scale.least = axis.log ? 1 : 0, scale.most = axis.log ? 10 : 1;
   if (room) {
     const double span = axis.log ? std::log10(scale.most / scale.least) : scale.most - scale.least;
-    const double more = span == 0 ? (axis.log ? 0.5 : 0.5) : 0.04 * span;
+    const double more = span == 0 ? 0.5 : 0.04 * span;
     scale.least = axis.log ? scale.least / std::pow(10, more) : scale.least - more;
     scale.most = axis.log ? scale.most * std::pow(10, more) : scale.most + more;
   }
@@ -106,7 +106,7 @@ double text_width(std::string_view utf8, double size) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte & 0xC0) == 0x80) continue;  // inside a character
     constexpr std::string_view narrow = " ,.;:'!|()[]/\\-ijltfrI";
-    if (narrow.find(c) != narrow.npos) {
+    if (narrow.contains(c)) {
       em += 0.36;
     } else if (c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == '@' || c == '%') {
       em += 0.95;
@@ -172,8 +172,11 @@ Ticks ticks_of(double least, double most, bool log, int most_ticks) {
       step = nice * power;
       break;
     }
-  for (double k = std::ceil(least / step - 1e-9); k * step <= most + 1e-9 * step; k++)
-    out.emplace_back(k * step, tick_text(std::abs(k) < 0.5 ? 0 : k * step));
+  const double first = std::ceil(least / step - 1e-9);
+  for (int i = 0; (first + i) * step <= most + 1e-9 * step; i++) {
+    const double tick = (first + i) * step;
+    out.emplace_back(tick, tick_text(tick));
+  }
   return out;
 }
 
@@ -253,8 +256,9 @@ Layout layout(const Figure& figure, double height, double pixels) {
     for (std::size_t c = 0; c <= i % across; c++)
       box.left += left_room[c] + (c > 0 ? panel_width + gap : 0);
     box.right = box.left + panel_width;
-    const auto row = static_cast<double>(i / across);
-    box.top = top - panel_title - row * (panel_height + x_room_inner + panel_title);
+    const std::size_t row = i / across;
+    box.top =
+        top - panel_title - static_cast<double>(row) * (panel_height + x_room_inner + panel_title);
     box.bottom = box.top - panel_height;
     if (figure.square) make_square(box, placed.x, placed.y);
     if (placed.panel->matrix)

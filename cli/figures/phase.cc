@@ -70,10 +70,10 @@ Expected<Figure> draw(const Options& options) {
     lines[i].colour = line_colour(i + 1);
   }
   // The worst of up to 32 positions in each step of 1/24 of an octave.
-  const double steps = std::ceil(24 * std::log2(static_cast<double>(options.to)));
-  const double ratio = std::pow(static_cast<double>(options.to), 1 / std::max(1.0, steps));
+  const auto steps = static_cast<int>(std::ceil(24 * std::log2(static_cast<double>(options.to))));
+  const double ratio = std::pow(static_cast<double>(options.to), 1.0 / std::max(1, steps));
   double from = 1;
-  for (double step = 0; step < steps; step++, from *= ratio) {
+  for (int step = 0; step < steps; step++, from *= ratio) {
     const auto begin = static_cast<std::int64_t>(std::ceil(from - 1e-9));
     const auto end = std::min<std::int64_t>(
         options.to + 1, static_cast<std::int64_t>(std::ceil(from * ratio - 1e-9)));

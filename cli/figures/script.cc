@@ -351,7 +351,7 @@ class Script {
 };
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
 }
 
@@ -385,7 +385,7 @@ Expected<std::string> picture(const Figure& figure, Format format, const Size& s
   if (format == Format::pdf) {
     // Of the same length, so that the file's table of offsets stays true.
     constexpr std::string_view date = "/CreationDate (D:";
-    if (const std::size_t at = bytes->find(date); at != bytes->npos)
+    if (const std::size_t at = bytes->find(date); at != std::string::npos)
       bytes->replace(at + date.size(), 14, "19700101000000");
   }
   return bytes;

@@ -44,6 +44,7 @@ Drawing define(CLI::App& app) {
       return sum;
     };
     std::vector<double> norm;
+    norm.reserve(static_cast<std::size_t>(count));
     for (std::int64_t p = 0; p < count; p++) norm.push_back(std::sqrt(dot(p, p)));
     const bool cosine = options->measure == "cosine";
     double most = cosine ? 1 : 0;

@@ -13,8 +13,7 @@ namespace {
 
 using namespace posenc;
 
-constexpr BenchMachine small{
-    .processors = 2, .last_level_cache = 1 << 20, .memory_available = 1 << 30};
+const BenchMachine small{.processors = 2, .last_level_cache = 1 << 20, .memory_available = 1 << 30};
 constexpr BenchEffort once{.least_runs = 1, .seconds = 0};
 
 TEST(BenchValue, ARotationReadsAndWritesEveryElementOfQueriesAndKeys) {

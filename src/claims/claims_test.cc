@@ -64,8 +64,9 @@ TEST(Claims, TextsAreKnown) {
   for (const Claim& c : all_claims()) {
     std::string rest(c.texts);
     for (const ClaimText& text : claim_texts())
-      if (const auto at = rest.find(text.name); at != rest.npos) rest.erase(at, text.name.size());
-    EXPECT_EQ(rest.find_first_not_of(' '), rest.npos) << c.number() << ": " << c.texts;
+      if (const auto at = rest.find(text.name); at != std::string::npos)
+        rest.erase(at, text.name.size());
+    EXPECT_EQ(rest.find_first_not_of(' '), std::string::npos) << c.number() << ": " << c.texts;
     EXPECT_FALSE(c.texts.empty()) << c.number();
   }
 }

@@ -127,7 +127,7 @@ Finding map_is_rotation(Lab& lab) {
     most = std::max({most, std::abs(dot(a, b)), std::abs(norm(a) - 1), std::abs(norm(b) - 1),
                      std::abs(a[0] * b[1] - a[1] * b[0] - 1)});
     const Plan back = lab.rope(2, {.scaling = Explicit{.frequencies = {f[r]}}});
-    const auto turned = [&](Vector x) { return lab.rotated(back, x, 7, Way::inverse); };
+    const auto turned = [&](const Vector& x) { return lab.rotated(back, x, 7, Way::inverse); };
     most = std::max(
         {most, largest_difference(a, turned({1, 0})), largest_difference(b, turned({0, 1}))});
   }

@@ -123,6 +123,7 @@ Out frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::in
   Out rows = Out::array();
   if (axes) {
     std::vector<double> row;
+    row.reserve(static_cast<std::size_t>(rotate.pairs()));
     for (std::int64_t r = 0; r < rotate.pairs(); r++)
       row.push_back(rotate.at(0, (*axes)[static_cast<std::size_t>(r)], r));
     rows.push_back(row);
@@ -131,6 +132,7 @@ Out frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::in
   for (std::int64_t head = 0; head < rotate.heads; head++)
     for (std::int64_t axis = 0; axis < rotate.axes; axis++) {
       std::vector<double> row;
+      row.reserve(static_cast<std::size_t>(rotate.pairs()));
       for (std::int64_t r = 0; r < rotate.pairs(); r++) row.push_back(rotate.at(head, axis, r));
       rows.push_back(row);
     }

@@ -122,6 +122,7 @@ std::vector<Band> scaling_bands(std::span<const PairFact> pairs) {
   if (runs.size() > most) runs = joined(runs, [](const Run& run) { return !run.fixed(); });
 
   std::vector<Band> bands;
+  bands.reserve(runs.size());
   for (const Run& run : runs)
     bands.push_back({pairs[run.first].pair, pairs[run.last].pair, effect(run)});
   return bands;

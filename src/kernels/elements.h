@@ -23,7 +23,7 @@ struct ComputeType<double> {
   using type = double;
 };
 template <class T>
-using Compute = typename ComputeType<T>::type;
+using Compute = ComputeType<T>::type;
 
 // Vectors that nobody has read yet are written past the caches where there are more bytes of them
 // than a core's share of the last one.

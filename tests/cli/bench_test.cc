@@ -20,7 +20,7 @@ namespace cli = posenc::cli;
 class Bench : public posenc::test::CommandTest {};
 
 const std::string tiny = " --heads 2 --head_dim 8 --length 16 --quick";
-constexpr BenchMachine machine{
+const BenchMachine machine{
     .processors = 2, .last_level_cache = 1 << 20, .memory_available = 1 << 30};
 
 const BenchRow slow{.what = {.name = "cache", .goal = 0.6}, .seconds = 4e-3, .limit_seconds = 2e-3};
