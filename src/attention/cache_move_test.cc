@@ -169,32 +169,32 @@ TEST(CacheMove, AStreamWithSinksGoesOnForEverInTheSamePages) {
   }
 }
 
-// In 16 bits every turn of a kept key rounds it once more: the error grows as the square root of their
-// number. Keys kept unrotated do not move at all.
-TEST(CacheMove, SixteenBitKeysDriftWhenTurnedOftenAndUnrotatedOnesDoNot) {
+// A turn that moves a 16-bit number by less than half its step is rounded away: slow pairs of keys that
+// are turned on by a little at a time stay where they are, and the error grows with every turn. One
+// large turn costs one rounding; keys kept unrotated never move.
+TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
   Text text{.tokens = 32, .dim = 64, .dtype = DType::bf16};
   const Plan plan = compiled(Rope{}, text.geometry());
   std::vector<std::int64_t> tokens;
   counted(tokens, 0, 32);
   const Numbers truth = fresh(text, text.options(KeptKeys::unrotated), plan, tokens, tokens);
-  // From position `times` back to 0, one at a time: a stream that renumbers at every token.
-  const auto drift = [&](KeptKeys keys, int times) {
+  // From position 400 back to 0.
+  const auto drift = [&](KeptKeys keys, std::int64_t by) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
-    EXPECT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), plan,
-                             Positions::range(times, 32)));
-    for (int i = 0; i < times; ++i) EXPECT_TRUE(cache.shift(sequence, 0, 32, -1));
+    EXPECT_TRUE(
+        cache.append({{sequence}}, text.k.view(), text.v.view(), plan, Positions::range(400, 32)));
+    for (std::int64_t at = 400; at > 0; at -= by) EXPECT_TRUE(cache.shift(sequence, 0, 32, -by));
     Memory out = memory(text.dtype, Layout::heads_first, 1, text.heads, 1, text.dim);
     EXPECT_TRUE(cache.attend({{sequence}}, tokens_of(text.q.view(), 31, 1), plan, {}, out.view()));
     return rms_difference(truth, numbers(out.view()));
   };
-  EXPECT_EQ(drift(KeptKeys::unrotated, 400), 0);
-  const double once = drift(KeptKeys::rotated, 0), often = drift(KeptKeys::rotated, 400);
+  EXPECT_EQ(drift(KeptKeys::unrotated, 1), 0);
+  const double once = drift(KeptKeys::rotated, 400), often = drift(KeptKeys::rotated, 1);
   RecordProperty("once", std::to_string(once));
   RecordProperty("often", std::to_string(often));
   EXPECT_LT(once, step(DType::bf16));
-  EXPECT_GT(often, 4 * once);
-  EXPECT_LT(often, 40 * once);  // √400 = 20
+  EXPECT_GT(often, 10 * once);
 }
 
 TEST(CacheMove, WholePagesOfAHoleBecomeFree) {

@@ -88,7 +88,7 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
         table.extend(pages, count);
         ASSERT_EQ(pages.free(), free - needed);
         if (neighbour.pages_needed(1, page_size) <= pages.free()) neighbour.extend(pages, 1);
-        for (const Run& run : table.runs(before, table.tokens(), page_size)) {
+        for (const auto& run : table.runs(before, table.tokens(), page_size)) {
           const Tensor keys = pages.keys(run.page, run.token, run.size);
           for (std::int64_t t = 0; t < run.size; ++t, ++next) {
             keys.set(keys.offset(0, 1, t, 3), next);
@@ -102,7 +102,7 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
         list.erase(list.begin() + first, list.begin() + last);
       }
       std::vector<float> kept;
-      for (const Run& run : table.runs(0, table.tokens(), page_size)) {
+      for (const auto& run : table.runs(0, table.tokens(), page_size)) {
         ASSERT_EQ(run.first, static_cast<std::int64_t>(kept.size()));
         const Tensor keys = pages.keys(run.page, run.token, run.size);
         for (std::int64_t t = 0; t < run.size; ++t)
