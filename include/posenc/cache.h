@@ -18,7 +18,9 @@ enum class KeptKeys {
 };
 
 // What becomes of rotated keys when another plan comes (dynamic NTK, LongRoPE's switch). They are never
-// mixed. Turning them again is exact but for rounding, which 16-bit keys suffer once more each time.
+// mixed. Each time they are turned again they are rounded again (twice where the plans differ in more
+// than frequency and amplitude), and a turn by less than half a step of the dtype is lost: 16-bit keys
+// whose plan changes often are better kept unrotated.
 enum class NewPlan {
   rerotate,  // every key of the sequence is turned from the old plan's angle to the new one's
   refuse,    // an error
@@ -72,7 +74,7 @@ class KvCache {
                         const Mask& mask, const Tensor& out, Threads threads = {});
 
   // Adds `offset` to the position of tokens [first, last) of a sequence, counted as they were appended
-  // and survived, on every axis. Rotated keys are turned along: exact but for rounding.
+  // and survived, on every axis. Rotated keys are turned along: exact but for rounding, as by NewPlan.
   // Errors: unknown, tokens that are not there, positions below 0 or beyond 2^62, positions of 2^24 and
   // beyond for an engine's angles.
   Expected<void> shift(Sequence sequence, std::int64_t first, std::int64_t last,
