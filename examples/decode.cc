@@ -1,6 +1,7 @@
-// Decoding with a key-value cache. Whichever way keys are kept, token by token gives what one pass over
-// the whole text gives; a scaling that changes with the length shows what a cache of stale keys gives
-// instead. Prints the largest differences, and exits with 1 if one is larger than rounding explains.
+// Decoding with a key-value cache. Whichever way keys are kept, token by token gives what one pass
+// over the whole text gives; a scaling that changes with the length shows what a cache of stale
+// keys gives instead. Prints the largest differences, and exits with 1 if one is larger than
+// rounding explains.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -58,7 +59,8 @@ Plan plan_for(const Scheme& scheme, std::int64_t of_length) {
       scheme, {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .length = of_length}));
 }
 
-// What the last token of each length gets when all keys before it are attended to at once, in double.
+// What the last token of each length gets when all keys before it are attended to at once, in
+// double.
 double difference(Text& text, const Scheme& scheme, Vectors& out) {
   Text wide(DType::f64);
   for (const auto& [to, from] :
@@ -82,7 +84,8 @@ double difference(Text& text, const Scheme& scheme, Vectors& out) {
   return most;
 }
 
-// A prompt of 16 tokens at once, then token by token; each time with the plan for the length reached.
+// A prompt of 16 tokens at once, then token by token; each time with the plan for the length
+// reached.
 double decoded(const Scheme& scheme, KeptKeys keys, DType dtype) {
   Text text(dtype);
   Vectors out{heads, dtype};
@@ -114,8 +117,8 @@ double decoded_with_stale_keys(const Scheme& scheme) {
   return difference(text, scheme, out);
 }
 
-// A stream that keeps its first four tokens and the newest 28, renumbered after each: what the last one
-// gets, beside a cache that was given the survivors alone, where they stand now.
+// A stream that keeps its first four tokens and the newest 28, renumbered after each: what the last
+// one gets, beside a cache that was given the survivors alone, where they stand now.
 double streamed(KeptKeys keys, DType dtype) {
   constexpr std::int64_t sinks = 4, window = 28;
   Text text(dtype);

@@ -1,5 +1,5 @@
-// A text's queries, keys and values for tests of the key-value cache, what attention makes of all of it
-// at once in double, and what a cache makes of it piece by piece.
+// A text's queries, keys and values for tests of the key-value cache, what attention makes of all
+// of it at once in double, and what a cache makes of it piece by piece.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -115,8 +115,8 @@ struct KvCache::State {
     return detail::check_engine(where, *plan.rotate, at);
   }
 
-  // One sequence's newest tokens over all of them. Keys kept rotated meet rotated queries, and a plan
-  // that rotates no more.
+  // One sequence's newest tokens over all of them. Keys kept rotated meet rotated queries, and a
+  // plan that rotates no more.
   Expected<void> attend(std::string_view where, const KeptSequence& kept, const Tensor& q,
                         const Plan& plan, const Mask& mask, const Tensor& out, Threads threads) {
     const std::int64_t count = q.shape[2], first = kept.first_seen(mask, count);

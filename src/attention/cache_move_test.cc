@@ -28,8 +28,8 @@ std::vector<Plan> plans(const Text& text) {
   return all;
 }
 
-// The text's tokens of these indices, by a new cache fed at these positions, and then the last token
-// asking: what it gives.
+// The text's tokens of these indices, by a new cache fed at these positions, and then the last
+// token asking: what it gives.
 Numbers fresh(Text& text, const KvCacheOptions& options, const Plan& plan,
               const std::vector<std::int64_t>& survivors,
               const std::vector<std::int64_t>& positions) {
@@ -169,9 +169,9 @@ TEST(CacheMove, AStreamWithSinksGoesOnForEverInTheSamePages) {
   }
 }
 
-// A turn that moves a 16-bit number by less than half its step is rounded away: slow pairs of keys that
-// are turned on by a little at a time stay where they are, and the error grows with every turn. One
-// large turn costs one rounding; keys kept unrotated never move.
+// A turn that moves a 16-bit number by less than half its step is rounded away: slow pairs of keys
+// that are turned on by a little at a time stay where they are, and the error grows with every
+// turn. One large turn costs one rounding; keys kept unrotated never move.
 TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
   Text text{.tokens = 32, .dim = 64, .dtype = DType::bf16};
   const Plan plan = compiled(Rope{}, text.geometry());

@@ -75,8 +75,8 @@ TEST(CachePlan, KeysFollowAMovingCentreOfGrowth) {
   EXPECT_LE(growing.error(growing.text.options(KeptKeys::rotated)), growing.text.rounding());
 }
 
-// Engines that keep each key as it was turned at its time score old keys by one base and new ones by
-// another. This is that error, and beside it ours.
+// Engines that keep each key as it was turned at its time score old keys by one base and new ones
+// by another. This is that error, and beside it ours.
 TEST(CachePlan, MixedRotationsAreAsWrongAsIsSaidAndOursAreNot) {
   Growing growing{
       .text = {.tokens = 96, .dim = 64},
@@ -168,7 +168,7 @@ TEST(CachePlan, VectorsByDistanceMeetUnrotatedKeys) {
   EXPECT_NE(told.find("no vectors by distance"), std::string::npos) << told;
 }
 
-// --- bytes from outside -------------------------------------------------------------------------------
+// --- bytes from outside --------------------------------------------------------------------------
 
 TEST(CacheArguments, SizesThatCannotBeAreErrors) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();

@@ -1,4 +1,5 @@
-// A cache fed token by token, or by pieces of any size, gives what attention over the whole text gives.
+// A cache fed token by token, or by pieces of any size, gives what attention over the whole text
+// gives.
 #include "posenc/cache.h"
 
 #include <string>
@@ -14,7 +15,7 @@ constexpr KeptKeys both[] = {KeptKeys::unrotated, KeptKeys::rotated};
 
 std::string name(KeptKeys keys) { return keys == KeptKeys::rotated ? "rotated" : "unrotated"; }
 
-// --- every scheme, dtype, policy and page size ------------------------------------------------------
+// --- every scheme, dtype, policy and page size ---------------------------------------------------
 
 Table learned(std::int64_t rows, std::int64_t columns) {
   Numbers values;
@@ -79,7 +80,7 @@ TEST_P(CacheOf, APrefillCutAnywhereGivesTheSame) {
   }
 }
 
-// --- masks, batches, axes ---------------------------------------------------------------------------
+// --- masks, batches, axes ------------------------------------------------------------------------
 
 class Cache : public testing::TestWithParam<KeptKeys> {};
 INSTANTIATE_TEST_SUITE_P(Keys, Cache, testing::ValuesIn(both),
@@ -205,7 +206,7 @@ TEST_P(Cache, TheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(run(1), run(7));
 }
 
-// --- pages --------------------------------------------------------------------------------------------
+// --- pages ---------------------------------------------------------------------------------------
 
 TEST_P(Cache, PagesOfRemovedSequencesServeOthers) {
   Text text{.tokens = 10};

@@ -11,7 +11,8 @@ Plan plan_of(const Rotation& rotation) {
   return plan;
 }
 
-// R(p)·R⁻¹(p) of two rotations that differ in frequency and amplitude alone: p·f′ − p·f = p·(f′ − f).
+// R(p)·R⁻¹(p) of two rotations that differ in frequency and amplitude alone: p·f′ − p·f = p·(f′ −
+// f).
 Rotation difference(const Rotation& from, const Rotation& to) {
   if (!from || !to || to->angles != Angles::exact) return {};
   Rotate turn = *to;

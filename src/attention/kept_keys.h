@@ -1,7 +1,7 @@
-// Keys that are kept rotated (and values, where their plan rotates them), turned on from where they are.
-// Angles that are a product of position and frequency can be turned by a difference, in one step that
-// rounds once; the others (an engine's float angles, a growth of another centre) are turned back and
-// turned anew, and 16-bit numbers are rounded twice.
+// Keys that are kept rotated (and values, where their plan rotates them), turned on from where they
+// are. Angles that are a product of position and frequency can be turned by a difference, in one
+// step that rounds once; the others (an engine's float angles, a growth of another centre) are
+// turned back and turned anew, and 16-bit numbers are rounded twice.
 #pragma once
 
 #include <cstdint>

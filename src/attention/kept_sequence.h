@@ -1,5 +1,5 @@
-// One sequence of the key-value cache: where its tokens lie, where they stand, and what its keys are
-// turned by.
+// One sequence of the key-value cache: where its tokens lie, where they stand, and what its keys
+// are turned by.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ class KeptSequence {
   // What there is is turned to `rotation`, if it is at another.
   Expected<void> rerotate(Pages& pages, const Rotation& rotation, Threads threads);
 
-  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are kept rotated by `rotation`, like what
-  // there is. Arguments are checked and pages reserved.
+  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are kept rotated by `rotation`, like
+  // what there is. Arguments are checked and pages reserved.
   Expected<void> append(Pages& pages, const Tensor& k, const Tensor& v, const Rotation& rotation,
                         const Positions& positions, Threads threads);
 
@@ -64,8 +64,8 @@ class KeptSequence {
                        bool close_gap);
   void clear(Pages& pages) { table_.drop(pages, 0, tokens()); }
 
-  // The first token that one of the newest `queries` may see, judged by window and chunk: those before
-  // need not be read.
+  // The first token that one of the newest `queries` may see, judged by window and chunk: those
+  // before need not be read.
   std::int64_t first_seen(const Mask& mask, std::int64_t queries) const;
 
   // Keys and values of the tokens from `first` on, each as one view: in their pages if those are

@@ -159,8 +159,8 @@ void BlockTable::drop(Pages& pages, std::int64_t first, std::int64_t last) {
     if (from == 0) {
       part.begin += to;
     } else {
-      // A hole within the page: those behind it move up to its begin. Row by row, nearest first, as the
-      // two places may overlap.
+      // A hole within the page: those behind it move up to its begin. Row by row, nearest first, as
+      // the two places may overlap.
       const Tensor one = pages.keys(part.page, 0, 1);
       const auto row = static_cast<std::size_t>(one.size()) * size_of(one.dtype);
       for (std::int64_t t = part.begin + to; t < part.end && from < to; ++t) {

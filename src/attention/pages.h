@@ -18,8 +18,8 @@ struct PageShape {
   DType dtype = DType::f32;
 };
 
-// Keys and values, each [page][token][kv_head][head_dim]: tokens of neighbouring pages are neighbours,
-// so that one view reaches across them.
+// Keys and values, each [page][token][kv_head][head_dim]: tokens of neighbouring pages are
+// neighbours, so that one view reaches across them.
 class Pages {
  public:
   // `max_pages` are reserved at once; 0: none yet, and as many as are asked for.
@@ -30,8 +30,8 @@ class Pages {
   // Makes sure that `count` pages are free. Errors: max_pages reached, no memory.
   Expected<void> reserve(std::string_view where, std::int64_t count);
 
-  // One of the free pages, of which there must be one: that behind `after` where it is free, else one
-  // with room to grow behind it, amid the longest free stretch.
+  // One of the free pages, of which there must be one: that behind `after` where it is free, else
+  // one with room to grow behind it, amid the longest free stretch.
   std::int64_t take(std::int64_t after);
   void give_back(std::int64_t page) { release(page, 1); }
 
@@ -72,8 +72,8 @@ struct Run {
   std::int64_t first = 0, size = 0;  // which of the sequence's tokens they are
 };
 
-// Where the tokens of one sequence lie, in their order. Dropping tokens from the middle trims the pages
-// at both ends of the hole and frees those between, so that hardly a token moves.
+// Where the tokens of one sequence lie, in their order. Dropping tokens from the middle trims the
+// pages at both ends of the hole and frees those between, so that hardly a token moves.
 class BlockTable {
  public:
   std::int64_t tokens() const { return tokens_; }
