@@ -22,9 +22,11 @@ std::vector<Plan> plans(const Text& text) {
         Scheme{Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8}}}}) {
     all.push_back(compiled(scheme, text.geometry()));
   }
-  all.push_back(all[1]);
-  all.back().rotate->angles = Angles::hf_float;
-  for (double& f : all.back().rotate->frequency) f = static_cast<float>(f);
+  for (const std::size_t rope : {1, 3}) {
+    all.push_back(all[rope]);
+    all.back().rotate->angles = Angles::hf_float;
+    for (double& f : all.back().rotate->frequency) f = static_cast<float>(f);
+  }
   return all;
 }
 

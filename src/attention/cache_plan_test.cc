@@ -75,6 +75,25 @@ TEST(CachePlan, KeysFollowAMovingCentreOfGrowth) {
   EXPECT_LE(growing.error(growing.text.options(KeptKeys::rotated)), growing.text.rounding());
 }
 
+// An engine's float angles are no product that a difference could be taken of: near position
+// 1,000,000 they are off by hundredths of a radian, and by others after the change.
+TEST(CachePlan, KeysFollowAnEnginesFloatAngles) {
+  Text text;
+  Plan before = compiled(Rope{.rotate_values = true}, text.geometry());
+  before.rotate->angles = Angles::hf_float;
+  for (double& f : before.rotate->frequency) f = static_cast<float>(f);
+  Plan after = before;
+  for (double& f : after.rotate->frequency) f = static_cast<float>(f / 3);
+  const Positions at = Positions::range(1000000, text.tokens);
+  KvCache cache = made(text.options(KeptKeys::rotated));
+  const auto sequence = cache.add();
+  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 21, 8);
+  ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), before, at));
+  ASSERT_EQ(message(cache.attend({{sequence}}, text.q.view(), after, {}, out.view())), "");
+  // cos and sin are floats: there and back leaves the rounding of their squares' sum.
+  EXPECT_LE(largest_difference(numbers(out.view()), text.at_once(after, at)), 1e-5);
+}
+
 // Engines that keep each key as it was turned at its time score old keys by one base and new ones
 // by another. This is that error, and beside it ours.
 TEST(CachePlan, MixedRotationsAreAsWrongAsIsSaidAndOursAreNot) {
