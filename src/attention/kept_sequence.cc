@@ -1,10 +1,12 @@
 #include "src/attention/kept_sequence.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
 #include "src/kernels/parity.h"
+#include "src/kernels/threads.h"
 
 namespace posenc::detail {
 namespace {
@@ -18,11 +20,6 @@ Tensor keys_of(const Pages& pages, const Run& run) {
 }
 Tensor values_of(const Pages& pages, const Run& run) {
   return pages.values(run.page, run.token, run.size);
-}
-
-// Bit for bit.
-Expected<void> copy(const Tensor& from, const Tensor& to, Threads threads) {
-  return rotate(Plan{}, from, Positions::range(0, from.shape[2]), Side::key, to, threads);
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ Expected<Tensor> Scratch::dense(std::string_view where, DType dtype, std::int64_
                   "use shorter sequences, or reserve neighbouring pages with max_pages");
     }
   }
-  return Tensor::dense(memory_.get(), dtype, {1, heads, tokens, head_dim});
+  return Tensor::dense(memory_.get(), dtype, {1, tokens, heads, head_dim}).swapped(1, 2);
 }
 
 Positions KeptSequence::positions(std::int64_t first, std::int64_t last) const {
@@ -222,13 +219,18 @@ Expected<std::pair<Tensor, Tensor>> KeptSequence::read(std::string_view where, c
   if (!k) return std::unexpected(k.error());
   const auto v = values.dense(where, shape.dtype, shape.kv_heads, count, shape.head_dim);
   if (!v) return std::unexpected(v.error());
-  for (const Run& run : runs) {
-    const std::int64_t at = run.first - first;
-    if (auto ok = copy(keys_of(pages, run), part(*k, 0, at, run.size), threads); !ok)
-      return std::unexpected(ok.error());
-    if (auto ok = copy(values_of(pages, run), part(*v, 0, at, run.size), threads); !ok)
-      return std::unexpected(ok.error());
-  }
+  const std::int64_t token =
+      shape.kv_heads * shape.head_dim * static_cast<std::int64_t>(size_of(shape.dtype));  // bytes
+  share_out(static_cast<std::int64_t>(runs.size()), thread_count(threads, 2 * count * token),
+            [&](std::int64_t begin, std::int64_t end) {
+              for (std::int64_t r = begin; r < end; ++r) {
+                const Run& run = runs[static_cast<std::size_t>(r)];
+                const auto bytes = static_cast<std::size_t>(run.size * token);
+                const std::int64_t at = run.first - first;
+                std::memcpy(part(*k, 0, at, run.size).data, keys_of(pages, run).data, bytes);
+                std::memcpy(part(*v, 0, at, run.size).data, values_of(pages, run).data, bytes);
+              }
+            });
   return std::pair{*k, *v};
 }
 
