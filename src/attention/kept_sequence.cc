@@ -22,6 +22,14 @@ Tensor values_of(const Pages& pages, const Run& run) {
   return pages.values(run.page, run.token, run.size);
 }
 
+// One head's tokens, which lie one behind the other on both sides.
+void copy_head(const Tensor& from, const Tensor& to, std::int64_t head) {
+  const auto size = static_cast<std::int64_t>(size_of(from.dtype));
+  std::memcpy(static_cast<std::byte*>(to.data) + to.offset(0, head) * size,
+              static_cast<const std::byte*>(from.data) + from.offset(0, head) * size,
+              static_cast<std::size_t>(from.shape[2] * from.shape[3] * size));
+}
+
 }  // namespace
 
 Expected<void> check_kept_positions(std::string_view where, const Positions& positions) {
@@ -78,7 +86,7 @@ Expected<Tensor> Scratch::dense(std::string_view where, DType dtype, std::int64_
                   "use shorter sequences, or reserve neighbouring pages with max_pages");
     }
   }
-  return Tensor::dense(memory_.get(), dtype, {1, tokens, heads, head_dim}).swapped(1, 2);
+  return Tensor::dense(memory_.get(), dtype, {1, heads, tokens, head_dim});
 }
 
 Positions KeptSequence::positions(std::int64_t first, std::int64_t last) const {
@@ -219,16 +227,14 @@ Expected<std::pair<Tensor, Tensor>> KeptSequence::read(std::string_view where, c
   if (!k) return std::unexpected(k.error());
   const auto v = values.dense(where, shape.dtype, shape.kv_heads, count, shape.head_dim);
   if (!v) return std::unexpected(v.error());
-  const std::int64_t token =
-      shape.kv_heads * shape.head_dim * static_cast<std::int64_t>(size_of(shape.dtype));  // bytes
-  share_out(static_cast<std::int64_t>(runs.size()), thread_count(threads, 2 * count * token),
+  const std::int64_t bytes = 2 * k->size() * static_cast<std::int64_t>(size_of(shape.dtype));
+  share_out(shape.kv_heads, thread_count(threads, bytes),
             [&](std::int64_t begin, std::int64_t end) {
-              for (std::int64_t r = begin; r < end; ++r) {
-                const Run& run = runs[static_cast<std::size_t>(r)];
-                const auto bytes = static_cast<std::size_t>(run.size * token);
-                const std::int64_t at = run.first - first;
-                std::memcpy(part(*k, 0, at, run.size).data, keys_of(pages, run).data, bytes);
-                std::memcpy(part(*v, 0, at, run.size).data, values_of(pages, run).data, bytes);
+              for (std::int64_t head = begin; head < end; ++head) {
+                for (const Run& run : runs) {
+                  copy_head(keys_of(pages, run), part(*k, 0, run.first - first, run.size), head);
+                  copy_head(values_of(pages, run), part(*v, 0, run.first - first, run.size), head);
+                }
               }
             });
   return std::pair{*k, *v};

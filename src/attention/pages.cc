@@ -70,10 +70,12 @@ Expected<void> Pages::grow(std::string_view where, std::int64_t count) {
   if (count > most_bytes / page_bytes_) return too_large(where, shape_, count);
   auto keys = memory(count * page_bytes_), values = memory(count * page_bytes_);
   if (keys == nullptr || values == nullptr) return too_large(where, shape_, count);
-  if (count_ > 0) {
-    const auto bytes = static_cast<std::size_t>(count_ * page_bytes_);
-    std::memcpy(keys.get(), keys_.get(), bytes);
-    std::memcpy(values.get(), values_.get(), bytes);
+  const std::int64_t old_head = count_ * page_bytes_ / shape_.kv_heads,
+                     new_head = count * page_bytes_ / shape_.kv_heads;
+  for (std::int64_t head = 0; count_ > 0 && head < shape_.kv_heads; ++head) {
+    const auto bytes = static_cast<std::size_t>(old_head);
+    std::memcpy(keys.get() + head * new_head, keys_.get() + head * old_head, bytes);
+    std::memcpy(values.get() + head * new_head, values_.get() + head * old_head, bytes);
   }
   keys_ = std::move(keys);
   values_ = std::move(values);
@@ -118,11 +120,24 @@ std::int64_t Pages::take(std::int64_t after) {
 
 Tensor Pages::view(std::byte* memory, std::int64_t page, std::int64_t token,
                    std::int64_t tokens) const {
-  const std::int64_t row = shape_.kv_heads * shape_.head_dim;
-  const std::int64_t start = (page * shape_.page_size + token) * row;
+  const std::int64_t start = (page * shape_.page_size + token) * shape_.head_dim;
   Tensor tensor = Tensor::dense(memory + start * static_cast<std::int64_t>(size_of(shape_.dtype)),
-                                shape_.dtype, {1, tokens, shape_.kv_heads, shape_.head_dim});
-  return tensor.swapped(1, 2);
+                                shape_.dtype, {1, shape_.kv_heads, tokens, shape_.head_dim});
+  tensor.stride[1] = count_ * shape_.page_size * shape_.head_dim;
+  return tensor;
+}
+
+void Pages::move(std::int64_t page, std::int64_t from, std::int64_t to, std::int64_t begin) {
+  const auto size = static_cast<std::int64_t>(size_of(shape_.dtype));
+  const auto bytes = static_cast<std::size_t>((to - from) * shape_.head_dim * size);
+  for (std::byte* const memory : {keys_.get(), values_.get()}) {
+    const Tensor source = view(memory, page, from, 1), target = view(memory, page, begin, 1);
+    for (std::int64_t head = 0; head < shape_.kv_heads; ++head) {
+      const std::int64_t offset = source.offset(0, head) * size;
+      std::memmove(static_cast<std::byte*>(target.data) + offset,
+                   static_cast<const std::byte*>(source.data) + offset, bytes);
+    }
+  }
 }
 
 std::int64_t BlockTable::pages_needed(std::int64_t count, std::int64_t page_size) const {
@@ -159,16 +174,8 @@ void BlockTable::drop(Pages& pages, std::int64_t first, std::int64_t last) {
     if (from == 0) {
       part.begin += to;
     } else {
-      // A hole within the page: those behind it move up to its begin. Row by row, nearest first, as
-      // the two places may overlap.
-      const Tensor one = pages.keys(part.page, 0, 1);
-      const auto row = static_cast<std::size_t>(one.size()) * size_of(one.dtype);
-      for (std::int64_t t = part.begin + to; t < part.end && from < to; ++t) {
-        std::memcpy(pages.keys(part.page, t - (to - from), 1).data,
-                    pages.keys(part.page, t, 1).data, row);
-        std::memcpy(pages.values(part.page, t - (to - from), 1).data,
-                    pages.values(part.page, t, 1).data, row);
-      }
+      // Those behind a hole within the page move up to its begin.
+      if (from < to) pages.move(part.page, part.begin + to, part.end, part.begin + from);
       part.end -= to - from;
     }
     kept.push_back(part);

@@ -18,8 +18,9 @@ struct PageShape {
   DType dtype = DType::f32;
 };
 
-// Keys and values, each [page][token][kv_head][head_dim]: tokens of neighbouring pages are
-// neighbours, so that one view reaches across them.
+// Keys and values, each [kv_head][page][token][head_dim]: a head's tokens in neighbouring pages lie
+// one behind the other, so that one view reaches across pages and attention reads each head in one
+// go.
 class Pages {
  public:
   // `max_pages` are reserved at once; 0: none yet, and as many as are asked for.
@@ -42,6 +43,9 @@ class Pages {
   Tensor values(std::int64_t page, std::int64_t token, std::int64_t tokens) const {
     return view(values_.get(), page, token, tokens);
   }
+
+  // Tokens [from, to) of a page, whose room is enough, to where token `begin` is.
+  void move(std::int64_t page, std::int64_t from, std::int64_t to, std::int64_t begin);
 
   const PageShape& shape() const { return shape_; }
   std::int64_t count() const { return count_; }
