@@ -14,7 +14,7 @@
 #include "posenc/schemes.h"
 #include "tests/kernel_memory.h"
 
-namespace posenc {
+namespace posenc::kv {
 
 using Numbers = std::vector<double>;  // [head][token][channel]
 
@@ -154,4 +154,4 @@ inline Numbers through_cache(const KvCacheOptions& options, Text& text,
   return numbers(out.view());
 }
 
-}  // namespace posenc
+}  // namespace posenc::kv

@@ -7,6 +7,8 @@
 #include "tests/kv_text.h"
 
 namespace posenc {
+using namespace kv;
+
 namespace {
 
 using Gap = KvCache::Gap;

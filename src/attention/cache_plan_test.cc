@@ -7,6 +7,8 @@
 #include "tests/kv_text.h"
 
 namespace posenc {
+using namespace kv;
+
 namespace {
 
 // 24 tokens with a scaling that changes at 8 of them; the plan that a length of the text asks for.

@@ -9,6 +9,8 @@
 #include "tests/kv_text.h"
 
 namespace posenc {
+using namespace kv;
+
 namespace {
 
 constexpr KeptKeys both[] = {KeptKeys::unrotated, KeptKeys::rotated};

@@ -17,7 +17,7 @@ Pages made(std::int64_t max_pages, PageShape shape = small) {
   return *std::move(pages);
 }
 
-TEST(Pages, GrowingKeepsWhatIsThere) {
+TEST(KvPages, GrowingKeepsWhatIsThere) {
   Pages pages = made(0);
   ASSERT_TRUE(pages.reserve("pages", 1));
   const std::int64_t page = pages.take(-1);
@@ -31,13 +31,13 @@ TEST(Pages, GrowingKeepsWhatIsThere) {
   EXPECT_EQ(pages.free(), pages.count() - 1);
 }
 
-TEST(Pages, NeighboursAreSeenAsOne) {
+TEST(KvPages, NeighboursAreSeenAsOne) {
   const Pages pages = made(4);
   const Tensor both = pages.values(1, 1, 5), second = pages.values(2, 0, 3);
   EXPECT_EQ(static_cast<char*>(both.data) + 4 * both.offset(0, 0, 2), second.data);
 }
 
-TEST(Pages, NoPageIsTakenTwiceAndNoneIsLost) {
+TEST(KvPages, NoPageIsTakenTwiceAndNoneIsLost) {
   Pages pages = made(50);
   std::mt19937 engine(1);
   std::vector<std::int64_t> taken;
@@ -60,7 +60,7 @@ TEST(Pages, NoPageIsTakenTwiceAndNoneIsLost) {
   }
 }
 
-TEST(Pages, MoreThanAMachineHasIsAnError) {
+TEST(KvPages, MoreThanAMachineHasIsAnError) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_FALSE(Pages::make("pages", small, huge));
   EXPECT_FALSE(Pages::make("pages", {.kv_heads = huge, .head_dim = 2, .page_size = 1}, 0));
