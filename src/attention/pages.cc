@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -10,8 +11,10 @@
 namespace posenc::detail {
 namespace {
 
-// More bytes than any machine has, and few enough that sums of them do not overflow.
-constexpr std::int64_t most_bytes = std::int64_t{1} << 47;
+// More bytes than any machine has, or than it can count, and few enough that sums of them do not
+// overflow.
+constexpr std::int64_t most_bytes =
+    std::min<std::int64_t>(std::int64_t{1} << 47, std::numeric_limits<std::ptrdiff_t>::max());
 
 std::unexpected<Error> too_large(std::string_view where, const PageShape& shape,
                                  std::int64_t pages) {
