@@ -4,6 +4,7 @@
 #include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "posenc/bench.h"
+#include "posenc/cache.h"
 #include "posenc/claims.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"
