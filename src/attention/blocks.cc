@@ -5,7 +5,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/attention/blocks.cc"
 #include "hwy/foreach_target.h"
-// After it, which includes this file once for each instruction set.
+// foreach_target comes first.
+#include <limits>
+
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -123,9 +125,12 @@ HWY_INLINE T ExponentialsOf(T* x, T shift) {
   const Tag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto least = hn::Set(d, shift);
+  const auto smallest = hn::Set(d, std::numeric_limits<T>::min());
   auto sum = hn::Zero(d);
   for (std::int64_t i = 0; i < block_keys; i += lanes) {
-    const auto e = Exponential(d, hn::Sub(hn::LoadU(d, x + i), least));
+    auto e = Exponential(d, hn::Sub(hn::LoadU(d, x + i), least));
+    // Weights below the normal numbers add nothing, and would make the sums many times slower.
+    e = hn::IfThenElse(hn::Lt(e, smallest), hn::Zero(d), e);
     hn::StoreU(e, d, x + i);
     sum = hn::Add(sum, e);
   }
