@@ -29,21 +29,23 @@ Subject subject(std::int64_t positions = 12, bool shared = true, bool before_sca
             const Matrix z = call.scores(b, h);
             Matrix logits = z;
             for (std::size_t i = 0; i < z.size(); ++i) {
-              const auto product = [&](double row) {
+              const auto product = [&](std::int64_t row) {
                 double sum = 0;
                 for (std::int64_t c = 0; c < call.dim; ++c) {
-                  sum +=
-                      call.q.at(b, h, static_cast<std::int64_t>(i), c) *
-                      e.view.get(e.view.offset(shared ? 0 : h, static_cast<std::int64_t>(row), c));
+                  sum += call.q.at(b, h, static_cast<std::int64_t>(i), c) *
+                         e.view.get(e.view.offset(shared ? 0 : h, row, c));
                 }
                 return before_scale ? sum * call.logit_scale(b, static_cast<std::int64_t>(i)) : sum;
               };
-              for (std::size_t j = 0; j < z[i].size(); ++j) {
-                double p = 0;
-                for (std::size_t l = j; l < z[i].size(); ++l) p += 1 / (1 + std::exp(-z[i][l]));
-                p = std::min(p, static_cast<double>(positions - 1));
+              std::vector<double> products;
+              for (std::int64_t n = 0; n < positions; ++n) products.push_back(product(n));
+              double counted = 0;  // Σ_{l=j..i} σ(z_il), hidden keys having z = −∞
+              for (std::size_t j = z[i].size(); j-- > 0;) {
+                counted += 1 / (1 + std::exp(-z[i][j]));
+                const double p = std::min(counted, static_cast<double>(positions - 1));
                 const double w = p - std::floor(p);
-                logits[i][j] += (1 - w) * product(std::floor(p)) + w * product(std::ceil(p));
+                logits[i][j] += (1 - w) * products[static_cast<std::size_t>(std::floor(p))] +
+                                w * products[static_cast<std::size_t>(std::ceil(p))];
               }
             }
             return softmax(logits);
