@@ -3,6 +3,7 @@
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
+#include "posenc/content.h"
 #include "posenc/bench.h"
 #include "posenc/claims.h"
 #include "posenc/error.h"
