@@ -52,6 +52,25 @@ Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, co
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
                          const Tensor& out);
 
+// The gradient by what FIRE learns; shapes are those of Fire.
+struct FireGradient {
+  std::vector<double> hidden_weight = {}, hidden_bias = {}, output_weight = {}, output_bias = {};
+  double c = 0, length_multiplier = 0;
+};
+
+// The gradients of attend_fire, given that of a loss by its output, out_gradient [batch, heads, queries,
+// head_dim] of q's dtype: returns those by the parameters, summed in double, and writes those by q, k
+// and v where such tensors are given (their shapes; any dtype; the memory of an input too). Weights
+// are formed again, so nothing needs to be kept; memory grows with the length, not with its square.
+// The same bits for any number of threads.
+// Errors: those of attend_fire; a gradient of another shape. Then nothing is written.
+Expected<FireGradient> attend_fire_backward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                            const Fire& fire, const Plan& plan,
+                                            const Positions& queries, const Positions& keys,
+                                            const Mask& mask, const Tensor& out_gradient,
+                                            const Tensor& q_gradient, const Tensor& k_gradient,
+                                            const Tensor& v_gradient, Threads threads = {});
+
 // --- schemes that count the keys between query and key -------------------------------------------
 // They are causal: another mask than a causal one, or a prefix that is seen from before, is an error.
 // Keys must stand in the order of their positions (those that Mask::keep hides may stand anywhere),

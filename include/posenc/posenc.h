@@ -3,9 +3,9 @@
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
-#include "posenc/content.h"
 #include "posenc/bench.h"
 #include "posenc/claims.h"
+#include "posenc/content.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"
 #include "posenc/fields.h"

@@ -25,25 +25,6 @@ float loaded(float x) { return x; }
 float loaded(Half x) { return half_to_float(x.bits); }
 float loaded(BFloat16 x) { return bfloat16_to_float(x.bits); }
 
-// Rows of [batch, head, seq, head_dim] as numbers, each to row(b, h, t).
-template <class T, class Row>
-void load(const Tensor& x, const Row& row) {
-  with_element(x.dtype, [&](auto* type) {
-    using Element = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t b = 0; b < x.shape[0]; ++b) {
-      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
-        for (std::int64_t t = 0; t < x.shape[2]; ++t) {
-          const auto* const from = static_cast<const Element*>(x.data) + x.offset(b, h, t);
-          T* const to = row(b, h, t);
-          for (std::int64_t c = 0; c < x.shape[3]; ++c) {
-            to[c] = static_cast<T>(loaded(from[c * x.stride[3]]));
-          }
-        }
-      }
-    }
-  });
-}
-
 }  // namespace
 
 Seen::Seen(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
@@ -156,6 +137,46 @@ Expected<void> check_plain(std::string_view where, const Plan& plan) {
 }
 
 template <class T>
+Aligned<T> padded_rows(const Tensor& x, std::int64_t seq_rows, std::int64_t dim) {
+  Aligned<T> rows(x.shape[0] * x.shape[1] * seq_rows * dim);
+  with_element(x.dtype, [&](auto* type) {
+    using Element = std::remove_pointer_t<decltype(type)>;
+    for (std::int64_t b = 0; b < x.shape[0]; ++b) {
+      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
+        for (std::int64_t t = 0; t < x.shape[2]; ++t) {
+          const auto* const from = static_cast<const Element*>(x.data) + x.offset(b, h, t);
+          T* const to = rows.data() + ((b * x.shape[1] + h) * seq_rows + t) * dim;
+          for (std::int64_t c = 0; c < x.shape[3]; ++c) {
+            to[c] = static_cast<T>(loaded(from[c * x.stride[3]]));
+          }
+        }
+      }
+    }
+  });
+  return rows;
+}
+
+template <class T>
+void store_rows(const T* rows, std::int64_t seq_rows, std::int64_t dim, const Tensor& out) {
+  for (std::int64_t b = 0; b < out.shape[0]; ++b) {
+    for (std::int64_t h = 0; h < out.shape[1]; ++h) {
+      for (std::int64_t t = 0; t < out.shape[2]; ++t) {
+        const T* const from = rows + ((b * out.shape[1] + h) * seq_rows + t) * dim;
+        const std::int64_t to = out.offset(b, h, t);
+        for (std::int64_t c = 0; c < out.shape[3]; ++c) {
+          out.set(to + c * out.stride[3], static_cast<double>(from[c]));
+        }
+      }
+    }
+  }
+}
+
+template Aligned<float> padded_rows<float>(const Tensor&, std::int64_t, std::int64_t);
+template Aligned<double> padded_rows<double>(const Tensor&, std::int64_t, std::int64_t);
+template void store_rows<float>(const float*, std::int64_t, std::int64_t, const Tensor&);
+template void store_rows<double>(const double*, std::int64_t, std::int64_t, const Tensor&);
+
+template <class T>
 Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
                                       const Positions& queries, const Positions& keys,
                                       bool with_raw, Threads threads) {
@@ -171,8 +192,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
   const std::int64_t query_rows = s.batch * s.heads * s.queries;
   const std::int64_t key_rows = s.batch * s.kv_heads * s.blocks * block_keys;
 
-  s.q = Aligned<T>(query_rows * s.dim);
-  load<T>(in.q, [&](std::int64_t b, std::int64_t h, std::int64_t i) { return s.query(b, h, i); });
+  s.q = padded_rows<T>(in.q, s.queries, s.dim);
   if (with_raw) {
     s.raw = Aligned<T>(query_rows * s.dim);
     std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
@@ -188,15 +208,8 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     for (std::int64_t c = 0; c < s.head_dim; ++c) s.q.data()[row * s.dim + c] *= scale;
   }
 
-  // Blocks of a head are as many rows as its keys and zeros behind them.
-  const auto rows_of = [&](Aligned<T>& rows) {
-    return [&](std::int64_t b, std::int64_t h, std::int64_t j) {
-      return rows.data() + ((b * s.kv_heads + h) * s.blocks * block_keys + j) * s.dim;
-    };
-  };
   const auto turned = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
-    rows = Aligned<T>(key_rows * s.dim);
-    load<T>(x, rows_of(rows));
+    rows = padded_rows<T>(x, s.blocks * block_keys, s.dim);
     Tensor view =
         padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, s.head_dim, s.dim);
     view.shape[2] = s.keys;
@@ -226,17 +239,7 @@ Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, 
                                   Threads threads) {
   const Tensor rows = padded_view(q.data(), batch, heads, queries, head_dim, dim);
   if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::int64_t i = 0; i < queries; ++i) {
-        const T* const from = query(b, h, i);
-        const std::int64_t to = out.offset(b, h, i);
-        for (std::int64_t c = 0; c < head_dim; ++c) {
-          out.set(to + c * out.stride[3], static_cast<double>(from[c]));
-        }
-      }
-    }
-  }
+  store_rows(q.data(), queries, dim, out);
   return {};
 }
 

@@ -114,6 +114,18 @@ Tensor padded_view(T* rows, std::int64_t batch, std::int64_t heads, std::int64_t
   return view;
 }
 
+// Rows of a tensor [batch, head, seq, head_dim] as [batch][head][seq_rows][dim], zeros behind them.
+template <class T>
+Aligned<T> padded_rows(const Tensor& x, std::int64_t seq_rows, std::int64_t dim);
+// And back, rounded once.
+template <class T>
+void store_rows(const T* rows, std::int64_t seq_rows, std::int64_t dim, const Tensor& out);
+
+extern template Aligned<float> padded_rows<float>(const Tensor&, std::int64_t, std::int64_t);
+extern template Aligned<double> padded_rows<double>(const Tensor&, std::int64_t, std::int64_t);
+extern template void store_rows<float>(const float*, std::int64_t, std::int64_t, const Tensor&);
+extern template void store_rows<double>(const double*, std::int64_t, std::int64_t, const Tensor&);
+
 // The running softmax of a tile's rows (Milakov 2018).
 template <class T>
 class OnlineSoftmax {
@@ -132,6 +144,7 @@ class OnlineSoftmax {
     peak_[row] = peak;
     return shrink;
   }
+  T peak(std::int64_t row) const { return peak_[row]; }
   // What the sum of weighted values is multiplied by.
   T finish(std::int64_t row) const { return sum_[row] == 0 ? T{0} : static_cast<T>(1 / sum_[row]); }
 
