@@ -40,19 +40,27 @@ class FireTile {
   T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
     const std::int64_t start = block * block_keys;
     const std::int64_t count = std::min(block_keys, keys_->size() - start);
-    double x[block_keys];
-    const bool monotone =
-        table_->interpolated(*keys_, sequence_, query_[row], reciprocal_[row], start, count, x);
-    std::size_t line = line_of(x[0]);
-    if (monotone && line == line_of(x[count - 1])) {
-      const double slope = slope_[line], height = height_[line];
-      for (std::int64_t n = 0; n < count; ++n) scores[n] += static_cast<T>(slope * x[n] + height);
-    } else {
-      for (std::int64_t n = 0; n < count; ++n) {
-        while (line < turn_.size() && x[n] > turn_[line]) ++line;
-        while (line > 0 && x[n] <= turn_[line - 1]) --line;
-        scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
+    const std::int64_t query = query_[row];
+    const double reciprocal = reciprocal_[row];
+    const double* const psi = table_->row(*keys_, query, start);
+    const bool one_way =
+        psi != nullptr && (keys_->at(start) >= query || keys_->at(start + count - 1) <= query);
+    if (one_way) {
+      const std::size_t line = line_of(psi[0] * reciprocal);
+      if (line == line_of(psi[count - 1] * reciprocal)) {
+        const double slope = slope_[line] * reciprocal, height = height_[line];
+        for (std::int64_t n = 0; n < count; ++n)
+          scores[n] += static_cast<T>(slope * psi[n] + height);
+        return softmax_.fold(row, scores);
       }
+    }
+    double x[block_keys];
+    table_->interpolated(*keys_, sequence_, query, reciprocal, start, count, x);
+    std::size_t line = line_of(x[0]);
+    for (std::int64_t n = 0; n < count; ++n) {
+      while (line < turn_.size() && x[n] > turn_[line]) ++line;
+      while (line > 0 && x[n] <= turn_[line - 1]) --line;
+      scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
     }
     return softmax_.fold(row, scores);
   }

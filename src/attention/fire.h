@@ -121,21 +121,20 @@ class PsiTable {
       psi_[static_cast<std::size_t>(n)] = fire.psi(std::abs(static_cast<double>(first_ + n)));
     }
   }
-  // x of the `count` keys from j on: ψ · reciprocal. True where x goes one way from first to last.
-  bool interpolated(const Positions& keys, std::int64_t b, std::int64_t query, double reciprocal,
+  // ψ of the keys from j on, where keys and queries are ranges; null elsewhere. Then x goes one way up
+  // to the query and the other way behind it.
+  const double* row(const Positions& keys, std::int64_t query, std::int64_t j) const {
+    if (!rows_ || psi_.empty()) return nullptr;
+    return psi_.data() + (keys.at(j) - query - first_);
+  }
+  // x of the `count` keys from j on: ψ · reciprocal.
+  void interpolated(const Positions& keys, std::int64_t b, std::int64_t query, double reciprocal,
                     std::int64_t j, std::int64_t count, double* x) const {
-    if (rows_ && !psi_.empty()) {
-      const std::int64_t ahead = keys.at(j, b) - query;
-      const double* const from = psi_.data() + (ahead - first_);
-      for (std::int64_t n = 0; n < count; ++n) x[n] = from[n] * reciprocal;
-      return ahead >= 0 || ahead + count <= 1;
-    }
     for (std::int64_t n = 0; n < count; ++n) {
       const std::int64_t ahead = keys.at(j + n, b) - query;
       x[n] = reciprocal * (psi_.empty() ? fire_->psi(std::abs(static_cast<double>(ahead)))
                                         : psi_[static_cast<std::size_t>(ahead - first_)]);
     }
-    return false;
   }
 
  private:
