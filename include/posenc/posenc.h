@@ -6,6 +6,7 @@
 #include "posenc/bench.h"
 #include "posenc/cache.h"
 #include "posenc/claims.h"
+#include "posenc/content.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"
 #include "posenc/fields.h"

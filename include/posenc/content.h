@@ -1,0 +1,133 @@
+// Attention whose position term reads the content, or the query's absolute position, so that no Plan
+// can say it: a plan is tables and numbers known before q and k are. Each scheme has a loop of its own
+// beside the waist; they share the conventions of attend (attention.h):
+//   q [batch, heads, queries, head_dim]; k, v [batch, kv_heads, keys, head_dim]; out like q; any
+//   strides; one dtype of the four, float64 computed in double, the others in float, rounded once.
+// A query that sees no key gives zeros. Keys stream through in blocks: memory beyond the arguments
+// grows with the length, not with its square. The same bits for any number of threads.
+//
+// The plan beside a scheme may rotate (queries, keys, values) and scale logits; the empty plan is what
+// most of the papers use. Its `add` part went to the embedding, as always.
+// Errors of all of them: those of attend; a plan with a bias or relative vectors; parameters whose
+// shapes do not match.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "posenc/attention.h"
+
+namespace posenc {
+
+// --- FIRE ---------------------------------------------------------------------------------------
+
+// Functional interpolation (Li et al. 2023, arXiv 2310.04418), i the query's position, j the key's:
+//   logit_ij = q_i·k_j/√d + f_h(x_ij),   x_ij = ψ(|i − j|) / (ψ(max(i, L)) + 10⁻⁶)
+//   ψ(n) = ln(|c|·n + 1),   L = |length_multiplier · initial_length|
+//   f_h(x) = output_bias[h] + Σ_u output_weight[h][u] · max(0, hidden_weight[u]·x + hidden_bias[u])
+// For keys in the past x is within [0, 1], whatever the length. The distance is divided by where the
+// query stands (from L on), hence the absolute position. In PyTorch the weights are mlp.0.weight,
+// mlp.0.bias, mlp.2.weight, mlp.2.bias of Linear(1, 32), ReLU, Linear(32, heads).
+struct Fire {
+  std::vector<double> hidden_weight = {}, hidden_bias = {};  // [hidden]
+  std::vector<double> output_weight = {};                    // [heads][hidden]
+  std::vector<double> output_bias = {};                      // [heads]
+  double c = 0.1;
+  double initial_length = 512;   // not learned
+  double length_multiplier = 1;  // learned
+
+  double threshold() const { return std::abs(length_multiplier * initial_length); }
+  double psi(double n) const { return std::log1p(std::abs(c) * n); }
+  // x of a query at `query` and a key at `key`.
+  double interpolated(std::int64_t query, std::int64_t key) const;
+};
+
+// Errors besides: weights that are not for these heads or not finite, positions of several axes.
+Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, const Fire& fire,
+                           const Plan& plan, const Positions& queries, const Positions& keys,
+                           const Mask& mask, const Tensor& out, Threads threads = {});
+
+// What FIRE adds to the logits, for engines that take it as a tensor: out [head, query, key].
+Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
+                         const Tensor& out);
+
+// The gradient by what FIRE learns; shapes are those of Fire.
+struct FireGradient {
+  std::vector<double> hidden_weight = {}, hidden_bias = {}, output_weight = {}, output_bias = {};
+  double c = 0, length_multiplier = 0;
+};
+
+// The gradients of attend_fire, given that of a loss by its output, out_gradient [batch, heads, queries,
+// head_dim] of q's dtype: returns those by the parameters, summed in double, and writes those by q, k
+// and v where such tensors are given (their shapes; any dtype; the memory of an input too). Weights
+// are formed again, so nothing needs to be kept; memory grows with the length, not with its square.
+// The same bits for any number of threads.
+// Errors: those of attend_fire; a gradient of another shape. Then nothing is written.
+Expected<FireGradient> attend_fire_backward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                            const Fire& fire, const Plan& plan,
+                                            const Positions& queries, const Positions& keys,
+                                            const Mask& mask, const Tensor& out_gradient,
+                                            const Tensor& q_gradient, const Tensor& k_gradient,
+                                            const Tensor& v_gradient, Threads threads = {});
+
+// --- schemes that count the keys between query and key -------------------------------------------
+// They are causal: another mask than a causal one, or a prefix that is seen from before, is an error.
+// Keys must stand in the order of their positions (those that Mask::keep hides may stand anywhere),
+// as in a text and in a cache; a hidden key counts for nothing.
+
+// Contextual position encoding (Golovneva et al. 2024, arXiv 2405.18719): a key's position is how many
+// tokens between it and the query, both included, the query counts.
+//   z_ij = q_i·k_j/√d,   p_ij = min(Σ_{l=j..i} σ(z_il), positions − 1)
+//   logit_ij = z_ij + (1 − w) q_i·e[⌊p⌋] + w q_i·e[⌈p⌉],   w = p − ⌊p⌋
+// Keys that the mask hides (by padding, a window, a chunk) are not counted. Beside a plan that turns,
+// z is of turned queries and keys; e meets the query as it came.
+struct Cope {
+  // e: [positions][head_dim], or [head][positions][head_dim]. The authors store it as
+  // [1][head_dim][positions]: a view with the last two axes swapped.
+  Tensor embeddings = {};
+  // The paper's listing adds q·e as it is. The authors' repository divides it by √head_dim with the
+  // rest (unless --cope-nodiv): true.
+  bool before_scale = false;
+};
+
+Expected<void> attend_cope(const Tensor& q, const Tensor& k, const Tensor& v, const Cope& cope,
+                           const Plan& plan, const Positions& queries, const Positions& keys,
+                           const Mask& mask, const Tensor& out, Threads threads = {});
+
+// Forgetting attention of the Forgetting Transformer (FoX; Lin et al. 2025, arXiv 2503.02130): each
+// token forgets some of what came before it.
+//   logit_ij = q_i·k_j/√d + Σ_{l=j+1..i} log_gate_l
+struct Forgetting {
+  // [batch][heads][keys], any dtype: log σ(w_h·x_l + b_h) of each token, at most 0. −∞ forgets all
+  // that came before the token. As they come from a projection, [batch][keys][heads]: a swapped view.
+  Tensor log_gates = {};
+};
+
+// A query is the last key that stands no later than it (with positions of several axes, the last query
+// is the last key), so while decoding gates are needed for all keys, as k and v are. Sums are formed in
+// double. Errors besides: a gate above 0 or NaN.
+Expected<void> attend_forgetting(const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const Forgetting& forgetting, const Plan& plan,
+                                 const Positions& queries, const Positions& keys, const Mask& mask,
+                                 const Tensor& out, Threads threads = {});
+
+// Stick-breaking attention (Tan et al. 2024, arXiv 2410.17980): from the query backwards, each key
+// breaks its share off what is left of a stick. No softmax, no position at all: nearer keys come first.
+//   z_ij = q_i·k_j/√d,   A_ij = σ(z_ij) Π_{j<l<i} (1 − σ(z_il)),   out_i = Σ_{j<i} A_ij v_j
+// The weights of a query sum to at most 1; the rest of the stick goes to nobody.
+struct StickBreaking {
+  // The paper's boundary: keys before the query's own position, which is outside of the product too.
+  // True: the query's own key takes the first share (attend_current in public code).
+  bool attend_current = false;
+};
+
+// `remainder` [batch, heads, queries], if given, receives 1 − Σ_j A_ij, formed as the product
+// Π (1 − σ(z_il)) that it is; a model may give it to the query's own value.
+Expected<void> attend_stick_breaking(const Tensor& q, const Tensor& k, const Tensor& v,
+                                     const StickBreaking& stick_breaking, const Plan& plan,
+                                     const Positions& queries, const Positions& keys,
+                                     const Mask& mask, const Tensor& out,
+                                     const Tensor& remainder = {}, Threads threads = {});
+
+}  // namespace posenc

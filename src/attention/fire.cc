@@ -1,0 +1,148 @@
+// FIRE: logit_ij += f_h(x_ij), x_ij = ψ(|i − j|)/(ψ(max(i, L)) + 10⁻⁶), ψ(n) = ln(|c|n + 1).
+// f_h is a network with one input and one layer of max(0, ·): a chain of straight lines, which meet
+// where a hidden unit turns on or off. The units of all heads are the same, so the places where the
+// lines meet are too; a logit then costs a product and a sum, whatever the number of hidden units.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "posenc/content.h"
+#include "src/attention/fire.h"
+#include "src/attention/stream.h"
+#include "src/kernels/check.h"
+
+namespace posenc {
+namespace {
+
+using detail::block_keys;
+using detail::query_tile;
+
+template <class T>
+class FireTile {
+ public:
+  FireTile(const Fire& fire, const detail::FireLines& lines, const detail::PsiTable& table,
+           const Positions& queries, const Positions& keys, std::int64_t b, std::int64_t h,
+           std::int64_t first, std::int64_t rows)
+      : table_(&table),
+        keys_(&keys),
+        turn_(lines.turn),
+        slope_(lines.of(lines.slope, h)),
+        height_(lines.of(lines.height, h)),
+        sequence_(b) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      query_[r] = queries.at(first + r, b);
+      reciprocal_[r] = 1 / detail::fire_normalizer(fire, query_[r]);
+    }
+  }
+
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
+    const std::int64_t start = block * block_keys;
+    const std::int64_t count = std::min(block_keys, keys_->size() - start);
+    const std::int64_t query = query_[row];
+    const double reciprocal = reciprocal_[row];
+    const double* const psi = table_->row(*keys_, query, start);
+    const bool one_way =
+        psi != nullptr && (keys_->at(start) >= query || keys_->at(start + count - 1) <= query);
+    if (one_way) {
+      const std::size_t line = line_of(psi[0] * reciprocal);
+      if (line == line_of(psi[count - 1] * reciprocal)) {
+        const double slope = slope_[line] * reciprocal, height = height_[line];
+        for (std::int64_t n = 0; n < count; ++n)
+          scores[n] += static_cast<T>(slope * psi[n] + height);
+        return softmax_.fold(row, scores);
+      }
+    }
+    double x[block_keys];
+    table_->interpolated(*keys_, sequence_, query, reciprocal, start, count, x);
+    std::size_t line = line_of(x[0]);
+    for (std::int64_t n = 0; n < count; ++n) {
+      while (line < turn_.size() && x[n] > turn_[line]) ++line;
+      while (line > 0 && x[n] <= turn_[line - 1]) --line;
+      scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
+    }
+    return softmax_.fold(row, scores);
+  }
+  T finish(std::int64_t row) const { return softmax_.finish(row); }
+
+ private:
+  std::size_t line_of(double x) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(turn_, x) - turn_.begin());
+  }
+
+  const detail::PsiTable* table_;
+  const Positions* keys_;
+  std::span<const double> turn_, slope_, height_;
+  std::int64_t sequence_;
+  std::int64_t query_[query_tile] = {};
+  double reciprocal_[query_tile] = {};
+  detail::OnlineSoftmax<T> softmax_;
+};
+
+}  // namespace
+
+double Fire::interpolated(std::int64_t query, std::int64_t key) const {
+  return psi(std::abs(static_cast<double>(query - key))) / detail::fire_normalizer(*this, query);
+}
+
+Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, const Fire& fire,
+                           const Plan& plan, const Positions& queries, const Positions& keys,
+                           const Mask& mask, const Tensor& out, Threads threads) {
+  constexpr std::string_view where = "attend_fire";
+  const auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
+  if (!in) return std::unexpected(in.error());
+  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
+  if (auto ok = detail::check_fire(where, fire, in->q.shape[1]); !ok) return ok;
+  if (auto ok = detail::check_fire_axes(where, queries, keys); !ok) return ok;
+  const detail::FireLines lines(fire, in->q.shape[1]);
+  const detail::PsiTable table(fire, queries, keys);
+  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*in, plan, queries, keys, false, threads);
+    if (!streamed) return std::unexpected(streamed.error());
+    const detail::Seen seen(mask, queries, keys, in->q.shape[0]);
+    detail::stream(*streamed, seen, threads,
+                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+                     return FireTile<T>(fire, lines, table, queries, keys, b, h, first, rows);
+                   });
+    return streamed->write(plan, queries, in->out, threads);
+  });
+}
+
+Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
+                         const Tensor& out) {
+  constexpr std::string_view where = "fire_bias";
+  const auto view = detail::viewed(where, "out", out, 3);
+  if (!view) return std::unexpected(view.error());
+  if (auto ok = detail::check_distinct(where, *view); !ok) return ok;
+  if (auto ok = detail::check_fire(where, fire, view->shape[0]); !ok) return ok;
+  if (auto ok = detail::check_fire_axes(where, queries, keys); !ok) return ok;
+  if (queries.batch() != 1 || keys.batch() != 1) {
+    return fail(where, "positions must be of one sequence",
+                std::to_string(std::max(queries.batch(), keys.batch())),
+                "ask sequence by sequence");
+  }
+  if (view->shape[1] != queries.size() || view->shape[2] != keys.size()) {
+    return fail(where,
+                "out must be [head, " + std::to_string(queries.size()) + ", " +
+                    std::to_string(keys.size()) + "]",
+                shape_text(*view), "one number for each head, query and key");
+  }
+  const std::size_t units = fire.hidden_weight.size();
+  for (std::int64_t i = 0; i < queries.size(); ++i) {
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      const double x = fire.interpolated(queries.at(i), keys.at(j));
+      for (std::int64_t h = 0; h < view->shape[0]; ++h) {
+        double sum = fire.output_bias[static_cast<std::size_t>(h)];
+        for (std::size_t u = 0; u < units; ++u) {
+          sum += fire.output_weight[static_cast<std::size_t>(h) * units + u] *
+                 std::max(0.0, fire.hidden_weight[u] * x + fire.hidden_bias[u]);
+        }
+        view->set(view->offset(h, i, j), sum);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc
