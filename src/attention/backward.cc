@@ -21,6 +21,7 @@ namespace posenc::detail {
 namespace {
 
 constexpr std::int64_t query_block = 32, key_block = 64;
+constexpr std::size_t lanes = 8;  // sums side by side, which the compiler makes vectors of
 
 template <class T>
 class Backward {
@@ -39,10 +40,13 @@ class Backward {
         v_columns_(columns(in.v)),
         weight_(block_of<T>()),
         delta_(block_of<T>()),
-        seen_(block_of<std::uint8_t>()) {
+        seen_(block_of<std::uint8_t>()),
+        bias_(at(stride_)) {
+    for (std::int64_t j = 0; j < keys_; ++j) key_position_.push_back(in.keys->at(j, sequence));
     if (in.plan->bias) {
       slopes_ = std::get_if<Slopes>(&*in.plan->bias);
       before_scale_ = slopes_ != nullptr && slopes_->before_scale;
+      steps_.resize(bias_.size());
     }
     if (in.bias) bias_row_ = block_of<std::int32_t>();
     if (in.plan->relative) {
@@ -74,12 +78,12 @@ class Backward {
  private:
   template <class Number>
   std::vector<Number> block_of() const {
-    return std::vector<Number>(static_cast<std::size_t>(query_block * stride_));
+    return std::vector<Number>(at(query_block * stride_));
   }
 
   // The rows of this key head as columns, [block of keys][channel][key].
   std::vector<T> columns(const Dense<T>& rows) const {
-    std::vector<T> result(static_cast<std::size_t>(stride_ * dim_));
+    std::vector<T> result(at(stride_ * dim_));
     for (std::int64_t j = 0; j < keys_; ++j) {
       const T* const row = rows.row(b_, key_head_, j);
       T* const to = result.data() + j / key_block * key_block * dim_ + j % key_block;
@@ -95,22 +99,22 @@ class Backward {
       const std::int64_t query = first_query_ + i;
       const std::int64_t position = in_.queries->at(query, b_);
       for (std::int64_t j = 0; j < keys_; ++j) {
-        const auto at = static_cast<std::size_t>(i * stride_ + j);
-        seen_[at] = visible(*in_.mask, *in_.queries, *in_.keys, b_, query, j) ? 1 : 0;
-        if (seen_[at] == 0) continue;
+        const auto here = at(i * stride_ + j);
+        seen_[here] = visible(*in_.mask, *in_.queries, *in_.keys, b_, query, j) ? 1 : 0;
+        if (seen_[here] == 0) continue;
         first = std::min(first, j);
         last = std::max(last, j + 1);
         if (!in_.bias && relative_row_.empty()) continue;
-        const std::int64_t distance = position - in_.keys->at(j, b_);
+        const std::int64_t distance = position - key_position_[at(j)];
         if (in_.bias) {
           const auto row = std::get<BiasTable>(*in_.plan->bias).rows.at(distance);
           if (!row) return std::unexpected(row.error());
-          bias_row_[at] = static_cast<std::int32_t>(*row);
+          bias_row_[here] = static_cast<std::int32_t>(*row);
         }
         if (!relative_row_.empty()) {
           const auto row = in_.plan->relative->rows.at(distance);
           if (!row) return std::unexpected(row.error());
-          relative_row_[at] = static_cast<std::int32_t>(*row);
+          relative_row_[here] = static_cast<std::int32_t>(*row);
         }
       }
     }
@@ -195,12 +199,14 @@ class Backward {
     add_bias(i, static_cast<T>(scale), weight);
     softmax(seen, weight);
 
-    double mean = 0;
+    std::array<double, lanes> means{};
+    each_lane([&](std::size_t lane, std::int64_t j) {
+      const double part = static_cast<double>(weight[j]) * static_cast<double>(delta[j]);
+      means[lane] += weight[j] == 0 ? 0 : part;  // hidden values may hold NaN
+    });
+    const T mean = static_cast<T>(total(means));
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      if (weight[j] != 0) mean += static_cast<double>(weight[j]) * static_cast<double>(delta[j]);
-    }
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      delta[j] = weight[j] == 0 ? T{0} : weight[j] * (delta[j] - static_cast<T>(mean));
+      delta[j] = weight[j] == 0 ? T{0} : weight[j] * (delta[j] - mean);
     }
     if (!before_scale_) sum_bias(i, group_head, delta);
     for (std::int64_t j = first_key_; j < last_key_; ++j) delta[j] *= static_cast<T>(scale);
@@ -208,56 +214,83 @@ class Backward {
     if (!relative_row_.empty()) sum_tables(i, group_head, weight, delta);
   }
 
-  // Raw products to logits, of the keys that are seen.
-  void add_bias(std::int64_t i, T scale, T* logit) const {
-    const std::uint8_t* const seen = seen_.data() + i * stride_;
-    if (slopes_ == nullptr && !in_.bias) {
-      for (std::int64_t j = first_key_; j < last_key_; ++j) logit[j] *= scale;
-      return;
+  // Raw products to logits. Those of hidden keys are of no account: their rows are some rows.
+  void add_bias(std::int64_t i, T scale, T* logit) {
+    if (in_.bias) {
+      const T* const table = in_.bias.row(0, 0, in_.bias.seq() == 1 ? 0 : head_);
+      const std::int32_t* const row = bias_row_.data() + i * stride_;
+      for (std::int64_t j = first_key_; j < last_key_; ++j) bias_[at(j)] = table[row[j]];
+    } else if (slopes_ != nullptr) {
+      find_steps(in_.queries->at(first_query_ + i, b_));
+      const double slope = slopes_->slope[at(head_)];
+      for (std::int64_t j = first_key_; j < last_key_; ++j) {
+        bias_[at(j)] = static_cast<T>(-slope * steps_[at(j)]);
+      }
     }
-    const T* const table = in_.bias ? in_.bias.row(0, 0, in_.bias.seq() == 1 ? 0 : head_) : nullptr;
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      if (seen[j] == 0) continue;
-      const T bias =
-          table != nullptr
-              ? table[bias_row_[static_cast<std::size_t>(i * stride_ + j)]]
-              : static_cast<T>(-slopes_->slope[static_cast<std::size_t>(head_)] * steps(i, j));
-      logit[j] = before_scale_ ? (logit[j] + bias) * scale : logit[j] * scale + bias;
+    const T* const bias = bias_.data();
+    if (before_scale_) {
+      for (std::int64_t j = first_key_; j < last_key_; ++j) logit[j] = (logit[j] + bias[j]) * scale;
+    } else {
+      for (std::int64_t j = first_key_; j < last_key_; ++j) logit[j] = logit[j] * scale + bias[j];
     }
   }
 
-  // The distance as the slopes count it.
-  double steps(std::int64_t i, std::int64_t j) const {
-    const std::int64_t distance = in_.queries->at(first_query_ + i, b_) - in_.keys->at(j, b_);
-    return static_cast<double>(slopes_->bidirectional ? std::abs(distance) : distance);
+  // Distances of a query as the slopes count them.
+  void find_steps(std::int64_t position) {
+    const bool both_ways = slopes_->bidirectional;
+    for (std::int64_t j = first_key_; j < last_key_; ++j) {
+      const std::int64_t distance = position - key_position_[at(j)];
+      steps_[at(j)] = static_cast<double>(both_ways ? std::abs(distance) : distance);
+    }
   }
+  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   // Logits to weights, zero for hidden keys; NaN where a seen logit is.
   void softmax(const std::uint8_t* seen, T* x) const {
     constexpr T hidden = -std::numeric_limits<T>::infinity();
-    T peak = hidden;
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      if (seen[j] == 0) x[j] = hidden;
-      peak = std::max(peak, x[j]);
-    }
-    double sum = 0;
+    for (std::int64_t j = first_key_; j < last_key_; ++j) x[j] = seen[j] == 0 ? hidden : x[j];
+    std::array<T, lanes> peaks;
+    peaks.fill(hidden);
+    each_lane([&](std::size_t lane, std::int64_t j) {
+      peaks[lane] = x[j] > peaks[lane] ? x[j] : peaks[lane];
+    });
+    const T peak = *std::ranges::max_element(peaks);
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
       x[j] = x[j] == hidden ? T{0} : std::exp(x[j] - peak);
-      sum += static_cast<double>(x[j]);
     }
+    std::array<double, lanes> sums{};
+    each_lane([&](std::size_t lane, std::int64_t j) { sums[lane] += static_cast<double>(x[j]); });
+    const double sum = total(sums);
     if (sum == 0) return;
+    const T share = static_cast<T>(1 / sum);
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      if (x[j] != 0) x[j] = static_cast<T>(static_cast<double>(x[j]) / sum);
+      x[j] = x[j] == 0 ? T{0} : x[j] * share;  // a NaN stays with those that see it
     }
+  }
+
+  // Every key that the block meets.
+  template <class Act>
+  void each_lane(const Act& act) const {
+    std::int64_t j = first_key_;
+    for (; j + static_cast<std::int64_t>(lanes) <= last_key_; j += lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        act(lane, j + static_cast<std::int64_t>(lane));
+    }
+    for (; j < last_key_; ++j) act(0, j);
+  }
+  template <class Number>
+  static Number total(const std::array<Number, lanes>& sums) {
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
   }
 
   void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
     if (tables_.slopes) {
-      double sum = 0;
-      for (std::int64_t j = first_key_; j < last_key_; ++j) {
-        if (delta[j] != 0) sum -= static_cast<double>(delta[j]) * steps(i, j);
-      }
-      *tables_.slopes.of(group_head) += sum;
+      std::array<double, lanes> sums{};
+      each_lane([&](std::size_t lane, std::int64_t j) {
+        sums[lane] -= static_cast<double>(delta[j]) * steps_[at(j)];
+      });
+      *tables_.slopes.of(group_head) += total(sums);
     }
     if (tables_.bias) {
       const std::int32_t* const row = bias_row_.data() + i * stride_;
@@ -273,18 +306,17 @@ class Backward {
   static const T* vector(const Dense<T>& table, std::int64_t head, std::int64_t row) {
     return table.row(0, table.heads() == 1 ? 0 : head, row);
   }
-  // Eight sums side by side, which the compiler makes vectors of.
   static T dot(const T* a, const T* b, std::int64_t n) {
-    std::array<T, 8> sums{};
+    std::array<T, lanes> sums{};
     std::int64_t c = 0;
-    for (; c + 8 <= n; c += 8) {
-      for (std::int64_t lane = 0; lane < 8; ++lane) {
-        sums[static_cast<std::size_t>(lane)] += a[c + lane] * b[c + lane];
+    for (; c + static_cast<std::int64_t>(lanes) <= n; c += lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        sums[lane] +=
+            a[c + static_cast<std::int64_t>(lane)] * b[c + static_cast<std::int64_t>(lane)];
       }
     }
     for (; c < n; ++c) sums[0] += a[c] * b[c];
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    return total(sums);
   }
 
   // The rows that a query meets: [least_row_, most_row_].
@@ -292,10 +324,10 @@ class Backward {
     least_row_ = std::numeric_limits<std::int32_t>::max();
     most_row_ = -1;
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      const auto at = static_cast<std::size_t>(i * stride_ + j);
-      if (seen_[at] == 0) continue;
-      least_row_ = std::min(least_row_, relative_row_[at]);
-      most_row_ = std::max(most_row_, relative_row_[at]);
+      const auto here = at(i * stride_ + j);
+      if (seen_[here] == 0) continue;
+      least_row_ = std::min(least_row_, relative_row_[here]);
+      most_row_ = std::max(most_row_, relative_row_[here]);
     }
   }
 
@@ -305,25 +337,24 @@ class Backward {
     const std::int64_t query = first_query_ + i;
     find_rows(i);
     for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      const auto at = static_cast<std::size_t>(r);
       if (in_.relative_key) {
-        key_product_[at] =
+        key_product_[at(r)] =
             dot(in_.plain_q.row(b_, head_, query), vector(in_.relative_key, head_, r), dim_);
       }
       if (in_.relative_value) {
-        value_product_[at] = dot(in_.plain_out_gradient.row(b_, head_, query),
-                                 vector(in_.relative_value, head_, r), dim_);
+        value_product_[at(r)] = dot(in_.plain_out_gradient.row(b_, head_, query),
+                                    vector(in_.relative_value, head_, r), dim_);
       }
     }
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      const auto at = static_cast<std::size_t>(i * stride_ + j);
-      if (seen_[at] == 0) continue;
-      const auto row = static_cast<std::size_t>(relative_row_[at]);
+      const auto here = at(i * stride_ + j);
+      if (seen_[here] == 0) continue;
+      const auto row = at(relative_row_[here]);
       if (in_.relative_key) product[j] += key_product_[row];
       if (in_.relative_value) delta[j] += value_product_[row];
       if (in_.relative_query) {
         product[j] += dot(in_.plain_k.row(b_, key_head_, j),
-                          vector(in_.relative_query, head_, relative_row_[at]), dim_);
+                          vector(in_.relative_query, head_, relative_row_[here]), dim_);
       }
     }
   }
@@ -331,13 +362,13 @@ class Backward {
   void sum_tables(std::int64_t i, std::int64_t group_head, const T* weight, const T* delta) {
     const std::int64_t query = first_query_ + i;
     for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      row_delta_[static_cast<std::size_t>(r)] = row_weight_[static_cast<std::size_t>(r)] = 0;
+      row_delta_[at(r)] = row_weight_[at(r)] = 0;
     }
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
       if (weight[j] == 0) continue;  // hidden keys have no row
-      const std::int32_t r = relative_row_[static_cast<std::size_t>(i * stride_ + j)];
-      row_delta_[static_cast<std::size_t>(r)] += static_cast<double>(delta[j]);
-      row_weight_[static_cast<std::size_t>(r)] += static_cast<double>(weight[j]);
+      const std::int32_t r = relative_row_[at(i * stride_ + j)];
+      row_delta_[at(r)] += static_cast<double>(delta[j]);
+      row_weight_[at(r)] += static_cast<double>(weight[j]);
       if (!in_.relative_query) continue;
       add_multiple(sums_.plain_k.row(b_, key_head_, j), delta[j],
                    vector(in_.relative_query, head_, r));
@@ -347,7 +378,7 @@ class Backward {
       }
     }
     for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      const double row_delta = row_delta_[static_cast<std::size_t>(r)];
+      const double row_delta = row_delta_[at(r)];
       if (in_.relative_key && row_delta != 0) {
         add_multiple(sums_.plain_q.row(b_, head_, query), static_cast<T>(row_delta),
                      vector(in_.relative_key, head_, r));
@@ -356,7 +387,7 @@ class Backward {
                        in_.plain_q.row(b_, head_, query));
         }
       }
-      const double row_weight = row_weight_[static_cast<std::size_t>(r)];
+      const double row_weight = row_weight_[at(r)];
       if (tables_.value && row_weight != 0) {
         add_multiple(tables_.value.of(group_head) + r * dim_, row_weight,
                      in_.plain_out_gradient.row(b_, head_, query));
@@ -381,6 +412,9 @@ class Backward {
   std::vector<T> weight_, delta_;  // [query of the block][key]
   std::vector<std::uint8_t> seen_;
   std::vector<std::int32_t> bias_row_, relative_row_;
+  std::vector<T> bias_;                     // [key], of one query; zero without a bias
+  std::vector<double> steps_;               // the same, where there are slopes
+  std::vector<std::int64_t> key_position_;  // [key]
   std::int64_t head_ = 0;
   std::int64_t first_query_ = 0, queries_ = 0;  // the block
   std::int64_t first_key_ = 0, last_key_ = 0;   // all that any query of it sees, and some more
