@@ -15,13 +15,13 @@
 #include <limits>
 
 #include "src/attention/products.h"
+#include "src/attention/rows.h"
 #include "src/attention/visible.h"
 
 namespace posenc::detail {
 namespace {
 
 constexpr std::int64_t query_block = 32, key_block = 64;
-constexpr std::size_t lanes = 8;  // sums side by side, which the compiler makes vectors of
 
 template <class T>
 class Backward {
@@ -197,10 +197,10 @@ class Backward {
                          std::sqrt(static_cast<double>(dim_));
     if (!relative_row_.empty()) meet_tables(i, weight, delta);
     add_bias(i, static_cast<T>(scale), weight);
-    softmax(seen, weight);
+    softmax(seen, weight, first_key_, last_key_);
 
     std::array<double, lanes> means{};
-    each_lane([&](std::size_t lane, std::int64_t j) {
+    each_lane(first_key_, last_key_, [&](std::size_t lane, std::int64_t j) {
       const double part = static_cast<double>(weight[j]) * static_cast<double>(delta[j]);
       means[lane] += weight[j] == 0 ? 0 : part;  // hidden values may hold NaN
     });
@@ -245,49 +245,10 @@ class Backward {
   }
   static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-  // Logits to weights, zero for hidden keys; NaN where a seen logit is.
-  void softmax(const std::uint8_t* seen, T* x) const {
-    constexpr T hidden = -std::numeric_limits<T>::infinity();
-    for (std::int64_t j = first_key_; j < last_key_; ++j) x[j] = seen[j] == 0 ? hidden : x[j];
-    std::array<T, lanes> peaks;
-    peaks.fill(hidden);
-    each_lane([&](std::size_t lane, std::int64_t j) {
-      peaks[lane] = x[j] > peaks[lane] ? x[j] : peaks[lane];
-    });
-    const T peak = *std::ranges::max_element(peaks);
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      x[j] = x[j] == hidden ? T{0} : std::exp(x[j] - peak);
-    }
-    std::array<double, lanes> sums{};
-    each_lane([&](std::size_t lane, std::int64_t j) { sums[lane] += static_cast<double>(x[j]); });
-    const double sum = total(sums);
-    if (sum == 0) return;
-    const T share = static_cast<T>(1 / sum);
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      x[j] = x[j] == 0 ? T{0} : x[j] * share;  // a NaN stays with those that see it
-    }
-  }
-
-  // Every key that the block meets.
-  template <class Act>
-  void each_lane(const Act& act) const {
-    std::int64_t j = first_key_;
-    for (; j + static_cast<std::int64_t>(lanes) <= last_key_; j += lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        act(lane, j + static_cast<std::int64_t>(lane));
-    }
-    for (; j < last_key_; ++j) act(0, j);
-  }
-  template <class Number>
-  static Number total(const std::array<Number, lanes>& sums) {
-    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-           ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-  }
-
   void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
     if (tables_.slopes) {
       std::array<double, lanes> sums{};
-      each_lane([&](std::size_t lane, std::int64_t j) {
+      each_lane(first_key_, last_key_, [&](std::size_t lane, std::int64_t j) {
         sums[lane] -= static_cast<double>(delta[j]) * steps_[at(j)];
       });
       *tables_.slopes.of(group_head) += total(sums);
@@ -306,19 +267,6 @@ class Backward {
   static const T* vector(const Dense<T>& table, std::int64_t head, std::int64_t row) {
     return table.row(0, table.heads() == 1 ? 0 : head, row);
   }
-  static T dot(const T* a, const T* b, std::int64_t n) {
-    std::array<T, lanes> sums{};
-    std::int64_t c = 0;
-    for (; c + static_cast<std::int64_t>(lanes) <= n; c += lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        sums[lane] +=
-            a[c + static_cast<std::int64_t>(lane)] * b[c + static_cast<std::int64_t>(lane)];
-      }
-    }
-    for (; c < n; ++c) sums[0] += a[c] * b[c];
-    return total(sums);
-  }
-
   // The rows that a query meets: [least_row_, most_row_].
   void find_rows(std::int64_t i) {
     least_row_ = std::numeric_limits<std::int32_t>::max();
