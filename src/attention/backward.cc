@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::int64_t query_block = 32, key_block = 64;
 
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
 template <class T>
 class Backward {
  public:
@@ -51,7 +53,7 @@ class Backward {
     if (in.bias) bias_row_ = block_of<std::int32_t>();
     if (in.plan->relative) {
       relative_row_ = block_of<std::int32_t>();
-      const auto rows = static_cast<std::size_t>(in.plan->relative->row_count);
+      const std::size_t rows = at(in.plan->relative->row_count);
       key_product_.resize(rows);
       value_product_.resize(rows);
       row_delta_.resize(rows);
@@ -243,7 +245,6 @@ class Backward {
       steps_[at(j)] = static_cast<double>(both_ways ? std::abs(distance) : distance);
     }
   }
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
     if (tables_.slopes) {
@@ -267,6 +268,7 @@ class Backward {
   static const T* vector(const Dense<T>& table, std::int64_t head, std::int64_t row) {
     return table.row(0, table.heads() == 1 ? 0 : head, row);
   }
+
   // The rows that a query meets: [least_row_, most_row_].
   void find_rows(std::int64_t i) {
     least_row_ = std::numeric_limits<std::int32_t>::max();
