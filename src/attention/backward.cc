@@ -10,18 +10,17 @@
 #include "src/attention/backward.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "src/attention/products.h"
-#include "src/attention/rows.h"
 #include "src/attention/visible.h"
+#include "src/attention/weights.h"
 
 namespace posenc::detail {
 namespace {
 
-constexpr std::int64_t query_block = 32, key_block = 64;
+constexpr std::int64_t query_block = 32;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -42,9 +41,10 @@ class Backward {
         v_columns_(columns(in.v)),
         weight_(block_of<T>()),
         delta_(block_of<T>()),
-        seen_(block_of<std::uint8_t>()),
+        hide_(block_of<T>()),
         bias_(at(stride_)) {
-    for (std::int64_t j = 0; j < keys_; ++j) key_position_.push_back(in.keys->at(j, sequence));
+    key_position_.resize(at(stride_));
+    for (std::int64_t j = 0; j < keys_; ++j) key_position_[at(j)] = in.keys->at(j, sequence);
     if (in.plan->bias) {
       slopes_ = std::get_if<Slopes>(&*in.plan->bias);
       before_scale_ = slopes_ != nullptr && slopes_->before_scale;
@@ -96,14 +96,16 @@ class Backward {
 
   // Which keys each query of the block sees, and the tables' rows for them.
   Expected<void> find_keys() {
+    constexpr T hidden = -std::numeric_limits<T>::infinity();
+    std::fill(hide_.begin(), hide_.end(), hidden);
     std::int64_t first = keys_, last = 0;
     for (std::int64_t i = 0; i < queries_; ++i) {
       const std::int64_t query = first_query_ + i;
       const std::int64_t position = in_.queries->at(query, b_);
       for (std::int64_t j = 0; j < keys_; ++j) {
         const auto here = at(i * stride_ + j);
-        seen_[here] = visible(*in_.mask, *in_.queries, *in_.keys, b_, query, j) ? 1 : 0;
-        if (seen_[here] == 0) continue;
+        if (!visible(*in_.mask, *in_.queries, *in_.keys, b_, query, j)) continue;
+        hide_[here] = 0;
         first = std::min(first, j);
         last = std::max(last, j + 1);
         if (!in_.bias && relative_row_.empty()) continue;
@@ -122,7 +124,7 @@ class Backward {
     }
     // Whole blocks of keys; none where no query of the block sees one.
     first_key_ = last == 0 ? 0 : first / key_block * key_block;
-    last_key_ = std::min(keys_, (last + key_block - 1) / key_block * key_block);
+    last_key_ = (last + key_block - 1) / key_block * key_block;
     return {};
   }
 
@@ -194,30 +196,25 @@ class Backward {
     const std::int64_t query = first_query_ + i;
     T* const weight = weight_.data() + i * stride_;
     T* const delta = delta_.data() + i * stride_;
-    const std::uint8_t* const seen = seen_.data() + i * stride_;
     const double scale = in_.plan->logits.query_scale(in_.queries->at(query, b_)) /
                          std::sqrt(static_cast<double>(dim_));
     if (!relative_row_.empty()) meet_tables(i, weight, delta);
-    add_bias(i, static_cast<T>(scale), weight);
-    softmax(seen, weight, first_key_, last_key_);
-
-    std::array<double, lanes> means{};
-    each_lane(first_key_, last_key_, [&](std::size_t lane, std::int64_t j) {
-      const double part = static_cast<double>(weight[j]) * static_cast<double>(delta[j]);
-      means[lane] += weight[j] == 0 ? 0 : part;  // hidden values may hold NaN
-    });
-    const T mean = static_cast<T>(total(means));
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      delta[j] = weight[j] == 0 ? T{0} : weight[j] * (delta[j] - mean);
-    }
+    find_bias(i);
+    find_weights({.keys = last_key_ - first_key_,
+                  .hide = hide_.data() + i * stride_ + first_key_,
+                  .bias = in_.plan->bias ? bias_.data() + first_key_ : nullptr,
+                  .bias_before_scale = before_scale_,
+                  .scale = static_cast<T>(scale),
+                  .weight = weight + first_key_,
+                  .delta = delta + first_key_});
     if (!before_scale_) sum_bias(i, group_head, delta);
     for (std::int64_t j = first_key_; j < last_key_; ++j) delta[j] *= static_cast<T>(scale);
     if (before_scale_) sum_bias(i, group_head, delta);
     if (!relative_row_.empty()) sum_tables(i, group_head, weight, delta);
   }
 
-  // Raw products to logits. Those of hidden keys are of no account: their rows are some rows.
-  void add_bias(std::int64_t i, T scale, T* logit) {
+  // What is added to a query's logits; what hidden keys get is of no account.
+  void find_bias(std::int64_t i) {
     if (in_.bias) {
       const T* const table = in_.bias.row(0, 0, in_.bias.seq() == 1 ? 0 : head_);
       const std::int32_t* const row = bias_row_.data() + i * stride_;
@@ -228,12 +225,6 @@ class Backward {
       for (std::int64_t j = first_key_; j < last_key_; ++j) {
         bias_[at(j)] = static_cast<T>(-slope * steps_[at(j)]);
       }
-    }
-    const T* const bias = bias_.data();
-    if (before_scale_) {
-      for (std::int64_t j = first_key_; j < last_key_; ++j) logit[j] = (logit[j] + bias[j]) * scale;
-    } else {
-      for (std::int64_t j = first_key_; j < last_key_; ++j) logit[j] = logit[j] * scale + bias[j];
     }
   }
 
@@ -248,11 +239,11 @@ class Backward {
 
   void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
     if (tables_.slopes) {
-      std::array<double, lanes> sums{};
-      each_lane(first_key_, last_key_, [&](std::size_t lane, std::int64_t j) {
-        sums[lane] -= static_cast<double>(delta[j]) * steps_[at(j)];
-      });
-      *tables_.slopes.of(group_head) += total(sums);
+      double sum = 0;
+      for (std::int64_t j = first_key_; j < last_key_; ++j) {
+        sum -= static_cast<double>(delta[j]) * steps_[at(j)];
+      }
+      *tables_.slopes.of(group_head) += sum;
     }
     if (tables_.bias) {
       const std::int32_t* const row = bias_row_.data() + i * stride_;
@@ -275,7 +266,7 @@ class Backward {
     most_row_ = -1;
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
       const auto here = at(i * stride_ + j);
-      if (seen_[here] == 0) continue;
+      if (hide_[here] != 0) continue;
       least_row_ = std::min(least_row_, relative_row_[here]);
       most_row_ = std::max(most_row_, relative_row_[here]);
     }
@@ -298,7 +289,7 @@ class Backward {
     }
     for (std::int64_t j = first_key_; j < last_key_; ++j) {
       const auto here = at(i * stride_ + j);
-      if (seen_[here] == 0) continue;
+      if (hide_[here] != 0) continue;
       const auto row = at(relative_row_[here]);
       if (in_.relative_key) product[j] += key_product_[row];
       if (in_.relative_value) delta[j] += value_product_[row];
@@ -360,14 +351,14 @@ class Backward {
 
   std::vector<T> k_columns_, v_columns_;
   std::vector<T> weight_, delta_;  // [query of the block][key]
-  std::vector<std::uint8_t> seen_;
+  std::vector<T> hide_;  // the same, shared by all heads: 0 or −inf, also behind the last key
   std::vector<std::int32_t> bias_row_, relative_row_;
   std::vector<T> bias_;                     // [key], of one query; zero without a bias
   std::vector<double> steps_;               // the same, where there are slopes
   std::vector<std::int64_t> key_position_;  // [key]
   std::int64_t head_ = 0;
   std::int64_t first_query_ = 0, queries_ = 0;  // the block
-  std::int64_t first_key_ = 0, last_key_ = 0;   // all that any query of it sees, and some more
+  std::int64_t first_key_ = 0, last_key_ = 0;   // whole blocks, of all that any query of it sees
   std::vector<T> key_product_, value_product_;  // [row], of one query
   std::vector<double> row_delta_, row_weight_;  // the same
   std::int32_t least_row_ = 0, most_row_ = -1;
