@@ -27,22 +27,24 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 template <class T>
 class Backward {
  public:
-  Backward(const BackwardInputs<T>& in, std::int64_t sequence, std::int64_t key_head,
-           BackwardSums<T>& sums, TableSums& tables)
+  Backward(const BackwardInputs<T>& in, std::int64_t sequence, std::int64_t first_key_head,
+           BackwardSums<T>& sums, std::span<TableSums> tables)
       : in_(in),
         b_(sequence),
-        key_head_(key_head),
+        first_key_head_(first_key_head),
         dim_(in.q.dim()),
         keys_(in.k.seq()),
         stride_((keys_ + key_block - 1) / key_block * key_block),
         sums_(sums),
-        tables_(tables),
-        k_columns_(columns(in.k)),
-        v_columns_(columns(in.v)),
+        all_tables_(tables),
         weight_(block_of<T>()),
         delta_(block_of<T>()),
         hide_(block_of<T>()),
         bias_(at(stride_)) {
+    for (std::int64_t h = 0; h < std::ssize(tables); ++h) {
+      all_k_columns_.push_back(columns(in.k, first_key_head + h));
+      all_v_columns_.push_back(columns(in.v, first_key_head + h));
+    }
     key_position_.resize(at(stride_));
     for (std::int64_t j = 0; j < keys_; ++j) key_position_[at(j)] = in.keys->at(j, sequence);
     if (in.plan->bias) {
@@ -67,11 +69,17 @@ class Backward {
       queries_ = std::min(query_block, in_.q.seq() - first_query_);
       if (auto ok = find_keys(); !ok) return ok;
       if (first_key_ == last_key_) continue;
-      for (std::int64_t g = 0; g < group; ++g) {
-        head_ = key_head_ * group + g;
-        products_of_rows();
-        for (std::int64_t i = 0; i < queries_; ++i) finish(i, g);
-        products_of_deltas();
+      for (std::int64_t h = 0; h < std::ssize(all_tables_); ++h) {
+        key_head_ = first_key_head_ + h;
+        k_columns_ = all_k_columns_[at(h)].data();
+        v_columns_ = all_v_columns_[at(h)].data();
+        tables_ = &all_tables_[at(h)];
+        for (std::int64_t g = 0; g < group; ++g) {
+          head_ = key_head_ * group + g;
+          products_of_rows();
+          for (std::int64_t i = 0; i < queries_; ++i) finish(i, g);
+          products_of_deltas();
+        }
       }
     }
     return {};
@@ -83,11 +91,11 @@ class Backward {
     return std::vector<Number>(at(query_block * stride_));
   }
 
-  // The rows of this key head as columns, [block of keys][channel][key].
-  std::vector<T> columns(const Dense<T>& rows) const {
+  // The rows of a key head as columns, [block of keys][channel][key].
+  std::vector<T> columns(const Dense<T>& rows, std::int64_t key_head) const {
     std::vector<T> result(at(stride_ * dim_));
     for (std::int64_t j = 0; j < keys_; ++j) {
-      const T* const row = rows.row(b_, key_head_, j);
+      const T* const row = rows.row(b_, key_head, j);
       T* const to = result.data() + j / key_block * key_block * dim_ + j % key_block;
       for (std::int64_t c = 0; c < dim_; ++c) to[c * key_block] = row[c];
     }
@@ -137,7 +145,7 @@ class Backward {
         std::fill_n(weight_.data() + i * stride_ + j, key_block, T{0});
         std::fill_n(delta_.data() + i * stride_ + j, key_block, T{0});
       }
-      const auto dots = [&](std::vector<T>& to, const T* rows, const std::vector<T>& columns) {
+      const auto dots = [&](std::vector<T>& to, const T* rows, const T* columns) {
         add_product({.y = to.data() + j,
                      .y_step = stride_,
                      .rows = queries_,
@@ -145,7 +153,7 @@ class Backward {
                      .weight = rows,
                      .weight_row = dim_,
                      .weight_step = 1,
-                     .x = columns.data() + j * dim_,
+                     .x = columns + j * dim_,
                      .x_step = key_block,
                      .terms = dim_});
       };
@@ -238,16 +246,16 @@ class Backward {
   }
 
   void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
-    if (tables_.slopes) {
+    if (tables_->slopes) {
       double sum = 0;
       for (std::int64_t j = first_key_; j < last_key_; ++j) {
         sum -= static_cast<double>(delta[j]) * steps_[at(j)];
       }
-      *tables_.slopes.of(group_head) += sum;
+      *tables_->slopes.of(group_head) += sum;
     }
-    if (tables_.bias) {
+    if (tables_->bias) {
       const std::int32_t* const row = bias_row_.data() + i * stride_;
-      double* const sum = tables_.bias.of(group_head);
+      double* const sum = tables_->bias.of(group_head);
       for (std::int64_t j = first_key_; j < last_key_; ++j) {
         if (delta[j] != 0) sum[row[j]] += static_cast<double>(delta[j]);
       }
@@ -313,8 +321,8 @@ class Backward {
       if (!in_.relative_query) continue;
       add_multiple(sums_.plain_k.row(b_, key_head_, j), delta[j],
                    vector(in_.relative_query, head_, r));
-      if (tables_.query) {
-        add_multiple(tables_.query.of(group_head) + r * dim_, static_cast<double>(delta[j]),
+      if (tables_->query) {
+        add_multiple(tables_->query.of(group_head) + r * dim_, static_cast<double>(delta[j]),
                      in_.plain_k.row(b_, key_head_, j));
       }
     }
@@ -323,14 +331,14 @@ class Backward {
       if (in_.relative_key && row_delta != 0) {
         add_multiple(sums_.plain_q.row(b_, head_, query), static_cast<T>(row_delta),
                      vector(in_.relative_key, head_, r));
-        if (tables_.key) {
-          add_multiple(tables_.key.of(group_head) + r * dim_, row_delta,
+        if (tables_->key) {
+          add_multiple(tables_->key.of(group_head) + r * dim_, row_delta,
                        in_.plain_q.row(b_, head_, query));
         }
       }
       const double row_weight = row_weight_[at(r)];
-      if (tables_.value && row_weight != 0) {
-        add_multiple(tables_.value.of(group_head) + r * dim_, row_weight,
+      if (tables_->value && row_weight != 0) {
+        add_multiple(tables_->value.of(group_head) + r * dim_, row_weight,
                      in_.plain_out_gradient.row(b_, head_, query));
       }
     }
@@ -342,21 +350,23 @@ class Backward {
   }
 
   const BackwardInputs<T>& in_;
-  const std::int64_t b_, key_head_, dim_, keys_;
+  const std::int64_t b_, first_key_head_, dim_, keys_;
   const std::int64_t stride_;  // from one query's row to the next, whole blocks of keys
   BackwardSums<T>& sums_;
-  TableSums& tables_;
+  std::span<TableSums> all_tables_;
   const Slopes* slopes_ = nullptr;
   bool before_scale_ = false;
 
-  std::vector<T> k_columns_, v_columns_;
-  std::vector<T> weight_, delta_;  // [query of the block][key]
+  std::vector<std::vector<T>> all_k_columns_, all_v_columns_;  // [key head]
+  std::vector<T> weight_, delta_;                              // [query of the block][key]
   std::vector<T> hide_;  // the same, shared by all heads: 0 or −inf, also behind the last key
   std::vector<std::int32_t> bias_row_, relative_row_;
   std::vector<T> bias_;                     // [key], of one query; zero without a bias
   std::vector<double> steps_;               // the same, where there are slopes
   std::vector<std::int64_t> key_position_;  // [key]
-  std::int64_t head_ = 0;
+  std::int64_t key_head_ = 0, head_ = 0;    // at work
+  const T *k_columns_ = nullptr, *v_columns_ = nullptr;
+  TableSums* tables_ = nullptr;
   std::int64_t first_query_ = 0, queries_ = 0;  // the block
   std::int64_t first_key_ = 0, last_key_ = 0;   // whole blocks, of all that any query of it sees
   std::vector<T> key_product_, value_product_;  // [row], of one query
@@ -368,13 +378,14 @@ class Backward {
 
 template <class T>
 Expected<void> add_backward_of(const BackwardInputs<T>& in, std::int64_t sequence,
-                               std::int64_t key_head, BackwardSums<T>& sums, TableSums& tables) {
-  return Backward<T>(in, sequence, key_head, sums, tables).run();
+                               std::int64_t first_key_head, BackwardSums<T>& sums,
+                               std::span<TableSums> tables) {
+  return Backward<T>(in, sequence, first_key_head, sums, tables).run();
 }
 
 template Expected<void> add_backward_of(const BackwardInputs<float>&, std::int64_t, std::int64_t,
-                                        BackwardSums<float>&, TableSums&);
+                                        BackwardSums<float>&, std::span<TableSums>);
 template Expected<void> add_backward_of(const BackwardInputs<double>&, std::int64_t, std::int64_t,
-                                        BackwardSums<double>&, TableSums&);
+                                        BackwardSums<double>&, std::span<TableSums>);
 
 }  // namespace posenc::detail

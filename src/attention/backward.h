@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "posenc/attention.h"
@@ -51,9 +52,12 @@ struct TableSums {
   TableSum slopes, bias, query, key, value;
 };
 
-// All query heads of one key head of one sequence. Errors: a distance a table does not reach.
+// All query heads of the key heads [first, first + tables.size()) of one sequence, which share the work
+// of finding out who sees whom. The bits of a head do not depend on the others.
+// Errors: a distance a table does not reach.
 template <class T>
 Expected<void> add_backward_of(const BackwardInputs<T>& in, std::int64_t sequence,
-                               std::int64_t key_head, BackwardSums<T>& sums, TableSums& tables);
+                               std::int64_t first_key_head, BackwardSums<T>& sums,
+                               std::span<TableSums> tables);
 
 }  // namespace posenc::detail

@@ -3,8 +3,9 @@
 #include "posenc/gradients.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -237,10 +238,14 @@ Expected<void> backward(const Arguments& arguments, const Plan& plan, const Posi
   const double work = static_cast<double>(q.size()) * static_cast<double>(keys.size());
   const int count = detail::thread_count(threads, static_cast<std::int64_t>(std::min(work, 1e15)));
   detail::share_out(items, count, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t item = first; item < last; ++item) {
-      const auto at = static_cast<std::size_t>(item);
-      tables[at] = table_sums(to, group);
-      done[at] = detail::add_backward_of(*in, item / kv_heads, item % kv_heads, sums, tables[at]);
+    while (first < last) {  // a sequence's at a time
+      const std::int64_t sequence = first / kv_heads;
+      const std::int64_t end = std::min(last, (sequence + 1) * kv_heads);
+      const auto at = static_cast<std::size_t>(first);
+      const auto sums_of = std::span(tables).subspan(at, static_cast<std::size_t>(end - first));
+      for (TableSums& each : sums_of) each = table_sums(to, group);
+      done[at] = detail::add_backward_of(*in, sequence, first % kv_heads, sums, sums_of);
+      first = end;
     }
   });
   for (const Expected<void>& item : done) {
