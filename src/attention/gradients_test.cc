@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Part{"deberta", deberta}, Part{"every_table", every_table},
                     Part{"shared_tables", shared_tables}, Part{"logits", logits},
                     Part{"rope_and_slopes", rope_and_slopes}, Part{"everything", everything}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(AttendBackward, CausalIsTheSlopeOfTheLoss) {
   Problem p = problem();

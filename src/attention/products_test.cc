@@ -14,7 +14,7 @@ namespace {
 
 class Products : public EveryInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(, Products, testing::ValuesIn(detail::instruction_sets()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 template <class T>
 std::vector<T> random(std::int64_t count, unsigned seed) {
