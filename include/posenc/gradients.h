@@ -47,7 +47,7 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
 
 // The gradients of add: by the embedding (embedding_scale · out_gradient [batch, seq, width]) and by
 // the learned table [row][width] (the sum over the tokens that read a row; zero where none did).
-// Either may be absent.
+// Either may be absent; the embedding's has the dtype of out_gradient, and may be the same view.
 // Errors: those of add; a table's gradient of a plan that has no learned rows.
 Expected<void> add_backward(const Plan& plan, const Positions& positions,
                             const Tensor& out_gradient, const Tensor& embedding_gradient,
