@@ -7,7 +7,7 @@ cd "${1:-$(dirname "$0")/..}" || exit 2
 exec awk '
 BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions.
-  plans   = "^include/posenc/(plan|apply|attention|content|cache)\\.h$"
+  plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
   schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
   public  = "^include/posenc/"
   common  = "^include/posenc/(tensor|positions|error)\\.h$"  # named by all
@@ -38,7 +38,7 @@ BEGIN {
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes|scalings|model|explain|posenc)\\.h$"
   never("^src/(kernels|attention)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
-  never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|cache)\\.h$", "",
+  never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")

@@ -11,6 +11,7 @@
 #include "posenc/explain.h"
 #include "posenc/fields.h"
 #include "posenc/files.h"
+#include "posenc/gradients.h"
 #include "posenc/model.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"

@@ -416,6 +416,14 @@ Expected<std::int64_t> t5_bucket(std::int64_t relative, std::int64_t num_buckets
 Expected<std::int64_t> deberta_bucket(std::int64_t relative, std::int64_t position_buckets,
                                       std::int64_t max_position);
 
+// The gradients by KERPLE's parameters, [head] or one for all as the scheme has them, given the one by
+// its bias table that attend_backward gives: [head or 1][distance], one row where both lists have one
+// entry. Errors: another number of rows.
+struct KerpleGradients {
+  std::vector<double> p = {}, a = {};
+};
+Expected<KerpleGradients> kerple_gradients(const Kerple& scheme, const Tensor& bias_gradient);
+
 // --- reflection: the lists as data ---------------------------------------------------------------
 
 std::span<const SchemeInfo> all_schemes();  // in the list's order

@@ -1,0 +1,282 @@
+// attend_backward: arguments checked, tensors copied and turned, the loop of backward.cc shared out
+// among threads, and what it sums turned back and written.
+#include "posenc/gradients.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "src/attention/arguments.h"
+#include "src/attention/backward.h"
+#include "src/kernels/check.h"
+#include "src/kernels/elements.h"
+#include "src/kernels/rotate_gradient.h"
+#include "src/kernels/threads.h"
+
+namespace posenc {
+namespace {
+
+using detail::BackwardInputs;
+using detail::BackwardSums;
+using detail::Dense;
+using detail::TableSum;
+using detail::TableSums;
+
+constexpr std::string_view where = "attend_backward";
+
+// --- arguments ----------------------------------------------------------------------------------
+
+// A gradient seen with four axes; absent where not wanted. An extent of the plan's part is all it asks.
+Expected<Tensor> gradient_like(std::string_view of, const Tensor& gradient, const Tensor& like) {
+  if (!gradient) return Tensor{};
+  const std::string name = "the gradient of " + std::string(of);
+  if (!like) {
+    return fail(where, name + " needs a plan with such a part", "none",
+                "leave the gradient absent");
+  }
+  const auto view = detail::viewed(where, name, gradient, like.rank);
+  if (!view) return view;
+  if (auto ok = detail::check_shape(where, name, *view, like); !ok)
+    return std::unexpected(ok.error());
+  const std::string out = std::string(where) + ": " + name;
+  if (auto ok = detail::check_distinct(out, *view); !ok) return std::unexpected(ok.error());
+  return view->with_rank(4);
+}
+
+// Extents alone, to compare shapes with; the memory is not read.
+Tensor extents(const void* any, std::initializer_list<std::int64_t> shape) {
+  return Tensor::dense(const_cast<void*>(any), DType::f64, shape);
+}
+
+struct Arguments {
+  detail::AttendArguments in;
+  Tensor out_gradient;
+  AttentionGradients to;  // of four axes
+};
+
+Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Tensor& v,
+                                      const Plan& plan, const Positions& queries,
+                                      const Positions& keys, const Tensor& out_gradient,
+                                      const AttentionGradients& gradients) {
+  const auto g = detail::viewed(where, "out_gradient", out_gradient, 4);
+  if (!g) return std::unexpected(g.error());
+  // The gradient may be broadcast, which an output may not.
+  const Tensor out =
+      Tensor::dense(g->data, g->dtype, {g->shape[0], g->shape[1], g->shape[2], g->shape[3]});
+  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
+  if (!in) return std::unexpected(in.error());
+
+  Tensor slopes, bias, frequency;
+  if (plan.bias) {
+    if (const auto* part = std::get_if<Slopes>(&*plan.bias)) {
+      slopes = extents(part, {static_cast<std::int64_t>(part->slope.size())});
+    } else {
+      bias = std::get<BiasTable>(*plan.bias).values.values.with_rank(2);
+    }
+  }
+  if (plan.rotate) {
+    const Rotate& part = *plan.rotate;
+    frequency = extents(&part, {part.heads, part.axes, part.pairs()});
+    if (gradients.rotation_frequency) {
+      if (auto ok = detail::check_learned_frequencies(where, part); !ok)
+        return std::unexpected(ok.error());
+    }
+  }
+  Arguments checked{.in = std::move(*in), .out_gradient = *g, .to = {}};
+  const detail::RelativeTables& relative = checked.in.relative;
+  struct Wanted {
+    std::string_view of;
+    const Tensor* from;
+    const Tensor* like;
+    Tensor* to;
+  };
+  AttentionGradients& to = checked.to;
+  for (const Wanted& each :
+       {Wanted{"q", &gradients.q, &checked.in.q, &to.q},
+        {"k", &gradients.k, &checked.in.k, &to.k},
+        {"v", &gradients.v, &checked.in.v, &to.v},
+        {"the slopes", &gradients.slopes, &slopes, &to.slopes},
+        {"the bias table", &gradients.bias, &bias, &to.bias},
+        {"relative.query", &gradients.relative_query, &relative.query, &to.relative_query},
+        {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
+        {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
+        {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency}}) {
+    const auto view = gradient_like(each.of, *each.from, *each.like);
+    if (!view) return std::unexpected(view.error());
+    *each.to = *view;
+  }
+  return checked;
+}
+
+// --- before and after the loop ------------------------------------------------------------------
+
+template <class T>
+Dense<T> table(const Tensor& values) {
+  return values ? Dense<T>(values.with_rank(4)) : Dense<T>();
+}
+
+template <class T>
+Expected<BackwardInputs<T>> turned_inputs(const Arguments& arguments, const Plan& plan,
+                                          const Positions& queries, const Positions& keys,
+                                          const Mask& mask, Threads threads) {
+  const detail::RelativeTables& relative = arguments.in.relative;
+  BackwardInputs<T> in{.plan = &plan,
+                       .queries = &queries,
+                       .keys = &keys,
+                       .mask = &mask,
+                       .q = Dense<T>(arguments.in.q),
+                       .k = Dense<T>(arguments.in.k),
+                       .v = Dense<T>(arguments.in.v),
+                       .out_gradient = Dense<T>(arguments.out_gradient),
+                       .relative_query = table<T>(relative.query),
+                       .relative_key = table<T>(relative.key),
+                       .relative_value = table<T>(relative.value)};
+  if (plan.bias) {
+    if (const auto* part = std::get_if<BiasTable>(&*plan.bias))
+      in.bias = table<T>(part->values.values);
+  }
+  if (in.relative_key) in.plain_q = in.q;
+  if (in.relative_query) in.plain_k = in.k;
+  if (in.relative_value) in.plain_out_gradient = in.out_gradient;
+  // The output is turned back as values were turned, and that turn's transpose is the turn itself.
+  for (const auto& [x, positions, side] : {std::tuple{&in.q, &queries, Side::query},
+                                           {&in.k, &keys, Side::key},
+                                           {&in.v, &keys, Side::value},
+                                           {&in.out_gradient, &queries, Side::value}}) {
+    if (auto ok = rotate(plan, x->view(), *positions, side, x->view(), threads); !ok)
+      return std::unexpected(ok.error());
+  }
+  return in;
+}
+
+// A sum of its own for each table that is wanted, over the query heads of one key head.
+TableSums table_sums(const AttentionGradients& to, std::int64_t group) {
+  const auto sum = [&](const Tensor& gradient, int head_axis) {
+    if (!gradient) return TableSum();
+    const auto axis = static_cast<std::size_t>(head_axis);
+    const std::int64_t heads = gradient.shape[axis];
+    const std::int64_t size = heads == 0 ? 0 : gradient.size() / heads;
+    return TableSum(heads == 1 ? 1 : group, size);
+  };
+  return {.slopes = sum(to.slopes, 3),
+          .bias = sum(to.bias, 2),
+          .query = sum(to.relative_query, 1),
+          .key = sum(to.relative_key, 1),
+          .value = sum(to.relative_value, 1)};
+}
+
+// The sums of all key heads of all sequences, in their order.
+void write_table(std::vector<TableSums>& items, TableSum TableSums::* of, std::int64_t kv_heads,
+                 std::int64_t group, const Tensor& gradient) {
+  if (!gradient) return;
+  auto total = Dense<double>::zeros(gradient);
+  std::vector<double>& numbers = total.numbers();
+  for (std::size_t item = 0; item < items.size(); ++item) {
+    const TableSum& part = items[item].*of;
+    const bool shared = part.numbers.size() == numbers.size();
+    const std::int64_t first_head = shared ? 0 : static_cast<std::int64_t>(item) % kv_heads * group;
+    double* const to = numbers.data() + first_head * part.size;
+    for (std::size_t n = 0; n < part.numbers.size(); ++n) to[n] += part.numbers[n];
+  }
+  total.copy_to(gradient);
+}
+
+// Turns a gradient back, adds what never was turned, and writes it.
+template <class T>
+Expected<void> write_turned(const Plan& plan, Dense<T>& sum, Dense<T>& plain,
+                            const Positions& positions, Side side, const Tensor& to,
+                            Threads threads) {
+  if (!to) return {};
+  if (auto ok = rotate_transpose(plan, sum.view(), positions, side, sum.view(), threads); !ok)
+    return ok;
+  if (plain) {
+    for (std::size_t n = 0; n < sum.numbers().size(); ++n) sum.numbers()[n] += plain.numbers()[n];
+  }
+  sum.copy_to(to);
+  return {};
+}
+
+template <class T>
+void write_frequencies(const Plan& plan, BackwardInputs<T>& in, BackwardSums<T>& sums,
+                       const Tensor& to) {
+  if (!to) return;
+  auto total = Dense<double>::zeros(to);
+  const auto add = [&](Dense<T>& turned, Dense<T>& gradient, const Positions& positions,
+                       double sign) {
+    detail::add_frequency_gradient(*plan.rotate, positions, turned.view(), gradient.view(), sign,
+                                   total.numbers());
+  };
+  add(in.q, sums.q, *in.queries, 1);
+  add(in.k, sums.k, *in.keys, 1);
+  if (plan.rotate->values) {
+    add(in.v, sums.v, *in.keys, 1);
+    add(sums.turned_out, in.out_gradient, *in.queries, -1);  // turned the other way
+  }
+  total.copy_to(to);
+}
+
+template <class T>
+Expected<void> backward(const Arguments& arguments, const Plan& plan, const Positions& queries,
+                        const Positions& keys, const Mask& mask, Threads threads) {
+  const AttentionGradients& to = arguments.to;
+  auto in = turned_inputs<T>(arguments, plan, queries, keys, mask, threads);
+  if (!in) return std::unexpected(in.error());
+
+  const Tensor &q = arguments.in.q, &k = arguments.in.k;
+  BackwardSums<T> sums{.q = Dense<T>::zeros(q), .k = Dense<T>::zeros(k), .v = Dense<T>::zeros(k)};
+  if (in->relative_key) sums.plain_q = Dense<T>::zeros(q);
+  if (in->relative_query) sums.plain_k = Dense<T>::zeros(k);
+  if (to.rotation_frequency && plan.rotate->values) sums.turned_out = Dense<T>::zeros(q);
+
+  const std::int64_t kv_heads = k.shape[1], group = kv_heads == 0 ? 1 : q.shape[1] / kv_heads;
+  const std::int64_t items = q.size() == 0 ? 0 : k.shape[0] * kv_heads;
+  std::vector<TableSums> tables(static_cast<std::size_t>(items));
+  std::vector<Expected<void>> done(static_cast<std::size_t>(items));
+  const double work = static_cast<double>(q.size()) * static_cast<double>(keys.size());
+  const int count = detail::thread_count(threads, static_cast<std::int64_t>(std::min(work, 1e15)));
+  detail::share_out(items, count, [&](std::int64_t first, std::int64_t last) {
+    while (first < last) {  // a sequence's at a time
+      const std::int64_t sequence = first / kv_heads;
+      const std::int64_t end = std::min(last, (sequence + 1) * kv_heads);
+      const auto at = static_cast<std::size_t>(first);
+      const auto sums_of = std::span(tables).subspan(at, static_cast<std::size_t>(end - first));
+      for (TableSums& each : sums_of) each = table_sums(to, group);
+      done[at] = detail::add_backward_of(*in, sequence, first % kv_heads, sums, sums_of);
+      first = end;
+    }
+  });
+  for (const Expected<void>& item : done) {
+    if (!item) return item;
+  }
+
+  write_table(tables, &TableSums::slopes, kv_heads, group, to.slopes);
+  write_table(tables, &TableSums::bias, kv_heads, group, to.bias);
+  write_table(tables, &TableSums::query, kv_heads, group, to.relative_query);
+  write_table(tables, &TableSums::key, kv_heads, group, to.relative_key);
+  write_table(tables, &TableSums::value, kv_heads, group, to.relative_value);
+  write_frequencies(plan, *in, sums, to.rotation_frequency);
+  Dense<T> none;
+  if (auto ok = write_turned(plan, sums.q, sums.plain_q, queries, Side::query, to.q, threads); !ok)
+    return ok;
+  if (auto ok = write_turned(plan, sums.k, sums.plain_k, keys, Side::key, to.k, threads); !ok)
+    return ok;
+  return write_turned(plan, sums.v, none, keys, Side::value, to.v, threads);
+}
+
+}  // namespace
+
+Expected<void> attend_backward(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
+                               const Positions& queries, const Positions& keys, const Mask& mask,
+                               const Tensor& out_gradient, const AttentionGradients& gradients,
+                               Threads threads) {
+  const auto arguments = checked_arguments(q, k, v, plan, queries, keys, out_gradient, gradients);
+  if (!arguments) return std::unexpected(arguments.error());
+  return detail::computes_in_double(q.dtype)
+             ? backward<double>(*arguments, plan, queries, keys, mask, threads)
+             : backward<float>(*arguments, plan, queries, keys, mask, threads);
+}
+
+}  // namespace posenc

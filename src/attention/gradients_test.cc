@@ -1,0 +1,498 @@
+// attend_backward against central differences of attend_reference, in double.
+#include "posenc/gradients.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace posenc {
+namespace {
+
+std::vector<double> random(std::int64_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> x(static_cast<std::size_t>(count));
+  for (double& value : x) value = normal(engine);
+  return x;
+}
+
+constexpr std::int64_t dim = 6;
+
+// A loss Σ weight·out of an attention, and whatever it may be differentiated by.
+struct Problem {
+  std::int64_t batch = 2, heads = 4, kv_heads = 2;
+  Positions queries = Positions::range(0, 5), keys = Positions::range(0, 5);
+  Plan plan = {};
+  Mask mask = {};
+  std::vector<double> q = {}, k = {}, v = {}, loss_weight = {}, bias = {}, query = {}, key = {},
+                      value = {};
+  std::vector<double> out = {};
+
+  Tensor tensor(std::vector<double>& x, std::int64_t h, const Positions& tokens) const {
+    return Tensor::dense(x.data(), {batch, h, tokens.size(), dim});
+  }
+  Problem& filled() {
+    q = random(batch * heads * queries.size() * dim, 1);
+    k = random(batch * kv_heads * keys.size() * dim, 2);
+    v = random(batch * kv_heads * keys.size() * dim, 3);
+    loss_weight = random(batch * heads * queries.size() * dim, 4);
+    out.resize(q.size());
+    return *this;
+  }
+
+  double loss() {
+    const auto done = attend_reference(tensor(q, heads, queries), tensor(k, kv_heads, keys),
+                                       tensor(v, kv_heads, keys), plan, queries, keys, mask,
+                                       tensor(out, heads, queries));
+    EXPECT_TRUE(done) << done.error().message();
+    double sum = 0;
+    for (std::size_t e = 0; e < out.size(); ++e) sum += loss_weight[e] * out[e];
+    return sum;
+  }
+};
+
+// The gradients by everything that the problem has, each as its numbers lie.
+struct Gradients {
+  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency;
+  bool operator==(const Gradients&) const = default;
+
+  static Tensor sized(std::vector<double>& to, const Tensor& like) {
+    to.assign(static_cast<std::size_t>(like.size()), NAN);
+    Tensor dense = like;
+    dense.data = to.data();
+    return dense;
+  }
+  explicit Gradients(Problem& p, Threads threads = {}) {
+    AttentionGradients to{.q = sized(q, p.tensor(p.q, p.heads, p.queries)),
+                          .k = sized(k, p.tensor(p.k, p.kv_heads, p.keys)),
+                          .v = sized(v, p.tensor(p.v, p.kv_heads, p.keys))};
+    if (p.plan.bias) {
+      if (const auto* part = std::get_if<Slopes>(&*p.plan.bias)) {
+        slopes.resize(part->slope.size());
+        to.slopes = Tensor::dense(slopes.data(), {p.heads});
+      } else {
+        to.bias = sized(bias, std::get<BiasTable>(*p.plan.bias).values.values);
+      }
+    }
+    if (p.plan.relative) {
+      const Relative& part = *p.plan.relative;
+      if (part.uses_query) to.relative_query = sized(query, part.query.values);
+      if (part.uses_key) to.relative_key = sized(key, part.key.values);
+      if (part.uses_value) to.relative_value = sized(value, part.value.values);
+    }
+    if (p.plan.rotate) {
+      const Rotate& part = *p.plan.rotate;
+      frequency.resize(part.frequency.size());
+      to.rotation_frequency =
+          Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+    }
+    const auto done =
+        attend_backward(p.tensor(p.q, p.heads, p.queries), p.tensor(p.k, p.kv_heads, p.keys),
+                        p.tensor(p.v, p.kv_heads, p.keys), p.plan, p.queries, p.keys, p.mask,
+                        p.tensor(p.loss_weight, p.heads, p.queries), to, threads);
+    EXPECT_TRUE(done) << done.error().message();
+  }
+};
+
+// Five points with a step h are off by h⁴/30 of the fifth derivative, which is below 1e12 even by a
+// frequency at distance 70, and by rounding, 1e-16/h of losses near 100.
+void expect_slopes(Problem& p, std::vector<double>& numbers, const std::vector<double>& gradient,
+                   const std::string& name) {
+  constexpr double step = 2e-5;
+  ASSERT_EQ(numbers.size(), gradient.size()) << name;
+  const std::size_t stride = std::max<std::size_t>(1, numbers.size() / 16);
+  for (std::size_t e = 0; e < numbers.size(); e += stride) {
+    const double at = numbers[e];
+    const auto loss = [&](double steps) {
+      numbers[e] = at + steps * step;
+      return p.loss();
+    };
+    const double slope = (8 * (loss(1) - loss(-1)) - (loss(2) - loss(-2))) / (12 * step);
+    numbers[e] = at;
+    EXPECT_NEAR(gradient[e], slope, 1e-8 * (1 + std::abs(slope))) << name << " " << e;
+  }
+}
+
+void expect_gradients(Problem& p) {
+  const Gradients by(p);
+  expect_slopes(p, p.q, by.q, "q");
+  expect_slopes(p, p.k, by.k, "k");
+  expect_slopes(p, p.v, by.v, "v");
+  if (!by.slopes.empty())
+    expect_slopes(p, std::get<Slopes>(*p.plan.bias).slope, by.slopes, "slope");
+  if (!by.bias.empty()) expect_slopes(p, p.bias, by.bias, "bias");
+  if (!by.query.empty()) expect_slopes(p, p.query, by.query, "relative.query");
+  if (!by.key.empty()) expect_slopes(p, p.key, by.key, "relative.key");
+  if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
+  if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
+}
+
+// --- parts of a plan ----------------------------------------------------------------------------
+
+void rope(Problem& p) { p.plan.rotate = Rotate{.rotary_dim = dim, .frequency = {1, 0.4, 0.1}}; }
+void partial_rope(Problem& p) {
+  p.plan.rotate = Rotate{.pairing = Pairing::interleaved,
+                         .first_dim = 1,
+                         .rotary_dim = 4,
+                         .frequency = {0.7, 0.2},
+                         .amplitude = 1.3};
+}
+void xpos(Problem& p) {
+  rope(p);
+  p.plan.rotate->growth = Growth{.factor = {0.5, 0.7, 0.9}, .scale = 4, .centre = 2};
+}
+void turned_values(Problem& p) {
+  rope(p);
+  p.plan.rotate->values = true;
+  p.plan.rotate->amplitude = 1.2;
+}
+void mixed(Problem& p) {
+  p.kv_heads = p.heads = 2;
+  p.plan.rotate = Rotate{.rotary_dim = 4, .heads = 2, .axes = 2, .frequency = random(2 * 2 * 2, 9)};
+  const std::vector<std::int64_t> ids = {0, 0, 1, 1, 2, 0, 1, 0, 1, 2};
+  p.queries = p.keys = *Positions::ids(ids, 2);
+}
+void slopes(Problem& p) { p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}}; }
+void slopes_before_scale(Problem& p) {
+  p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}, .bidirectional = true, .before_scale = true};
+}
+
+// Seven distances in five rows, saturating; the middle row serves for three of them.
+DistanceRows five_rows() { return {.first = -3, .row = {0, 1, 2, 2, 2, 3, 4}}; }
+
+void bias_of(Problem& p, std::int64_t heads) {
+  p.bias = random(heads * 5, 5);
+  p.plan.bias = BiasTable{.rows = five_rows(),
+                          .row_count = 5,
+                          .values = Table::borrow(Tensor::dense(p.bias.data(), {heads, 5}))};
+}
+void bias(Problem& p) { bias_of(p, p.heads); }
+void shared_bias(Problem& p) { bias_of(p, 1); }
+
+void relative(Problem& p, std::int64_t heads, bool query, bool key, bool value) {
+  p.plan.relative = Relative{.rows = five_rows(),
+                             .row_count = 5,
+                             .uses_query = query,
+                             .uses_key = key,
+                             .uses_value = value};
+  const auto table = [&](std::vector<double>& numbers, unsigned seed) {
+    numbers = random(heads * 5 * dim, seed);
+    return Table::borrow(heads == 1 ? Tensor::dense(numbers.data(), {5, dim})
+                                    : Tensor::dense(numbers.data(), {heads, 5, dim}));
+  };
+  if (query) p.plan.relative->query = table(p.query, 6);
+  if (key) p.plan.relative->key = table(p.key, 7);
+  if (value) p.plan.relative->value = table(p.value, 8);
+}
+void shaw(Problem& p) { relative(p, 1, false, true, true); }
+void deberta(Problem& p) { relative(p, p.heads, true, true, false); }
+void every_table(Problem& p) { relative(p, p.heads, true, true, true); }
+void shared_tables(Problem& p) { relative(p, 1, true, true, true); }
+
+void logits(Problem& p) {
+  p.plan.logits = Logits{.multiplier = 1.7, .beta = 0.3, .floor = 2, .offset = 1};
+}
+void rope_and_slopes(Problem& p) {
+  rope(p);
+  slopes(p);
+  logits(p);
+}
+void everything(Problem& p) {
+  xpos(p);
+  p.plan.rotate->values = true;
+  bias(p);
+  every_table(p);
+  logits(p);
+}
+
+struct Part {
+  const char* name;
+  void (*add)(Problem&);
+};
+void PrintTo(const Part& part, std::ostream* out) { *out << part.name; }
+
+class AttendBackward : public testing::TestWithParam<Part> {
+ protected:
+  Problem problem() const {
+    Problem p;
+    GetParam().add(p);
+    return p;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Plans, AttendBackward,
+    testing::Values(Part{"nothing", [](Problem&) {}}, Part{"rope", rope},
+                    Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
+                    Part{"turned_values", turned_values}, Part{"mixed", mixed},
+                    Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},
+                    Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
+                    Part{"deberta", deberta}, Part{"every_table", every_table},
+                    Part{"shared_tables", shared_tables}, Part{"logits", logits},
+                    Part{"rope_and_slopes", rope_and_slopes}, Part{"everything", everything}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(AttendBackward, CausalIsTheSlopeOfTheLoss) {
+  Problem p = problem();
+  expect_gradients(p.filled());
+}
+
+TEST_P(AttendBackward, OpenIsTheSlopeOfTheLoss) {
+  Problem p = problem();
+  p.mask.causal = false;
+  expect_gradients(p.filled());
+}
+
+// The first query of each sequence sees no key.
+TEST_P(AttendBackward, WithPaddingIsTheSlopeOfTheLoss) {
+  Problem p = problem();
+  const std::vector<std::uint8_t> keep = {0, 1, 1, 1, 0, 0, 0, 1, 1, 1};
+  p.mask.keep = keep.data();
+  expect_gradients(p.filled());
+}
+
+// The last queries over all keys, more of both than a block holds.
+TEST_P(AttendBackward, AcrossBlocksIsTheSlopeOfTheLoss) {
+  Problem p = problem();
+  if (p.plan.rotate && p.plan.rotate->axes > 1) {
+    const auto ids = [](std::int64_t first, std::int64_t count) {
+      std::vector<std::int64_t> axes;
+      for (std::int64_t t = 0; t < count; ++t) axes.push_back((first + t) / 10);
+      for (std::int64_t t = 0; t < count; ++t) axes.push_back((first + t) % 10);
+      return *Positions::ids(axes, 2);
+    };
+    p.queries = ids(65, 35);
+    p.keys = ids(0, 100);
+  } else {
+    p.queries = Positions::range(65, 35);
+    p.keys = Positions::range(0, 100);
+  }
+  p.batch = 1;
+  p.mask.window = 70;
+  if (p.plan.rotate && p.plan.rotate->growth) p.plan.rotate->growth->scale = 64;
+  expect_gradients(p.filled());
+}
+
+TEST_P(AttendBackward, HasTheSameBitsForAnyNumberOfThreads) {
+  Problem p = problem();
+  p.batch = 3;
+  p.queries = p.keys = Positions::range(0, 65);
+  p.filled();
+  const Gradients one(p, {.count = 1});
+  for (const int count : {2, 3, 5}) {
+    const Gradients many(p, {.count = count});
+    EXPECT_TRUE(many == one) << count << " threads";
+  }
+}
+
+// --- masks --------------------------------------------------------------------------------------
+
+void expect_masked(const Mask& mask, const Positions& tokens = Positions::range(0, 9)) {
+  Problem p;
+  everything(p);
+  p.mask = mask;
+  p.queries = p.keys = tokens;
+  expect_gradients(p.filled());
+}
+
+TEST(AttendBackwardMask, Window) { expect_masked({.window = 3}); }
+TEST(AttendBackwardMask, WindowBothWays) { expect_masked({.causal = false, .window = 2}); }
+TEST(AttendBackwardMask, Chunk) { expect_masked({.chunk = 4}); }
+TEST(AttendBackwardMask, Prefix) { expect_masked({.window = 2, .prefix = 3}); }
+TEST(AttendBackwardMask, Packed) {
+  const std::vector<std::int64_t> cu_seqlens = {0, 2, 3, 9};
+  expect_masked({}, *Positions::packed(cu_seqlens));
+}
+TEST(AttendBackwardMask, PositionsInAnyOrder) {
+  const std::vector<std::int64_t> ids = {4, 2, 8, 0, 6, 1};
+  expect_masked({}, *Positions::ids(ids));
+}
+TEST(AttendBackwardMask, EverySequenceItsPositions) {
+  const std::vector<std::int64_t> ids = {0, 1, 2, 3, 3, 4, 5, 6};
+  expect_masked({}, *Positions::ids(ids, 1, 2));
+}
+
+TEST(AttendBackwardMask, WhatSeesNothingHasZeroGradients) {
+  Problem p;
+  everything(p);
+  const std::vector<std::uint8_t> none(10);
+  p.mask.keep = none.data();
+  const Gradients by(p.filled());
+  for (const auto* each :
+       {&by.q, &by.k, &by.v, &by.bias, &by.query, &by.key, &by.value, &by.frequency}) {
+    EXPECT_EQ(*each, std::vector<double>(each->size()));
+  }
+}
+
+TEST(AttendBackwardMask, HiddenTokensMayHoldNaN) {
+  Problem p;
+  everything(p);
+  std::vector<std::uint8_t> keep(10, 1);
+  keep[2] = keep[7] = 0;
+  p.mask.keep = keep.data();
+  const Gradients clean(p.filled());
+  for (std::int64_t row : {2, 7, 12, 17}) {
+    p.k[static_cast<std::size_t>(row * dim)] = p.v[static_cast<std::size_t>(row * dim + 1)] = NAN;
+  }
+  const Gradients by(p);
+  EXPECT_EQ(by.q, clean.q);
+  EXPECT_EQ(by.v, clean.v);
+  EXPECT_EQ(by.key, clean.key);
+  EXPECT_EQ(by.query, clean.query);
+}
+
+// --- shapes and types ---------------------------------------------------------------------------
+
+TEST(AttendBackwardShapes, OneToken) {
+  Problem p{.batch = 1, .queries = Positions::range(3, 1), .keys = Positions::range(3, 1)};
+  everything(p);
+  expect_gradients(p.filled());
+}
+
+TEST(AttendBackwardShapes, OneKeyHeadForAll) {
+  Problem p{.kv_heads = 1};
+  everything(p);
+  expect_gradients(p.filled());
+}
+
+TEST(AttendBackwardShapes, NoTokensWriteTables) {
+  Problem p{.queries = Positions::range(0, 0), .keys = Positions::range(0, 3)};
+  bias(p);
+  const Gradients by(p.filled());
+  EXPECT_EQ(by.k, std::vector<double>(by.k.size()));
+  EXPECT_EQ(by.bias, std::vector<double>(20));
+}
+
+// head_dim 7, which no vector divides; strided tensors; a gradient in the memory of its input.
+TEST(AttendBackwardShapes, AnyStridesAndInPlace) {
+  constexpr std::int64_t seq = 5, heads = 2, odd = 7;
+  const auto x = random(3 * seq * heads * odd, 1), w = random(seq * heads * odd, 2);
+  // [seq, 3, heads, dim] in memory: q, k and v of one projection.
+  const auto part = [](std::vector<double>& all, std::int64_t which) {
+    Tensor t =
+        Tensor::dense(all.data() + which * heads * odd, {1, seq, 3 * heads, odd}).swapped(1, 2);
+    t.shape[1] = heads;
+    return t;
+  };
+  const Positions at = Positions::range(0, seq);
+  Plan plan;
+  plan.bias = Slopes{.slope = {0.5, 0.25}};
+  const auto loss = [&](std::vector<double> all) {
+    std::vector<double> out(w.size());
+    EXPECT_TRUE(attend_reference(part(all, 0), part(all, 1), part(all, 2), plan, at, at, {},
+                                 Tensor::dense(out.data(), {1, heads, seq, odd})));
+    double sum = 0;
+    for (std::size_t e = 0; e < w.size(); ++e) sum += w[e] * out[e];
+    return sum;
+  };
+  std::vector<double> all = x, weights = w;
+  ASSERT_TRUE(attend_backward(part(all, 0), part(all, 1), part(all, 2), plan, at, at, {},
+                              Tensor::dense(weights.data(), {1, heads, seq, odd}),
+                              {.q = part(all, 0), .k = part(all, 1), .v = part(all, 2)}));
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    std::vector<double> above = x, below = x;
+    above[e] += 1e-5;
+    below[e] -= 1e-5;
+    EXPECT_NEAR(all[e], (loss(above) - loss(below)) / 2e-5, 1e-8) << e;
+  }
+}
+
+// Inputs that 16 bits hold, so that every dtype differentiates the same attention. Float sums of some
+// hundred terms near 1 are off by 1e-5; the 16-bit types round that once.
+TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
+  Problem p;
+  everything(p);
+  p.queries = p.keys = Positions::range(0, 40);
+  p.plan.rotate->growth->scale = 64;
+  p.filled();
+  for (auto* x : {&p.q, &p.k, &p.v, &p.loss_weight}) {
+    for (double& value : *x)
+      value = static_cast<double>(bfloat16_to_float(double_to_bfloat16(value)));
+  }
+  const Gradients wide(p);
+  const auto largest = [](const std::vector<double>& x) {
+    return std::abs(*std::ranges::max_element(x, {}, [](double a) { return std::abs(a); }));
+  };
+  for (const auto& [dtype, unit] :
+       {std::pair{DType::f32, 0.0}, {DType::bf16, 0x1p-8}, {DType::f16, 0x1p-11}}) {
+    std::vector<std::vector<float>> storage;
+    const auto narrow = [&, dtype = dtype](std::vector<double>& x, std::int64_t h,
+                                           const Positions& tokens) {
+      storage.emplace_back(x.size());
+      const Tensor t =
+          Tensor::dense(storage.back().data(), dtype, {p.batch, h, tokens.size(), dim});
+      for (std::size_t e = 0; e < x.size(); ++e) t.set(static_cast<std::int64_t>(e), x[e]);
+      return t;
+    };
+    const Tensor q = narrow(p.q, p.heads, p.queries), k = narrow(p.k, p.kv_heads, p.keys),
+                 v = narrow(p.v, p.kv_heads, p.keys), g = narrow(p.loss_weight, p.heads, p.queries);
+    std::vector<double> bias(wide.bias.size()), key(wide.key.size());
+    ASSERT_TRUE(attend_backward(q, k, v, p.plan, p.queries, p.keys, p.mask, g,
+                                {.q = q,
+                                 .k = k,
+                                 .v = v,
+                                 .bias = Tensor::dense(bias.data(), {p.heads, 5}),
+                                 .relative_key = Tensor::dense(key.data(), {p.heads, 5, dim})}));
+    const auto expect_close = [&, unit = unit](const std::vector<double>& want, auto&& got,
+                                               double u) {
+      const double absolute = 1e-5 * largest(want);
+      for (std::size_t e = 0; e < want.size(); ++e) {
+        EXPECT_NEAR(got(e), want[e], absolute + u * std::abs(want[e])) << e << " of unit " << unit;
+      }
+    };
+    expect_close(wide.q, [&](std::size_t e) { return q.get(static_cast<std::int64_t>(e)); }, unit);
+    expect_close(wide.k, [&](std::size_t e) { return k.get(static_cast<std::int64_t>(e)); }, unit);
+    expect_close(wide.v, [&](std::size_t e) { return v.get(static_cast<std::int64_t>(e)); }, unit);
+    expect_close(wide.bias, [&](std::size_t e) { return bias[e]; }, 0);
+    expect_close(wide.key, [&](std::size_t e) { return key[e]; }, 0);
+  }
+}
+
+// --- errors -------------------------------------------------------------------------------------
+
+Expected<void> tried(Problem& p, const AttentionGradients& to) {
+  return attend_backward(p.tensor(p.q, p.heads, p.queries), p.tensor(p.k, p.kv_heads, p.keys),
+                         p.tensor(p.v, p.kv_heads, p.keys), p.plan, p.queries, p.keys, p.mask,
+                         p.tensor(p.loss_weight, p.heads, p.queries), to);
+}
+
+TEST(AttendBackwardErrors, AGradientOfAPartThePlanLacks) {
+  Problem p;
+  double slope = 0;
+  const auto done = tried(p.filled(), {.slopes = Tensor::dense(&slope, {1})});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message(),
+            "attend_backward: the gradient of the slopes needs a plan with such a part, got none; "
+            "leave the gradient absent");
+}
+
+TEST(AttendBackwardErrors, AGradientOfAnotherShape) {
+  Problem p;
+  std::vector<double> q(p.filled().q.size() / 2);
+  EXPECT_FALSE(tried(p, {.q = Tensor::dense(q.data(), {1, p.heads, 5, dim})}));
+}
+
+TEST(AttendBackwardErrors, ADistanceBeyondATableLeavesGradientsAlone) {
+  Problem p;
+  bias(p);
+  std::get<BiasTable>(*p.plan.bias).rows.saturates = false;
+  std::vector<double> q(p.filled().q.size(), 7);
+  EXPECT_FALSE(tried(p, {.q = p.tensor(q, p.heads, p.queries)}));
+  EXPECT_EQ(q, std::vector<double>(q.size(), 7));
+}
+
+TEST(AttendBackwardErrors, FrequenciesOfAnEngine) {
+  Problem p;
+  p.plan.rotate = Rotate{.rotary_dim = 2, .frequency = {1}, .angles = Angles::hf_float};
+  double frequency = 0;
+  EXPECT_FALSE(tried(p.filled(), {.rotation_frequency = Tensor::dense(&frequency, {1, 1, 1})}));
+  EXPECT_TRUE(tried(p, {}));
+}
+
+}  // namespace
+}  // namespace posenc

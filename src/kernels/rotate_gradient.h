@@ -1,0 +1,23 @@
+// Gradients by a rotation's frequencies.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "posenc/error.h"
+#include "posenc/plan.h"
+#include "posenc/positions.h"
+#include "posenc/tensor.h"
+
+namespace posenc::detail {
+
+// Frequencies whose angles are exact: those of an engine are its own float numbers.
+Expected<void> check_learned_frequencies(std::string_view where, const Rotate& rotate);
+
+// Adds sign · the gradient by the frequencies to `sum` [head or 1][axis][pair], given what was turned
+// and the gradient by it, [batch, head, seq, head_dim], all of it checked. The sign is −1 where it was
+// turned back.
+void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& turned,
+                            const Tensor& gradient, double sign, std::vector<double>& sum);
+
+}  // namespace posenc::detail
