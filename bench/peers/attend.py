@@ -20,6 +20,7 @@ import time
 
 from peers import ROOT, Ggml, Missing
 
+MOST_SECONDS = 300
 TOLERANCE = 2e-2  # ggml keeps keys and values in halves
 
 
@@ -208,7 +209,10 @@ def result_of(name, scheme, a):
     if hasattr(os, "sched_getaffinity"):  # what cannot be told how many threads gets so many processors
         cores = sorted(os.sched_getaffinity(0))[: a.threads]
         command = ["taskset", "-c", ",".join(map(str, cores))] + command
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"took longer than {MOST_SECONDS} s"}
     for line in done.stdout.splitlines():
         if line.startswith("result "):
             return json.loads(line[7:])
