@@ -190,7 +190,7 @@ Run define_attend(CLI::App& app) {
       "--window 8\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme nope --positions 100:116 \\\n"
       "         --key_positions 100:116 --logits logits.npy\n"
-      "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model mistral-7b --reference");
+      "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
     Expected<Held> q = read_held(options->q, options->dtype);
     if (!q) return std::unexpected(q.error());
