@@ -192,6 +192,8 @@ Run define_attend(CLI::App& app) {
       "         --key_positions 100:116 --logits logits.npy\n"
       "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
+    if (options->logits == options->out)
+      return fail("--logits", "must not be OUT", options->logits, "give it a name of its own");
     Expected<Held> q = read_held(options->q, options->dtype);
     if (!q) return std::unexpected(q.error());
     Expected<Held> k = read_held(options->k, options->dtype);
@@ -258,10 +260,11 @@ Run define_attend(CLI::App& app) {
           !done)
         return std::unexpected(done.error());
     }
+    if (logits) {
+      if (Expected<void> written = write_npy(options->logits, logits->array); !written)
+        return std::unexpected(written.error());
+    }
     if (Expected<void> written = write_npy(options->out, out->array); !written)
-      return std::unexpected(written.error());
-    if (!logits) return 0;
-    if (Expected<void> written = write_npy(options->logits, logits->array); !written)
       return std::unexpected(written.error());
     return 0;
   };

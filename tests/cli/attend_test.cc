@@ -159,6 +159,32 @@ TEST_F(AttendCommand, MaskFlagsAreTheLibrarysMask) {
   }
 }
 
+TEST_F(AttendCommand, PaddingInFrontThatIsHiddenChangesNothing) {
+  make_qkv(NpyType::f64, 1, 1, 6, 6, 8);
+  attend("--scheme rope");
+  const std::vector<double> plain = values("out.npy");
+  for (const char* name : {"q.npy", "k.npy", "v.npy"}) {
+    Array tokens = array(name), padded = *make_array(NpyType::f64, {2, 1, 8, 8});
+    for (std::int64_t i = 0; i < 48; i++) {
+      tensor(padded).set(i, tensor(tokens).get(i));            // two tokens of padding at the end
+      tensor(padded).set(64 + 16 + i, tensor(tokens).get(i));  // and in front
+    }
+    ASSERT_TRUE(write_npy(path(name), padded));
+  }
+  Array ids = *make_array(NpyType::u8, {1, 2, 8});
+  for (std::size_t t = 0; t < 8; t++) {
+    ids.data[t] = static_cast<std::byte>(t);
+    ids.data[8 + t] = static_cast<std::byte>(t < 2 ? 0 : t - 2);
+  }
+  ASSERT_TRUE(write_npy(path("ids.npy"), ids));
+  attend("--scheme rope --key_positions ids.npy --keep '1,1,1,1,1,1,0,0;0,0,1,1,1,1,1,1'");
+  const std::vector<double> out = values("out.npy");
+  for (std::size_t i = 0; i < 48; i++) {
+    EXPECT_NEAR(out[i], plain[i], 1e-14);
+    EXPECT_NEAR(out[64 + 16 + i], plain[i], 1e-14);
+  }
+}
+
 TEST_F(AttendCommand, AModelsLayerBringsItsWindow) {
   make_qkv(NpyType::f32, 1, 1, 1, 3000, 256);
   const auto hidden = [&](const std::string& flags) {
@@ -237,6 +263,8 @@ TEST_F(AttendCommand, ErrorsNameRuleValueAndCure) {
        "--key_positions: one for each of the 3"},
       {"--scheme rope --positions 0:5 --window=-1", "--window: must be 0 or more, got -1"},
       {"--scheme rope --positions 0:5 --keep 1,1", "--keep: must have a number for each of the 3"},
+      {"--scheme rope --positions 0:5 --logits out.npy", "--logits: must not be OUT, got out.npy"},
+      {"--scheme rope --positions 0:5 --logits none/l.npy", "none/l.npy: cannot be written"},
       {"--scheme t5 --positions 0:5", "say --table FILE"},
       {"--scheme shaw --positions 0:5", "say --relative_key FILE.npy, of shape [33][head_dim]"},
       {"--scheme rope --positions 0:5 --relative_key k.npy",
