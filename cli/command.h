@@ -24,6 +24,7 @@ struct Command {
 };
 
 Run define_add(CLI::App& app);
+Run define_attend(CLI::App& app);
 Run define_bench(CLI::App& app);
 Run define_bias(CLI::App& app);
 Run define_buckets(CLI::App& app);

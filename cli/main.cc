@@ -24,6 +24,8 @@ constexpr Command commands[] = {
     {"add", "add position vectors to token embeddings", define_add},
     {"table", "write a table of position vectors", define_table},
     {"bias", "write what a scheme adds to attention logits", define_bias},
+    {"attend", "attention over .npy tensors with any scheme, fused or by plain loops",
+     define_attend},
     {"precision", "what angles formed in float cost a model, by engine and position",
      define_precision},
     {"slopes", "ALiBi's slopes", define_slopes},

@@ -16,9 +16,9 @@ namespace posenc::cli {
 namespace {
 
 // In the order in which one would read them.
-constexpr const Kind* kinds[] = {
-    &heatmap,     &dimensions, &binary,   &differences,   &similarity, &turns,    &rotation,
-    &wavelengths, &decay,      &bias_map, &bucket_stairs, &phase,      &precision};
+constexpr const Kind* kinds[] = {&heatmap, &dimensions,    &binary,      &differences, &similarity,
+                                 &turns,   &rotation,      &wavelengths, &decay,       &bias_map,
+                                 &scores,  &bucket_stairs, &phase,       &precision};
 
 constexpr std::string_view gallery_about =
     "All of these into a folder, with an index.html that shows them";

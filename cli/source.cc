@@ -172,6 +172,10 @@ void Source::otherwise(std::string_view scheme) {
   if (model_.empty() && scheme_.empty()) scheme_ = scheme;
 }
 
+void Source::set_where_known(std::string_view field, FieldValue value) {
+  own_.emplace_back(field, std::move(value));
+}
+
 std::string Source::title() const {
   if (model_.empty()) {
     const Expected<Scheme> scheme = make_scheme(scheme_);
@@ -205,6 +209,12 @@ Expected<Scheme> Source::scheme_from_flags() {
       return std::unexpected(set.error());
     given.push_back(field);
   }
+  for (const auto& [spelling, value] : own_)
+    for (const SchemeInfo* of : infos(*scheme)) {
+      if (!find_field(*of, spelling)) continue;
+      if (Expected<void> set = set_field(*scheme, spelling, value); !set)
+        return std::unexpected(set.error());
+    }
   give_table(*scheme);
   for (const SchemeInfo* of : infos(*scheme))
     for (const FieldInfo& field : of->fields)
@@ -308,6 +318,8 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
     Expected<LayerGroup> group = group_from_model();
     if (!group) return std::unexpected(group.error());
     for (Scheme& scheme : group->schemes) give_table(scheme);
+    mask_.causal = group->causal;
+    (group->chunked ? mask_.chunk : mask_.window) = group->window.value_or(0);
     const Expected<Geometry> whole = geometry(group->geometry, of_tensor);
     if (!whole) return std::unexpected(whole.error());
     group->geometry = compiled_for_ = *whole;

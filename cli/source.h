@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 #include <CLI/CLI.hpp>
 
+#include "posenc/attention.h"
 #include "posenc/model.h"
 #include "posenc/schemes.h"
 
@@ -26,6 +28,13 @@ class Source {
 
   // The scheme to take where the user names neither a model nor a scheme.
   void otherwise(std::string_view scheme);
+
+  // Sets a field of the scheme, where it has it: for a flag of the command's own that is also a field.
+  // Of a model nothing is changed.
+  void set_where_known(std::string_view field, FieldValue value);
+
+  // After plan(): which keys the model's layer sees; causal for a scheme.
+  const Mask& mask() const { return mask_; }
 
   // The number of heads, of the flag or the model; 0 where neither says it.
   std::int64_t heads() const { return compiled_for_.heads; }
@@ -45,8 +54,10 @@ class Source {
   std::string command_, model_, model_name_, scheme_, stack_, table_, grid_;
   std::optional<std::int64_t> layer_;
   Geometry asked_, compiled_for_;
-  std::map<std::string, CLI::Option*> fields_;  // by spelling
-  Table given_;                                 // of --table
+  std::map<std::string, CLI::Option*> fields_;           // by spelling
+  std::vector<std::pair<std::string, FieldValue>> own_;  // of set_where_known()
+  Mask mask_;
+  Table given_;  // of --table
 };
 
 // A table of two axes that a flag names: numbers in place where they are aligned, else copied.

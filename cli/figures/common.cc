@@ -21,19 +21,17 @@ Encoding::Encoding(CLI::App& app, std::string_view kind, std::string_view scheme
     if (extents_.*extent == 0) extents_.*extent = usual;
 }
 
-Expected<Plan> Encoding::plan(std::int64_t length) {
+Expected<Plan> Encoding::plan(Geometry of_tensor) {
   source_.otherwise(scheme_);
-  Geometry extents;
-  extents.length = length;
   if (app_.count("--model") == 0) {
     const auto fill = [&](const char* flag, std::int64_t Geometry::* extent) {
-      if (app_.count(flag) == 0) extents.*extent = extents_.*extent;
+      if (app_.count(flag) == 0 && of_tensor.*extent == 0) of_tensor.*extent = extents_.*extent;
     };
     fill("--width", &Geometry::width);
     fill("--heads", &Geometry::heads);
     fill("--head_dim", &Geometry::head_dim);
   }
-  return source_.plan(extents);
+  return source_.plan(of_tensor);
 }
 
 void add_positions(CLI::App& app, std::string& into, std::string_view doc) {

@@ -21,7 +21,11 @@ class Encoding {
   Encoding(CLI::App& app, std::string_view kind, std::string_view scheme, const Geometry& extents);
 
   // `length` 0: as the model is constructed. A learned table may be missing.
-  Expected<Plan> plan(std::int64_t length = 0);
+  Expected<Plan> plan(std::int64_t length = 0) { return plan(Geometry{.length = length}); }
+  // For tensors that fix some of the geometry (0: they do not).
+  Expected<Plan> plan(Geometry of_tensor);
+
+  Source& source() { return source_; }
 
   std::string name() const { return source_.title(); }  // "RoPE", "llama-3.1-8b", "gpt2, layer 3"
   bool of_model() const { return app_.count("--model") > 0; }

@@ -24,7 +24,7 @@ class Csv {
       for (const Series& series : panel.series) with_series_ |= !series.name.empty();
       place(panel.x.column);
       place(panel.y.column);
-      if (panel.matrix) place(figure.scale.column);
+      if (panel.matrix) place(panel.scale.value_or(figure.scale).column);
     }
   }
 
@@ -37,7 +37,7 @@ class Csv {
       const std::size_t x = place(panel.x.column), y = place(panel.y.column);
       if (panel.matrix) {
         const Matrix& m = *panel.matrix;
-        const std::size_t value = place(figure_.scale.column);
+        const std::size_t value = place(panel.scale.value_or(figure_.scale).column);
         for (std::int64_t r = 0; r < m.rows; r++)
           for (std::int64_t c = 0; c < m.columns; c++) {
             std::vector<double> cells(columns_.size(), from_data);

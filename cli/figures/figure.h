@@ -62,20 +62,22 @@ struct Note {
   bool centred = true;  // else it begins at x
 };
 
+// The colours of matrices. Beyond the ends the end's colour holds.
+struct ColourScale {
+  std::string label = {}, column = {};
+  double least = 0, most = 1;
+  bool diverging = false;  // white at 0; else dark to light
+};
+
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};
   std::vector<Series> series = {};
   std::optional<Matrix> matrix = {};
+  std::optional<ColourScale> scale =
+      {};  // the matrix's own, with a bar of its own; none: the figure's
   std::vector<Rule> rules = {};
   std::vector<Note> notes = {};
-};
-
-// The colours of all matrices of a figure. Beyond the ends the end's colour holds.
-struct ColourScale {
-  std::string label = {}, column = {};
-  double least = 0, most = 1;
-  bool diverging = false;  // white at 0; else dark to light
 };
 
 struct Figure {
@@ -85,8 +87,8 @@ struct Figure {
   std::int64_t columns = 1;  // panels beside each other
   bool shared_axes = false;  // the same axes everywhere: their words stand at the outer panels
   bool square = false;       // one unit is as long on both axes
-  ColourScale scale = {};
-  double height = 300;  // points, of a picture 504 points (7 inches) wide
+  ColourScale scale = {};    // of all matrices that have none of their own
+  double height = 300;       // points, of a picture 504 points (7 inches) wide
 };
 
 }  // namespace posenc::cli

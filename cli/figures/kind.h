@@ -23,6 +23,6 @@ struct Kind {
 };
 
 extern const Kind heatmap, dimensions, differences, binary, turns, rotation, wavelengths, decay,
-    similarity, bias_map, bucket_stairs, phase, precision;
+    similarity, bias_map, scores, bucket_stairs, phase, precision;
 
 }  // namespace posenc::cli

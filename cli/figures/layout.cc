@@ -67,6 +67,24 @@ double widest(const Ticks& ticks) {
   return width;
 }
 
+Bar bar_of(const ColourScale& scale) {
+  return {scale, {}, ticks_of(scale.least, scale.most, false, scale.most > scale.least ? 6 : 1)};
+}
+
+double bar_room(const Bar& bar) {
+  return bar_width + 8 + widest(bar.ticks) + (bar.scale.label.empty() ? 0 : label_room);
+}
+
+void place_bar(Bar& bar, double left, double bottom, double top, double pixels) {
+  bar.box = {left, bottom, left + bar_width, top};
+  // A bar is read beside a tall picture as well as by itself.
+  const double spare = std::max(0.0, bar.box.height() - 200);
+  bar.box.bottom += spare / 2;
+  bar.box.top -= spare / 2;
+  for (double* side : {&bar.box.left, &bar.box.right, &bar.box.bottom, &bar.box.top})
+    *side = std::round(*side * pixels) / pixels;
+}
+
 double title_lines(const Figure& figure) { return figure.title.empty() ? 0 : 19; }
 
 // In rows from `top` down; returns where the last one ends.
@@ -185,9 +203,9 @@ Layout layout(const Figure& figure, double height, double pixels) {
   out.height = height;
   const auto across = static_cast<std::size_t>(std::max<std::int64_t>(1, figure.columns));
   const std::size_t rows = (figure.panels.size() + across - 1) / across;
-  bool any_matrix = false, any_title = false;
+  bool shared_bar = false, any_title = false;
   for (const Panel& panel : figure.panels) {
-    any_matrix |= panel.matrix.has_value();
+    shared_bar |= panel.matrix && !panel.scale;
     any_title |= !panel.title.empty();
     auto [x, y] = scales_of(panel);
     PlacedPanel placed;
@@ -209,10 +227,9 @@ Layout layout(const Figure& figure, double height, double pixels) {
 
   // Numbers beside the axes need room, and how many there are depends on the room left.
   double right = out.width - edge - 6;
-  if (any_matrix) {
-    const double spread = figure.scale.most - figure.scale.least;
-    out.bar_ticks = ticks_of(figure.scale.least, figure.scale.most, false, spread > 0 ? 6 : 1);
-    right -= bar_width + 8 + widest(out.bar_ticks) + (figure.scale.label.empty() ? 0 : label_room);
+  if (shared_bar) {
+    out.bar = bar_of(figure.scale);
+    right -= bar_room(out.bar);
   }
   const double panel_title = any_title ? 15 : 4;
   const auto has_words = [&](std::size_t i, bool of_x) {
@@ -223,10 +240,14 @@ Layout layout(const Figure& figure, double height, double pixels) {
   };
   const double rough_height =
       (top - edge) / static_cast<double>(std::max<std::size_t>(1, rows)) - panel_title - 25;
-  std::vector<double> left_room(across, 4);
+  std::vector<double> left_room(across, 4), right_room(across, 0);
   for (std::size_t i = 0; i < out.panels.size(); i++) {
     PlacedPanel& placed = out.panels[i];
     const Axis& axis = placed.panel->y;
+    if (placed.panel->matrix && placed.panel->scale) {
+      placed.bar = bar_of(*placed.panel->scale);
+      right_room[i % across] = std::max(right_room[i % across], bar_room(placed.bar));
+    }
     placed.y.ticks = !axis.ticks.empty()
                          ? axis.ticks
                          : ticks_of(placed.y.least, placed.y.most, placed.y.log,
@@ -240,6 +261,7 @@ Layout layout(const Figure& figure, double height, double pixels) {
   }
   double words = 0;
   for (const double room : left_room) words += room;
+  for (const double room : right_room) words += room;
   const double panel_width =
       (right - edge - words - gap * static_cast<double>(across - 1)) / static_cast<double>(across);
 
@@ -254,7 +276,7 @@ Layout layout(const Figure& figure, double height, double pixels) {
     Box& box = placed.box;
     box.left = edge;
     for (std::size_t c = 0; c <= i % across; c++)
-      box.left += left_room[c] + (c > 0 ? panel_width + gap : 0);
+      box.left += left_room[c] + (c > 0 ? panel_width + right_room[c - 1] + gap : 0);
     box.right = box.left + panel_width;
     const std::size_t row = i / across;
     box.top =
@@ -264,6 +286,8 @@ Layout layout(const Figure& figure, double height, double pixels) {
     if (placed.panel->matrix)
       for (double* side : {&box.left, &box.right, &box.bottom, &box.top})
         *side = std::round(*side * pixels) / pixels;
+    if (placed.panel->matrix && placed.panel->scale)
+      place_bar(placed.bar, box.right + 8, box.bottom, box.top, pixels);
     const Axis& axis = placed.panel->x;
     placed.x.ticks = axis.ticks;
     // Fewer and fewer until the numbers stand clear of each other.
@@ -276,19 +300,10 @@ Layout layout(const Figure& figure, double height, double pixels) {
     placed.y_label_at = box.left - tick_length - 4 - widest(placed.y.ticks) - 9;
     placed.x_label_at = box.bottom - tick_length - tick_room - 5;
   }
-  if (any_matrix && !out.panels.empty()) {
-    const Box &first = out.panels.front().box, &last = out.panels.back().box;
+  if (shared_bar) {
     double left = 0;
     for (const PlacedPanel& placed : out.panels) left = std::max(left, placed.box.right + 8);
-    out.bar = {left, last.bottom, left + bar_width, first.top};
-    // A bar is read beside a tall picture as well as by itself.
-    if (out.bar.height() > 200) {
-      const double spare = out.bar.height() - 200;
-      out.bar.bottom += spare / 2;
-      out.bar.top -= spare / 2;
-    }
-    for (double* side : {&out.bar.left, &out.bar.right, &out.bar.bottom, &out.bar.top})
-      *side = std::round(*side * pixels) / pixels;
+    place_bar(out.bar, left, out.panels.back().box.bottom, out.panels.front().box.top, pixels);
   }
   return out;
 }

@@ -32,12 +32,20 @@ struct Scale {
   Ticks ticks = {};
 };
 
+// Of colours; without a width where there is none.
+struct Bar {
+  ColourScale scale = {};
+  Box box = {};
+  Ticks ticks = {};
+};
+
 struct PlacedPanel {
   const Panel* panel = nullptr;
   Box box = {};
   Scale x = {}, y = {};
   bool x_words = true, y_words = true;  // ticks' numbers and the label are written
   double y_label_at = 0, x_label_at = 0;
+  Bar bar = {};  // of a scale of its own
 };
 
 struct LegendEntry {
@@ -51,8 +59,7 @@ struct Layout {
   double title_at = 0;
   std::vector<PlacedPanel> panels = {};
   std::vector<LegendEntry> legend = {};
-  Box bar = {};  // of colours; empty without a matrix
-  Ticks bar_ticks = {};
+  Bar bar = {};  // of the figure's scale
 };
 
 // `pixels`: a point's; boxes of matrices begin and end on whole pixels.

@@ -50,7 +50,8 @@ class Script {
     begin();
     title_and_legend();
     for (const PlacedPanel& placed : layout_.panels) panel(placed);
-    if (layout_.bar.width() > 0) bar();
+    for (const PlacedPanel& placed : layout_.panels) bar(placed.bar);
+    bar(layout_.bar);
     line("unset multiplot");
     return std::move(text_);
   }
@@ -244,7 +245,7 @@ class Script {
     if (panel.matrix) {
       const auto wide = std::max(2L, std::lround(box.width() * pixels_));
       const auto high = std::max(2L, std::lround(box.height() * pixels_));
-      image = coloured(resampled(*panel.matrix, high, wide));
+      image = coloured(resampled(*panel.matrix, high, wide), panel.scale.value_or(figure_.scale));
       const Matrix& m = *panel.matrix;
       const double dx = static_cast<double>(m.columns) / static_cast<double>(wide);
       const double dy = static_cast<double>(m.rows) / static_cast<double>(high);
@@ -294,11 +295,11 @@ class Script {
     }
   }
 
-  std::string coloured(const Matrix& matrix) const {
+  static std::string coloured(const Matrix& matrix, const ColourScale& scale) {
     std::string bytes;
     bytes.reserve(matrix.values.size() * 3);
     for (const double value : matrix.values) {
-      const Colour c = colour_of(figure_.scale, value);
+      const Colour c = colour_of(scale, value);
       for (const std::uint8_t part : {c.red, c.green, c.blue}) bytes += static_cast<char>(part);
     }
     return bytes;
@@ -311,9 +312,10 @@ class Script {
         wide, high, number(x), number(y), number(dx), number(dy));
   }
 
-  void bar() {
-    const ColourScale& scale = figure_.scale;
-    const Box& box = layout_.bar;
+  void bar(const Bar& bar) {
+    const ColourScale& scale = bar.scale;
+    const Box& box = bar.box;
+    if (box.width() <= 0) return;
     bounds(box);
     line("set border 15 lw 0.6 lc rgb '#555555'");
     line("unset tics");
@@ -321,7 +323,7 @@ class Script {
     line("set xrange [0:2]");
     line("set yrange [{}:{}]", number(scale.least), number(scale.most));
     double widest = 0;
-    for (const auto& [at, label] : layout_.bar_ticks) {
+    for (const auto& [at, label] : bar.ticks) {
       const double share = (at - scale.least) / (scale.most - scale.least);
       const double y = box.bottom + share * box.height();
       words(box.right + 4, y, label, {.size = TextSize::tick});
@@ -338,7 +340,9 @@ class Script {
       matrix.values.insert(matrix.values.end(), 2,
                            scale.least + (static_cast<double>(i) + 0.5) * step);
     line(image_plot(2, steps, 0.5, scale.least + step / 2, 1, step));
-    text_ += coloured(matrix);
+    text_ += coloured(matrix, scale);
+    line("unset label");
+    line("unset arrow");
   }
 
   const Figure& figure_;

@@ -1,0 +1,387 @@
+// posenc attend, and the picture of the same logits.
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/npy.h"
+#include "posenc/attention.h"
+#include "posenc/schemes.h"
+#include "tests/cli/command.h"
+
+namespace {
+
+using namespace posenc::cli;
+using posenc::Mask;
+using posenc::Plan;
+using posenc::Positions;
+using posenc::Tensor;
+using posenc::test::has;
+using posenc::test::Outcome;
+
+class AttendCommand : public posenc::test::CommandTest {
+ protected:
+  // Numbers in [-2, 2) that differ from place to place.
+  void make(const std::string& name, NpyType type, std::vector<std::int64_t> shape,
+            double seed = 1) const {
+    Array array = *make_array(type, std::move(shape));
+    const Tensor view = tensor(array);
+    for (std::int64_t i = 0; i < array.size(); i++)
+      view.set(i, 2 * std::sin(seed + 0.7 * static_cast<double>(i)));
+    ASSERT_TRUE(write_npy(path(name), array));
+  }
+  static Tensor tensor(Array& array) {
+    return *tensor_of(array, array.type == NpyType::u16 ? "bfloat16" : "", "test");
+  }
+  void make_qkv(NpyType type, std::int64_t heads, std::int64_t kv_heads, std::int64_t queries,
+                std::int64_t keys, std::int64_t head_dim) const {
+    make("q.npy", type, {heads, queries, head_dim}, 1);
+    make("k.npy", type, {kv_heads, keys, head_dim}, 2);
+    make("v.npy", type, {kv_heads, keys, head_dim}, 3);
+  }
+  Array array(const std::string& name) const {
+    auto read = read_npy(path(name));
+    EXPECT_TRUE(read) << name;
+    return read ? *read : Array{};
+  }
+  std::vector<double> values(const std::string& name) const {
+    Array read = array(name);
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < read.size(); i++) out.push_back(tensor(read).get(i));
+    return out;
+  }
+  double difference(const std::string& a, const std::string& b) const {
+    const std::vector<double> x = values(a), y = values(b);
+    if (x.size() != y.size() || x.empty()) return 1e300;
+    double most = 0;
+    for (std::size_t i = 0; i < x.size(); i++) most = std::max(most, std::abs(x[i] - y[i]));
+    return most;
+  }
+  // out.npy of q.npy, k.npy and v.npy.
+  void attend(const std::string& flags) const {
+    const Outcome outcome = posenc("attend out.npy --q q.npy --k k.npy --v v.npy " + flags);
+    EXPECT_EQ(outcome.code, 0) << flags << "\n" << outcome.err;
+    EXPECT_EQ(outcome.out + outcome.err, "") << flags;
+  }
+  // With k.npy and v.npy, but where the flags name others.
+  std::string error(const std::string& flags) const {
+    const Outcome outcome =
+        posenc("attend out.npy --q q.npy " + std::string(has(flags, "--k ") ? "" : "--k k.npy ") +
+               (has(flags, "--v ") ? "" : "--v v.npy ") + flags);
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "out.npy")) << flags;
+    return outcome.err;
+  }
+  // What the library makes of the same files, with logits.
+  struct Expected {
+    Array out, logits;
+  };
+  Expected library(const Plan& plan, const Positions& queries, const Positions& keys,
+                   const Mask& mask) const {
+    Array q = array("q.npy"), k = array("k.npy"), v = array("v.npy");
+    Expected want{*make_array(q.type, q.shape),
+                  *make_array(q.type, {q.shape[0], q.shape[1], k.shape[1]})};
+    const Tensor tq = tensor(q), tk = tensor(k), tv = tensor(v);
+    Array scratch = want.out;
+    EXPECT_TRUE(attend_reference(tq, tk, tv, plan, queries, keys, mask, tensor(scratch),
+                                 tensor(want.logits)));
+    EXPECT_TRUE(posenc::attend(tq, tk, tv, plan, queries, keys, mask, tensor(want.out)));
+    return want;
+  }
+};
+
+TEST_F(AttendCommand, EqualsTheLibraryBitForBitInEveryType) {
+  const Plan plan = *posenc::compile(posenc::Rope{}, {.heads = 2, .head_dim = 8, .length = 12});
+  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16, NpyType::u16}) {
+    make_qkv(type, 2, 2, 5, 5, 8);
+    attend("--scheme rope --positions 7:12 --logits logits.npy" +
+           std::string(type == NpyType::u16 ? " --dtype bfloat16" : ""));
+    const auto want = library(plan, Positions::range(7, 5), Positions::range(7, 5), {});
+    EXPECT_EQ(array("out.npy").type, type);
+    EXPECT_EQ(array("out.npy").data, want.out.data) << name(type);
+    EXPECT_EQ(array("logits.npy").data, want.logits.data) << name(type);
+  }
+}
+
+TEST_F(AttendCommand, TheLoopsAgreeWithTheFusedKernel) {
+  make_qkv(NpyType::f64, 4, 2, 37, 37, 16);
+  for (const char* scheme : {"rope", "alibi", "kerple", "nope", "xpos"}) {
+    const std::string flags = "--scheme " + std::string(scheme);
+    attend(flags + " --reference");
+    std::filesystem::rename(folder_ / "out.npy", folder_ / "loops.npy");
+    attend(flags);
+    EXPECT_LT(difference("loops.npy", "out.npy"), 1e-13) << scheme;
+  }
+}
+
+TEST_F(AttendCommand, OneQueryStandsAtTheLastKey) {
+  make_qkv(NpyType::f64, 2, 2, 9, 9, 8);
+  attend("--scheme rope");
+  const std::vector<double> whole = values("out.npy");
+  Array q = array("q.npy"), last = *make_array(NpyType::f64, {2, 1, 8});
+  for (std::int64_t h = 0; h < 2; h++)
+    for (std::int64_t c = 0; c < 8; c++)
+      tensor(last).set(h * 8 + c, tensor(q).get((h * 9 + 8) * 8 + c));
+  ASSERT_TRUE(write_npy(path("q.npy"), last));
+  attend("--scheme rope");
+  const std::vector<double> decoded = values("out.npy");
+  ASSERT_EQ(decoded.size(), 16u);
+  for (std::size_t h = 0; h < 2; h++)
+    for (std::size_t c = 0; c < 8; c++)
+      EXPECT_NEAR(decoded[h * 8 + c], whole[(h * 9 + 8) * 8 + c], 1e-14);
+}
+
+TEST_F(AttendCommand, GroupedHeadsReadTheKeysOfTheirGroup) {
+  make_qkv(NpyType::f64, 6, 2, 5, 7, 8);
+  attend("--scheme alibi");
+  const Plan plan = *posenc::compile(posenc::Alibi{}, {.heads = 6, .head_dim = 8, .length = 7});
+  EXPECT_EQ(array("out.npy").data,
+            library(plan, Positions::range(2, 5), Positions::range(0, 7), {}).out.data);
+}
+
+TEST_F(AttendCommand, MaskFlagsAreTheLibrarysMask) {
+  make_qkv(NpyType::f64, 1, 1, 12, 12, 4);
+  const std::vector<std::uint8_t> keep = {0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const struct {
+    const char* flags;
+    Mask mask;
+  } cases[] = {{"", {}},
+               {"--bidirectional", {.causal = false}},
+               {"--window 3", {.window = 3}},
+               {"--chunk 5", {.chunk = 5}},
+               {"--prefix 4", {.prefix = 4}},
+               {"--keep 0,0,1,1,1,1,1,1,1,1,1,1", {.keep = keep.data()}},
+               {"--bidirectional --window 3", {.causal = false, .window = 3}}};
+  const Positions all = Positions::range(0, 12);
+  for (const auto& [flags, mask] : cases) {
+    attend(std::string("--scheme nope --logits logits.npy ") + flags);
+    EXPECT_EQ(array("logits.npy").data, library({}, all, all, mask).logits.data) << flags;
+  }
+}
+
+TEST_F(AttendCommand, PaddingInFrontThatIsHiddenChangesNothing) {
+  make_qkv(NpyType::f64, 1, 1, 6, 6, 8);
+  attend("--scheme rope");
+  const std::vector<double> plain = values("out.npy");
+  for (const char* name : {"q.npy", "k.npy", "v.npy"}) {
+    Array tokens = array(name), padded = *make_array(NpyType::f64, {2, 1, 8, 8});
+    for (std::int64_t i = 0; i < 48; i++) {
+      tensor(padded).set(i, tensor(tokens).get(i));            // two tokens of padding at the end
+      tensor(padded).set(64 + 16 + i, tensor(tokens).get(i));  // and in front
+    }
+    ASSERT_TRUE(write_npy(path(name), padded));
+  }
+  Array ids = *make_array(NpyType::u8, {1, 2, 8});
+  for (std::size_t t = 0; t < 8; t++) {
+    ids.data[t] = static_cast<std::byte>(t);
+    ids.data[8 + t] = static_cast<std::byte>(t < 2 ? 0 : t - 2);
+  }
+  ASSERT_TRUE(write_npy(path("ids.npy"), ids));
+  attend("--scheme rope --key_positions ids.npy --keep '1,1,1,1,1,1,0,0;0,0,1,1,1,1,1,1'");
+  const std::vector<double> out = values("out.npy");
+  for (std::size_t i = 0; i < 48; i++) {
+    EXPECT_NEAR(out[i], plain[i], 1e-14);
+    EXPECT_NEAR(out[64 + 16 + i], plain[i], 1e-14);
+  }
+}
+
+TEST_F(AttendCommand, AModelsLayerBringsItsWindow) {
+  make_qkv(NpyType::f32, 1, 1, 1, 3000, 256);
+  const auto hidden = [&](const std::string& flags) {
+    attend("--model gemma-3-4b --logits logits.npy " + flags);
+    std::int64_t count = 0;
+    for (const double logit : values("logits.npy")) count += std::isinf(logit);
+    return count;
+  };
+  EXPECT_EQ(hidden("--layer 0"), 3000 - 1024);
+  EXPECT_EQ(hidden("--layer 5"), 0);
+  EXPECT_EQ(hidden("--layer 0 --window 0"), 0);
+  EXPECT_EQ(hidden("--layer 0 --window 10"), 2990);
+}
+
+TEST_F(AttendCommand, BidirectionalIsAlsoTheSchemesField) {
+  make_qkv(NpyType::f64, 2, 2, 4, 4, 4);
+  attend("--scheme alibi --bidirectional --logits logits.npy");
+  const Plan plan = *posenc::compile(posenc::Alibi{.symmetric = true}, {.heads = 2, .head_dim = 4});
+  const Positions all = Positions::range(0, 4);
+  EXPECT_EQ(array("logits.npy").data, library(plan, all, all, {.causal = false}).logits.data);
+}
+
+TEST_F(AttendCommand, WhatEmbeddingsGetHasNoPlaceHere) {
+  make_qkv(NpyType::f32, 1, 1, 4, 4, 64);
+  attend("--scheme nope");
+  const auto without = array("out.npy").data;
+  for (const char* flags :
+       {"--scheme sinusoidal --width 64", "--scheme learned --rows 9 --width 64", "--model gpt2"}) {
+    attend(flags);
+    EXPECT_EQ(array("out.npy").data, without) << flags;
+  }
+}
+
+TEST_F(AttendCommand, VectorsByDistanceComeFromTheirFiles) {
+  make_qkv(NpyType::f64, 1, 1, 4, 4, 4);
+  make("key.npy", NpyType::f64, {5, 4}, 5);
+  make("value.npy", NpyType::f64, {5, 4}, 6);
+  attend("--scheme shaw --max_distance 2 --relative_key key.npy --relative_value value.npy");
+  Array key = array("key.npy"), value = array("value.npy");
+  Plan plan = *posenc::compile(posenc::Shaw{.max_distance = 2}, {.heads = 1, .head_dim = 4});
+  plan.relative->key = posenc::Table::borrow(tensor(key));
+  plan.relative->value = posenc::Table::borrow(tensor(value));
+  const Positions all = Positions::range(0, 4);
+  EXPECT_EQ(array("out.npy").data, library(plan, all, all, {}).out.data);
+}
+
+TEST_F(AttendCommand, FewerAxesAreTheSameNumbers) {
+  make_qkv(NpyType::f32, 1, 1, 6, 6, 8);
+  attend("--scheme rope");
+  const auto three = array("out.npy").data;
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{6, 8}, std::vector<std::int64_t>{1, 1, 6, 8}}) {
+    for (const char* name : {"q.npy", "k.npy", "v.npy"}) {
+      Array same = array(name);
+      same.shape = shape;
+      ASSERT_TRUE(write_npy(path(name), same));
+    }
+    attend("--scheme rope");
+    EXPECT_EQ(array("out.npy").shape, shape);
+    EXPECT_EQ(array("out.npy").data, three);
+  }
+}
+
+TEST_F(AttendCommand, ErrorsNameRuleValueAndCure) {
+  make_qkv(NpyType::f32, 4, 2, 5, 3, 8);
+  make("line.npy", NpyType::f32, {8});
+  make("double.npy", NpyType::f64, {2, 3, 8});
+  make("three.npy", NpyType::f32, {3, 3, 8});
+  const struct {
+    const char *flags, *says;
+  } cases[] = {
+      {"--scheme rope", "--positions: must be given where queries are more than keys, got 5 and 3"},
+      {"--positions 0:5", "takes --model or --scheme, got neither"},
+      {"--scheme rope --positions 0:4", "--positions: one for each of the 5 queries, got 4"},
+      {"--scheme rope --positions 0:5 --key_positions 0:4",
+       "--key_positions: one for each of the 3"},
+      {"--scheme rope --positions 0:5 --window=-1", "--window: must be 0 or more, got -1"},
+      {"--scheme rope --positions 0:5 --keep 1,1", "--keep: must have a number for each of the 3"},
+      {"--scheme rope --positions 0:5 --logits out.npy", "--logits: must not be OUT, got out.npy"},
+      {"--scheme rope --positions 0:5 --logits none/l.npy", "none/l.npy: cannot be written"},
+      {"--scheme t5 --positions 0:5", "say --table FILE"},
+      {"--scheme shaw --positions 0:5", "say --relative_key FILE.npy, of shape [33][head_dim]"},
+      {"--scheme rope --positions 0:5 --relative_key k.npy",
+       "--relative_key: this encoding has no"},
+      {"--scheme rope --positions 0:5 --k line.npy", "the last 2 or 3 of these, got 1 axes"},
+      {"--scheme rope --positions 0:5 --k double.npy --v double.npy", "must have one dtype"},
+      {"--scheme rope --positions 0:5 --k three.npy --v three.npy", "a multiple of kv_heads"},
+      {"--scheme rope --positions 0:5 --v three.npy", "v must have the shape [1, 2, 3, 8]"},
+      {"--model llama-3.1-8b --positions 0:5", "head_dim must be 128, got 8"},
+      {"--model gemma-3-4b --positions 0:5", "the layers of gemma-3-4b differ"},
+      {"--scheme rope --positions 0:5 --dtype bfloat16", "must be bfloat16"},
+  };
+  for (const auto& [flags, says] : cases) {
+    const std::string message = error(flags);
+    EXPECT_TRUE(message.starts_with("posenc: ")) << flags << ": " << message;
+    EXPECT_TRUE(has(message, says)) << flags << ": " << message;
+  }
+}
+
+TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
+  make_qkv(NpyType::f32, 4, 2, 16, 16, 128);
+  make("last_q.npy", NpyType::f32, {4, 1, 128});
+  std::istringstream help(posenc("attend --help").out);
+  std::vector<std::string> examples;
+  for (std::string line; std::getline(help, line);) {
+    if (!examples.empty() && examples.back().ends_with("\\")) {
+      examples.back().pop_back();
+      examples.back() += line;
+    } else if (line.starts_with("  posenc attend ")) {
+      examples.push_back(line.substr(9));
+    }
+  }
+  ASSERT_EQ(examples.size(), 5u);
+  for (const std::string& example : examples) {
+    const Outcome outcome = posenc(example);
+    EXPECT_EQ(outcome.code, 0) << example << "\n" << outcome.err;
+  }
+}
+
+// Of the panel's rows the value in `column`, in order; NaN where a cell is empty.
+std::vector<double> panel_values(const std::string& csv, const std::string& panel,
+                                 std::size_t column) {
+  std::vector<double> out;
+  std::istringstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(panel + ",")) continue;
+    std::vector<std::string> cells(1);
+    for (const char c : line) {
+      if (c == ',') {
+        cells.emplace_back();
+      } else {
+        cells.back() += c;
+      }
+    }
+    out.push_back(cells[column].empty() ? NAN : std::stod(cells[column]));
+  }
+  return out;
+}
+
+TEST_F(AttendCommand, ThePicturesNumbersAreTheLogitsAndTheirSoftmax) {
+  make_qkv(NpyType::f64, 4, 2, 5, 9, 8);
+  attend("--scheme alibi --window 4 --logits logits.npy");
+  const Outcome plot =
+      posenc("plot scores --q q.npy --k k.npy --scheme alibi --window 4 --head 2 --csv -");
+  ASSERT_EQ(plot.code, 0) << plot.err;
+  ASSERT_TRUE(plot.out.starts_with("panel,key_position,query_position,logit,weight\n"));
+  const auto all = values("logits.npy");
+  const auto logits = panel_values(plot.out, "logits", 3);
+  const auto weights = panel_values(plot.out, "weights", 4);
+  const auto queries = panel_values(plot.out, "logits", 2);
+  ASSERT_EQ(logits.size(), 45u);
+  ASSERT_EQ(weights.size(), 45u);
+  EXPECT_EQ(queries[0], 4);
+  for (std::size_t row = 0; row < 5; row++) {
+    double sum = 0;
+    for (std::size_t key = 0; key < 9; key++) sum += std::exp(all[2 * 45 + row * 9 + key]);
+    for (std::size_t key = 0; key < 9; key++) {
+      const double logit = all[2 * 45 + row * 9 + key];
+      if (std::isinf(logit)) {
+        EXPECT_TRUE(std::isnan(logits[row * 9 + key]));
+        EXPECT_TRUE(std::isnan(weights[row * 9 + key]));
+      } else {
+        EXPECT_EQ(logits[row * 9 + key], logit);
+        EXPECT_NEAR(weights[row * 9 + key], std::exp(logit) / sum, 1e-15);
+      }
+    }
+  }
+}
+
+TEST_F(AttendCommand, WithOneVectorEverywhereOnlyTheDistanceCounts) {
+  const Outcome plot =
+      posenc("plot scores --scheme rope --content same --length 12 --bidirectional --csv -");
+  ASSERT_EQ(plot.code, 0) << plot.err;
+  const auto logits = panel_values(plot.out, "logits", 3);
+  ASSERT_EQ(logits.size(), 144u);
+  // Angles of up to 12 rad, on logits of up to √64: a few roundings of 2^-53 times 100.
+  for (std::size_t i = 1; i < 12; i++)
+    for (std::size_t j = 1; j < 12; j++)
+      EXPECT_NEAR(logits[i * 12 + j], logits[(i - 1) * 12 + j - 1], 1e-13);
+}
+
+TEST_F(AttendCommand, APictureThatCannotBeSaysWhy) {
+  make_qkv(NpyType::f64, 4, 2, 5, 9, 8);
+  const struct {
+    const char *flags, *says;
+  } cases[] = {{"--q q.npy", "takes both --q and --k, or neither, got --q alone"},
+               {"--q q.npy --k k.npy --length 8", "--length: is that of random vectors"},
+               {"--q q.npy --k k.npy --head 4", "--head: must lie in 0 to 3, got 4"},
+               {"--q k.npy --k q.npy", "the queries are the last of the keys"},
+               {"--scheme shaw", "posenc attend --logits takes them"},
+               {"--scheme t5", "--table"},
+               {"--length 8192", "at most 2^25 numbers"}};
+  for (const auto& [flags, says] : cases) {
+    const Outcome outcome = posenc("plot scores x.png " + std::string(flags));
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_TRUE(has(outcome.err, says)) << flags << ": " << outcome.err;
+  }
+}
+
+}  // namespace
