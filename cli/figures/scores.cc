@@ -100,8 +100,7 @@ std::vector<double> weights_of(const std::vector<double>& logits, std::int64_t k
 double quantile(std::vector<double> values, double share) {
   std::erase_if(values, [](double value) { return std::isnan(value); });
   if (values.empty()) return 0;
-  const auto at = values.begin() +
-                  static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = values.begin() + std::lround(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
