@@ -265,10 +265,7 @@ class Part {
     make_window();
     if (!in_.relative.query) return;
     const Index listed = plan_.relative->row_count;
-    if (raw_k_.empty() || k_rows_ != k_.data()) {
-      raw_k_.resize(at(block_keys * step_));
-      load_rows(k, from, count_, head_dim_, raw_k_.data(), step_);
-    }
+    if (k_rows_ != k_.data()) load_rows(k, from, count_, head_dim_, raw_k_.data(), step_);
     for (Index g = 0; g < group_; ++g) {
       for (Index j = 0; j < count_; ++j) {
         for (Index r = 0; r < listed; ++r) {
@@ -311,7 +308,6 @@ class Part {
 
   Sight sight(Index query) const {
     const Places &q = query_places_, &k = key_places_;
-    const Index order = q.order(query);
     Sight seen{0, count_};
     if (!k.consecutive || mask_.keep != nullptr || mask_.prefix > 0 || mask_.chunk > 0) {
       const auto visible_key = [&](Index j) {
@@ -324,12 +320,12 @@ class Part {
       return seen;
     }
     if (k.segment(0) != q.segment(query)) return {};
-    const Index start = k.order(0);
-    if (mask_.causal) seen.end = std::min(seen.end, order - start + 1);
-    if (mask_.window > 0) {
-      seen.begin = std::max(seen.begin, order - mask_.window + 1 - start);
-      seen.end = std::min(seen.end, order + mask_.window - start);
-    }
+    // Sums that might overflow are of distances beyond the block, where nothing is cut.
+    const Index ahead = q.order(query) - k.order(0), window = mask_.window;
+    if (mask_.causal && ahead < count_) seen.end = std::max<Index>(ahead + 1, 0);
+    if (window > 0 && ahead >= window) seen.begin = ahead - window + 1;
+    if (window > 0 && (ahead < 0 || (ahead < count_ && window < count_)))
+      seen.end = std::min(seen.end, ahead + window);
     if (seen.begin >= seen.end) return {};
     return seen;
   }
@@ -432,7 +428,7 @@ class Part {
   void describe(Index row, const Sight& seen, Tile& tile, int r) {
     const Index query = row % queries_;
     tile.bias_factor[r] = 1;
-    if (in_.relative.rows == nullptr && windowed_) {
+    if (plan_.bias && in_.relative.rows == nullptr && windowed_) {
       const auto* slopes = std::get_if<Slopes>(&*plan_.bias);
       if (slopes != nullptr && slopes->before_scale) tile.bias_factor[r] = scale_[at(query)];
       tile.bias[r] = window_.data() + row / queries_ * window_step_ + (queries_ - 1 - query);
