@@ -1,0 +1,65 @@
+// What a figure offers to take away. Figures of the panel on show are listed here, and E opens the list.
+export type Table = { columns: string[]; rows: (string | number)[][] }
+export type Figure = { name: string; table: () => Table; svg: () => SVGSVGElement }
+
+const shown = new Set<Figure>()
+export const list = () => [...shown]
+export function offer(figure: Figure): () => void {
+  shown.add(figure)
+  return () => { shown.delete(figure) }
+}
+
+export function csv({ columns, rows }: Table): string {
+  const cell = (x: string | number) => typeof x === 'string' && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : String(x)
+  return [columns, ...rows].map(row => row.map(cell).join(',')).join('\n') + '\n'
+}
+
+export function json(figure: Figure, link: string): string {
+  return JSON.stringify({ figure: figure.name, link, ...figure.table() }, null, 1) + '\n'
+}
+
+const inlined = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'font-size',
+  'font-family', 'font-variant', 'text-anchor', 'opacity', 'dominant-baseline']
+
+// One file without references: styles that the page gave are written into the elements.
+export function svg(figure: Figure): string {
+  const source = figure.svg()
+  const copy = source.cloneNode(true) as SVGSVGElement
+  copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
+  if (source.isConnected) {
+    const originals = [source, ...source.querySelectorAll('*')]
+    ;[copy, ...copy.querySelectorAll('*')].forEach((element, i) => {
+      const style = getComputedStyle(originals[i])
+      for (const name of inlined) (element as SVGElement).style.setProperty(name, style.getPropertyValue(name))
+    })
+    const { width, height } = source.getBoundingClientRect()
+    if (!copy.getAttribute('viewBox')) copy.setAttribute('viewBox', `0 0 ${width} ${height}`)
+    copy.setAttribute('width', String(Math.round(width)))
+    copy.setAttribute('height', String(Math.round(height)))
+  }
+  return new XMLSerializer().serializeToString(copy) + '\n'
+}
+
+// Twice the size on screen.
+export async function png(figure: Figure, background: string): Promise<Blob> {
+  const picture = new Image()
+  picture.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(svg(figure))
+  await picture.decode()
+  const canvas = document.createElement('canvas')
+  canvas.width = 2 * picture.width
+  canvas.height = 2 * picture.height
+  const context = canvas.getContext('2d')!
+  context.fillStyle = background
+  context.fillRect(0, 0, canvas.width, canvas.height)
+  context.drawImage(picture, 0, 0, canvas.width, canvas.height)
+  return new Promise((done, failed) =>
+    canvas.toBlob(blob => (blob ? done(blob) : failed(new Error('the browser made no picture')))))
+}
+
+export function save(blob: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}

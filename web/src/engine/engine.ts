@@ -1,0 +1,173 @@
+// The library, as panels use it: the same words as in C and on the command line.
+import { geometry, mask, Memory, type Geometry } from './memory'
+
+export type { Geometry } from './memory'
+
+// What posenc_schemes_json says of a field.
+export type SchemeField = {
+  name: string; kind: string; doc: string; unit: string; least: number | null; most: number | null; open: boolean
+  choices: string[]; required: boolean; optional: boolean; default: unknown
+}
+export type Described = { name: string; aliases: string[]; title: string; formula: string; paper: string; fields: SchemeField[] }
+
+// A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}.
+export type Scheme = { type: string; [field: string]: unknown }
+
+// docs/json.md, "plan".
+export type PlanInfo = {
+  add: { kind: string; width: number; layout?: string; frequencies?: number[]; embedding_scale: number } | null
+  rotate: { pairing: string; first_dim: number; rotary_dim: number; frequencies: number[][]; amplitude: number } | null
+  bias: { kind: string; slopes: number[] | null; rows?: { first: number; row: number[] }; values?: number[][] | null; row_count?: number } | null
+  relative: { row_count: number } | null
+  logits: { multiplier: number; beta: number; floor: number; offset: number }
+  valid: unknown
+}
+
+// Where tokens stand: first, first + 1, …; or one by one.
+export type Where = { first: number; count: number } | number[]
+export type Side = 'query' | 'key' | 'value'
+const sides = { query: 0, key: 1, value: 2 }
+const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4 }
+
+export class Engine {
+  private readonly memory: Memory
+  readonly schemes: Described[]
+  readonly scalings: Described[]
+  private readonly plans = new Map<string, Plan>()
+
+  constructor(instance: WebAssembly.Instance) {
+    this.memory = new Memory(instance)
+    const known = this.memory.json<{ schemes: Described[]; scalings: Described[] }>('posenc_schemes_json')
+    this.schemes = known.schemes
+    this.scalings = known.scalings
+  }
+
+  static async load(wasm: ArrayBuffer | Response | Promise<Response>): Promise<Engine> {
+    const { instance } = wasm instanceof ArrayBuffer
+      ? await WebAssembly.instantiate(wasm, {})
+      : await WebAssembly.instantiateStreaming(wasm, {})
+    return new Engine(instance)
+  }
+
+  // The plan of a scheme; the same one for the same question. Throws with the library's own sentence.
+  plan(scheme: Scheme, size: Geometry): Plan {
+    const key = JSON.stringify([scheme, size])
+    let plan = this.plans.get(key)
+    if (!plan) {
+      if (this.plans.size > 64) {
+        const [oldest, gone] = this.plans.entries().next().value!
+        gone.free()
+        this.plans.delete(oldest)
+      }
+      plan = new Plan(this.memory, this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size)))
+      this.plans.set(key, plan)
+    }
+    return plan
+  }
+
+  // A config.json, a params.json or (the front of) a GGUF.
+  read(bytes: Uint8Array, name: string): Model {
+    return new Model(this.memory, this.memory.make('posenc_model_read', bytes, bytes.length, name))
+  }
+
+  bundled(): { name: string; about: string }[] { return this.memory.json('posenc_models_json') }
+  bundledModel(name: string): Model { return new Model(this.memory, this.memory.make('posenc_model_open', name)) }
+}
+
+export class Plan {
+  readonly info: PlanInfo
+  constructor(private readonly memory: Memory, private readonly handle: number) {
+    this.info = memory.json('posenc_plan_json', handle)
+  }
+  free(): void { this.memory.call_void('posenc_plan_free', this.handle) }
+
+  // Learned numbers, row-major.
+  setTable(table: keyof typeof whichTable, values: ArrayLike<number>, shape: number[]): this {
+    this.memory.scratch(tensor =>
+      this.memory.call('posenc_plan_set_table', this.handle, whichTable[table], tensor(shape, values).view))
+    return this
+  }
+
+  // x [tokens][head_dim], turned by the tokens' positions.
+  rotate(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query', verb = 'posenc_rotate'): Float64Array {
+    return this.on(where, positions => this.memory.scratch(tensor => {
+      const out = tensor([x.length / head_dim, head_dim], x)
+      this.memory.call(verb, this.handle, out.view, positions, sides[side], out.view)
+      return out.read() as Float64Array
+    }))
+  }
+  rotateBack(x: ArrayLike<number>, head_dim: number, where: Where): Float64Array {
+    return this.rotate(x, head_dim, where, 'query', 'posenc_rotate_inverse')
+  }
+
+  // [tokens][pairs], in radians.
+  angles(where: Where): Float64Array {
+    const pairs = this.info.rotate!.rotary_dim / 2
+    return this.on(where, positions => this.memory.scratch(tensor => {
+      const out = tensor([1, 1, size(where), pairs])
+      this.memory.call('posenc_rotation_angles', this.handle, positions, out.view)
+      return out.read() as Float64Array
+    }))
+  }
+
+  // What is added to the embedding: [tokens][width].
+  vectors(where: Where, width: number): Float32Array {
+    return this.on(where, positions => this.memory.scratch(tensor => {
+      const out = tensor([1, size(where), width])
+      this.memory.call('posenc_position_vectors', this.handle, positions, out.view)
+      return out.read() as Float32Array
+    }, 1))
+  }
+
+  // What is added to the logits: [heads][queries][keys].
+  bias(heads: number, queries: Where, keys: Where): Float64Array {
+    return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
+      const out = tensor([heads, size(queries), size(keys)])
+      this.memory.call('posenc_bias', this.handle, of_queries, of_keys, out.view)
+      return out.read() as Float64Array
+    })))
+  }
+
+  // softmax(logits) v of q, k, v [heads][tokens][head_dim], and the logits [heads][queries][keys] (−∞ where hidden).
+  attend(q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>, heads: number, head_dim: number,
+         queries: Where, keys: Where = queries, how: { causal?: boolean; window?: number } = {}):
+      { out: Float64Array; logits: Float64Array } {
+    const rows = size(queries), columns = size(keys)
+    return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
+      const out = tensor([1, heads, rows, head_dim])
+      const logits = tensor([1, heads, rows, columns])
+      this.memory.call('posenc_attend_reference', this.handle, tensor([1, heads, rows, head_dim], q).view,
+        tensor([1, heads, columns, head_dim], k).view, tensor([1, heads, columns, head_dim], v).view,
+        of_queries, of_keys, mask(how), out.view, logits.view)
+      return { out: out.read() as Float64Array, logits: logits.read() as Float64Array }
+    })))
+  }
+
+  private on<T>(where: Where, work: (positions: number) => T): T {
+    const { memory } = this
+    const made = Array.isArray(where)
+      ? memory.make('posenc_positions_ids', new Uint8Array(BigInt64Array.from(where, BigInt).buffer), 1n, 1n, BigInt(where.length))
+      : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
+    try {
+      return work(made)
+    } finally {
+      memory.call_void('posenc_positions_free', made)
+    }
+  }
+}
+
+function size(where: Where): number { return Array.isArray(where) ? where.length : where.count }
+
+export class Model {
+  constructor(private readonly memory: Memory, private readonly handle: number) {}
+  free(): void { this.memory.call_void('posenc_model_free', this.handle) }
+  // What `posenc explain --json` prints (docs/json.md).
+  explain(at = 0): Explained { return this.memory.json('posenc_model_explain_json', this.handle, BigInt(at), -1n) }
+}
+
+export type Explained = {
+  name: string
+  findings: { level: string; text: string }[]
+  groups: { layers: string; scheme: Scheme | null; plan: PlanInfo }[]
+  [rest: string]: unknown
+}

@@ -1,0 +1,6 @@
+declare module 'posenc.wasm?url' {
+  const url: string
+  export default url
+}
+// TeX that the build turns into MathML; \live{name} marks a number that moves.
+declare function tex(source: TemplateStringsArray): string

@@ -1,0 +1,93 @@
+// What a link holds: `#/panel?v=1&key=value`. link.json lists the keys with their ranges; `posenc link` and
+// `posenc explain URL` read the same file. Keys that are not known are left out, numbers are clamped.
+import spec from '../../link.json' with { type: 'json' }
+
+export type Field = {
+  default: number | string | boolean | number[] | string[]
+  doc: string
+  least?: number
+  most?: number
+  step?: number
+  log?: boolean
+  unit?: string
+  choices?: (string | number)[]
+}
+type Widened<T> = T extends string ? string : T extends boolean ? boolean : T extends number ? number : T
+export type Key = keyof typeof spec.fields
+export type Values = { [K in Key]: Widened<(typeof spec.fields)[K]['default']> }
+export type Settings = Record<string, unknown> // a scheme's or a scaling's own fields, by name
+
+export const version = spec.version
+export const panels = spec.panels
+export const fields = spec.fields as Record<Key, Field>
+
+export type View = { panel: string; values: Values; scheme: Settings; scaling: Settings }
+
+export function defaults(): Values {
+  return structuredClone(Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.default]))) as Values
+}
+
+// The nearest value that a field may have; undefined where text cannot be read as one.
+export function read(field: Field, text: string): Field['default'] | undefined {
+  if (Array.isArray(field.default)) {
+    if (typeof field.default[0] === 'string') return text === '' ? [] : text.split(',').slice(0, 16)
+    const numbers = text === '' ? [] : text.split(',').slice(0, 16).map(Number)
+    return numbers.every(Number.isFinite) ? numbers.map(x => clamp(field, x)) : undefined
+  }
+  if (typeof field.default === 'boolean') return text === '1' || text === 'true'
+  if (field.choices) return field.choices.find(choice => String(choice) === text)
+  if (typeof field.default === 'string') return text.slice(0, 200)
+  const number = text === '' ? NaN : Number(text)
+  return Number.isFinite(number) ? clamp(field, number) : undefined
+}
+
+export function clamp(field: Field, x: number): number {
+  const whole = (field.step ?? 1) % 1 === 0
+  if (whole) x = Math.round(x)
+  if (field.step === 2) x -= x % 2
+  return Math.min(field.most ?? Infinity, Math.max(field.least ?? -Infinity, x))
+}
+
+function write(value: unknown): string {
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  return Array.isArray(value) ? value.join(',') : String(value)
+}
+
+// A setting's text back to what JSON would hold: numbers, booleans, lists of numbers, else words.
+function setting(text: string): unknown {
+  if (text === 'true' || text === 'false') return text === 'true'
+  if (text === 'null') return null
+  const parts = text.split(',')
+  if (text !== '' && parts.every(part => part.trim() !== '' && Number.isFinite(Number(part))))
+    return parts.length > 1 ? parts.map(Number) : Number(text)
+  return text
+}
+
+export function format(view: View): string {
+  const query = new URLSearchParams()
+  query.set('v', String(version))
+  for (const [key, field] of Object.entries(fields)) {
+    const text = write(view.values[key as Key])
+    if (text !== write(field.default)) query.set(key, text)
+  }
+  for (const [name, value] of Object.entries(view.scheme)) query.set('scheme.' + name, String(value))
+  for (const [name, value] of Object.entries(view.scaling)) query.set('scaling.' + name, String(value))
+  return `#/${view.panel}?${query}`.replaceAll('%2C', ',')
+}
+
+export function parse(hash: string): View {
+  const [path, search = ''] = hash.replace(/^#?\/?/, '').split('?', 2)
+  const query = new URLSearchParams(search)
+  const view: View = { panel: panels.includes(path) ? path : panels[0], values: defaults(), scheme: {}, scaling: {} }
+  for (const [key, text] of query) {
+    const [group, name] = key.split('.', 2)
+    if (name !== undefined && /^[a-z_0-9]+$/i.test(name)) {
+      if (group === 'scheme') view.scheme[name] = setting(text)
+      if (group === 'scaling') view.scaling[name] = setting(text)
+    } else if (Object.hasOwn(fields, key)) {
+      const value = read(fields[key as Key], text)
+      if (value !== undefined) (view.values as Record<string, unknown>)[key] = value
+    }
+  }
+  return view
+}

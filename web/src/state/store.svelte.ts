@@ -1,0 +1,117 @@
+// The one state of all panels, kept in the address. Hovering changes `probe` alone; a click pins it into m and pair.
+import { clamp, defaults, fields, format, parse, type Key, type Settings, type Values } from './link'
+
+export const values: Values = $state(defaults())
+export const encoding = $state({ scheme: {} as Settings, scaling: {} as Settings })
+export const page = $state({ panel: 'order', theme: '' as '' | 'light' | 'dark', playing: '' as '' | Key, reduced: false })
+export const probe = $state({ position: null as number | null, key: null as number | null, pair: null as number | null })
+
+// Where the crosshair stands: hovered, else pinned.
+export const at = {
+  get m() { return probe.position ?? values.m },
+  get n() { return probe.key ?? values.n },
+  get pair() { return Math.min(probe.pair ?? values.pair, values.d / 2 - 1) },
+}
+
+// Sets a field within its range; with `lock`, m and n keep their distance.
+export function set<K extends Key>(key: K, value: Values[K]): void {
+  const before = values[key]
+  const field = fields[key]
+  values[key] = (typeof value === 'number' && typeof field.default === 'number' && !field.choices
+    ? clamp(field, value) : value) as Values[K]
+  if (values.lock && (key === 'm' || key === 'n') && typeof value === 'number') {
+    const other = key === 'm' ? 'n' : 'm'
+    const moved = values[other] + (values[key] as number) - (before as number)
+    if (moved < 0 || moved > fields[other].most!) values[key] = before
+    else values[other] = moved
+  }
+}
+
+export function toggle(key: { [K in Key]: Values[K] extends boolean ? K : never }[Key]): void {
+  values[key] = !values[key]
+}
+
+export function pin(position: number | null, pair: number | null = null): void {
+  if (position !== null) set('m', position)
+  if (pair !== null) set('pair', pair)
+}
+
+export function unhover(): void {
+  probe.position = probe.key = probe.pair = null
+}
+
+function view() {
+  return { panel: page.panel, values, scheme: encoding.scheme, scaling: encoding.scaling }
+}
+
+export function link(): string {
+  return format(view())
+}
+
+export function open(panel: string): void {
+  if (panel === page.panel) return
+  page.playing = ''
+  unhover()
+  page.panel = panel
+  history.pushState(null, '', link())
+}
+
+export function restore(hash: string): void {
+  const { panel, values: given, scheme, scaling } = parse(hash)
+  Object.assign(values, given)
+  encoding.scheme = scheme
+  encoding.scaling = scaling
+  page.panel = panel
+}
+
+// Starts to follow the address and to keep it; gives back how to stop.
+export function follow(): () => void {
+  restore(location.hash)
+  const back = () => restore(location.hash)
+  addEventListener('popstate', back)
+  addEventListener('hashchange', back)
+  const media = matchMedia('(prefers-reduced-motion: reduce)')
+  const motion = () => (page.reduced = media.matches)
+  motion()
+  media.addEventListener('change', motion)
+  let timer: ReturnType<typeof setTimeout>
+  const stop = $effect.root(() => {
+    $effect(() => {
+      const hash = link()
+      clearTimeout(timer)
+      timer = setTimeout(() => { if (location.hash !== hash) history.replaceState(null, '', hash) }, 150)
+    })
+    play()
+  })
+  return () => {
+    stop()
+    removeEventListener('popstate', back)
+    removeEventListener('hashchange', back)
+    media.removeEventListener('change', motion)
+  }
+}
+
+// Runs the slider that plays: through its range in eight seconds, and from the start again. Where motion is unwelcome,
+// a step every second.
+function play(): void {
+  $effect(() => {
+    const key = page.playing
+    if (!key) return
+    const field = fields[key]
+    const least = field.least ?? 0
+    const most = key === 'm' || key === 'n' ? Math.max(1, values.length - 1) : field.most ?? 1
+    const steps = (most - least) / (field.step ?? 1)
+    const every = page.reduced ? 1000 : Math.max(33, 8000 / steps)
+    let held = values[key] as number
+    const timer = setInterval(() => {
+      const by = page.reduced ? Math.max(1, steps / 16) : Math.max(1, (steps * every) / 8000)
+      held += by * (field.step ?? 1)
+      if (held > most) {
+        held = least
+        if (values.lock && (key === 'm' || key === 'n')) held = Math.max(least, values.m - values.n)
+      }
+      set(key, held as never)
+    }, every)
+    return () => clearInterval(timer)
+  })
+}

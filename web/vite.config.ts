@@ -1,0 +1,80 @@
+/// <reference types="vitest/config" />
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import katex from 'katex'
+import { fileURLToPath } from 'node:url'
+import { defineConfig, type Plugin } from 'vite'
+
+const wasm = fileURLToPath(new URL('../build/wasm/posenc.wasm', import.meta.url))
+
+// tex`…` becomes a string of MathML, so that neither KaTeX nor its fonts are shipped.
+function tex(): Plugin {
+  const math = (source: string) => katex.renderToString(source, {
+    output: 'mathml', displayMode: true, strict: 'error', throwOnError: true,
+    macros: { '\\live': '\\text{@#1@}' },
+  }).replace(/^<span class="katex">|<\/span>$|<annotation.*?<\/annotation>/gs, '')
+  return {
+    name: 'tex',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!/\.(svelte|ts)$/.test(id) || id.includes('node_modules') || !code.includes('tex`')) return
+      return { code: code.replace(/\btex`([^`]*)`/g, (_, source: string) => JSON.stringify(math(source)).replaceAll('{', '\\u007b').replaceAll('}', '\\u007d')), map: null }
+    },
+  }
+}
+
+// Plot can draw maps of the earth; ours never do, and they are a tenth of the whole.
+function withoutProjections(): Plugin {
+  return {
+    name: 'without-projections',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.includes('/d3-geo/')) return
+      const names = /export\s*{([^}]*)}/.exec(code)![1].split(',').map(name => name.trim().split(' as ').at(-1)!).filter(Boolean)
+      return { code: names.map(name => `export const ${name} = () => ({})`).join('\n'), map: null }
+    },
+  }
+}
+
+// One posenc.html that opens from disk: script, style and engine within it. POSENC_ONE_FILE=1.
+function oneFile(): Plugin {
+  return {
+    name: 'one-file',
+    enforce: 'post',
+    generateBundle(_, bundle) {
+      const page = bundle['index.html']
+      if (page?.type !== 'asset') return
+      let html = String(page.source)
+      for (const [name, part] of Object.entries(bundle)) {
+        if (part.type === 'chunk') {
+          const script = part.code.replaceAll('</script', '<\\/script')
+          html = html.replace(/<script type="module"[^>]*src="[^"]*"[^>]*><\/script>/, '')
+            .replace('</body>', () => `<script type="module">${script}</script></body>`)
+          delete bundle[name]
+        } else if (name.endsWith('.css')) {
+          html = html.replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${part.source}</style>`)
+          delete bundle[name]
+        }
+      }
+      page.source = html
+      page.fileName = 'posenc.html'
+    },
+  }
+}
+
+export default defineConfig(() => {
+  const single = !!process.env.POSENC_ONE_FILE
+  return {
+    base: './',
+    plugins: [tex(), withoutProjections(), svelte(), ...(single ? [oneFile()] : [])],
+    resolve: { alias: [{ find: /^posenc\.wasm/, replacement: wasm }] },
+    server: { fs: { allow: ['..'] } },
+    build: {
+      target: 'es2023',
+      outDir: single ? 'dist/one' : 'dist/site',
+      assetsInlineLimit: single ? Infinity : 0,
+      modulePreload: false,
+      cssCodeSplit: false,
+    },
+    test: { include: ['test/**/*.test.ts'] },
+  }
+})
