@@ -116,6 +116,14 @@ std::vector<AttendCase> attend_cases(int threads) {
   for (const DType dtype : {DType::bf16, DType::f16})
     cases.push_back({.name = "causal", .scheme = "rope", .dtype = dtype, .threads = threads});
   cases.push_back({.name = "grouped", .scheme = "rope", .kv_heads = 4, .threads = threads});
+  // Memory must not grow with them.
+  for (const std::int64_t length : {512, 2048, 8192, 32768})
+    cases.push_back({.name = "length",
+                     .scheme = "rope",
+                     .heads = 1,
+                     .kv_heads = 1,
+                     .length = length,
+                     .threads = threads});
   for (const char* scheme : {"nope", "alibi"})
     cases.push_back(
         {.name = "decode", .scheme = scheme, .length = 32768, .decode = true, .threads = threads});
@@ -123,7 +131,7 @@ std::vector<AttendCase> attend_cases(int threads) {
 }
 
 Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
-                            const BenchEffort& effort) {
+                                   const BenchEffort& effort) {
   if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
   const Expected<Plan> plan = plan_of(what);
   if (!plan) return std::unexpected(plan.error());
