@@ -2,29 +2,33 @@
 
 #include <cctype>
 #include <fstream>
+#include <map>
 
 namespace posenc::golden {
 
-Json load(std::string_view file) {
+// Every test is a process of its own and lists all tests first: what is read for that is read once, and left standing.
+const Json& load(std::string_view file) {
+  static auto& read = *new std::map<std::string, Json, std::less<>>;
+  if (const auto known = read.find(file); known != read.end()) return known->second;
   std::ifstream in(data_path(file));
   Json json = Json::parse(in, nullptr, false);
   if (json.is_discarded()) ADD_FAILURE() << "cannot read " << data_path(file);
-  return json;
+  return read.emplace(file, std::move(json)).first->second;
 }
 
 std::vector<Json> records(std::string_view name, std::string_view key, std::string_view value) {
   std::vector<Json> chosen;
-  const Json file = load("golden/" + std::string(name) + ".json");
-  for (const Json& record : file.at("records")) {
+  for (const Json& record : load("golden/" + std::string(name) + ".json").at("records")) {
     if (key.empty() || record.at(std::string(key)) == std::string(value)) chosen.push_back(record);
   }
   EXPECT_FALSE(chosen.empty()) << name << ": no record has " << key << " = " << value;
   return chosen;
 }
 
-std::vector<Case> cases(std::string_view file) {
+std::vector<Case> cases(std::string_view name) {
   std::vector<Case> all;
-  for (const Json& record : records(file)) all.push_back({record.at("name"), record});
+  for (const Json& record : load("golden/" + std::string(name) + ".json").at("records"))
+    all.push_back({record.at("name"), record});
   return all;
 }
 

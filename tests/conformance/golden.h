@@ -30,7 +30,7 @@ inline double rotation_f32(std::int64_t position) {
 
 using test::data_path;
 
-Json load(std::string_view file);
+const Json& load(std::string_view file);
 
 // The records of golden/<name>.json, only those whose `key` has `value` if one is given.
 std::vector<Json> records(std::string_view name, std::string_view key = {},
@@ -53,11 +53,11 @@ std::vector<Number> float_inputs(const Json& list) {
 // A record as a test's parameter: failures show its name and not its thousand numbers.
 struct Case {
   std::string name;
-  Json record;
+  const Json& record;
 };
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-std::vector<Case> cases(std::string_view file);
+std::vector<Case> cases(std::string_view name);
 
 // A name as gtest allows it.
 std::string test_name(std::string_view name);
