@@ -15,10 +15,10 @@ export type Scheme = { type: string; [field: string]: unknown }
 
 // docs/json.md, "plan".
 export type PlanInfo = {
-  add: { kind: string; width: number; layout?: string; frequencies?: number[]; embedding_scale: number } | null
+  add: { kind: string; width: number; rows?: number; layout?: string; frequencies?: number[]; embedding_scale: number } | null
   rotate: { pairing: string; first_dim: number; rotary_dim: number; frequencies: number[][]; amplitude: number } | null
   bias: { kind: string; slopes: number[] | null; rows?: { first: number; row: number[] }; values?: number[][] | null; row_count?: number } | null
-  relative: { row_count: number } | null
+  relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
   logits: { multiplier: number; beta: number; floor: number; offset: number }
   valid: unknown
 }
