@@ -22,13 +22,14 @@ function tex(): Plugin {
   }
 }
 
-// Plot can draw maps of the earth; ours never do, and they are a tenth of the whole.
-function withoutProjections(): Plugin {
+// Parts of Plot that it links and our charts never run: maps of the earth, colour schemes, dates.
+const unused = /\/d3-(geo|scale-chromatic|time-format|time)\//
+function withoutUnused(): Plugin {
   return {
-    name: 'without-projections',
+    name: 'without-unused',
     enforce: 'pre',
     transform(code, id) {
-      if (!id.includes('/d3-geo/')) return
+      if (!unused.test(id)) return
       const names = /export\s*{([^}]*)}/.exec(code)![1].split(',').map(name => name.trim().split(' as ').at(-1)!).filter(Boolean)
       return { code: names.map(name => `export const ${name} = () => ({})`).join('\n'), map: null }
     },
@@ -65,7 +66,7 @@ export default defineConfig(() => {
   const single = !!process.env.POSENC_ONE_FILE
   return {
     base: './',
-    plugins: [tex(), withoutProjections(), svelte(), ...(single ? [oneFile()] : [])],
+    plugins: [tex(), withoutUnused(), svelte(), ...(single ? [oneFile()] : [])],
     resolve: { alias: [{ find: /^posenc\.wasm/, replacement: wasm }] },
     server: { fs: { allow: ['..'] } },
     build: {
