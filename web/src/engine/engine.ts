@@ -65,6 +65,11 @@ export class Engine {
     return plan
   }
 
+  // One pair of channels that turns by `frequency` radians a position.
+  pair(frequency: number): Plan {
+    return this.plan({ type: 'rope', scaling: { type: 'explicit', frequencies: [frequency] } }, { head_dim: 2 })
+  }
+
   // A config.json, a params.json or (the front of) a GGUF.
   read(bytes: Uint8Array, name: string): Model {
     return new Model(this.memory, this.memory.make('posenc_model_read', bytes, bytes.length, name))
