@@ -170,9 +170,12 @@ export class Model {
   explain(at = 0): Explained { return this.memory.json('posenc_model_explain_json', this.handle, BigInt(at), -1n) }
 }
 
+// docs/json.md.
+export type Group = {
+  stack: string; label: string; layers: number[]; head_dim: number; heads: number; scheme: Scheme | null; plan: PlanInfo
+  valid: { from: number; to: number | null } | null; heading: string; words: string[]; amplitude_note: string; logits_note: string
+}
 export type Explained = {
-  name: string
-  findings: { level: string; text: string }[]
-  groups: { layers: string; scheme: Scheme | null; plan: PlanInfo }[]
-  [rest: string]: unknown
+  model: string; family: string; context: number | null; trained_context: number | null; words: string[]
+  groups: Group[]; warnings: { code: string; message: string }[]
 }
