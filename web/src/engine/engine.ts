@@ -168,6 +168,6 @@ export class Model {
 export type Explained = {
   name: string
   findings: { level: string; text: string }[]
-  groups: { layers: string; scheme: Scheme | null; plan: PlanInfo }[]
+  groups: { stack: string; layers: number[]; scheme: Scheme | null; plan: PlanInfo }[]
   [rest: string]: unknown
 }
