@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench pictures models wasm asan tsan fuzz lint format install clean help
+.PHONY: run build test bench pictures models wasm site web-test asan tsan fuzz lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -66,6 +66,22 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as on
 	@$(call ninja,release,posenc_native)
 	@tests/wasm/compare.sh build/wasm/posenc.wasm build/release/posenc_native || [ $$? = 77 ]
 
+site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
+	@$(call ninja,wasm)
+	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
+	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
+	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
+	@ls -d build/site build/posenc.html
+
+web-test: site  ## the playground's tests, and the playground in a browser (Chromium)
+	@cmake/need.sh "to open the playground in a browser" chromium:chromium
+	@cd web && ./node.sh npm --silent run check && ./node.sh npm --silent test && ./node.sh npm --silent run browser
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@cmake/need.sh "to build the playground" node:nodejs npm:npm
+	@cd web && ./node.sh npm ci --no-fund --no-audit --loglevel=error
+	@touch $@
+
 asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined-behaviour), or thread, sanitizer
 	@$(call ninja,$@)
 	@$(call ctest,$@)
@@ -92,7 +108,7 @@ clean:  ## remove build/
 
 help:  ## this list
 	@echo 'make           show what posenc makes of three models (builds it first)'
-	@sed -nE 's/^([a-z ]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r t w; do printf 'make %-9s %s\n' "$$t" "$$w"; done
+	@sed -nE 's/^([a-z -]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r t w; do printf 'make %-9s %s\n' "$$t" "$$w"; done
 
 # Configures a preset once; ninja itself configures again when a CMake file changes.
 build/%/build.ninja: CMakePresets.json | tools-%

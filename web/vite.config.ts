@@ -66,7 +66,7 @@ export default defineConfig(() => {
   const single = !!process.env.POSENC_ONE_FILE
   return {
     base: './',
-    plugins: [tex(), withoutUnused(), svelte(), ...(single ? [oneFile()] : [])],
+    plugins: [tex(), withoutUnused(), svelte({ configFile: false }), ...(single ? [oneFile()] : [])],
     resolve: { alias: [{ find: /^posenc\.wasm/, replacement: wasm }] },
     server: { fs: { allow: ['..'] } },
     build: {

@@ -61,7 +61,7 @@ export function paint(values: ArrayLike<number>, pixels: Uint32Array, colours: U
   for (let i = 0; i < pixels.length; i++) {
     const x = values[i]
     if (!(x > -Infinity)) { pixels[i] = hidden; continue }
-    const c = ((x - low) * by) | 0
-    pixels[i] = colours[c < 0 ? 0 : c > 255 ? 255 : c]
+    const c = (x - low) * by
+    pixels[i] = colours[c >= 255 ? 255 : c > 0 ? c | 0 : 0]
   }
 }

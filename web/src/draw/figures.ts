@@ -26,7 +26,7 @@ export function svg(figure: Figure): string {
   const source = figure.svg()
   const copy = source.cloneNode(true) as SVGSVGElement
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
-  if (source.isConnected) {
+  if (source.ownerDocument === document && source.isConnected) {
     const originals = [source, ...source.querySelectorAll('*')]
     ;[copy, ...copy.querySelectorAll('*')].forEach((element, i) => {
       const style = getComputedStyle(originals[i])

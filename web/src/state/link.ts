@@ -37,7 +37,7 @@ export function read(field: Field, text: string): Field['default'] | undefined {
   if (typeof field.default === 'boolean') return text === '1' || text === 'true'
   if (field.choices) return field.choices.find(choice => String(choice) === text)
   if (typeof field.default === 'string') return text.slice(0, 200)
-  const number = text === '' ? NaN : Number(text)
+  const number = text.trim() === '' ? NaN : Number(text)
   return Number.isFinite(number) ? clamp(field, number) : undefined
 }
 

@@ -1,0 +1,56 @@
+// How heavy and how fast, in processor time: a loaded machine slows frames, and says nothing about the page.
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { assert, frame } from './run.mjs'
+
+const kb = bytes => (bytes / 1000).toFixed(1) + ' KB'
+
+// Processor time of the page's main thread over `moves`, per move.
+async function perMove(page, moves, move) {
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const spent = async () => (await cdp.send('Performance.getMetrics')).metrics.find(m => m.name === 'TaskDuration').value
+  for (let i = 0; i < 5; i++) { await move(i / moves); await frame(page) }
+  const began = await spent()
+  for (let i = 0; i < moves; i++) { await move(i / moves); await frame(page) }
+  return (1000 * (await spent() - began)) / moves
+}
+
+export async function budgets({ check, open }, site) {
+  await check('ready within 500 ms', async () => {
+    const taken = []
+    for (let i = 0; i < 3; i++) {
+      const page = await open('sinusoid')
+      await page.waitForFunction(() => performance.getEntriesByName('ready').length)
+      taken.push(await page.evaluate(() => performance.getEntriesByName('ready')[0].startTime))
+      await page.context().close()
+    }
+    // The least of three: other work on the machine only adds.
+    const least = Math.min(...taken)
+    assert(least <= 500, `${least.toFixed(0)} ms`)
+    return `${least.toFixed(0)} ms`
+  })
+  const page = await open('sinusoid?v=1&length=2048&d=512')
+  await check('a drag over the map of 2048 × 512 takes 6 ms a frame', async () => {
+    const box = await page.locator('.map .cells').first().boundingBox()
+    const taken = await perMove(page, 60, t => page.mouse.move(box.x + box.width * (0.1 + 0.8 * t), box.y + box.height * (0.2 + 0.6 * t)))
+    assert(taken <= 6, `${taken.toFixed(1)} ms`)
+    return `${taken.toFixed(1)} ms`
+  })
+  await check('dragging its base draws map and charts anew', async () => {
+    const slider = page.locator('#slide-theta')
+    const taken = await perMove(page, 60, t => slider.evaluate((e, t) => { e.value = 300 + 400 * t; e.dispatchEvent(new Event('input', { bubbles: true })) }, t))
+    return `${taken.toFixed(1)} ms a frame`
+  })
+  await page.context().close()
+  if (!site) return
+  const size = kind => readdirSync(join(site, 'assets')).filter(name => kind.test(name))
+    .reduce((sum, name) => sum + gzipSync(readFileSync(join(site, 'assets', name)), { level: 9 }).length, 0)
+  await check('JavaScript and CSS within 150 KB gzipped', () => {
+    const bytes = size(/\.(js|css)$/)
+    assert(bytes <= 150e3, kb(bytes))
+    return kb(bytes)
+  })
+  await check('what else is fetched, gzipped', () => `wasm ${kb(size(/\.wasm$/))}, tables ${kb(size(/\.bin$/))}`)
+}

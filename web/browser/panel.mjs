@@ -1,0 +1,189 @@
+// One panel: both themes, both sizes, each slider, figure and export.
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { assert, frame, phone, settled } from './run.mjs'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+async function accessible(page) {
+  if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe)
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
+  assert(found.violations.length === 0, found.violations.map(v => `${v.id} at ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(', ')} (${v.nodes.length})`).join('; '))
+}
+
+export async function panel(session, id, shots) {
+  const { check, open, quiet } = session
+  const page = await open(id)
+  const shot = (page, what) => page.screenshot({ path: join(shots, `${id}-${what}.png`), fullPage: true })
+
+  await check(`${id}: opens`, async () => {
+    assert((await page.textContent('main h1')).trim(), 'no heading')
+    assert((await page.textContent('.lead p')).length > 20, 'no lead')
+    assert(await page.locator('.stage').locator('canvas, svg').count(), 'nothing drawn')
+  })
+  await frame(page)
+  await shot(page, 'light-wide')
+  await check(`${id}: axe, light`, () => accessible(page))
+  await page.evaluate(() => { document.activeElement.blur() })
+  await page.keyboard.press('d')
+  await frame(page)
+  await shot(page, 'dark-wide')
+  await check(`${id}: axe, dark`, () => accessible(page))
+  await page.keyboard.press('d')
+  await check(`${id}: exports`, () => exportAll(page, id))
+  await page.reload()
+  await check(`${id}: sliders by key and by pointer, and back by the link`, () => sliders(page))
+  await check(`${id}: figures by pointer and by keys`, () => figures(page))
+  await check(`${id}: no complaint on the console`, () => quiet(page))
+  await page.context().close()
+
+  const small = await open(id, { viewport: phone, hasTouch: true })
+  await frame(small)
+  await shot(small, 'light-phone')
+  await check(`${id}: phone, nothing beyond the edge`, async () => {
+    const over = await small.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    assert(over <= 0, `${over} px too wide`)
+  })
+  await check(`${id}: phone, targets of 44 px`, async () => {
+    const less = await small.$$eval('button, input[type=range], select, nav a', all => all
+      .filter(e => e.offsetParent && e.getBoundingClientRect().height < 43.5)
+      .map(e => `${e.tagName.toLowerCase()} ${e.id || e.ariaLabel || e.textContent.trim()} ${Math.round(e.getBoundingClientRect().height)}`))
+    assert(less.length === 0, less.slice(0, 5).join(', '))
+  })
+  await check(`${id}: phone, axe`, () => accessible(small))
+  await small.evaluate(() => document.querySelector('.tools [aria-label="dark theme"]').click())
+  await frame(small)
+  await shot(small, 'dark-phone')
+  await check(`${id}: phone, no complaint on the console`, () => quiet(small))
+  await small.context().close()
+}
+
+// Every number that the controls show.
+const numbers = page => page.$$eval('.controls input', all => all.map(e => (e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value)))
+
+async function sliders(page) {
+  const ranges = page.locator('.controls input[type=range]:not([disabled])')
+  const count = await ranges.count()
+  for (let i = 0; i < count; i++) {
+    const range = ranges.nth(i)
+    const name = await range.getAttribute('id')
+    const text = () => range.getAttribute('aria-valuetext')
+    await range.scrollIntoViewIfNeeded()
+    await range.focus()
+    const [at, most] = await range.evaluate(e => [+e.value, +e.max])
+    const first = await text()
+    // A log slider's step may be less than the value's own.
+    for (let k = 0; k < 40 && await text() === first; k++) await page.keyboard.press(at < most ? 'ArrowRight' : 'ArrowLeft')
+    assert(await text() !== first, `${name} does not follow the arrow keys`)
+    const box = await range.boundingBox()
+    await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.45, box.y + box.height / 2)
+    const left = await text()
+    await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2)
+    await page.mouse.up()
+    assert(await text() !== left, `${name} does not follow the pointer`)
+  }
+  const hash = await settled(page)
+  assert(count === 0 || hash.includes('&'), 'the link does not follow the sliders')
+  const before = await numbers(page)
+  await page.reload()
+  await page.waitForSelector('main h1')
+  const after = await numbers(page)
+  assert(JSON.stringify(after) === JSON.stringify(before), `the link brought ${after} back, not ${before}`)
+  assert(await settled(page) === hash, 'the link changed by being opened')
+  return `${count} sliders`
+}
+
+async function figures(page) {
+  await page.evaluate(() => { location.hash = '#/' + location.hash.slice(2).split('?')[0] })
+  await settled(page)
+  const all = page.locator('.stage [role=application]')
+  const count = await all.count()
+  for (let i = 0; i < count; i++) {
+    const figure = all.nth(i)
+    const name = (await figure.getAttribute('aria-label')).split('.')[0]
+    const said = figure.locator('xpath=ancestor::figure[1]').locator('.said').last()
+    await figure.scrollIntoViewIfNeeded()
+    const box = await figure.boundingBox()
+    for (const [x, y] of [[0.3, 0.3], [0.5, 0.4], [0.6, 0.7]]) await page.mouse.move(box.x + box.width * x, box.y + box.height * y)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.55)
+    await page.mouse.up()
+    await figure.focus()
+    const heard = new Set()
+    for (const key of ['Home', 'ArrowRight', 'ArrowDown', 'Shift+ArrowRight', 'End']) {
+      await page.keyboard.press(key)
+      heard.add(await said.textContent())
+    }
+    assert(heard.size > 1 && [...heard].every(text => text), `${name}: keys say ${[...heard].slice(0, 2).join(' / ') || 'nothing'}`)
+  }
+  await page.mouse.move(2, 2)
+  return `${count} figures`
+}
+
+const wellFormed = {
+  png: bytes => bytes.subarray(0, 8).toString('latin1') === '\x89PNG\r\n\x1a\n' && bytes.readUInt32BE(16) > 40 && bytes.readUInt32BE(20) > 40 && bytes.length > 500,
+  csv: bytes => {
+    const rows = bytes.toString().trimEnd().split('\n').map(row => row.replace(/"([^"]|"")*"/g, 'x').split(',').length)
+    return rows.length > 1 && rows.every(columns => columns === rows[0]) && !/NaN|undefined/.test(bytes.toString())
+  },
+  json: bytes => {
+    const { figure, link, columns, rows } = JSON.parse(bytes)
+    return Boolean(figure) && link.includes('#/') && rows.length > 0 && rows.every(row => row.length === columns.length)
+  },
+}
+
+// Chromium drops the eleventh download in a row, so all but the first are caught before they become downloads.
+async function catchFiles(page) {
+  await page.evaluate(() => {
+    const made = new Map()
+    const { createObjectURL } = URL
+    URL.createObjectURL = blob => { const url = createObjectURL.call(URL, blob); made.set(url, blob); return url }
+    HTMLAnchorElement.prototype.click = function () { globalThis.caught = { name: this.download, blob: made.get(this.href) } }
+  })
+}
+async function caught(page) {
+  await page.waitForFunction(() => globalThis.caught)
+  const { name, base64 } = await page.evaluate(async () => {
+    const { name, blob } = globalThis.caught
+    globalThis.caught = undefined
+    const reader = new FileReader()
+    await new Promise(done => { reader.onload = done; reader.readAsDataURL(blob) })
+    return { name, base64: reader.result.split(',')[1] ?? '' }
+  })
+  return { name, bytes: Buffer.from(base64, 'base64') }
+}
+
+async function exportAll(page, id) {
+  await page.keyboard.press('e')
+  const buttons = page.locator('.exports button')
+  await buttons.first().waitFor()
+  const count = await buttons.count()
+  assert(count >= 4 && count % 4 === 0, `${count} buttons`)
+  const [download] = await Promise.all([page.waitForEvent('download'), buttons.first().click()])
+  assert(wellFormed.png(await readFile(await download.path())), `${download.suggestedFilename()} is no picture`)
+  await catchFiles(page)
+  const names = new Set()
+  for (let i = 0; i < count; i++) {
+    const button = buttons.nth(i)
+    const what = await button.getAttribute('aria-label')
+    await button.click()
+    const { name, bytes } = await caught(page)
+    const kind = name.split('.').at(-1)
+    assert(name.startsWith(`posenc-${id}-`) && !names.has(name), `${what} is called ${name}`)
+    names.add(name)
+    if (kind === 'svg') {
+      const wrong = await page.evaluate(text => {
+        const made = new DOMParser().parseFromString(text, 'image/svg+xml')
+        const { width, height } = made.documentElement
+        return made.querySelector('parsererror')?.textContent ?? (made.documentElement.querySelector('*') && width?.baseVal.value > 20 && height?.baseVal.value > 20 ? '' : 'empty')
+      }, bytes.toString())
+      assert(!wrong, `${what}: ${wrong}`)
+    } else assert(wellFormed[kind]?.(bytes), `${what} is not well-formed: ${bytes.subarray(0, 200).toString('latin1')}`)
+  }
+  await page.keyboard.press('Escape')
+  return `${count} files`
+}

@@ -1,0 +1,61 @@
+// What all checks share: pages that remember what they complained about, and the account of what held.
+import { fileURLToPath } from 'node:url'
+
+export const here = name => fileURLToPath(new URL(`../${name}`, import.meta.url))
+export const wide = { width: 1400, height: 1000 }
+export const phone = { width: 390, height: 844 }
+
+export function run(browser, url) {
+  let held = 0
+  const failed = []
+  const began = performance.now()
+
+  // `work` gives what to print beside the name, and throws, or gives false, when the check fails.
+  async function check(name, work) {
+    try {
+      const said = await work()
+      if (said === false) throw new Error('did not hold')
+      held++
+      console.log(`ok    ${name}${said === undefined || said === true ? '' : `: ${said}`}`)
+    } catch (error) {
+      failed.push(name)
+      console.log(`FAIL  ${name}: ${String(error.message ?? error).split('\n').slice(0, 4).join(' | ')}`)
+    }
+  }
+
+  async function open(hash, { viewport = wide, from = url, ...how } = {}) {
+    const context = await browser.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
+    const page = await context.newPage()
+    page.setDefaultTimeout(5000)
+    page.complaints = []
+    page.asked = []
+    page.on('console', message => { if (['error', 'warning'].includes(message.type())) page.complaints.push(message.text()) })
+    page.on('pageerror', error => page.complaints.push(String(error)))
+    page.on('request', request => page.asked.push(request.url()))
+    await page.goto(from + '#/' + hash)
+    await page.waitForSelector('main h1')
+    return page
+  }
+  const quiet = page => check.silent(page)
+  check.silent = page => { if (page.complaints.length) throw new Error(page.complaints.join(' | ')) }
+
+  // Panels stand in the list at the side, in their order.
+  async function entries() {
+    const page = await open('')
+    const ids = await page.$$eval('nav a', links => links.map(link => link.getAttribute('href').slice(2)))
+    await page.context().close()
+    return ids
+  }
+
+  function summary() {
+    const seconds = ((performance.now() - began) / 1000).toFixed(1)
+    console.log(failed.length ? `${failed.length} of ${held + failed.length} checks failed in ${seconds} s: ${failed.join('; ')}` : `${held} checks held in ${seconds} s`)
+    return failed.length ? 1 : 0
+  }
+  return { browser, url, check, open, quiet, entries, summary }
+}
+
+export const assert = (truth, why) => { if (!truth) throw new Error(why) }
+export const frame = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+// The address follows 150 ms behind.
+export const settled = async page => { await page.waitForTimeout(220); return page.evaluate(() => location.hash) }
