@@ -1,6 +1,6 @@
 // What a figure offers to take away. Figures of the panel on show are listed here, and E opens the list.
 export type Table = { columns: string[]; rows: (string | number)[][] }
-export type Figure = { name: string; table: () => Table; svg: () => SVGSVGElement }
+export type Figure = { name: string; table: () => Table; svg?: () => SVGSVGElement } // a table alone has no picture
 
 const shown = new Set<Figure>()
 export const list = () => [...shown]
@@ -23,7 +23,7 @@ const inlined = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasha
 
 // One file without references: styles that the page gave are written into the elements.
 export function svg(figure: Figure): string {
-  const source = figure.svg()
+  const source = figure.svg!()
   const copy = source.cloneNode(true) as SVGSVGElement
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
   if (source.ownerDocument === document && source.isConnected) {

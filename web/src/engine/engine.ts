@@ -17,7 +17,7 @@ export type Scheme = { type: string; [field: string]: unknown }
 export type PlanInfo = {
   add: { kind: string; width: number; rows?: number; layout?: string; frequencies?: number[]; embedding_scale: number } | null
   rotate: { pairing: string; first_dim: number; rotary_dim: number; frequencies: number[][]; amplitude: number } | null
-  bias: { kind: string; slopes: number[] | null; rows?: { first: number; row: number[] }; values?: number[][] | null; row_count?: number } | null
+  bias: { kind: string; slopes: number[] | null; rows?: { first: number; row: number[]; saturates: boolean }; values?: number[][] | null; row_count?: number } | null
   relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
   logits: { multiplier: number; beta: number; floor: number; offset: number }
   valid: unknown
@@ -60,8 +60,8 @@ export class Engine {
         this.plans.delete(oldest)
       }
       plan = new Plan(this.memory, this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size)))
-      this.plans.set(key, plan)
-    }
+    } else this.plans.delete(key)
+    this.plans.set(key, plan) // last again: the oldest is the one longest unused
     return plan
   }
 
@@ -115,13 +115,13 @@ export class Plan {
     }))
   }
 
-  // What is added to the embedding: [tokens][width].
-  vectors(where: Where, width: number): Float32Array {
+  // What is added to the embedding: [tokens][width]; in float, or in double where asked.
+  vectors(where: Where, width: number, exact = false): Float32Array | Float64Array {
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([1, size(where), width])
       this.memory.call('posenc_position_vectors', this.handle, positions, out.view)
-      return out.read() as Float32Array
-    }, 1))
+      return out.read()
+    }, exact ? 0 : 1))
   }
 
   // What is added to the logits: [heads][queries][keys].
