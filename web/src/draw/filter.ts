@@ -1,14 +1,57 @@
-// Waves on fewer pixels than positions. Plain sampling shows bands that are not there (moiré), and averaging leaves many
-// of them; but waves have a Gaussian average in closed form: each column shrinks by exp(−½(ω·Δp·σ)²), to 4 % where a
-// wave turns by half a turn a pixel. Rows stand evenly, at whole positions.
+// Waves on fewer pixels than positions or pairs. Plain sampling shows bands that are not there (moiré), and averaging leaves
+// many of them; but waves have a Gaussian average in closed form: each cell shrinks by exp(−½(angle·σ)²), where the angle is
+// what a wave turns by from one cell on the screen to the next, to 4 % at half a turn. Rows stand evenly, at whole positions.
 export function rowsFor(height: number, count: number): { positions: number[]; spacing: number } {
   const spacing = Math.max(1, Math.ceil(count / Math.max(1, height)))
   const rows = Math.ceil(count / spacing)
   return { positions: Array.from({ length: rows }, (_, i) => Math.min(count - 1, i * spacing + (spacing >> 1))), spacing }
 }
 
+const sigma = 0.8
 export function gain(frequency: number, spacing: number): number {
-  return spacing <= 1 ? 1 : Math.exp(-0.5 * (frequency * spacing * 0.8) ** 2)
+  return spacing <= 1 ? 1 : Math.exp(-0.5 * (frequency * spacing * sigma) ** 2)
+}
+
+// A table of waves for a screen: rows of positions, columns of pairs. Exact cells where they have room; else filtered along
+// both axes, since far down the text two neighbouring pairs are turns apart. Interleaved channels with less than two pixels
+// each are drawn as one column for each pair, the mean of its sine and cosine.
+export type Waves = { frequencies: number[]; split: boolean; length: number }
+export type Screen = {
+  values: Float32Array; rows: number; columns: number
+  spacing: number      // positions from one row to the next
+  filtered: boolean; merged: boolean
+}
+export function screen({ frequencies, split, length }: Waves, height: number, width: number,
+                       vectors: (positions: number[]) => Float32Array): Screen {
+  const pairs = frequencies.length, d = 2 * pairs
+  const { positions, spacing } = rowsFor(height, length)
+  const merged = !split && 2 * d > width
+  const across = rowsFor(merged ? width : width >> 1, pairs)
+  const step = split || merged ? across.spacing : 1
+  const chosen = step > 1 ? across.positions : frequencies.map((_, r) => r)
+  const filtered = spacing > 1 || step > 1 || merged
+  const table = vectors(positions), rows = positions.length
+  if (!filtered) return { values: table, rows, columns: d, spacing, filtered, merged }
+  const many = chosen.length, columns = merged ? many : 2 * many
+  const values = new Float32Array(rows * columns)
+  for (let j = 0; j < many; j++) {
+    const r = chosen[j], f = frequencies[r]
+    const down = gain(f, spacing)
+    if (down < 0.002) continue
+    // What the angle changes by from one column to the next, for each position.
+    const next = frequencies[Math.min(pairs - 1, r + 1)], before = frequencies[Math.max(0, r - 1)]
+    const slope = ((before - next) / (Math.min(pairs - 1, r + 1) - Math.max(0, r - 1) || 1)) * step * sigma
+    const sine = split ? r : 2 * r, cosine = split ? pairs + r : 2 * r + 1
+    for (let i = 0; i < rows; i++) {
+      const turn = positions[i] * slope
+      if (turn > 3.5) break
+      const by = down * Math.exp(-0.5 * turn * turn), at = i * d, to = i * columns
+      if (merged) values[to + j] = 0.5 * by * (table[at + sine] + table[at + cosine])
+      else if (split) { values[to + j] = by * table[at + sine]; values[to + many + j] = by * table[at + cosine] }
+      else { values[to + 2 * j] = by * table[at + sine]; values[to + 2 * j + 1] = by * table[at + cosine] }
+    }
+  }
+  return { values, rows, columns, spacing, filtered, merged }
 }
 
 // Pairs up to here turn by more than half a turn from one row on the screen to the next.
