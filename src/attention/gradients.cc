@@ -30,19 +30,14 @@ constexpr std::string_view where = "attend_backward";
 // --- arguments ----------------------------------------------------------------------------------
 
 // A gradient seen with four axes; absent where not wanted. An extent of the plan's part is all it asks.
-Expected<Tensor> gradient_like(std::string_view of, const Tensor& gradient, const Tensor& like) {
-  if (!gradient) return Tensor{};
+Expected<Tensor> gradient_of(std::string_view of, const Tensor& gradient, const Tensor& like) {
   const std::string name = "the gradient of " + std::string(of);
-  if (!like) {
+  if (gradient && !like) {
     return fail(where, name + " needs a plan with such a part", "none",
                 "leave the gradient absent");
   }
-  const auto view = detail::viewed(where, name, gradient, like.rank);
-  if (!view) return view;
-  if (auto ok = detail::check_shape(where, name, *view, like); !ok)
-    return std::unexpected(ok.error());
-  const std::string out = std::string(where) + ": " + name;
-  if (auto ok = detail::check_distinct(out, *view); !ok) return std::unexpected(ok.error());
+  const auto view = detail::gradient_like(where, name, gradient, like);
+  if (!view || !*view) return view;
   return view->with_rank(4);
 }
 
@@ -63,10 +58,7 @@ Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Te
                                       const AttentionGradients& gradients) {
   const auto g = detail::viewed(where, "out_gradient", out_gradient, 4);
   if (!g) return std::unexpected(g.error());
-  // The gradient may be broadcast, which an output may not.
-  const Tensor out =
-      Tensor::dense(g->data, g->dtype, {g->shape[0], g->shape[1], g->shape[2], g->shape[3]});
-  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
+  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, detail::dense_like(*g));
   if (!in) return std::unexpected(in.error());
 
   Tensor slopes, bias, frequency;
@@ -104,7 +96,7 @@ Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Te
         {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
         {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency}}) {
-    const auto view = gradient_like(each.of, *each.from, *each.like);
+    const auto view = gradient_of(each.of, *each.from, *each.like);
     if (!view) return std::unexpected(view.error());
     *each.to = *view;
   }

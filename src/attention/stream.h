@@ -21,6 +21,8 @@
 namespace posenc::detail {
 
 constexpr std::int64_t query_tile = 16;  // queries that meet a block of keys together
+constexpr std::int64_t most_queries =
+    block_keys;  // the same for gradients; a scheme's tile takes both
 
 // Zeros that start on a cache line.
 template <class T>
@@ -131,8 +133,8 @@ template <class T>
 class OnlineSoftmax {
  public:
   OnlineSoftmax() {
-    std::fill_n(peak_, query_tile, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum_, query_tile, 0.0);
+    std::fill_n(peak_, most_queries, -std::numeric_limits<T>::infinity());
+    std::fill_n(sum_, most_queries, 0.0);
   }
   // Scores to e^(score − peak), −∞ where hidden; what older sums are to be multiplied by.
   T fold(std::int64_t row, T* scores) {
@@ -144,13 +146,22 @@ class OnlineSoftmax {
     peak_[row] = peak;
     return shrink;
   }
-  T peak(std::int64_t row) const { return peak_[row]; }
+  // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights and
+  // `mean`, the sum of weights times it. A weight of 0 has none.
+  void differentiate(std::int64_t row, const T* by_weight, T mean, T* scores, T* by_score) const {
+    exponentials(scores, peak_[row] == -std::numeric_limits<T>::infinity() ? T{0} : peak_[row]);
+    const T factor = finish(row);
+    for (std::int64_t j = 0; j < block_keys; ++j) {
+      scores[j] *= factor;
+      by_score[j] = scores[j] == 0 ? T{0} : scores[j] * (by_weight[j] - mean);
+    }
+  }
   // What the sum of weighted values is multiplied by.
   T finish(std::int64_t row) const { return sum_[row] == 0 ? T{0} : static_cast<T>(1 / sum_[row]); }
 
  private:
-  T peak_[query_tile];
-  double sum_[query_tile];
+  T peak_[most_queries];
+  double sum_[most_queries];
 };
 
 // One block's Σ w·v where a value is not finite: a weight of 0 adds nothing, whatever the value is.
