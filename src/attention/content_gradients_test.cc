@@ -42,7 +42,7 @@ Learner cope(std::int64_t positions, bool shared, bool before_scale) {
               [=](const Call& call, DType dtype) {
                 const std::int64_t heads = shared ? 1 : call.heads;
                 return Numbers(dtype, {heads, positions, call.dim},
-                               normal(heads * positions * call.dim, 21, 0.7));
+                               random(heads * positions * call.dim, 21, 0.7));
               },
           .loss =
               [=](Call& call, const Numbers& g, const Tensor& e) {
@@ -66,7 +66,7 @@ Learner forgetting() {
           .extra =
               [](const Call& call, DType dtype) {
                 Numbers gates(dtype, {call.batch, call.heads, call.keys},
-                              normal(call.batch * call.heads * call.keys, 22, 0.5));
+                              random(call.batch * call.heads * call.keys, 22, 0.5));
                 for (std::int64_t e = 0; e < gates.view.size(); ++e)
                   gates.view.set(e, -0.1 - std::abs(gates.view.get(e)));
                 return gates;
@@ -94,7 +94,7 @@ Learner stick_breaking(bool attend_current) {
           .extra =
               [](const Call& call, DType dtype) {
                 return Numbers(dtype, {call.batch, call.heads, call.queries},
-                               normal(call.batch * call.heads * call.queries, 23));
+                               random(call.batch * call.heads * call.queries, 23));
               },
           .loss =
               [=](Call& call, const Numbers& g, const Tensor& by_remainder) {
@@ -137,9 +137,9 @@ struct Training {
     call.fill();
     extra = learner.extra(call, call.dtype);
     g = like(call.q, call.dtype, 0);
-    const std::vector<double> random = normal(call.q.view.size(), 45);
+    const std::vector<double> drawn = random(call.q.view.size(), 45);
     for (std::int64_t e = 0; e < g.view.size(); ++e)
-      g.view.set(e, random[static_cast<std::size_t>(e)]);
+      g.view.set(e, drawn[static_cast<std::size_t>(e)]);
     for (const auto& [to, from] :
          {std::pair{&dq, &call.q}, {&dk, &call.k}, {&dv, &call.v}, {&by_extra, &extra}}) {
       *to = like(*from, call.dtype, NAN);
