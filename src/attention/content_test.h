@@ -214,6 +214,15 @@ inline std::vector<Call> calls() {
   all.push_back(text("two keys at each position", 40, 40));
   for (std::int64_t t = 0; t < 40; ++t) ids[static_cast<std::size_t>(t)] = t / 2;
   all.back().query_positions = all.back().key_positions = *Positions::ids(ids);
+  // Sums of these numbers do not fit into 64 bits.
+  all.push_back(text("a window beyond all distances", 9, 9));
+  all.back().mask.window = std::numeric_limits<std::int64_t>::max();
+  all.push_back(text("queries 2^62 behind the keys", 3, 9));
+  ids.assign({std::int64_t{1} << 61, std::int64_t{1} << 62, (std::int64_t{1} << 62) + 1});
+  all.back().query_positions = *Positions::ids(ids);
+  all.push_back(all.back());
+  all.back().name = "queries 2^62 behind the keys, and a window";
+  all.back().mask.window = std::numeric_limits<std::int64_t>::max();
   all.push_back(text("rotated", 70, 70));
   all.back().plan = turning(20);
   all.push_back(text("rotated values", 70, 70));

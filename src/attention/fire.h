@@ -113,9 +113,11 @@ class PsiTable {
       : fire_(&fire), rows_(queries.contiguous() && keys.contiguous()) {
     const auto [query_low, query_high] = ends(queries);
     const auto [key_low, key_high] = ends(keys);
+    const std::int64_t most = 8 * (queries.size() + keys.size());
+    if (key_high - key_low >= most || query_high - query_low >= most) return;
+    const std::int64_t count = key_high - key_low + query_high - query_low + 1;
+    if (count > most) return;
     first_ = key_low - query_high;
-    const std::int64_t count = key_high - query_low - first_ + 1;
-    if (count <= 0 || count > 8 * (queries.size() + keys.size())) return;
     psi_.resize(static_cast<std::size_t>(count));
     for (std::int64_t n = 0; n < count; ++n) {
       psi_[static_cast<std::size_t>(n)] = fire.psi(std::abs(static_cast<double>(first_ + n)));
