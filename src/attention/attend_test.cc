@@ -137,7 +137,7 @@ constexpr unsigned large_problems = 80;
 // largest difference in units of what is allowed.
 void try_problem(unsigned seed, double& worst) {
   Chance chance(seed);
-  const bool large = seed < large_problems || chance.in(400), medium = large || chance.in(20);
+  const bool large = seed < large_problems || chance.in(800), medium = large || chance.in(20);
   const std::int64_t batch = chance.whole(1, 2), kv_heads = chance.whole(1, 3);
   const std::int64_t heads = kv_heads * chance.one_of<std::int64_t>({1, 1, 2, 5});
   const std::int64_t dim =
