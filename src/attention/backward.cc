@@ -170,7 +170,7 @@ class Backward {
                      .x = x.row(b_, key_head_, j),
                      .x_step = dim_,
                      .terms = keys,
-                     .skips_zeros = true});
+                     .skips_zeros = !in_.finite});
       };
       const auto by_key = [&](Dense<T>& to, const std::vector<T>& weights, const Dense<T>& x) {
         add_product({.y = to.row(b_, key_head_, j),
@@ -183,7 +183,7 @@ class Backward {
                      .x = x.row(b_, head_, first_query_),
                      .x_step = dim_,
                      .terms = queries_,
-                     .skips_zeros = true});
+                     .skips_zeros = !in_.finite});
       };
       by_query(task_.queries->q, delta_, in_.k);
       by_key(task_.keys->k, delta_, in_.q);

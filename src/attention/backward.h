@@ -22,6 +22,7 @@ struct BackwardInputs {
   Dense<T> plain_q, plain_k, plain_out_gradient;
   // [1][1][head or 1][row] and [1][head or 1][row][head_dim]; absent where the plan has none.
   Dense<T> bias, relative_query, relative_key, relative_value;
+  bool finite = true;  // q, k, v and out_gradient are; else what is hidden needs care
   // Of every key head of every sequence k and v once more, [block of keys][channel][key].
   std::vector<std::vector<T>> k_columns = {}, v_columns = {};
 };

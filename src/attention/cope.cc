@@ -177,11 +177,12 @@ class CopeGradientTile : public CopeTile<T> {
         }
       }
       detail::turn_over(e_->block(head_, n), dim, block_keys, rows.data());
-      detail::add_rows(weights.data(), rows.data(), detail::finite(rows.data(), block_keys * dim),
-                       rows_, dim, by_query_);
+      detail::accumulate(weights.data(), rows.data(), detail::finite(rows.data(), block_keys * dim),
+                         rows_, dim, by_query_);
       detail::turn_over(weights.data(), most_queries, block_keys, turned.data());
       std::fill_n(sums.data(), block_keys * dim, T{0});
-      detail::add_rows(turned.data(), queries.data(), queries_finite, block_keys, dim, sums.data());
+      detail::accumulate(turned.data(), queries.data(), queries_finite, block_keys, dim,
+                         sums.data());
       const std::int64_t count = std::min(block_keys, e_->count - n * block_keys);
       for (std::int64_t j = 0; j < count; ++j) {
         double* const to = by_embedding_ + (n * block_keys + j) * head_dim_;

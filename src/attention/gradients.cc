@@ -3,6 +3,7 @@
 #include "posenc/gradients.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -141,6 +142,8 @@ Expected<BackwardInputs<T>> turned_inputs(const Arguments& arguments, const Plan
                                            {&in.out_gradient, &queries, Side::value}}) {
     if (auto ok = rotate(plan, x->view(), *positions, side, x->view(), threads); !ok)
       return std::unexpected(ok.error());
+    in.finite = in.finite &&
+                std::ranges::all_of(x->numbers(), [](T number) { return std::isfinite(number); });
   }
   return in;
 }

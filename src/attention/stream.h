@@ -164,18 +164,6 @@ class OnlineSoftmax {
   double sum_[most_queries];
 };
 
-// One block's Σ w·v where a value is not finite: a weight of 0 adds nothing, whatever the value is.
-template <class T>
-void accumulate_seen(const T* weights, const T* v, std::int64_t rows, std::int64_t dim, T* out) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t j = 0; j < block_keys; ++j) {
-      const T weight = weights[r * block_keys + j];
-      if (weight == 0) continue;
-      for (std::int64_t c = 0; c < dim; ++c) out[r * dim + c] += weight * v[j * dim + c];
-    }
-  }
-}
-
 // A tile of the scheme: made by make(b, h, first, rows), it has
 //   T weigh(row, block, seen, scores)   scores of a block, −∞ where hidden, to weights; what the sums
 //                                       of later keys are to be multiplied by
@@ -208,12 +196,8 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
       if (shrink == 1) continue;
       for (std::int64_t c = 0; c < in.dim; ++c) sums.data()[r * in.dim + c] *= shrink;
     }
-    const T* const v = in.v.data() + at * block_keys * in.dim;
-    if (in.finite[static_cast<std::size_t>(at)] != 0) {
-      accumulate(scores, v, rows, in.dim, sums.data());
-    } else {
-      accumulate_seen(scores, v, rows, in.dim, sums.data());
-    }
+    accumulate(scores, in.v.data() + at * block_keys * in.dim,
+               in.finite[static_cast<std::size_t>(at)] != 0, rows, in.dim, sums.data());
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     const T factor = tile.finish(r);

@@ -48,17 +48,6 @@ bool finite(const T* x, std::int64_t count) {
   return std::all_of(x, x + count, [](T number) { return std::isfinite(number); });
 }
 
-// out += weights · rows. A weight of 0 adds nothing, be the row what it may.
-template <class T>
-void add_rows(const T* weights, const T* rows, bool all_finite, std::int64_t count,
-              std::int64_t dim, T* out) {
-  if (all_finite) {
-    accumulate(weights, rows, count, dim, out);
-  } else {
-    accumulate_seen(weights, rows, count, dim, out);
-  }
-}
-
 // What the loop adds to.
 template <class T>
 struct StreamedGradients {
@@ -130,8 +119,8 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
       for (std::int64_t c = 0; c < dim; ++c) sums.data()[r * dim + c] *= shrink;
     }
     const std::int64_t values = in.block(at.b, at.h, block);
-    add_rows(scores.data(), in.v.data() + values * block_keys * dim,
-             in.finite[static_cast<std::size_t>(values)] != 0, count, dim, sums.data());
+    accumulate(scores.data(), in.v.data() + values * block_keys * dim,
+               in.finite[static_cast<std::size_t>(values)] != 0, count, dim, sums.data());
   }
   T mean[tile];
   for (std::int64_t r = 0; r < count; ++r) {
@@ -162,12 +151,12 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
     const T* const columns = in.k.data() + of * block_keys * dim;
     // Rows behind the last query stay zero in both.
     turn_over(scores.data(), tile, block_keys, turned.data());
-    add_rows(turned.data(), gradient.data(), g_finite, block_keys, dim, v);
+    accumulate(turned.data(), gradient.data(), g_finite, block_keys, dim, v);
     turn_over(by_score.data(), tile, block_keys, turned.data());
-    add_rows(turned.data(), q.data(), q_finite, block_keys, dim, k);
+    accumulate(turned.data(), q.data(), q_finite, block_keys, dim, k);
     turn_over(columns, dim, block_keys, other.data());
-    add_rows(by_score.data(), other.data(), finite(columns, block_keys * dim), count, dim,
-             to.q.data() + from);
+    accumulate(by_score.data(), other.data(), finite(columns, block_keys * dim), count, dim,
+               to.q.data() + from);
   }
   if constexpr (requires { scheme.end(); }) scheme.end();
 }
