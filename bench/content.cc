@@ -1,5 +1,6 @@
 // Schemes that read the content beside the attention of no position, whose time is the limit: 8 heads
-// of 64, 2048 tokens, causal, float, one thread by its own processor time.
+// of 64, 2048 tokens, causal, float, one thread by its own processor time. "backward" gives the gradients
+// by all that they have.
 #include "posenc/content.h"
 
 #include <benchmark/benchmark.h>
@@ -23,13 +24,13 @@ std::vector<float> normal(std::int64_t count, float scale = 1) {
 }
 
 struct Text {
-  std::vector<float> numbers[4];
-  Tensor q, k, v, out;
+  std::vector<float> numbers[7];
+  Tensor q, k, v, out, dq, dk, dv;  // out is the gradient of the output, too
   Positions positions = Positions::range(0, seq);
 
   Text() {
-    Tensor* const views[] = {&q, &k, &v, &out};
-    for (int n = 0; n < 4; ++n) {
+    Tensor* const views[] = {&q, &k, &v, &out, &dq, &dk, &dv};
+    for (int n = 0; n < 7; ++n) {
       numbers[n] = normal(heads * seq * head_dim);
       *views[n] = Tensor::dense(numbers[n].data(), {1, heads, seq, head_dim});
     }
@@ -51,46 +52,79 @@ void nope(benchmark::State& state) {
   });
 }
 
+template <bool backward>
 void fire(benchmark::State& state) {
   Fire fire{.output_bias = std::vector<double>(heads)};
   for (const float x : normal(units)) fire.hidden_weight.push_back(static_cast<double>(x));
   for (const float x : normal(units)) fire.hidden_bias.push_back(static_cast<double>(x));
   for (const float x : normal(units * heads)) fire.output_weight.push_back(static_cast<double>(x));
   time(state, [&](const Text& t) {
-    return attend_fire(t.q, t.k, t.v, fire, {}, t.positions, t.positions, {}, t.out, {.count = 1});
+    if constexpr (backward) {
+      return attend_fire_backward(t.q, t.k, t.v, fire, {}, t.positions, t.positions, {}, t.out,
+                                  t.dq, t.dk, t.dv, {.count = 1});
+    } else {
+      return attend_fire(t.q, t.k, t.v, fire, {}, t.positions, t.positions, {}, t.out,
+                         {.count = 1});
+    }
   });
 }
 
+template <bool backward>
 void cope(benchmark::State& state) {
-  std::vector<float> e = normal(state.range(0) * head_dim, 0.1F);
-  const Cope cope{.embeddings = Tensor::dense(e.data(), {state.range(0), head_dim})};
+  std::vector<float> e = normal(state.range(0) * head_dim, 0.1F), gradient(e);
+  const auto rows = [&](std::vector<float>& x) {
+    return Tensor::dense(x.data(), {state.range(0), head_dim});
+  };
+  const Cope cope{.embeddings = rows(e)};
   time(state, [&](const Text& t) {
-    return attend_cope(t.q, t.k, t.v, cope, {}, t.positions, t.positions, {}, t.out, {.count = 1});
+    return backward ? attend_cope_backward(t.q, t.k, t.v, cope, {}, t.positions, t.positions, {},
+                                           t.out, t.dq, t.dk, t.dv, rows(gradient), {.count = 1})
+                    : attend_cope(t.q, t.k, t.v, cope, {}, t.positions, t.positions, {}, t.out,
+                                  {.count = 1});
   });
 }
 
+template <bool backward>
 void forgetting(benchmark::State& state) {
-  std::vector<float> gates = normal(heads * seq);
+  std::vector<float> gates = normal(heads * seq), gradient(gates);
   for (float& x : gates) x = -std::log1p(std::exp(-x - 3));  // open for the most part
-  const Forgetting scheme{.log_gates = Tensor::dense(gates.data(), {1, heads, seq})};
+  const auto view = [](std::vector<float>& x) { return Tensor::dense(x.data(), {1, heads, seq}); };
+  const Forgetting scheme{.log_gates = view(gates)};
   time(state, [&](const Text& t) {
-    return attend_forgetting(t.q, t.k, t.v, scheme, {}, t.positions, t.positions, {}, t.out,
-                             {.count = 1});
+    return backward
+               ? attend_forgetting_backward(t.q, t.k, t.v, scheme, {}, t.positions, t.positions, {},
+                                            t.out, t.dq, t.dk, t.dv, view(gradient), {.count = 1})
+               : attend_forgetting(t.q, t.k, t.v, scheme, {}, t.positions, t.positions, {}, t.out,
+                                   {.count = 1});
   });
 }
 
+template <bool backward>
 void stick_breaking(benchmark::State& state) {
   time(state, [&](const Text& t) {
-    return attend_stick_breaking(t.q, t.k, t.v, {}, {}, t.positions, t.positions, {}, t.out, {},
-                                 {.count = 1});
+    return backward
+               ? attend_stick_breaking_backward(t.q, t.k, t.v, {}, {}, t.positions, t.positions, {},
+                                                t.out, t.dq, t.dk, t.dv, {}, {.count = 1})
+               : attend_stick_breaking(t.q, t.k, t.v, {}, {}, t.positions, t.positions, {}, t.out,
+                                       {}, {.count = 1});
   });
 }
 
 BENCHMARK(nope)->Name("content/nope")->Unit(benchmark::kMillisecond);
-BENCHMARK(fire)->Name("content/fire")->Unit(benchmark::kMillisecond);
-BENCHMARK(cope)->Name("content/cope")->Arg(64)->Arg(seq + 1)->Unit(benchmark::kMillisecond);
-BENCHMARK(forgetting)->Name("content/forgetting")->Unit(benchmark::kMillisecond);
-BENCHMARK(stick_breaking)->Name("content/stick_breaking")->Unit(benchmark::kMillisecond);
+BENCHMARK(fire<false>)->Name("content/fire")->Unit(benchmark::kMillisecond);
+BENCHMARK(fire<true>)->Name("content/fire/backward")->Unit(benchmark::kMillisecond);
+BENCHMARK(cope<false>)->Name("content/cope")->Arg(64)->Arg(seq + 1)->Unit(benchmark::kMillisecond);
+BENCHMARK(cope<true>)
+    ->Name("content/cope/backward")
+    ->Arg(64)
+    ->Arg(seq + 1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(forgetting<false>)->Name("content/forgetting")->Unit(benchmark::kMillisecond);
+BENCHMARK(forgetting<true>)->Name("content/forgetting/backward")->Unit(benchmark::kMillisecond);
+BENCHMARK(stick_breaking<false>)->Name("content/stick_breaking")->Unit(benchmark::kMillisecond);
+BENCHMARK(stick_breaking<true>)
+    ->Name("content/stick_breaking/backward")
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace posenc::bench

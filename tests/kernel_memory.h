@@ -49,8 +49,9 @@ inline constexpr Layout all_layouts[] = {Layout::heads_first, Layout::tokens_fir
 inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_t heads,
                      std::int64_t seq, std::int64_t dim, unsigned seed = 1) {
   Memory made;
-  made.storage.resize(static_cast<std::size_t>(3 * batch * heads * seq * dim + 3) + 1);
   const auto size = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t bytes = (3 * batch * heads * seq * dim + 3) * size;
+  made.storage.resize(static_cast<std::size_t>(bytes / 8 + 2));
   const Tensor all = Tensor::dense(made.storage.data(), dtype,
                                    {static_cast<std::int64_t>(made.storage.size()) * 8 / size});
   std::mt19937 engine(seed);

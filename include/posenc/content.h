@@ -10,6 +10,13 @@
 // most of the papers use. Its `add` part went to the embedding, as always.
 // Errors of all of them: those of attend; a plan with a bias or relative vectors; parameters whose
 // shapes do not match.
+//
+// attend_NAME_backward gives the gradients of attend_NAME, given that of a loss by its output,
+// out_gradient [batch, heads, queries, head_dim] of q's dtype, which may be broadcast. They are written,
+// not added to, each where a tensor is given: its shape that of what it is the gradient of, its dtype
+// any, its memory an input's too. Weights are formed again, so nothing needs to be kept; memory grows
+// with the length, not with its square. Parameters are summed in double.
+// Errors: those of attend_NAME; a gradient of another shape. Then nothing is written.
 #pragma once
 
 #include <cmath>
@@ -58,12 +65,7 @@ struct FireGradient {
   double c = 0, length_multiplier = 0;
 };
 
-// The gradients of attend_fire, given that of a loss by its output, out_gradient [batch, heads, queries,
-// head_dim] of q's dtype: returns those by the parameters, summed in double, and writes those by q, k
-// and v where such tensors are given (their shapes; any dtype; the memory of an input too). Weights
-// are formed again, so nothing needs to be kept; memory grows with the length, not with its square.
-// The same bits for any number of threads.
-// Errors: those of attend_fire; a gradient of another shape. Then nothing is written.
+// Returns the gradients by the parameters, and writes those by q, k and v.
 Expected<FireGradient> attend_fire_backward(const Tensor& q, const Tensor& k, const Tensor& v,
                                             const Fire& fire, const Plan& plan,
                                             const Positions& queries, const Positions& keys,
@@ -95,6 +97,15 @@ Expected<void> attend_cope(const Tensor& q, const Tensor& k, const Tensor& v, co
                            const Plan& plan, const Positions& queries, const Positions& keys,
                            const Mask& mask, const Tensor& out, Threads threads = {});
 
+// embeddings_gradient: the shape of the embeddings. Where p is capped it has no gradient. Memory grows
+// with heads · min(positions, keys) · head_dim besides.
+Expected<void> attend_cope_backward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const Cope& cope, const Plan& plan, const Positions& queries,
+                                    const Positions& keys, const Mask& mask,
+                                    const Tensor& out_gradient, const Tensor& q_gradient,
+                                    const Tensor& k_gradient, const Tensor& v_gradient,
+                                    const Tensor& embeddings_gradient, Threads threads = {});
+
 // Forgetting attention of the Forgetting Transformer (FoX; Lin et al. 2025, arXiv 2503.02130): each
 // token forgets some of what came before it.
 //   logit_ij = q_i·k_j/√d + Σ_{l=j+1..i} log_gate_l
@@ -111,6 +122,16 @@ Expected<void> attend_forgetting(const Tensor& q, const Tensor& k, const Tensor&
                                  const Forgetting& forgetting, const Plan& plan,
                                  const Positions& queries, const Positions& keys, const Mask& mask,
                                  const Tensor& out, Threads threads = {});
+
+// log_gates_gradient: the shape of the log gates; 0 for a gate of −∞ and for padding. By the gate's own
+// logit x it is times 1 − f, f = σ(x).
+Expected<void> attend_forgetting_backward(const Tensor& q, const Tensor& k, const Tensor& v,
+                                          const Forgetting& forgetting, const Plan& plan,
+                                          const Positions& queries, const Positions& keys,
+                                          const Mask& mask, const Tensor& out_gradient,
+                                          const Tensor& q_gradient, const Tensor& k_gradient,
+                                          const Tensor& v_gradient,
+                                          const Tensor& log_gates_gradient, Threads threads = {});
 
 // Stick-breaking attention (Tan et al. 2024, arXiv 2410.17980): from the query backwards, each key
 // breaks its share off what is left of a stick. No softmax, no position at all: nearer keys come first.
@@ -129,5 +150,12 @@ Expected<void> attend_stick_breaking(const Tensor& q, const Tensor& k, const Ten
                                      const Positions& queries, const Positions& keys,
                                      const Mask& mask, const Tensor& out,
                                      const Tensor& remainder = {}, Threads threads = {});
+
+// `remainder_gradient` [batch, heads, queries], if given: that of the loss by the remainder.
+Expected<void> attend_stick_breaking_backward(
+    const Tensor& q, const Tensor& k, const Tensor& v, const StickBreaking& stick_breaking,
+    const Plan& plan, const Positions& queries, const Positions& keys, const Mask& mask,
+    const Tensor& out_gradient, const Tensor& q_gradient, const Tensor& k_gradient,
+    const Tensor& v_gradient, const Tensor& remainder_gradient = {}, Threads threads = {});
 
 }  // namespace posenc

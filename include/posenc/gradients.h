@@ -28,7 +28,8 @@ struct AttentionGradients {
 // at a time, so that memory beyond the arguments grows with the length, not with its square. A key
 // that nobody sees and a query that sees no key have gradients of zero. Float, bfloat16 and half are
 // computed in float, sums over tokens for a table in double. Threads share out the key heads of all
-// sequences; the same bits for any number of them.
+// sequences, and where these are fewer than 8 their queries too, in at most 8 parts; the same bits for
+// any number of threads.
 // Errors: those of attend; a gradient of a part that the plan lacks, or of another shape; frequencies
 // of a plan with an engine's angles. Then nothing is written.
 Expected<void> attend_backward(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,

@@ -1,5 +1,6 @@
 #include "src/attention/arguments.h"
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -108,6 +109,28 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor&
   if (!relative) return std::unexpected(relative.error());
   in.relative = *relative;
   return in;
+}
+
+Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
+                               const Tensor& gradient, const Tensor& like) {
+  if (!gradient) return Tensor{};
+  const auto view = viewed(where, name, gradient, like.rank);
+  if (!view) return view;
+  if (auto ok = check_shape(where, name, *view, like); !ok) return std::unexpected(ok.error());
+  const std::string out = std::string(where) + ": " + std::string(name);
+  if (auto ok = check_distinct(out, *view); !ok) return std::unexpected(ok.error());
+  return view;
+}
+
+Tensor dense_like(const Tensor& x) {
+  return Tensor::dense(x.data, x.dtype, {x.shape[0], x.shape[1], x.shape[2], x.shape[3]});
+}
+
+std::int64_t query_parts(const AttendArguments& in) {
+  constexpr std::int64_t tasks = 8, least_queries = 64;
+  const std::int64_t groups = std::max<std::int64_t>(in.k.shape[0] * in.k.shape[1], 1);
+  return std::max<std::int64_t>(
+      std::min(tasks / groups, (in.q.shape[2] + least_queries - 1) / least_queries), 1);
 }
 
 }  // namespace posenc::detail

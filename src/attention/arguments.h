@@ -24,4 +24,28 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor&
                                            const Positions& queries, const Positions& keys,
                                            const Tensor& out, const Tensor& logits = {});
 
+// A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another shape,
+// elements that share memory.
+Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
+                               const Tensor& gradient, const Tensor& like);
+
+// The same extents with memory of its own: a gradient that is read may be broadcast, as no output may.
+Tensor dense_like(const Tensor& x);
+
+// Into how many parts gradients cut the queries of a key head, each with sums of its own for keys and
+// values: where key heads are few, threads need more to share out. It hangs on the shapes alone, as the
+// bits do.
+std::int64_t query_parts(const AttendArguments& in);
+
+// Calls act(first) for the part's tiles of `count` queries. Parts are dealt forwards and backwards in
+// turns: under a causal mask later tiles have more to do.
+template <class Act>
+void each_tile_of(std::int64_t part, std::int64_t parts, std::int64_t count, std::int64_t tile,
+                  const Act& act) {
+  for (std::int64_t round = 0; round * parts * tile < count; ++round) {
+    const std::int64_t first = (round * parts + (round % 2 == 0 ? part : parts - 1 - part)) * tile;
+    if (first < count) act(first);
+  }
+}
+
 }  // namespace posenc::detail

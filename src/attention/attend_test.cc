@@ -1,9 +1,11 @@
 // The fused attention on every instruction set against the plain loops in double: random problems of
-// every shape, mask, plan and dtype. POSENC_PROBLEMS asks for more of them.
+// every shape, mask, plan and dtype. POSENC_PROBLEMS=N asks for N of them, of which those beyond the
+// first are mostly small: a million take some ten minutes for one instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <numeric>
@@ -129,14 +131,20 @@ std::vector<double> values_of(const Tensor& x) {
   return out;
 }
 
-// One problem: what attend() gives is what attend_reference() does, to rounding.
-void try_problem(unsigned seed) {
+constexpr unsigned large_problems = 80;
+
+// One problem: what attend() gives is what attend_reference() does, to rounding. `worst` grows to the
+// largest difference in units of what is allowed.
+void try_problem(unsigned seed, double& worst) {
   Chance chance(seed);
+  const bool large = seed < large_problems || chance.in(800), medium = large || chance.in(20);
   const std::int64_t batch = chance.whole(1, 2), kv_heads = chance.whole(1, 3);
   const std::int64_t heads = kv_heads * chance.one_of<std::int64_t>({1, 1, 2, 5});
-  const std::int64_t dim = chance.one_of<std::int64_t>({1, 5, 16, 16, 32, 48, 64, 80, 128, 256});
+  const std::int64_t dim =
+      large ? chance.one_of<std::int64_t>({1, 5, 16, 16, 32, 48, 64, 80, 128, 256})
+            : chance.one_of<std::int64_t>({1, 2, 5, 8, 16, 20, 32});
   const bool decodes = chance.in(3);
-  const std::int64_t keys = chance.whole(1, chance.in(6) ? 600 : 70);
+  const std::int64_t keys = chance.whole(1, large && chance.in(6) ? 600 : medium ? 70 : 9);
   const std::int64_t queries = decodes ? 1 : chance.in(3) ? chance.whole(1, 30) : keys;
   const std::int64_t axes = chance.in(6) ? 2 : 1;
   const DType dtype = chance.one_of({DType::f32, DType::f32, DType::f16, DType::bf16});
@@ -184,7 +192,6 @@ void try_problem(unsigned seed) {
     steepest = std::isfinite(x) ? std::max(steepest, std::abs(x)) : steepest;
   if (plan.relative) largest += 4;
   const std::vector<double> got = values_of(out.view());
-  double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     // A logit is off by some units of its terms' last place, a weight relatively by as much.
     const double allowed =
@@ -199,8 +206,13 @@ void try_problem(unsigned seed) {
 
 TEST_P(Attend, AgreesWithPlainLoopsOnRandomProblems) {
   const char* asked = std::getenv("POSENC_PROBLEMS");
-  const unsigned count = asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : 80;
-  for (unsigned seed = 0; seed < count && !HasFailure(); ++seed) try_problem(seed);
+  const unsigned count =
+      asked != nullptr ? static_cast<unsigned>(std::atoi(asked)) : large_problems;
+  double worst = 0;
+  for (unsigned seed = 0; seed < count && !HasFailure(); ++seed) try_problem(seed, worst);
+  if (asked != nullptr) {
+    std::printf("%u problems, the largest difference %.3f of what is allowed\n", count, worst);
+  }
 }
 
 // Two heads of 16 channels over so many keys, all numbers seeded.
@@ -213,15 +225,25 @@ struct Small {
     for (auto* x : {&q, &k, &v})
       for (float& value : *x) value = static_cast<float>(chance.normal());
   }
+  static Tensor view(std::vector<float>& x, std::int64_t t) {
+    return Tensor::dense(x.data(), {1, 2, t, 16});
+  }
   void run(const Plan& plan = {}, const Mask& mask = {}, Threads threads = {},
            std::int64_t first = 0) {
-    const auto view = [](std::vector<float>& x, std::int64_t t) {
-      return Tensor::dense(x.data(), {1, 2, t, 16});
-    };
     const auto done =
         attend(view(q, m), view(k, n), view(v, n), plan, Positions::range(first + n - m, m),
                Positions::range(first, n), mask, view(out, m), threads);
     ASSERT_TRUE(done) << done.error().message();
+  }
+  // Against the plain loops; logits of order 1 in float are off by some 1e-6.
+  void expect_reference(const Mask& mask, const Positions& queries, const Positions& keys) {
+    std::vector<float> wanted(out.size());
+    ASSERT_TRUE(attend_reference(view(q, m), view(k, n), view(v, n), {}, queries, keys, mask,
+                                 view(wanted, m)));
+    const auto done =
+        attend(view(q, m), view(k, n), view(v, n), {}, queries, keys, mask, view(out, m));
+    ASSERT_TRUE(done) << done.error().message();
+    for (std::size_t e = 0; e < out.size(); ++e) ASSERT_NEAR(out[e], wanted[e], 1e-5) << e;
   }
   float* row(std::vector<float>& x, std::int64_t t) const { return x.data() + t * 16; }
 
@@ -313,6 +335,53 @@ TEST_P(Attend, KeepsWhatPaddingHoldsOut) {
   x.run({}, Mask{.keep = keep.data()});
   for (std::int64_t t = 0; t < 50; ++t)
     EXPECT_NEAR(x.row(x.out, t)[5], clean.row(clean.out, t)[5], 1e-6) << t;
+}
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+// No mask is so large that a distance and it do not fit into 64 bits together.
+TEST_P(Attend, TakesTheLargestMasks) {
+  for (const std::int64_t keys : {1, 40, 300}) {
+    const Positions tokens = Positions::range(0, keys);
+    for (const bool causal : {true, false}) {
+      for (const std::int64_t number : {largest, largest - 1, std::int64_t{1} << 62}) {
+        for (const Mask& mask :
+             {Mask{.causal = causal, .window = number}, Mask{.causal = causal, .chunk = number},
+              Mask{.causal = causal, .prefix = number},
+              Mask{.causal = causal, .window = number, .chunk = number, .prefix = number}}) {
+          SCOPED_TRACE(std::to_string(keys) + (causal ? " causal " : " open ") +
+                       std::to_string(mask.window) + " " + std::to_string(mask.chunk) + " " +
+                       std::to_string(mask.prefix));
+          Small(keys).expect_reference(mask, tokens, tokens);
+        }
+      }
+    }
+  }
+}
+
+// Nor are positions so far apart, in ranges and in lists.
+TEST_P(Attend, TakesQueriesFarFromTheirKeys) {
+  constexpr std::int64_t far = std::int64_t{1} << 62;
+  for (const std::int64_t keys : {5, 300}) {
+    std::vector<std::int64_t> near_ids, far_ids;
+    for (std::int64_t t = 0; t < keys; ++t) {
+      near_ids.push_back(t);
+      far_ids.push_back(far + t);
+    }
+    for (const auto& [near, away] : {std::pair{*Positions::ids(near_ids), *Positions::ids(far_ids)},
+                                     {Positions::range(0, keys), *Positions::ids(far_ids)},
+                                     {Positions::range(0, keys), Positions::range(far, keys)}}) {
+      for (const bool causal : {true, false}) {
+        for (const std::int64_t window : {std::int64_t{0}, std::int64_t{7}, far, largest}) {
+          SCOPED_TRACE(std::to_string(keys) + (causal ? " causal " : " open ") +
+                       std::to_string(window));
+          const Mask mask{.causal = causal, .window = window};
+          Small(keys).expect_reference(mask, away, near);
+          Small(keys).expect_reference(mask, near, away);
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Attend, IsTheSameAtTheLastPositionsThatAFloatHolds) {

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/attention/arguments.h"
 #include "src/attention/products.h"
 #include "src/attention/visible.h"
 #include "src/attention/weights.h"
@@ -24,29 +25,26 @@ constexpr std::int64_t query_block = 32;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+std::int64_t whole_blocks(std::int64_t keys) {
+  return (keys + key_block - 1) / key_block * key_block;
+}
+
 template <class T>
 class Backward {
  public:
-  Backward(const BackwardInputs<T>& in, std::int64_t sequence, std::int64_t first_key_head,
-           BackwardSums<T>& sums, std::span<TableSums> tables)
+  Backward(const BackwardInputs<T>& in, const BackwardTask<T>& task)
       : in_(in),
-        b_(sequence),
-        first_key_head_(first_key_head),
+        task_(task),
+        b_(task.sequence),
         dim_(in.q.dim()),
         keys_(in.k.seq()),
-        stride_((keys_ + key_block - 1) / key_block * key_block),
-        sums_(sums),
-        all_tables_(tables),
+        stride_(whole_blocks(keys_)),
         weight_(block_of<T>()),
         delta_(block_of<T>()),
         hide_(block_of<T>()),
         bias_(at(stride_)) {
-    for (std::int64_t h = 0; h < std::ssize(tables); ++h) {
-      all_k_columns_.push_back(columns(in.k, first_key_head + h));
-      all_v_columns_.push_back(columns(in.v, first_key_head + h));
-    }
     key_position_.resize(at(stride_));
-    for (std::int64_t j = 0; j < keys_; ++j) key_position_[at(j)] = in.keys->at(j, sequence);
+    for (std::int64_t j = 0; j < keys_; ++j) key_position_[at(j)] = in.keys->at(j, b_);
     if (in.plan->bias) {
       slopes_ = std::get_if<Slopes>(&*in.plan->bias);
       before_scale_ = slopes_ != nullptr && slopes_->before_scale;
@@ -64,42 +62,37 @@ class Backward {
   }
 
   Expected<void> run() {
+    Expected<void> done;
+    each_tile_of(task_.part, task_.parts, in_.q.seq(), query_block, [&](std::int64_t first) {
+      if (done) done = block(first);
+    });
+    return done;
+  }
+
+ private:
+  Expected<void> block(std::int64_t first) {
     const std::int64_t group = in_.q.heads() / in_.k.heads();
-    for (first_query_ = 0; first_query_ < in_.q.seq(); first_query_ += query_block) {
-      queries_ = std::min(query_block, in_.q.seq() - first_query_);
-      if (auto ok = find_keys(); !ok) return ok;
-      if (first_key_ == last_key_) continue;
-      for (std::int64_t h = 0; h < std::ssize(all_tables_); ++h) {
-        key_head_ = first_key_head_ + h;
-        k_columns_ = all_k_columns_[at(h)].data();
-        v_columns_ = all_v_columns_[at(h)].data();
-        tables_ = &all_tables_[at(h)];
-        for (std::int64_t g = 0; g < group; ++g) {
-          head_ = key_head_ * group + g;
-          products_of_rows();
-          for (std::int64_t i = 0; i < queries_; ++i) finish(i, g);
-          products_of_deltas();
-        }
+    first_query_ = first;
+    queries_ = std::min(query_block, in_.q.seq() - first_query_);
+    if (auto ok = find_keys(); !ok || first_key_ == last_key_) return ok;
+    for (std::int64_t h = 0; h < std::ssize(task_.tables); ++h) {
+      key_head_ = task_.first_key_head + h;
+      k_columns_ = in_.k_columns[at(b_ * in_.k.heads() + key_head_)].data();
+      v_columns_ = in_.v_columns[at(b_ * in_.k.heads() + key_head_)].data();
+      tables_ = &task_.tables[at(h)];
+      for (std::int64_t g = 0; g < group; ++g) {
+        head_ = key_head_ * group + g;
+        products_of_rows();
+        for (std::int64_t i = 0; i < queries_; ++i) finish(i, g);
+        products_of_deltas();
       }
     }
     return {};
   }
 
- private:
   template <class Number>
   std::vector<Number> block_of() const {
     return std::vector<Number>(at(query_block * stride_));
-  }
-
-  // The rows of a key head as columns, [block of keys][channel][key].
-  std::vector<T> columns(const Dense<T>& rows, std::int64_t key_head) const {
-    std::vector<T> result(at(stride_ * dim_));
-    for (std::int64_t j = 0; j < keys_; ++j) {
-      const T* const row = rows.row(b_, key_head, j);
-      T* const to = result.data() + j / key_block * key_block * dim_ + j % key_block;
-      for (std::int64_t c = 0; c < dim_; ++c) to[c * key_block] = row[c];
-    }
-    return result;
   }
 
   // Which keys each query of the block sees, and the tables' rows for them.
@@ -177,7 +170,7 @@ class Backward {
                      .x = x.row(b_, key_head_, j),
                      .x_step = dim_,
                      .terms = keys,
-                     .skips_zeros = true});
+                     .skips_zeros = !in_.finite});
       };
       const auto by_key = [&](Dense<T>& to, const std::vector<T>& weights, const Dense<T>& x) {
         add_product({.y = to.row(b_, key_head_, j),
@@ -190,12 +183,12 @@ class Backward {
                      .x = x.row(b_, head_, first_query_),
                      .x_step = dim_,
                      .terms = queries_,
-                     .skips_zeros = true});
+                     .skips_zeros = !in_.finite});
       };
-      by_query(sums_.q, delta_, in_.k);
-      by_key(sums_.k, delta_, in_.q);
-      by_key(sums_.v, weight_, in_.out_gradient);
-      if (sums_.turned_out) by_query(sums_.turned_out, weight_, in_.v);
+      by_query(task_.queries->q, delta_, in_.k);
+      by_key(task_.keys->k, delta_, in_.q);
+      by_key(task_.keys->v, weight_, in_.out_gradient);
+      if (task_.queries->turned_out) by_query(task_.queries->turned_out, weight_, in_.v);
     }
   }
 
@@ -319,7 +312,7 @@ class Backward {
       row_delta_[at(r)] += static_cast<double>(delta[j]);
       row_weight_[at(r)] += static_cast<double>(weight[j]);
       if (!in_.relative_query) continue;
-      add_multiple(sums_.plain_k.row(b_, key_head_, j), delta[j],
+      add_multiple(task_.keys->plain_k.row(b_, key_head_, j), delta[j],
                    vector(in_.relative_query, head_, r));
       if (tables_->query) {
         add_multiple(tables_->query.of(group_head) + r * dim_, static_cast<double>(delta[j]),
@@ -329,7 +322,7 @@ class Backward {
     for (std::int64_t r = least_row_; r <= most_row_; ++r) {
       const double row_delta = row_delta_[at(r)];
       if (in_.relative_key && row_delta != 0) {
-        add_multiple(sums_.plain_q.row(b_, head_, query), static_cast<T>(row_delta),
+        add_multiple(task_.queries->plain_q.row(b_, head_, query), static_cast<T>(row_delta),
                      vector(in_.relative_key, head_, r));
         if (tables_->key) {
           add_multiple(tables_->key.of(group_head) + r * dim_, row_delta,
@@ -350,15 +343,13 @@ class Backward {
   }
 
   const BackwardInputs<T>& in_;
-  const std::int64_t b_, first_key_head_, dim_, keys_;
+  const BackwardTask<T>& task_;
+  const std::int64_t b_, dim_, keys_;
   const std::int64_t stride_;  // from one query's row to the next, whole blocks of keys
-  BackwardSums<T>& sums_;
-  std::span<TableSums> all_tables_;
   const Slopes* slopes_ = nullptr;
   bool before_scale_ = false;
 
-  std::vector<std::vector<T>> all_k_columns_, all_v_columns_;  // [key head]
-  std::vector<T> weight_, delta_;                              // [query of the block][key]
+  std::vector<T> weight_, delta_;  // [query of the block][key]
   std::vector<T> hide_;  // the same, shared by all heads: 0 or −inf, also behind the last key
   std::vector<std::int32_t> bias_row_, relative_row_;
   std::vector<T> bias_;                     // [key], of one query; zero without a bias
@@ -377,15 +368,27 @@ class Backward {
 }  // namespace
 
 template <class T>
-Expected<void> add_backward_of(const BackwardInputs<T>& in, std::int64_t sequence,
-                               std::int64_t first_key_head, BackwardSums<T>& sums,
-                               std::span<TableSums> tables) {
-  return Backward<T>(in, sequence, first_key_head, sums, tables).run();
+void find_columns(BackwardInputs<T>& in, std::int64_t index) {
+  const std::int64_t keys = in.k.seq(), dim = in.k.dim();
+  const auto turn_over = [&](const T* row, std::vector<T>& to) {
+    to.resize(at(whole_blocks(keys) * dim));
+    for (std::int64_t j = 0; j < keys; ++j, row += dim) {
+      T* const column = to.data() + j / key_block * key_block * dim + j % key_block;
+      for (std::int64_t c = 0; c < dim; ++c) column[c * key_block] = row[c];
+    }
+  };
+  turn_over(in.k.row(index / in.k.heads(), index % in.k.heads()), in.k_columns[at(index)]);
+  turn_over(in.v.row(index / in.k.heads(), index % in.k.heads()), in.v_columns[at(index)]);
 }
 
-template Expected<void> add_backward_of(const BackwardInputs<float>&, std::int64_t, std::int64_t,
-                                        BackwardSums<float>&, std::span<TableSums>);
-template Expected<void> add_backward_of(const BackwardInputs<double>&, std::int64_t, std::int64_t,
-                                        BackwardSums<double>&, std::span<TableSums>);
+template <class T>
+Expected<void> add_backward_of(const BackwardInputs<T>& in, const BackwardTask<T>& task) {
+  return Backward<T>(in, task).run();
+}
+
+template void find_columns(BackwardInputs<float>&, std::int64_t);
+template void find_columns(BackwardInputs<double>&, std::int64_t);
+template Expected<void> add_backward_of(const BackwardInputs<float>&, const BackwardTask<float>&);
+template Expected<void> add_backward_of(const BackwardInputs<double>&, const BackwardTask<double>&);
 
 }  // namespace posenc::detail

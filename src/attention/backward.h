@@ -22,15 +22,25 @@ struct BackwardInputs {
   Dense<T> plain_q, plain_k, plain_out_gradient;
   // [1][1][head or 1][row] and [1][head or 1][row][head_dim]; absent where the plan has none.
   Dense<T> bias, relative_query, relative_key, relative_value;
+  bool finite = true;  // q, k, v and out_gradient are; else what is hidden needs care
+  // Of every key head of every sequence k and v once more, [block of keys][channel][key].
+  std::vector<std::vector<T>> k_columns = {}, v_columns = {};
 };
 
-// Gradients by what the loop read, of zeros to begin with. Different key heads of a sequence touch
-// different rows.
+// The columns of the key head at `index`, counted through all sequences.
 template <class T>
-struct BackwardSums {
-  Dense<T> q, k, v;
-  Dense<T> plain_q, plain_k;  // what the tables by distance add
-  Dense<T> turned_out;        // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+void find_columns(BackwardInputs<T>& in, std::int64_t index);
+
+// Gradients by what the loop read, of zeros to begin with. Different key heads of a sequence touch
+// different rows, and so do different queries of these:
+template <class T>
+struct QuerySums {
+  Dense<T> q, plain_q;  // the second: what the tables by distance add
+  Dense<T> turned_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+};
+template <class T>
+struct KeySums {
+  Dense<T> k, v, plain_k;
 };
 
 // Sums for a table over all tokens of a sequence, [head or 1][number]; empty where not wanted.
@@ -52,12 +62,19 @@ struct TableSums {
   TableSum slopes, bias, query, key, value;
 };
 
-// All query heads of the key heads [first, first + tables.size()) of one sequence, which share the work
-// of finding out who sees whom. The bits of a head do not depend on the others.
+// What is done at once: a part of the queries, of all query heads of the key heads [first_key_head,
+// first_key_head + tables.size()) of one sequence, which share the work of finding out who sees whom.
+// The bits of a head do not depend on the others.
+template <class T>
+struct BackwardTask {
+  std::int64_t sequence, first_key_head, part, parts;
+  QuerySums<T>* queries;
+  KeySums<T>* keys;  // of the part
+  std::span<TableSums> tables;
+};
+
 // Errors: a distance a table does not reach.
 template <class T>
-Expected<void> add_backward_of(const BackwardInputs<T>& in, std::int64_t sequence,
-                               std::int64_t first_key_head, BackwardSums<T>& sums,
-                               std::span<TableSums> tables);
+Expected<void> add_backward_of(const BackwardInputs<T>& in, const BackwardTask<T>& task);
 
 }  // namespace posenc::detail

@@ -20,90 +20,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using Tag = hn::CappedTag<T, static_cast<std::size_t>(row_lanes)>;
 
-// The sums of a row are formed in one order however many rows go together.
-template <int rows, class T>
-HWY_INLINE void ProductsOfRows(const T* q, const T* kt, std::int64_t dim, T* scores) {
-  const Tag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t key = 0; key < block_keys; key += 2 * lanes) {
-    hn::Vec<Tag<T>> low[rows], high[rows];
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) low[r] = high[r] = hn::Zero(d);
-    for (std::int64_t c = 0; c < dim; ++c) {
-      const auto k0 = hn::LoadU(d, kt + c * block_keys + key);
-      const auto k1 = hn::LoadU(d, kt + c * block_keys + key + lanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < rows; ++r) {
-        const auto x = hn::Set(d, q[r * dim + c]);
-        low[r] = hn::MulAdd(x, k0, low[r]);
-        high[r] = hn::MulAdd(x, k1, high[r]);
-      }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) {
-      hn::StoreU(low[r], d, scores + r * block_keys + key);
-      hn::StoreU(high[r], d, scores + r * block_keys + key + lanes);
-    }
-  }
-}
-
-template <class T>
-HWY_INLINE void ProductsOf(const T* q, const T* kt, std::int64_t rows, std::int64_t dim,
-                           T* scores) {
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) ProductsOfRows<4>(q + r * dim, kt, dim, scores + r * block_keys);
-  for (; r < rows; ++r) ProductsOfRows<1>(q + r * dim, kt, dim, scores + r * block_keys);
-}
-
-template <int rows, class T>
-HWY_INLINE void AccumulateRows(const T* weights, const T* v, std::int64_t dim, T* out) {
-  const Tag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t c = 0;
-  for (; c + 2 * lanes <= dim; c += 2 * lanes) {
-    hn::Vec<Tag<T>> low[rows], high[rows];
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) {
-      low[r] = hn::LoadU(d, out + r * dim + c);
-      high[r] = hn::LoadU(d, out + r * dim + c + lanes);
-    }
-    for (std::int64_t key = 0; key < block_keys; ++key) {
-      const auto v0 = hn::LoadU(d, v + key * dim + c);
-      const auto v1 = hn::LoadU(d, v + key * dim + c + lanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < rows; ++r) {
-        const auto w = hn::Set(d, weights[r * block_keys + key]);
-        low[r] = hn::MulAdd(w, v0, low[r]);
-        high[r] = hn::MulAdd(w, v1, high[r]);
-      }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) {
-      hn::StoreU(low[r], d, out + r * dim + c);
-      hn::StoreU(high[r], d, out + r * dim + c + lanes);
-    }
-  }
-  for (; c < dim; c += lanes) {
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) {
-      auto sum = hn::LoadU(d, out + r * dim + c);
-      for (std::int64_t key = 0; key < block_keys; ++key) {
-        sum = hn::MulAdd(hn::Set(d, weights[r * block_keys + key]), hn::LoadU(d, v + key * dim + c),
-                         sum);
-      }
-      hn::StoreU(sum, d, out + r * dim + c);
-    }
-  }
-}
-
-template <class T>
-HWY_INLINE void AccumulateOf(const T* weights, const T* v, std::int64_t rows, std::int64_t dim,
-                             T* out) {
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) AccumulateRows<4>(weights + r * block_keys, v, dim, out + r * dim);
-  for (; r < rows; ++r) AccumulateRows<1>(weights + r * block_keys, v, dim, out + r * dim);
-}
-
 template <class T>
 HWY_INLINE T LargestOf(const T* x) {
   const Tag<T> d;
@@ -162,16 +78,10 @@ HWY_INLINE void SoftplusTailsOf(const T* x, T* out) {
 
 }  // namespace
 
-#define POSENC_FOR_TYPE(T, Type)                                                                 \
-  void Products##Type(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) { \
-    ProductsOf(q, kt, rows, dim, scores);                                                        \
-  }                                                                                              \
-  void Accumulate##Type(const T* w, const T* v, std::int64_t rows, std::int64_t dim, T* out) {   \
-    AccumulateOf(w, v, rows, dim, out);                                                          \
-  }                                                                                              \
-  T Largest##Type(const T* x) { return LargestOf(x); }                                           \
-  T Exponentials##Type(T* x, T shift) { return ExponentialsOf(x, shift); }                       \
-  void Sigmoids##Type(const T* x, T* out) { SigmoidsOf(x, out); }                                \
+#define POSENC_FOR_TYPE(T, Type)                                           \
+  T Largest##Type(const T* x) { return LargestOf(x); }                     \
+  T Exponentials##Type(T* x, T shift) { return ExponentialsOf(x, shift); } \
+  void Sigmoids##Type(const T* x, T* out) { SigmoidsOf(x, out); }          \
   void SoftplusTails##Type(const T* x, T* out) { SoftplusTailsOf(x, out); }
 
 POSENC_FOR_TYPE(float, Floats)
@@ -185,18 +95,10 @@ HWY_AFTER_NAMESPACE();
 namespace posenc::detail {
 
 #define POSENC_FOR_TYPE(T, Type)                                                               \
-  HWY_EXPORT(Products##Type);                                                                  \
-  HWY_EXPORT(Accumulate##Type);                                                                \
   HWY_EXPORT(Largest##Type);                                                                   \
   HWY_EXPORT(Exponentials##Type);                                                              \
   HWY_EXPORT(Sigmoids##Type);                                                                  \
   HWY_EXPORT(SoftplusTails##Type);                                                             \
-  void products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {     \
-    HWY_DYNAMIC_DISPATCH(Products##Type)(q, kt, rows, dim, scores);                            \
-  }                                                                                            \
-  void accumulate(const T* weights, const T* v, std::int64_t rows, std::int64_t dim, T* out) { \
-    HWY_DYNAMIC_DISPATCH(Accumulate##Type)(weights, v, rows, dim, out);                        \
-  }                                                                                            \
   T largest(const T* x) { return HWY_DYNAMIC_DISPATCH(Largest##Type)(x); }                     \
   T exponentials(T* x, T shift) { return HWY_DYNAMIC_DISPATCH(Exponentials##Type)(x, shift); } \
   void sigmoids(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(Sigmoids##Type)(x, out); }          \
@@ -218,29 +120,6 @@ namespace posenc::detail {
 namespace {
 
 template <class T>
-void plain_products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {
-  std::fill_n(scores, rows * block_keys, T{0});
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < dim; ++c) {
-      for (std::int64_t key = 0; key < block_keys; ++key) {
-        scores[r * block_keys + key] += q[r * dim + c] * kt[c * block_keys + key];
-      }
-    }
-  }
-}
-
-template <class T>
-void plain_accumulate(const T* weights, const T* v, std::int64_t rows, std::int64_t dim, T* out) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t key = 0; key < block_keys; ++key) {
-      for (std::int64_t c = 0; c < dim; ++c) {
-        out[r * dim + c] += weights[r * block_keys + key] * v[key * dim + c];
-      }
-    }
-  }
-}
-
-template <class T>
 T plain_exponentials(T* x, T shift) {
   T sum = 0;
   for (std::int64_t i = 0; i < block_keys; ++i) sum += x[i] = std::exp(x[i] - shift);
@@ -256,12 +135,6 @@ T sigmoid(T x) {
 }  // namespace
 
 #define POSENC_FOR_TYPE(T)                                                                        \
-  void products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {        \
-    plain_products(q, kt, rows, dim, scores);                                                     \
-  }                                                                                               \
-  void accumulate(const T* weights, const T* v, std::int64_t rows, std::int64_t dim, T* out) {    \
-    plain_accumulate(weights, v, rows, dim, out);                                                 \
-  }                                                                                               \
   T largest(const T* x) { return *std::max_element(x, x + block_keys); }                          \
   T exponentials(T* x, T shift) { return plain_exponentials(x, shift); }                          \
   void sigmoids(const T* x, T* out) { std::transform(x, x + block_keys, out, sigmoid<T>); }       \

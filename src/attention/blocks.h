@@ -2,7 +2,10 @@
 // few queries. float and double; nothing here knows a scheme.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "src/attention/products.h"
 
 namespace posenc::detail {
 
@@ -10,15 +13,38 @@ constexpr std::int64_t block_keys = 64;  // a word of a mask
 constexpr std::int64_t row_lanes = 16;   // rows of head_dim are padded with zeros to a multiple
 
 // scores[row][key] = q[row]·k[key], q [rows][dim] and keys turned over, kt [dim][block_keys].
-void products(const float* q, const float* kt, std::int64_t rows, std::int64_t dim, float* scores);
-void products(const double* q, const double* kt, std::int64_t rows, std::int64_t dim,
-              double* scores);
+template <class T>
+void products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {
+  std::fill_n(scores, rows * block_keys, T{0});
+  add_product(Product<T>{.y = scores,
+                         .y_step = block_keys,
+                         .rows = rows,
+                         .columns = block_keys,
+                         .weight = q,
+                         .weight_row = dim,
+                         .weight_step = 1,
+                         .x = kt,
+                         .x_step = block_keys,
+                         .terms = dim});
+}
 
-// out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim].
-void accumulate(const float* weights, const float* v, std::int64_t rows, std::int64_t dim,
-                float* out);
-void accumulate(const double* weights, const double* v, std::int64_t rows, std::int64_t dim,
-                double* out);
+// out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim]. Where v is not all
+// finite a weight of 0 adds nothing still.
+template <class T>
+void accumulate(const T* weights, const T* v, bool finite, std::int64_t rows, std::int64_t dim,
+                T* out) {
+  add_product(Product<T>{.y = out,
+                         .y_step = dim,
+                         .rows = rows,
+                         .columns = dim,
+                         .weight = weights,
+                         .weight_row = block_keys,
+                         .weight_step = 1,
+                         .x = v,
+                         .x_step = dim,
+                         .terms = block_keys,
+                         .skips_zeros = !finite});
+}
 
 // What follows takes the block_keys numbers of a row. −inf and NaN go in and come out as they should.
 

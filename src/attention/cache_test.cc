@@ -45,7 +45,18 @@ const Named schemes[] = {
 };
 
 using Case = std::tuple<Named, DType, KeptKeys>;
-class CacheOf : public testing::TestWithParam<Case> {};
+class CacheOf : public testing::TestWithParam<Case> {
+ protected:
+  Text text{.dtype = std::get<DType>(GetParam())};
+  const Plan plan = compiled(std::get<Named>(GetParam()).scheme, text.geometry());
+  const Numbers truth = text.at_once(plan);
+
+  Numbers in_pieces(const std::vector<std::int64_t>& pieces, std::int64_t page_size) {
+    return through_cache(text.options(std::get<KeptKeys>(GetParam()), page_size), text, pieces,
+                         [&](auto) { return plan; });
+  }
+  double rounding() { return text.rounding(plan.rotate ? plan.rotate->amplitude : 1); }
+};
 std::string case_name(const testing::TestParamInfo<Case>& each) {
   const auto& [scheme, dtype, keys] = each.param;
   return scheme.name + std::string("_") + std::string(posenc::name(dtype)) + "_" + name(keys);
@@ -56,29 +67,17 @@ INSTANTIATE_TEST_SUITE_P(Every, CacheOf,
                          case_name);
 
 TEST_P(CacheOf, TokenByTokenGivesWhatThePrefillGives) {
-  const auto& [scheme, dtype, keys] = GetParam();
-  Text text{.dtype = dtype};
-  const Plan plan = compiled(scheme.scheme, text.geometry());
-  const Numbers truth = text.at_once(plan);
-  const double amplitude = plan.rotate ? plan.rotate->amplitude : 1;
   for (const std::int64_t page_size : {1, 3, 16}) {
-    const Numbers out =
-        through_cache(text.options(keys, page_size), text, {1}, [&](auto) { return plan; });
-    EXPECT_LE(largest_difference(out, truth), text.rounding(amplitude)) << page_size;
-    EXPECT_LE(rms_difference(out, truth), 2 * std::max(step(dtype), 0x1p-46)) << page_size;
+    const Numbers out = in_pieces({1}, page_size);
+    EXPECT_LE(largest_difference(out, truth), rounding()) << page_size;
+    EXPECT_LE(rms_difference(out, truth), 2 * std::max(step(text.dtype), 0x1p-46)) << page_size;
   }
 }
 
 TEST_P(CacheOf, APrefillCutAnywhereGivesTheSame) {
-  const auto& [scheme, dtype, keys] = GetParam();
-  Text text{.dtype = dtype};
-  const Plan plan = compiled(scheme.scheme, text.geometry());
-  const Numbers truth = text.at_once(plan);
-  const double amplitude = plan.rotate ? plan.rotate->amplitude : 1;
   for (const std::vector<std::int64_t>& pieces :
        {std::vector<std::int64_t>{21}, {20, 1}, {1, 20}, {4, 1, 1, 7}, {5}}) {
-    const Numbers out = through_cache(text.options(keys), text, pieces, [&](auto) { return plan; });
-    EXPECT_LE(largest_difference(out, truth), text.rounding(amplitude)) << pieces[0];
+    EXPECT_LE(largest_difference(in_pieces(pieces, 3), truth), rounding()) << pieces[0];
   }
 }
 

@@ -7,24 +7,16 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "posenc/content.h"
 #include "src/kernels/instruction_sets.h"
+#include "tests/random.h"
 
 namespace posenc {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
-
-inline std::vector<double> normal(std::int64_t count, unsigned seed, double scale = 1) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> draw(0, scale);
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& number : x) number = draw(engine);
-  return x;
-}
 
 // Numbers in a tensor of any dtype, rounded to it.
 struct Numbers {
@@ -58,7 +50,7 @@ struct Call {
   // Random numbers for the shape; call it once the fields are set.
   void fill() {
     const auto made = [&](std::int64_t n, std::int64_t seq, unsigned seed, double by) {
-      return Numbers(dtype, {batch, n, seq, dim}, normal(batch * n * seq * dim, seed, by));
+      return Numbers(dtype, {batch, n, seq, dim}, random(batch * n * seq * dim, seed, by));
     };
     q = made(heads, queries, 1, scale);
     k = made(kv_heads, keys, 2, scale);
@@ -222,6 +214,15 @@ inline std::vector<Call> calls() {
   all.push_back(text("two keys at each position", 40, 40));
   for (std::int64_t t = 0; t < 40; ++t) ids[static_cast<std::size_t>(t)] = t / 2;
   all.back().query_positions = all.back().key_positions = *Positions::ids(ids);
+  // Sums of these numbers do not fit into 64 bits.
+  all.push_back(text("a window beyond all distances", 9, 9));
+  all.back().mask.window = std::numeric_limits<std::int64_t>::max();
+  all.push_back(text("queries 2^62 behind the keys", 3, 9));
+  ids.assign({std::int64_t{1} << 61, std::int64_t{1} << 62, (std::int64_t{1} << 62) + 1});
+  all.back().query_positions = *Positions::ids(ids);
+  all.push_back(all.back());
+  all.back().name = "queries 2^62 behind the keys, and a window";
+  all.back().mask.window = std::numeric_limits<std::int64_t>::max();
   all.push_back(text("rotated", 70, 70));
   all.back().plan = turning(20);
   all.push_back(text("rotated values", 70, 70));

@@ -13,7 +13,7 @@ Subject subject(std::int64_t positions = 12, bool shared = true, bool before_sca
   const auto embeddings = [=](const Call& call) {
     const std::int64_t heads = shared ? 1 : call.heads;
     return Numbers(DType::f64, {heads, positions, call.dim},
-                   normal(heads * positions * call.dim, 21, 0.7));
+                   random(heads * positions * call.dim, 21, 0.7));
   };
   return {
       .attend =
@@ -75,7 +75,7 @@ TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {
   for (std::int64_t e = 0; e < call.q.view.size(); e += 4) call.q.view.set(e, 30);
   for (std::int64_t e = 0; e < call.k.view.size(); e += 4) call.k.view.set(e, 30);
   const std::int64_t rows = 20;
-  const Numbers e(DType::f64, {rows, 4}, normal(rows * 4, 5));
+  const Numbers e(DType::f64, {rows, 4}, random(rows * 4, 5));
   const auto done = attend_cope(call.q.view, call.k.view, call.v.view, {.embeddings = e.view}, {},
                                 call.query_positions, call.key_positions, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
@@ -113,7 +113,7 @@ TEST(AttendCope, PositionsAreCapped) {
 TEST(AttendCope, TakesTheAuthorsLayout) {
   Call call;
   call.fill();
-  const Numbers rows(DType::f32, {5, 4}, normal(20, 9));
+  const Numbers rows(DType::f32, {5, 4}, random(20, 9));
   Numbers columns(DType::f32, {1, 4, 5}, std::vector<double>(20));
   for (std::int64_t n = 0; n < 5; ++n) {
     for (std::int64_t c = 0; c < 4; ++c) {

@@ -28,6 +28,11 @@ class Dense {
     each(out, [&](std::int64_t at, T& number) { out.set(at, static_cast<double>(number)); });
   }
 
+  // What is absent adds nothing.
+  void add(const Dense& other) {
+    for (std::size_t n = 0; n < other.numbers_.size(); ++n) numbers_[n] += other.numbers_[n];
+  }
+
   explicit operator bool() const { return present_; }
   std::vector<T>& numbers() { return numbers_; }
   std::int64_t heads() const { return shape_[1]; }

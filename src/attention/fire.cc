@@ -14,73 +14,6 @@
 #include "src/kernels/check.h"
 
 namespace posenc {
-namespace {
-
-using detail::block_keys;
-using detail::query_tile;
-
-template <class T>
-class FireTile {
- public:
-  FireTile(const Fire& fire, const detail::FireLines& lines, const detail::PsiTable& table,
-           const Positions& queries, const Positions& keys, std::int64_t b, std::int64_t h,
-           std::int64_t first, std::int64_t rows)
-      : table_(&table),
-        keys_(&keys),
-        turn_(lines.turn),
-        slope_(lines.of(lines.slope, h)),
-        height_(lines.of(lines.height, h)),
-        sequence_(b) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      query_[r] = queries.at(first + r, b);
-      reciprocal_[r] = 1 / detail::fire_normalizer(fire, query_[r]);
-    }
-  }
-
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    const std::int64_t start = block * block_keys;
-    const std::int64_t count = std::min(block_keys, keys_->size() - start);
-    const std::int64_t query = query_[row];
-    const double reciprocal = reciprocal_[row];
-    const double* const psi = table_->row(*keys_, query, start);
-    const bool one_way =
-        psi != nullptr && (keys_->at(start) >= query || keys_->at(start + count - 1) <= query);
-    if (one_way) {
-      const std::size_t line = line_of(psi[0] * reciprocal);
-      if (line == line_of(psi[count - 1] * reciprocal)) {
-        const double slope = slope_[line] * reciprocal, height = height_[line];
-        for (std::int64_t n = 0; n < count; ++n)
-          scores[n] += static_cast<T>(slope * psi[n] + height);
-        return softmax_.fold(row, scores);
-      }
-    }
-    double x[block_keys];
-    table_->interpolated(*keys_, sequence_, query, reciprocal, start, count, x);
-    std::size_t line = line_of(x[0]);
-    for (std::int64_t n = 0; n < count; ++n) {
-      while (line < turn_.size() && x[n] > turn_[line]) ++line;
-      while (line > 0 && x[n] <= turn_[line - 1]) --line;
-      scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
-    }
-    return softmax_.fold(row, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
-
- private:
-  std::size_t line_of(double x) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(turn_, x) - turn_.begin());
-  }
-
-  const detail::PsiTable* table_;
-  const Positions* keys_;
-  std::span<const double> turn_, slope_, height_;
-  std::int64_t sequence_;
-  std::int64_t query_[query_tile] = {};
-  double reciprocal_[query_tile] = {};
-  detail::OnlineSoftmax<T> softmax_;
-};
-
-}  // namespace
 
 double Fire::interpolated(std::int64_t query, std::int64_t key) const {
   return psi(std::abs(static_cast<double>(query - key))) / detail::fire_normalizer(*this, query);
@@ -103,7 +36,8 @@ Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, co
     const detail::Seen seen(mask, queries, keys, in->q.shape[0]);
     detail::stream(*streamed, seen, threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return FireTile<T>(fire, lines, table, queries, keys, b, h, first, rows);
+                     return detail::FireTile<T>(fire, lines, table, queries, keys, b, h, first,
+                                                rows);
                    });
     return streamed->write(plan, queries, in->out, threads);
   });

@@ -1,4 +1,4 @@
-// What FIRE's attention and its gradients share: the network as lines, ψ as a table, checks.
+// What FIRE's attention and its gradients share: the network as lines, ψ as a table, tiles, checks.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "posenc/content.h"
-#include "src/attention/blocks.h"
+#include "src/attention/stream.h"
 
 namespace posenc::detail {
 
@@ -113,9 +113,11 @@ class PsiTable {
       : fire_(&fire), rows_(queries.contiguous() && keys.contiguous()) {
     const auto [query_low, query_high] = ends(queries);
     const auto [key_low, key_high] = ends(keys);
+    const std::int64_t most = 8 * (queries.size() + keys.size());
+    if (key_high - key_low >= most || query_high - query_low >= most) return;
+    const std::int64_t count = key_high - key_low + query_high - query_low + 1;
+    if (count > most) return;
     first_ = key_low - query_high;
-    const std::int64_t count = key_high - query_low - first_ + 1;
-    if (count <= 0 || count > 8 * (queries.size() + keys.size())) return;
     psi_.resize(static_cast<std::size_t>(count));
     for (std::int64_t n = 0; n < count; ++n) {
       psi_[static_cast<std::size_t>(n)] = fire.psi(std::abs(static_cast<double>(first_ + n)));
@@ -155,6 +157,75 @@ class PsiTable {
   bool rows_;
   std::int64_t first_ = 0;
   std::vector<double> psi_;
+};
+
+// A tile of queries, for attention and its gradients.
+template <class T>
+class FireTile {
+ public:
+  FireTile(const Fire& fire, const FireLines& lines, const PsiTable& table,
+           const Positions& queries, const Positions& keys, std::int64_t b, std::int64_t h,
+           std::int64_t first, std::int64_t rows)
+      : table_(&table),
+        keys_(&keys),
+        turn_(lines.turn),
+        slope_(lines.of(lines.slope, h)),
+        height_(lines.of(lines.height, h)),
+        sequence_(b) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      query_[r] = queries.at(first + r, b);
+      reciprocal_[r] = 1 / fire_normalizer(fire, query_[r]);
+    }
+  }
+
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
+    add_bias(row, block, scores);
+    return softmax_.fold(row, scores);
+  }
+  T finish(std::int64_t row) const { return softmax_.finish(row); }
+
+ protected:
+  void add_bias(std::int64_t row, std::int64_t block, T* scores) const {
+    const std::int64_t start = block * block_keys;
+    const std::int64_t count = std::min(block_keys, keys_->size() - start);
+    const std::int64_t query = query_[row];
+    const double reciprocal = reciprocal_[row];
+    const double* const psi = table_->row(*keys_, query, start);
+    const bool one_way =
+        psi != nullptr && (keys_->at(start) >= query || keys_->at(start + count - 1) <= query);
+    if (one_way) {
+      const std::size_t line = line_of(psi[0] * reciprocal);
+      if (line == line_of(psi[count - 1] * reciprocal)) {
+        const double slope = slope_[line] * reciprocal, height = height_[line];
+        for (std::int64_t n = 0; n < count; ++n)
+          scores[n] += static_cast<T>(slope * psi[n] + height);
+        return;
+      }
+    }
+    double x[block_keys];
+    table_->interpolated(*keys_, sequence_, query, reciprocal, start, count, x);
+    std::size_t line = line_of(x[0]);
+    for (std::int64_t n = 0; n < count; ++n) {
+      line = line_near(line, x[n]);
+      scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
+    }
+  }
+  std::size_t line_near(std::size_t line, double x) const {
+    while (line < turn_.size() && x > turn_[line]) ++line;
+    while (line > 0 && x <= turn_[line - 1]) --line;
+    return line;
+  }
+  std::size_t line_of(double x) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(turn_, x) - turn_.begin());
+  }
+
+  const PsiTable* table_;
+  const Positions* keys_;
+  std::span<const double> turn_, slope_, height_;
+  std::int64_t sequence_;
+  std::int64_t query_[most_queries] = {};
+  double reciprocal_[most_queries] = {};  // of the normalizer
+  OnlineSoftmax<T> softmax_;
 };
 
 }  // namespace posenc::detail

@@ -10,10 +10,10 @@ namespace posenc {
 namespace {
 
 Fire random_fire(std::int64_t heads, std::int64_t units, double length) {
-  return {.hidden_weight = normal(units, 41),
-          .hidden_bias = normal(units, 42, 0.5),
-          .output_weight = normal(heads * units, 43),
-          .output_bias = normal(heads, 44),
+  return {.hidden_weight = random(units, 41),
+          .hidden_bias = random(units, 42, 0.5),
+          .output_weight = random(heads * units, 43),
+          .output_bias = random(heads, 44),
           .c = 0.3,
           .initial_length = length,
           .length_multiplier = 0.9};
@@ -36,7 +36,7 @@ struct Training {
     const auto nothing = [](const Numbers& x) {
       return std::vector<double>(static_cast<std::size_t>(x.view.size()), NAN);
     };
-    out_gradient = like(call.q, normal(call.q.view.size(), 45));
+    out_gradient = like(call.q, random(call.q.view.size(), 45));
     dq = like(call.q, nothing(call.q));
     dk = like(call.k, nothing(call.k));
     dv = like(call.v, nothing(call.v));

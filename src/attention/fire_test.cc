@@ -9,10 +9,10 @@ namespace posenc {
 namespace {
 
 Fire random_fire(std::int64_t heads, std::int64_t units = 32) {
-  return {.hidden_weight = normal(units, 11),
-          .hidden_bias = normal(units, 12, 0.5),
-          .output_weight = normal(heads * units, 13, 0.3),
-          .output_bias = normal(heads, 14),
+  return {.hidden_weight = random(units, 11),
+          .hidden_bias = random(units, 12, 0.5),
+          .output_weight = random(heads * units, 13, 0.3),
+          .output_bias = random(heads, 14),
           .initial_length = 50,
           .length_multiplier = 0.9};
 }

@@ -9,7 +9,7 @@ namespace posenc {
 namespace {
 
 Numbers random_gates(const Call& call) {
-  std::vector<double> gates = normal(call.batch * call.heads * call.keys, 31);
+  std::vector<double> gates = random(call.batch * call.heads * call.keys, 31);
   for (double& x : gates) x = -std::log1p(std::exp(-x - 1));  // ln σ(x + 1)
   return Numbers(DType::f64, {call.batch, call.heads, call.keys}, gates);
 }

@@ -3,6 +3,7 @@
 #include "posenc/gradients.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -20,8 +21,9 @@ namespace posenc {
 namespace {
 
 using detail::BackwardInputs;
-using detail::BackwardSums;
 using detail::Dense;
+using detail::KeySums;
+using detail::QuerySums;
 using detail::TableSum;
 using detail::TableSums;
 
@@ -30,19 +32,14 @@ constexpr std::string_view where = "attend_backward";
 // --- arguments ----------------------------------------------------------------------------------
 
 // A gradient seen with four axes; absent where not wanted. An extent of the plan's part is all it asks.
-Expected<Tensor> gradient_like(std::string_view of, const Tensor& gradient, const Tensor& like) {
-  if (!gradient) return Tensor{};
+Expected<Tensor> gradient_of(std::string_view of, const Tensor& gradient, const Tensor& like) {
   const std::string name = "the gradient of " + std::string(of);
-  if (!like) {
+  if (gradient && !like) {
     return fail(where, name + " needs a plan with such a part", "none",
                 "leave the gradient absent");
   }
-  const auto view = detail::viewed(where, name, gradient, like.rank);
-  if (!view) return view;
-  if (auto ok = detail::check_shape(where, name, *view, like); !ok)
-    return std::unexpected(ok.error());
-  const std::string out = std::string(where) + ": " + name;
-  if (auto ok = detail::check_distinct(out, *view); !ok) return std::unexpected(ok.error());
+  const auto view = detail::gradient_like(where, name, gradient, like);
+  if (!view || !*view) return view;
   return view->with_rank(4);
 }
 
@@ -63,10 +60,7 @@ Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Te
                                       const AttentionGradients& gradients) {
   const auto g = detail::viewed(where, "out_gradient", out_gradient, 4);
   if (!g) return std::unexpected(g.error());
-  // The gradient may be broadcast, which an output may not.
-  const Tensor out =
-      Tensor::dense(g->data, g->dtype, {g->shape[0], g->shape[1], g->shape[2], g->shape[3]});
-  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
+  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, detail::dense_like(*g));
   if (!in) return std::unexpected(in.error());
 
   Tensor slopes, bias, frequency;
@@ -104,7 +98,7 @@ Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Te
         {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
         {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency}}) {
-    const auto view = gradient_like(each.of, *each.from, *each.like);
+    const auto view = gradient_of(each.of, *each.from, *each.like);
     if (!view) return std::unexpected(view.error());
     *each.to = *view;
   }
@@ -148,6 +142,8 @@ Expected<BackwardInputs<T>> turned_inputs(const Arguments& arguments, const Plan
                                            {&in.out_gradient, &queries, Side::value}}) {
     if (auto ok = rotate(plan, x->view(), *positions, side, x->view(), threads); !ok)
       return std::unexpected(ok.error());
+    in.finite = in.finite &&
+                std::ranges::all_of(x->numbers(), [](T number) { return std::isfinite(number); });
   }
   return in;
 }
@@ -168,7 +164,7 @@ TableSums table_sums(const AttentionGradients& to, std::int64_t group) {
           .value = sum(to.relative_value, 1)};
 }
 
-// The sums of all key heads of all sequences, in their order.
+// The sums of all key heads of all parts of all sequences, in their order.
 void write_table(std::vector<TableSums>& items, TableSum TableSums::* of, std::int64_t kv_heads,
                  std::int64_t group, const Tensor& gradient) {
   if (!gradient) return;
@@ -192,16 +188,14 @@ Expected<void> write_turned(const Plan& plan, Dense<T>& sum, Dense<T>& plain,
   if (!to) return {};
   if (auto ok = rotate_transpose(plan, sum.view(), positions, side, sum.view(), threads); !ok)
     return ok;
-  if (plain) {
-    for (std::size_t n = 0; n < sum.numbers().size(); ++n) sum.numbers()[n] += plain.numbers()[n];
-  }
+  sum.add(plain);
   sum.copy_to(to);
   return {};
 }
 
 template <class T>
-void write_frequencies(const Plan& plan, BackwardInputs<T>& in, BackwardSums<T>& sums,
-                       const Tensor& to) {
+void write_frequencies(const Plan& plan, BackwardInputs<T>& in, QuerySums<T>& by_query,
+                       KeySums<T>& by_key, const Tensor& to) {
   if (!to) return;
   auto total = Dense<double>::zeros(to);
   const auto add = [&](Dense<T>& turned, Dense<T>& gradient, const Positions& positions,
@@ -209,11 +203,11 @@ void write_frequencies(const Plan& plan, BackwardInputs<T>& in, BackwardSums<T>&
     detail::add_frequency_gradient(*plan.rotate, positions, turned.view(), gradient.view(), sign,
                                    total.numbers());
   };
-  add(in.q, sums.q, *in.queries, 1);
-  add(in.k, sums.k, *in.keys, 1);
+  add(in.q, by_query.q, *in.queries, 1);
+  add(in.k, by_key.k, *in.keys, 1);
   if (plan.rotate->values) {
-    add(in.v, sums.v, *in.keys, 1);
-    add(sums.turned_out, in.out_gradient, *in.queries, -1);  // turned the other way
+    add(in.v, by_key.v, *in.keys, 1);
+    add(by_query.turned_out, in.out_gradient, *in.queries, -1);  // turned the other way
   }
   total.copy_to(to);
 }
@@ -226,30 +220,53 @@ Expected<void> backward(const Arguments& arguments, const Plan& plan, const Posi
   if (!in) return std::unexpected(in.error());
 
   const Tensor &q = arguments.in.q, &k = arguments.in.k;
-  BackwardSums<T> sums{.q = Dense<T>::zeros(q), .k = Dense<T>::zeros(k), .v = Dense<T>::zeros(k)};
-  if (in->relative_key) sums.plain_q = Dense<T>::zeros(q);
-  if (in->relative_query) sums.plain_k = Dense<T>::zeros(k);
-  if (to.rotation_frequency && plan.rotate->values) sums.turned_out = Dense<T>::zeros(q);
+  QuerySums<T> by_query{.q = Dense<T>::zeros(q)};
+  if (in->relative_key) by_query.plain_q = Dense<T>::zeros(q);
+  if (to.rotation_frequency && plan.rotate->values) by_query.turned_out = Dense<T>::zeros(q);
+  const std::int64_t parts = detail::query_parts(arguments.in);
+  std::vector<KeySums<T>> of_part(static_cast<std::size_t>(parts));
+  for (KeySums<T>& sums : of_part) {
+    sums = {.k = Dense<T>::zeros(k), .v = Dense<T>::zeros(k)};
+    if (in->relative_query) sums.plain_k = Dense<T>::zeros(k);
+  }
 
   const std::int64_t kv_heads = k.shape[1], group = kv_heads == 0 ? 1 : q.shape[1] / kv_heads;
-  const std::int64_t items = q.size() == 0 ? 0 : k.shape[0] * kv_heads;
+  const std::int64_t items = q.size() == 0 ? 0 : k.shape[0] * parts * kv_heads;
   std::vector<TableSums> tables(static_cast<std::size_t>(items));
   std::vector<Expected<void>> done(static_cast<std::size_t>(items));
   const double work = static_cast<double>(q.size()) * static_cast<double>(keys.size());
   const int count = detail::thread_count(threads, static_cast<std::int64_t>(std::min(work, 1e15)));
+  const std::int64_t key_heads = k.shape[0] * kv_heads;
+  in->k_columns.resize(static_cast<std::size_t>(key_heads));
+  in->v_columns.resize(static_cast<std::size_t>(key_heads));
+  detail::share_out(key_heads, count, [&](std::int64_t first, std::int64_t last) {
+    for (; first < last; ++first) detail::find_columns(*in, first);
+  });
   detail::share_out(items, count, [&](std::int64_t first, std::int64_t last) {
-    while (first < last) {  // a sequence's at a time
-      const std::int64_t sequence = first / kv_heads;
-      const std::int64_t end = std::min(last, (sequence + 1) * kv_heads);
+    while (first < last) {  // the key heads of a part of a sequence at a time
+      const std::int64_t whole = first / kv_heads, part = whole % parts;
+      const std::int64_t end = std::min(last, (whole + 1) * kv_heads);
       const auto at = static_cast<std::size_t>(first);
       const auto sums_of = std::span(tables).subspan(at, static_cast<std::size_t>(end - first));
       for (TableSums& each : sums_of) each = table_sums(to, group);
-      done[at] = detail::add_backward_of(*in, sequence, first % kv_heads, sums, sums_of);
+      done[at] = detail::add_backward_of<T>(*in, {.sequence = whole / parts,
+                                                  .first_key_head = first % kv_heads,
+                                                  .part = part,
+                                                  .parts = parts,
+                                                  .queries = &by_query,
+                                                  .keys = &of_part[static_cast<std::size_t>(part)],
+                                                  .tables = sums_of});
       first = end;
     }
   });
   for (const Expected<void>& item : done) {
     if (!item) return item;
+  }
+  KeySums<T>& by_key = of_part[0];
+  for (std::size_t part = 1; part < of_part.size(); ++part) {
+    by_key.k.add(of_part[part].k);
+    by_key.v.add(of_part[part].v);
+    by_key.plain_k.add(of_part[part].plain_k);
   }
 
   write_table(tables, &TableSums::slopes, kv_heads, group, to.slopes);
@@ -257,13 +274,16 @@ Expected<void> backward(const Arguments& arguments, const Plan& plan, const Posi
   write_table(tables, &TableSums::query, kv_heads, group, to.relative_query);
   write_table(tables, &TableSums::key, kv_heads, group, to.relative_key);
   write_table(tables, &TableSums::value, kv_heads, group, to.relative_value);
-  write_frequencies(plan, *in, sums, to.rotation_frequency);
+  write_frequencies(plan, *in, by_query, by_key, to.rotation_frequency);
   Dense<T> none;
-  if (auto ok = write_turned(plan, sums.q, sums.plain_q, queries, Side::query, to.q, threads); !ok)
-    return ok;
-  if (auto ok = write_turned(plan, sums.k, sums.plain_k, keys, Side::key, to.k, threads); !ok)
-    return ok;
-  return write_turned(plan, sums.v, none, keys, Side::value, to.v, threads);
+  for (const auto& [sum, plain, positions, side, gradient] :
+       {std::tuple{&by_query.q, &by_query.plain_q, &queries, Side::query, &to.q},
+        {&by_key.k, &by_key.plain_k, &keys, Side::key, &to.k},
+        {&by_key.v, &none, &keys, Side::value, &to.v}}) {
+    if (auto ok = write_turned(plan, *sum, *plain, *positions, side, *gradient, threads); !ok)
+      return ok;
+  }
+  return {};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Four vectors of two rows of y stay in registers while all terms are added to them.
+// Two vectors of four rows of y stay in registers while all terms are added to them.
 #if POSENC_SIMD
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/attention/products.cc"
@@ -11,115 +11,70 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <bool skips_zeros, class T>
-void AddRow(const Product<T>& p, std::int64_t row, std::int64_t first_column) {
+// A tile of y from (row, column) on. The sums of a row are formed in one order, however many go together.
+template <int rows, int vectors, bool skips_zeros, class T>
+HWY_INLINE void AddTile(const Product<T>& p, std::int64_t row, std::int64_t column) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  T* const y = p.y + row * p.y_step;
-  const T* const weights = p.weight + row * p.weight_row;
-  std::int64_t c = first_column;
-  for (; c + 4 * lanes <= p.columns; c += 4 * lanes) {
-    auto y0 = hn::LoadU(d, y + c), y1 = hn::LoadU(d, y + c + lanes);
-    auto y2 = hn::LoadU(d, y + c + 2 * lanes), y3 = hn::LoadU(d, y + c + 3 * lanes);
-    const T* x = p.x + c;
-    for (std::int64_t t = 0; t < p.terms; ++t, x += p.x_step) {
-      const T weight = weights[t * p.weight_step];
+  T* const y = p.y + row * p.y_step + column;
+  const T* weights = p.weight + row * p.weight_row;
+  const T* x = p.x + column;
+  const std::int64_t y_step = p.y_step, weight_row = p.weight_row, weight_step = p.weight_step;
+  const std::int64_t x_step = p.x_step, terms = p.terms;
+  hn::Vec<hn::ScalableTag<T>> sums[rows][vectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) sums[r][v] = hn::LoadU(d, y + r * y_step + v * lanes);
+  }
+  for (std::int64_t t = 0; t < terms; ++t, x += x_step, weights += weight_step) {
+    hn::Vec<hn::ScalableTag<T>> from[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) from[v] = hn::LoadU(d, x + v * lanes);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; ++r) {
+      const T weight = weights[r * weight_row];
       if (skips_zeros && weight == 0) continue;
       const auto w = hn::Set(d, weight);
-      y0 = hn::MulAdd(w, hn::LoadU(d, x), y0);
-      y1 = hn::MulAdd(w, hn::LoadU(d, x + lanes), y1);
-      y2 = hn::MulAdd(w, hn::LoadU(d, x + 2 * lanes), y2);
-      y3 = hn::MulAdd(w, hn::LoadU(d, x + 3 * lanes), y3);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(w, from[v], sums[r][v]);
     }
-    hn::StoreU(y0, d, y + c);
-    hn::StoreU(y1, d, y + c + lanes);
-    hn::StoreU(y2, d, y + c + 2 * lanes);
-    hn::StoreU(y3, d, y + c + 3 * lanes);
   }
-  for (; c + lanes <= p.columns; c += lanes) {
-    auto sum = hn::LoadU(d, y + c);
-    const T* x = p.x + c;
-    for (std::int64_t t = 0; t < p.terms; ++t, x += p.x_step) {
-      const T weight = weights[t * p.weight_step];
-      if (skips_zeros && weight == 0) continue;
-      sum = hn::MulAdd(hn::Set(d, weight), hn::LoadU(d, x), sum);
-    }
-    hn::StoreU(sum, d, y + c);
-  }
-  for (; c < p.columns; ++c) {
-    for (std::int64_t t = 0; t < p.terms; ++t) {
-      const T weight = weights[t * p.weight_step];
-      if (skips_zeros && weight == 0) continue;
-      y[c] += weight * p.x[t * p.x_step + c];
-    }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) hn::StoreU(sums[r][v], d, y + r * y_step + v * lanes);
   }
 }
 
-// Two rows at once: each x is read once for both. Columns beyond whole groups of four vectors are left to
-// AddRow; returns how many were done.
-template <bool skips_zeros, class T>
-std::int64_t AddTwoRows(const Product<T>& p, std::int64_t row) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  T* const y = p.y + row * p.y_step;
-  T* const z = y + p.y_step;
-  const T* const weights = p.weight + row * p.weight_row;
+template <int rows, bool skips_zeros, class T>
+void AddRows(const Product<T>& p, std::int64_t row) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   std::int64_t c = 0;
-  for (; c + 4 * lanes <= p.columns; c += 4 * lanes) {
-    auto y0 = hn::LoadU(d, y + c), y1 = hn::LoadU(d, y + c + lanes);
-    auto y2 = hn::LoadU(d, y + c + 2 * lanes), y3 = hn::LoadU(d, y + c + 3 * lanes);
-    auto z0 = hn::LoadU(d, z + c), z1 = hn::LoadU(d, z + c + lanes);
-    auto z2 = hn::LoadU(d, z + c + 2 * lanes), z3 = hn::LoadU(d, z + c + 3 * lanes);
-    const T* x = p.x + c;
-    for (std::int64_t t = 0; t < p.terms; ++t, x += p.x_step) {
-      const T y_weight = weights[t * p.weight_step];
-      const T z_weight = weights[t * p.weight_step + p.weight_row];
-      const bool adds_to_y = !skips_zeros || y_weight != 0;
-      const bool adds_to_z = !skips_zeros || z_weight != 0;
-      if (!adds_to_y && !adds_to_z) continue;
-      const auto x0 = hn::LoadU(d, x), x1 = hn::LoadU(d, x + lanes);
-      const auto x2 = hn::LoadU(d, x + 2 * lanes), x3 = hn::LoadU(d, x + 3 * lanes);
-      if (adds_to_y) {
-        const auto w = hn::Set(d, y_weight);
-        y0 = hn::MulAdd(w, x0, y0);
-        y1 = hn::MulAdd(w, x1, y1);
-        y2 = hn::MulAdd(w, x2, y2);
-        y3 = hn::MulAdd(w, x3, y3);
-      }
-      if (adds_to_z) {
-        const auto w = hn::Set(d, z_weight);
-        z0 = hn::MulAdd(w, x0, z0);
-        z1 = hn::MulAdd(w, x1, z1);
-        z2 = hn::MulAdd(w, x2, z2);
-        z3 = hn::MulAdd(w, x3, z3);
+  for (; c + 2 * lanes <= p.columns; c += 2 * lanes) AddTile<rows, 2, skips_zeros>(p, row, c);
+  for (; c + lanes <= p.columns; c += lanes) AddTile<rows, 1, skips_zeros>(p, row, c);
+  for (; c < p.columns; ++c) {
+    for (std::int64_t r = row; r < row + rows; ++r) {
+      const T* const weights = p.weight + r * p.weight_row;
+      for (std::int64_t t = 0; t < p.terms; ++t) {
+        const T weight = weights[t * p.weight_step];
+        if (skips_zeros && weight == 0) continue;
+        p.y[r * p.y_step + c] += weight * p.x[t * p.x_step + c];
       }
     }
-    hn::StoreU(y0, d, y + c);
-    hn::StoreU(y1, d, y + c + lanes);
-    hn::StoreU(y2, d, y + c + 2 * lanes);
-    hn::StoreU(y3, d, y + c + 3 * lanes);
-    hn::StoreU(z0, d, z + c);
-    hn::StoreU(z1, d, z + c + lanes);
-    hn::StoreU(z2, d, z + c + 2 * lanes);
-    hn::StoreU(z3, d, z + c + 3 * lanes);
   }
-  return c;
 }
 
 template <bool skips_zeros, class T>
-void AddRows(const Product<T>& p) {
+void AddAll(const Product<T>& p) {
   std::int64_t row = 0;
-  for (; row + 2 <= p.rows; row += 2) {
-    const std::int64_t done = AddTwoRows<skips_zeros>(p, row);
-    AddRow<skips_zeros>(p, row, done);
-    AddRow<skips_zeros>(p, row + 1, done);
-  }
-  if (row < p.rows) AddRow<skips_zeros>(p, row, 0);
+  for (; row + 4 <= p.rows; row += 4) AddRows<4, skips_zeros>(p, row);
+  for (; row < p.rows; ++row) AddRows<1, skips_zeros>(p, row);
 }
 
 template <class T>
 void AddProduct(const Product<T>& p) {
-  p.skips_zeros ? AddRows<true>(p) : AddRows<false>(p);
+  p.skips_zeros ? AddAll<true>(p) : AddAll<false>(p);
 }
 
 void AddFloats(const Product<float>& p) { AddProduct(p); }

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "tests/kernel_memory.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
@@ -15,15 +15,6 @@ namespace {
 class Products : public EveryInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(, Products, testing::ValuesIn(detail::instruction_sets()),
                          [](const auto& test) { return std::string(test.param.name); });
-
-template <class T>
-std::vector<T> random(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<T> normal;
-  std::vector<T> x(static_cast<std::size_t>(count));
-  for (T& value : x) value = normal(engine);
-  return x;
-}
 
 // Some lanes more and fewer than vectors have. A sum of 9 products near 1 is off by few roundings.
 template <class T>

@@ -11,6 +11,7 @@
 
 #include "posenc/attention.h"
 #include "src/attention/arguments.h"
+#include "src/attention/dense.h"
 #include "src/attention/visible.h"
 #include "src/kernels/by_distance.h"
 #include "src/kernels/reference.h"
@@ -18,46 +19,7 @@
 namespace posenc {
 namespace {
 
-// A dense copy in double, [batch, head, seq, head_dim].
-struct Doubles {
-  std::vector<double> storage;
-  Tensor view;
-
-  Doubles(Doubles&&) = default;  // the view follows the storage; a copy's would not
-  Doubles& operator=(Doubles&&) = default;
-  static Doubles zeros(const Tensor& like) {
-    Doubles copy;
-    copy.storage.resize(static_cast<std::size_t>(like.size()));
-    copy.view = Tensor::dense(copy.storage.data(),
-                              {like.shape[0], like.shape[1], like.shape[2], like.shape[3]});
-    return copy;
-  }
-  explicit Doubles(const Tensor& x) {
-    *this = zeros(x);
-    each_row(x, [&](std::int64_t from, double* to) {
-      for (std::int64_t c = 0; c < x.shape[3]; ++c) to[c] = x.get(from + c * x.stride[3]);
-    });
-  }
-  void copy_to(const Tensor& out) {
-    each_row(out, [&](std::int64_t to, const double* from) {
-      for (std::int64_t c = 0; c < out.shape[3]; ++c) out.set(to + c * out.stride[3], from[c]);
-    });
-  }
-  double* row(std::int64_t b, std::int64_t h, std::int64_t t) {
-    return storage.data() + view.offset(b, h, t);
-  }
-
- private:
-  Doubles() = default;
-  // What row of `other`, as an offset, and which of ours belong together.
-  void each_row(const Tensor& other, auto&& act) {
-    for (std::int64_t b = 0; b < view.shape[0]; ++b) {
-      for (std::int64_t h = 0; h < view.shape[1]; ++h) {
-        for (std::int64_t t = 0; t < view.shape[2]; ++t) act(other.offset(b, h, t), row(b, h, t));
-      }
-    }
-  }
-};
+using detail::Dense;
 
 double dot(const double* a, const double* b, std::int64_t n) {
   double sum = 0;
@@ -98,9 +60,10 @@ struct Head {
   std::int64_t sequence, head, key_head;
 
   // −inf where the mask hides the key.
-  Expected<void> logits(const Mask& mask, Doubles& q, Doubles& k, Doubles& turned_q,
-                        Doubles& turned_k, std::vector<double>& logit) const {
-    const std::int64_t dim = q.view.shape[3];
+  Expected<void> logits(const Mask& mask, Dense<double>& q, Dense<double>& k,
+                        Dense<double>& turned_q, Dense<double>& turned_k,
+                        std::vector<double>& logit) const {
+    const std::int64_t dim = q.dim();
     const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
     const bool bias_before_scale = slopes != nullptr && slopes->before_scale;
     std::size_t next = 0;
@@ -129,8 +92,9 @@ struct Head {
   }
 
   // Σ_j α_ij v_j into out, Σ_j α_ij a^V_d into relative_out; a query that sees no key gives zeros.
-  void outputs(std::vector<double>& logit, Doubles& v, Doubles& out, Doubles& relative_out) const {
-    const std::int64_t dim = v.view.shape[3];
+  void outputs(std::vector<double>& logit, Dense<double>& v, Dense<double>& out,
+               Dense<double>& relative_out) const {
+    const std::int64_t dim = v.dim();
     for (std::int64_t i = 0; i < queries.size(); ++i) {
       const auto row = std::span(logit).subspan(static_cast<std::size_t>(i * keys.size()),
                                                 static_cast<std::size_t>(keys.size()));
@@ -166,14 +130,16 @@ Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, cons
   const std::int64_t batch = in->q.shape[0], heads = in->q.shape[1];
   const std::int64_t group = heads == 0 ? 1 : heads / in->k.shape[1];
 
-  Doubles q(in->q), k(in->k), v(in->v), turned_q(in->q), turned_k(in->k);
-  if (auto ok = detail::reference::rotate(plan, q.view, queries, Side::query, turned_q.view); !ok)
+  Dense<double> q(in->q), k(in->k), v(in->v), turned_q(in->q), turned_k(in->k);
+  if (auto ok = detail::reference::rotate(plan, q.view(), queries, Side::query, turned_q.view());
+      !ok)
     return ok;
-  if (auto ok = detail::reference::rotate(plan, k.view, keys, Side::key, turned_k.view); !ok)
+  if (auto ok = detail::reference::rotate(plan, k.view(), keys, Side::key, turned_k.view()); !ok)
     return ok;
-  if (auto ok = detail::reference::rotate(plan, v.view, keys, Side::value, v.view); !ok) return ok;
+  if (auto ok = detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()); !ok)
+    return ok;
 
-  Doubles out = Doubles::zeros(in->q), relative_out = Doubles::zeros(in->q);
+  auto out = Dense<double>::zeros(in->q), relative_out = out;
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
@@ -190,8 +156,8 @@ Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, cons
       head.outputs(logit, v, out, relative_out);
     }
   }
-  if (auto ok = rotate_inverse(plan, out.view, queries, Side::value, out.view); !ok) return ok;
-  for (std::size_t e = 0; e < out.storage.size(); ++e) out.storage[e] += relative_out.storage[e];
+  if (auto ok = rotate_inverse(plan, out.view(), queries, Side::value, out.view()); !ok) return ok;
+  out.add(relative_out);
   out.copy_to(in->out);
   return {};
 }

@@ -53,16 +53,15 @@ std::uint64_t Seen::word(std::int64_t b, std::int64_t i, std::int64_t block) con
   const std::int64_t query = queries_->at(i, b);
   if (interval_) {
     if (queries_->segment(i) != 0) return 0;
-    // Bit 0 stands at `origin`; no position and no window here is so large that these wrap.
-    const std::int64_t origin = keys_->at(start, b);
-    const std::int64_t window = std::min(mask_->window, std::int64_t{1} << 62);
+    // Bit 0 stands so far before the query. Distances and windows may be too large to be added.
+    const std::int64_t ahead = query - keys_->at(start, b), window = mask_->window;
     std::int64_t first = 0, last = block_keys;
     if (window > 0) {
-      first = query - window + 1 - origin;
-      last = query - origin + window;
+      if (ahead >= window) first = ahead - window + 1;
+      if (window < block_keys - ahead) last = ahead + window;
     }
-    if (mask_->causal) last = std::min(last, query - origin + 1);
-    if (past_only_) last = std::min(last, query - origin);
+    if (mask_->causal) last = std::min(last, ahead + 1);
+    if (past_only_) last = std::min(last, ahead);
     return word & bits(first, last);
   }
   const bool by_position = queries_->axes() == 1 && keys_->axes() == 1;

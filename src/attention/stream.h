@@ -21,6 +21,8 @@
 namespace posenc::detail {
 
 constexpr std::int64_t query_tile = 16;  // queries that meet a block of keys together
+constexpr std::int64_t most_queries =
+    block_keys;  // the same for gradients; a scheme's tile takes both
 
 // Zeros that start on a cache line.
 template <class T>
@@ -131,8 +133,8 @@ template <class T>
 class OnlineSoftmax {
  public:
   OnlineSoftmax() {
-    std::fill_n(peak_, query_tile, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum_, query_tile, 0.0);
+    std::fill_n(peak_, most_queries, -std::numeric_limits<T>::infinity());
+    std::fill_n(sum_, most_queries, 0.0);
   }
   // Scores to e^(score − peak), −∞ where hidden; what older sums are to be multiplied by.
   T fold(std::int64_t row, T* scores) {
@@ -144,26 +146,23 @@ class OnlineSoftmax {
     peak_[row] = peak;
     return shrink;
   }
-  T peak(std::int64_t row) const { return peak_[row]; }
+  // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights and
+  // `mean`, the sum of weights times it. A weight of 0 has none.
+  void differentiate(std::int64_t row, const T* by_weight, T mean, T* scores, T* by_score) const {
+    exponentials(scores, peak_[row] == -std::numeric_limits<T>::infinity() ? T{0} : peak_[row]);
+    const T factor = finish(row);
+    for (std::int64_t j = 0; j < block_keys; ++j) {
+      scores[j] *= factor;
+      by_score[j] = scores[j] == 0 ? T{0} : scores[j] * (by_weight[j] - mean);
+    }
+  }
   // What the sum of weighted values is multiplied by.
   T finish(std::int64_t row) const { return sum_[row] == 0 ? T{0} : static_cast<T>(1 / sum_[row]); }
 
  private:
-  T peak_[query_tile];
-  double sum_[query_tile];
+  T peak_[most_queries];
+  double sum_[most_queries];
 };
-
-// One block's Σ w·v where a value is not finite: a weight of 0 adds nothing, whatever the value is.
-template <class T>
-void accumulate_seen(const T* weights, const T* v, std::int64_t rows, std::int64_t dim, T* out) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t j = 0; j < block_keys; ++j) {
-      const T weight = weights[r * block_keys + j];
-      if (weight == 0) continue;
-      for (std::int64_t c = 0; c < dim; ++c) out[r * dim + c] += weight * v[j * dim + c];
-    }
-  }
-}
 
 // A tile of the scheme: made by make(b, h, first, rows), it has
 //   T weigh(row, block, seen, scores)   scores of a block, −∞ where hidden, to weights; what the sums
@@ -197,12 +196,8 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
       if (shrink == 1) continue;
       for (std::int64_t c = 0; c < in.dim; ++c) sums.data()[r * in.dim + c] *= shrink;
     }
-    const T* const v = in.v.data() + at * block_keys * in.dim;
-    if (in.finite[static_cast<std::size_t>(at)] != 0) {
-      accumulate(scores, v, rows, in.dim, sums.data());
-    } else {
-      accumulate_seen(scores, v, rows, in.dim, sums.data());
-    }
+    accumulate(scores, in.v.data() + at * block_keys * in.dim,
+               in.finite[static_cast<std::size_t>(at)] != 0, rows, in.dim, sums.data());
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     const T factor = tile.finish(r);

@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "tests/kernel_memory.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
@@ -15,15 +15,6 @@ namespace {
 class Weights : public EveryInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(, Weights, testing::ValuesIn(detail::instruction_sets()),
                          [](const auto& test) { return std::string(test.param.name); });
-
-template <class T>
-std::vector<T> random(std::size_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<T> normal;
-  std::vector<T> x(count);
-  for (T& value : x) value = normal(engine);
-  return x;
-}
 
 // A row of products, gradients and biases, of which every third key is hidden and holds NaN.
 template <class T>

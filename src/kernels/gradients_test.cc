@@ -4,19 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
+
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
-
-std::vector<double> random(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& value : x) value = normal(engine);
-  return x;
-}
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;

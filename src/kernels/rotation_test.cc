@@ -5,22 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "posenc/apply.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
-
-std::vector<double> random(std::int64_t count, unsigned seed = 1) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& value : x) value = normal(engine);
-  return x;
-}
 
 std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
   std::vector<double> frequency;

@@ -1,0 +1,31 @@
+#include "src/attention/stream_backward.h"
+
+#include <string>
+
+#include "src/kernels/check.h"
+
+namespace posenc::detail {
+
+Expected<BackwardArguments> backward_arguments(std::string_view where, const Tensor& q,
+                                               const Tensor& k, const Tensor& v, const Plan& plan,
+                                               const Positions& queries, const Positions& keys,
+                                               const Tensor& out_gradient, const Tensor& q_gradient,
+                                               const Tensor& k_gradient, const Tensor& v_gradient) {
+  const auto g = viewed(where, "out_gradient", out_gradient, 4);
+  if (!g) return std::unexpected(g.error());
+  auto in = attend_arguments(where, q, k, v, plan, queries, keys, dense_like(*g));
+  if (!in) return std::unexpected(in.error());
+  if (auto ok = check_plain(where, plan); !ok) return std::unexpected(ok.error());
+  BackwardArguments all{.in = *in, .out_gradient = *g, .parts = query_parts(*in)};
+  for (const auto& [name, gradient, like, to] :
+       {std::tuple{"q_gradient", &q_gradient, &in->q, &all.q},
+        {"k_gradient", &k_gradient, &in->k, &all.k},
+        {"v_gradient", &v_gradient, &in->v, &all.v}}) {
+    const auto view = gradient_like(where, name, *gradient, *like);
+    if (!view) return std::unexpected(view.error());
+    *to = *view;
+  }
+  return all;
+}
+
+}  // namespace posenc::detail
