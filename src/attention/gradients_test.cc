@@ -6,20 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
+
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
 
-std::vector<double> random(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& value : x) value = normal(engine);
-  return x;
-}
+using test::random;
 
 constexpr std::int64_t dim = 6;
 

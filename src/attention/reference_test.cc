@@ -3,12 +3,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "posenc/attention.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
@@ -16,13 +16,7 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 const Mask open{.causal = false};
 
-std::vector<double> random(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& value : x) value = normal(engine);
-  return x;
-}
+using test::random;
 
 // Two query heads over one key head, head_dim 4; as many keys as queries.
 struct Attention {

@@ -1,11 +1,11 @@
 // Every scheme can be trained: gradients through its compiled plan, by q, k and v for each of the list,
 // and by what a scheme learns as the scheme keeps it.
 #include <cmath>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/conformance/golden.h"
+#include "tests/random.h"
 
 namespace posenc::golden {
 namespace {
@@ -19,13 +19,7 @@ constexpr Geometry kGeometry{.width = 16,
                              .grid_height = 3,
                              .grid_width = 3};
 
-std::vector<double> random(std::int64_t count, unsigned seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  std::vector<double> x(static_cast<std::size_t>(count));
-  for (double& value : x) value = normal(engine);
-  return x;
-}
+using test::random;
 
 // Attention over nine tokens, whose positions are those of a 3 x 3 picture where a plan wants two axes.
 struct Layer {
