@@ -57,19 +57,23 @@ void decode(benchmark::State& state, DType dtype, KeptKeys keys, Pages pages, Pl
   if (!rope || !other || !cache) std::abort();
   const Numbers k(dtype, kv_heads, tokens), v(dtype, kv_heads, tokens), q(dtype, heads, 1),
       out(dtype, heads, 1), key(dtype, kv_heads, 1), value(dtype, kv_heads, 1);
-  const KvCache::Sequence sequence[] = {cache->add()}, beside[] = {cache->add()};
-  if (pages == Pages::scattered) {  // another sequence takes every second page
+  if (pages == Pages::scattered) {  // every second page belongs to another sequence
     const Numbers few(dtype, kv_heads, page);
-    for (std::int64_t t = 0; t < tokens; t += page)
-      for (const auto* each : {sequence, beside})
-        must(cache->append({each, 1}, few.view, few.view, *rope, {}, one));
-  } else {
-    must(cache->append(sequence, k.view, v.view, *rope, {}, one));
+    std::vector<KvCache::Sequence> others;
+    while (cache->free_pages() > 0) {
+      others.push_back(cache->add());
+      must(cache->append({&others.back(), 1}, few.view, few.view, *rope, {}, one));
+    }
+    for (std::size_t i = 0; i < others.size(); i += 2) must(cache->remove(others[i]));
   }
+  const KvCache::Sequence sequence[] = {cache->add()};
+  must(cache->append(sequence, k.view, v.view, *rope, {}, one));
   const Positions at = Positions::range(tokens - 1, 1), all = Positions::range(0, tokens);
   double cached = 0, plain = 0;
+  bool odd = false;
   for (auto _ : state) {
-    const Plan& plan = plans == Plans::changing && state.iterations() % 2 != 0 ? *other : *rope;
+    odd = !odd;
+    const Plan& plan = plans == Plans::changing && odd ? *other : *rope;
     const double start = now();
     must(cache->append(sequence, key.view, value.view, plan, {}, one));
     must(cache->attend(sequence, q.view, plan, {}, out.view, one));
