@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench pictures models wasm site web-test asan tsan fuzz lint format install clean help
+.PHONY: run build test bench pictures models wasm site web-test asan tsan fuzz soak lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -89,6 +89,10 @@ asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined
 fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUNS=10000000, TARGET=gguf
 	@$(call ninja,fuzz)
 	@fuzz/run.sh build/fuzz $(TARGET)
+
+soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
+	@$(call ninja,release,posenc_soak)
+	@build/release/posenc_soak --seconds $(or $(TIME),3600)
 
 lint: build/dev/build.ninja  ## clang-tidy over the sources, and the include rules
 	@cmake/need.sh "to lint" clang-tidy-22:clang-tidy-22 libomp-22-dev

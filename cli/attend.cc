@@ -121,6 +121,20 @@ Expected<Places> places_of(const std::string& of_queries, std::int64_t queries,
   return out;
 }
 
+// Of one row of sequences end to end, as FlashAttention names their bounds.
+Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, std::int64_t keys) {
+  const Expected<IntegerRows> read = integer_rows(bounds, "--cu_seqlens");
+  if (!read) return std::unexpected(read.error());
+  const Expected<Positions> packed = Positions::packed(read->values);
+  if (!packed) return std::unexpected(packed.error());
+  if (packed->size() != queries || packed->size() != keys)
+    return fail("--cu_seqlens", "must end at the number of queries, and of keys",
+                std::to_string(packed->size()) + " for " + std::to_string(queries) + " and " +
+                    std::to_string(keys),
+                "leave it away for one new token after the cached ones");
+  return Places{*packed, *packed};
+}
+
 // [batch][key] of a padding mask, a row for all or one for each sequence; empty where none is given.
 Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t batch,
                                          std::int64_t keys) {
@@ -146,9 +160,10 @@ Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t b
 
 Run define_attend(CLI::App& app) {
   struct Options {
-    std::string out, q, k, v, positions, key_positions, keep, dtype, logits;
+    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits;
     std::string relative_query, relative_key, relative_value;
     bool reference = false;
+    Threads threads;
     std::optional<MaskFlags> mask;
     std::optional<Source> source;
   };
@@ -164,11 +179,18 @@ Run define_attend(CLI::App& app) {
       ->default_str("the last of the keys");
   app.add_option("--key_positions", options->key_positions, "Of the keys")
       ->default_str("those of the queries if as many, else from 0");
+  app.add_option("--cu_seqlens", options->packed,
+                 "Sequences packed in one row: 0,3,70 (tokens 0 to 2, 3 to 69)")
+      ->excludes("--positions")
+      ->excludes("--key_positions");
   app.add_option("--keep", options->keep, "Padding, [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides");
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops");
   app.add_flag("--reference", options->reference, "OUT by plain double loops too, to compare with");
   app.add_option("--dtype", options->dtype, "bfloat16: the tensors are uint16 holding bfloat16");
+  app.add_option("--threads", options->threads.count, "Threads of the fused attention")
+      ->default_str("as many as processors")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--relative_key", options->relative_key,
                  "[shaw, deberta] Vectors by distance that meet q, .npy [row][head_dim]");
   app.add_option("--relative_query", options->relative_query, "Those that meet k");
@@ -190,6 +212,8 @@ Run define_attend(CLI::App& app) {
       "--window 8\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme nope --positions 100:116 \\\n"
       "         --key_positions 100:116 --logits logits.npy\n"
+      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --cu_seqlens 0,3,16 "
+      "--threads 1\n"
       "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
     if (options->logits == options->out)
@@ -202,7 +226,9 @@ Run define_attend(CLI::App& app) {
     if (!v) return std::unexpected(v.error());
     const std::int64_t batch = q->view.shape[0], keys = k->view.shape[2];
     const Expected<Places> where =
-        places_of(options->positions, q->view.shape[2], options->key_positions, keys);
+        options->packed.empty()
+            ? places_of(options->positions, q->view.shape[2], options->key_positions, keys)
+            : packed_places(options->packed, q->view.shape[2], keys);
     if (!where) return std::unexpected(where.error());
 
     if (options->mask->bidirectional())
@@ -238,7 +264,7 @@ Run define_attend(CLI::App& app) {
     if (!out) return std::unexpected(out.error());
     if (!options->reference) {
       if (Expected<void> done = attend(q->view, k->view, v->view, *plan, where->queries,
-                                       where->keys, *mask, out->view);
+                                       where->keys, *mask, out->view, options->threads);
           !done)
         return std::unexpected(done.error());
     }

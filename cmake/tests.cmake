@@ -7,6 +7,7 @@ set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(house ${root}/tests/house)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc tests/*.cc)
+list(FILTER test_sources EXCLUDE REGEX "/tests/soak/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/[^/]*$")
 endif()
@@ -40,6 +41,21 @@ if(test_sources)
   gtest_discover_tests(posenc_tests DISCOVERY_TIMEOUT 60)
 endif()
 
+# Decoding for hours (make soak), and here for seconds.
+if(TARGET posenc_commands)
+  add_executable(posenc_soak tests/soak/decode.cc)
+  target_link_libraries(posenc_soak PRIVATE posenc_commands)
+  target_compile_options(posenc_soak PRIVATE ${quick_to_build})
+  set(most_memory 256)
+  if(POSENC_SANITIZE)
+    set(most_memory 4096)
+  endif()
+  add_test(NAME soak COMMAND posenc_soak --seconds 2 --memory ${most_memory})
+  # One key's position told wrongly is noticed.
+  add_test(NAME soak_notices COMMAND posenc_soak --seconds 0 --misplace --memory ${most_memory})
+  set_tests_properties(soak_notices PROPERTIES PASS_REGULAR_EXPRESSION "MISMATCH RoPE, float32")
+endif()
+
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM LAST_ONLY name)
@@ -50,6 +66,9 @@ foreach(source IN LISTS example_sources)
   target_link_libraries(example_${name} PRIVATE posenc)
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
 endforeach()
+
+add_test(NAME example_decode_as_documented
+         COMMAND ${house}/example_output.sh ${root}/docs/cache.md examples/decode.cc $<TARGET_FILE:example_decode>)
 
 # The C++ of the docs, as one program.
 file(GLOB pages CONFIGURE_DEPENDS README.md docs/*.md)

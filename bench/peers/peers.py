@@ -13,7 +13,6 @@ sin get them for nothing: only the rotation is timed. A peer that is absent or f
 """
 
 import argparse
-import ctypes
 import glob
 import importlib.util
 import json
@@ -26,6 +25,9 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import ggml
+from ggml import Missing
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = 10000.0
@@ -122,10 +124,6 @@ def expected(np, case, rows):
 # Each is a class made with (case, threads). run() does the work once; rows(which) gives tokens of the
 # first run's result as float arrays, [token][head][head_dim] or [token][width]. Missing says that a case
 # is not theirs.
-
-
-class Missing(Exception):
-    pass
 
 
 class Torch:
@@ -350,81 +348,25 @@ class Ggml:
     """ggml_rope_ext in place, in a graph of its own; from llama-cpp-python or libggml-python."""
 
     packages = []
-    types = {"float32": 0, "float16": 1}
-    int32 = 26
-
-    class Params(ctypes.Structure):
-        _fields_ = [("mem_size", ctypes.c_size_t), ("mem_buffer", ctypes.c_void_p), ("no_alloc", ctypes.c_bool)]
-
-    @staticmethod
-    def libraries():
-        """The paths of libggml-base and libggml-cpu, which may be one file, and who ships them."""
-        for package in ("llama_cpp", "libggml"):
-            spec = importlib.util.find_spec(package)
-            for folder in spec.submodule_search_locations if spec and spec.submodule_search_locations else []:
-                for base in sorted(glob.glob(f"{folder}/lib*/libggml-base.*")):
-                    cpu = sorted(glob.glob(f"{Path(base).parent}/libggml-cpu*.*"))
-                    if cpu:
-                        return base, cpu[0], package
-        raise Missing("neither llama-cpp-python nor libggml-python is installed")
 
     def __init__(self, case, threads):
-        import importlib.metadata
-
         import numpy as np
 
-        base_path, cpu_path, package = self.libraries()
-        self.version = importlib.metadata.version({"llama_cpp": "llama-cpp-python", "libggml": "libggml-python"}[package])
         if case.op == "table":
             raise Missing("has no operator for a table of sines")
-        if case.dtype not in self.types:
+        if case.dtype not in ggml.TYPES:
             raise Missing("its rotation has no bfloat16 on CPU")
-        base = ctypes.CDLL(base_path, mode=ctypes.RTLD_GLOBAL)
-        cpu = ctypes.CDLL(cpu_path, mode=ctypes.RTLD_GLOBAL)
-        pointer, integer, real = ctypes.c_void_p, ctypes.c_int, ctypes.c_float
-
-        def function(library, name, result, *arguments):
-            found = getattr(library, name, None)
-            if found is None:
-                raise Missing(f"its library does not expose {name}")
-            found.restype, found.argtypes = result, arguments
-            return found
-
-        init = function(base, "ggml_init", pointer, self.Params)
-        tensor_3d = function(base, "ggml_new_tensor_3d", pointer, pointer, integer, *[ctypes.c_int64] * 3)
-        tensor_1d = function(base, "ggml_new_tensor_1d", pointer, pointer, integer, ctypes.c_int64)
-        data_of = function(base, "ggml_get_data", pointer, pointer)
-        rope = function(base, "ggml_rope_ext_inplace", pointer, *[pointer] * 4, *[integer] * 3, *[real] * 6)
-        new_graph = function(base, "ggml_new_graph", pointer, pointer)
-        expand = function(base, "ggml_build_forward_expand", None, pointer, pointer)
-        compute = function(cpu, "ggml_graph_compute_with_ctx", integer, pointer, pointer, integer)
-        cpu_init = getattr(cpu, "ggml_cpu_init", None)
-        if cpu_init:  # makes the table by which it reads halves
-            cpu_init()
-
-        room = case.bytes // 2 + case.length * 4 + (256 << 20)  # a run takes its buffer from the context
-        context = init(self.Params(room, None, False))
-        x = tensor_3d(context, self.types[case.dtype], case.head_dim, case.heads, case.length)
-        positions = tensor_1d(context, self.int32, case.length)
-        kind = np.dtype(case.dtype)
+        graph = ggml.Graph(case.bytes // 2 + case.length * 4 + (256 << 20))
+        self.version = graph.version
+        rope = graph.function("ggml_rope_ext_inplace", ggml.POINTER, *[ggml.POINTER] * 4, *[ggml.INTEGER] * 3,
+                              *[ggml.REAL] * 6)
         shape = (case.length, case.heads, case.head_dim)
-
-        def view(tensor, type_, shape):
-            size = int(np.prod(shape)) * type_.itemsize
-            return np.frombuffer((ctypes.c_char * size).from_address(data_of(tensor)), type_).reshape(shape)
-
-        self.x = view(x, kind, shape)
-        self.x[:] = input_of(np, case).astype(kind)
-        view(positions, np.dtype("int32"), (case.length,))[:] = np.arange(case.length)
+        x = graph.tensor(input_of(np, case).astype(case.dtype).reshape(shape))
+        self.x = graph.view(x, shape, case.dtype)
         mode = 2 if case.pairing == "halves" else 0
-        turned = rope(context, x, positions, None, case.head_dim, mode, 0, BASE, 1.0, 0.0, 1.0, 32.0, 1.0)
-        graph = new_graph(context)
-        expand(graph, turned)
-        self.work = lambda: compute(context, graph, threads)
-
-    def run(self):
-        if self.work() != 0:
-            raise RuntimeError("ggml_graph_compute failed")
+        turned = rope(graph.context, x, graph.tensor(np.arange(case.length, dtype="int32")), None, case.head_dim, mode,
+                      0, BASE, 1.0, 0.0, 1.0, 32.0, 1.0)
+        self.run = graph.compute(turned, threads)
 
     def rows(self, which):
         return self.x[which].astype("float32")
@@ -516,7 +458,7 @@ def absent(name):
         return "numpy is not installed"
     if name == "ggml":
         try:
-            Ggml.libraries()
+            ggml.libraries()
         except Missing as reason:
             return str(reason)
     return None

@@ -1,6 +1,7 @@
 // Scalings that follow the length of the text, and what they mean for cached keys.
 #include <algorithm>
 
+#include "posenc/cache.h"
 #include "src/claims/lab.h"
 
 namespace posenc::detail {
@@ -121,6 +122,72 @@ Finding stale_cache(Lab& lab) {
           {outside("relative error of the logits with stale keys", std::sqrt(sum / size), 0.01)}};
 }
 
+// The outputs of a text decoded token by token, each with the plan for the length reached.
+Matrix decoded(Lab& lab, const Matrix& q, const Matrix& k, const Matrix& v, auto&& plan_at,
+               KeptKeys keys) {
+  Matrix out(q.rows, dim);
+  auto cache = KvCache::make({.kv_heads = 1, .head_dim = dim, .dtype = DType::f64, .keys = keys});
+  if (!cache) return lab.keep(cache.error()), out;
+  const KvCache::Sequence sequence[] = {cache->add()};
+  for (std::int64_t t = 0; t < q.rows; ++t) {
+    Vector token[] = {q.row(t), k.row(t), v.row(t)};
+    const auto view = [](double* x) { return Tensor::dense(x, {1, 1, 1, dim}); };
+    const Plan plan = plan_at(t + 1);
+    lab.check(cache->append(sequence, view(token[1].data()), view(token[2].data()), plan));
+    lab.check(cache->attend(sequence, view(token[0].data()), plan, {},
+                            view(out.values.data() + t * dim)));
+  }
+  return out;
+}
+
+Finding decoding(Lab& lab) {
+  const std::int64_t n = 96, first = 32;
+  const auto plan_at = [&](std::int64_t length) {
+    return lab.plan(Rope{.scaling = DynamicNtk{.factor = 4, .max_position_embeddings = first}},
+                    {.heads = 1, .kv_heads = 1, .head_dim = dim, .length = length});
+  };
+  const Matrix q = lab.normal_rows(n, dim), k = lab.normal_rows(n, dim),
+               v = lab.normal_rows(n, dim);
+  // Each key once, by the plan of its time; and the prefill of each length, whose last row is the
+  // token that decoding has just made.
+  Matrix turned(n, dim), stale(n, dim), prefill(n, dim);
+  const auto first_rows = [](const Matrix& x, std::int64_t rows) {
+    return Matrix(rows, dim, Vector(x.values.begin(), x.values.begin() + rows * dim));
+  };
+  const auto put = [](const Vector& row, Matrix& to, std::int64_t at) {
+    std::ranges::copy(row, to.values.begin() + at * dim);
+  };
+  for (std::int64_t t = 0; t < n; ++t) {
+    const Plan plan = plan_at(t + 1);
+    put(lab.rotated(plan, k.row(t), t), turned, t);
+    const Matrix keys = first_rows(k, t + 1), values = first_rows(v, t + 1);
+    const Positions positions = Positions::range(0, t + 1);
+    const Matrix all =
+        lab.attend(plan, first_rows(q, t + 1), keys, values, positions, {.causal = true}).out;
+    put(all.row(t), prefill, t);
+    Matrix query(t + 1, dim);
+    put(lab.rotated(plan, q.row(t), t), query, t);
+    const Matrix old =
+        lab.attend(Plan{}, query, first_rows(turned, t + 1), values, positions, {.causal = true})
+            .out;
+    put(old.row(t), stale, t);
+  }
+  const auto off = [&](const Matrix& out) {
+    return largest_difference(out.values, prefill.values);
+  };
+  const double unrotated = off(decoded(lab, q, k, v, plan_at, KeptKeys::unrotated));
+  const double again = off(decoded(lab, q, k, v, plan_at, KeptKeys::rotated));
+  return {say(n, " tokens decoded one by one, ", first,
+              " trained, dynamic NTK: through KvCache with keys kept unrotated, or turned on at "
+              "each new plan, every output is that of the prefill; with keys left as they were "
+              "rotated outputs are off by up to ",
+              off(stale), "."),
+          "",
+          {inside("largest | decoded − prefill |, keys kept unrotated", unrotated, rounding),
+           inside("largest | decoded − prefill |, keys turned on", again, rounding),
+           outside("largest | decoded − prefill |, keys left as they were", off(stale), 0.1)}};
+}
+
 Finding temperature(Lab& lab) {
   const Plan plan = at_length(lab, yarn(false), 0);
   const double amplitude = plan.rotate->amplitude;
@@ -160,6 +227,12 @@ constexpr Claim claims[] = {
     {38, 'e', group, "Keys rotated under an earlier length are wrong under the new one", "S2",
      Verdict::right, "True, until they are turned on", "q·R_{n}(θ)k mixes θ′ and θ", yarn_paper,
      "rotate() of keys and query with plans of lengths 2048 and 8192", run<stale_cache>},
+    {38, 'f', group, "Keys cached before rotation stay right at every length", "S2", Verdict::right,
+     "True, and so do rotated keys that are turned on with each new plan; left alone they are "
+     "stale",
+     "decode(t) = prefill(t + 1), last row", yarn_paper,
+     "KvCache with KeptKeys::unrotated and ::rotated, DynamicNtk, against attend_reference()",
+     run<decoding>},
 };
 
 }  // namespace of_dynamic

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/npy.h"
 #include "posenc/attention.h"
 #include "posenc/schemes.h"
-#include "tests/cli/command.h"
+#include "tests/cli/arrays.h"
 
 namespace {
 
@@ -19,43 +18,13 @@ using posenc::Tensor;
 using posenc::test::has;
 using posenc::test::Outcome;
 
-class AttendCommand : public posenc::test::CommandTest {
+class AttendCommand : public posenc::test::ArrayTest {
  protected:
-  // Numbers in [-2, 2) that differ from place to place.
-  void make(const std::string& name, NpyType type, std::vector<std::int64_t> shape,
-            double seed = 1) const {
-    Array array = *make_array(type, std::move(shape));
-    const Tensor view = tensor(array);
-    for (std::int64_t i = 0; i < array.size(); i++)
-      view.set(i, 2 * std::sin(seed + 0.7 * static_cast<double>(i)));
-    ASSERT_TRUE(write_npy(path(name), array));
-  }
-  static Tensor tensor(Array& array) {
-    return *tensor_of(array, array.type == NpyType::u16 ? "bfloat16" : "", "test");
-  }
   void make_qkv(NpyType type, std::int64_t heads, std::int64_t kv_heads, std::int64_t queries,
                 std::int64_t keys, std::int64_t head_dim) const {
     make("q.npy", type, {heads, queries, head_dim}, 1);
     make("k.npy", type, {kv_heads, keys, head_dim}, 2);
     make("v.npy", type, {kv_heads, keys, head_dim}, 3);
-  }
-  Array array(const std::string& name) const {
-    auto read = read_npy(path(name));
-    EXPECT_TRUE(read) << name;
-    return read ? *read : Array{};
-  }
-  std::vector<double> values(const std::string& name) const {
-    Array read = array(name);
-    std::vector<double> out;
-    for (std::int64_t i = 0; i < read.size(); i++) out.push_back(tensor(read).get(i));
-    return out;
-  }
-  double difference(const std::string& a, const std::string& b) const {
-    const std::vector<double> x = values(a), y = values(b);
-    if (x.size() != y.size() || x.empty()) return 1e300;
-    double most = 0;
-    for (std::size_t i = 0; i < x.size(); i++) most = std::max(most, std::abs(x[i] - y[i]));
-    return most;
   }
   // out.npy of q.npy, k.npy and v.npy.
   void attend(const std::string& flags) const {
@@ -185,6 +154,43 @@ TEST_F(AttendCommand, PaddingInFrontThatIsHiddenChangesNothing) {
   }
 }
 
+TEST_F(AttendCommand, PackedSequencesGetWhatEachAloneGets) {
+  make_qkv(NpyType::f64, 2, 1, 11, 11, 8);
+  attend("--scheme rope --cu_seqlens 0,3,3,11 --logits logits.npy");
+  const Plan plan = *posenc::compile(posenc::Rope{}, {.heads = 2, .head_dim = 8});
+  const Positions packed = *Positions::packed(std::vector<std::int64_t>{0, 3, 3, 11});
+  const auto want = library(plan, packed, packed, {});
+  EXPECT_EQ(array("out.npy").data, want.out.data);
+  EXPECT_EQ(array("logits.npy").data, want.logits.data);
+
+  std::filesystem::rename(folder_ / "out.npy", folder_ / "packed.npy");
+  const auto tokens = [&](const Array& from, std::int64_t first, std::int64_t last) {
+    Array whole = from;
+    Array part = *make_array(from.type, {from.shape[0], last - first, 8});
+    for (std::int64_t h = 0; h < from.shape[0]; h++)
+      for (std::int64_t i = 0; i < (last - first) * 8; i++)
+        tensor(part).set(h * (last - first) * 8 + i, tensor(whole).get((h * 11 + first) * 8 + i));
+    return part;
+  };
+  const Array all[] = {array("q.npy"), array("k.npy"), array("v.npy"), array("packed.npy")};
+  for (const auto& [first, last] : {std::pair{0, 3}, {3, 11}}) {
+    ASSERT_TRUE(write_npy(path("q.npy"), tokens(all[0], first, last)));
+    ASSERT_TRUE(write_npy(path("k.npy"), tokens(all[1], first, last)));
+    ASSERT_TRUE(write_npy(path("v.npy"), tokens(all[2], first, last)));
+    ASSERT_TRUE(write_npy(path("want.npy"), tokens(all[3], first, last)));
+    attend("--scheme rope");
+    EXPECT_LT(difference("out.npy", "want.npy"), 1e-14) << first;
+  }
+}
+
+TEST_F(AttendCommand, ThreadsChangeNoBit) {
+  make_qkv(NpyType::f32, 4, 4, 300, 300, 32);
+  attend("--scheme rope --threads 1");
+  const auto one = array("out.npy").data;
+  attend("--scheme rope --threads 3");
+  EXPECT_EQ(array("out.npy").data, one);
+}
+
 TEST_F(AttendCommand, AModelsLayerBringsItsWindow) {
   make_qkv(NpyType::f32, 1, 1, 1, 3000, 256);
   const auto hidden = [&](const std::string& flags) {
@@ -265,6 +271,10 @@ TEST_F(AttendCommand, ErrorsNameRuleValueAndCure) {
       {"--scheme rope --positions 0:5 --keep 1,1", "--keep: must have a number for each of the 3"},
       {"--scheme rope --positions 0:5 --logits out.npy", "--logits: must not be OUT, got out.npy"},
       {"--scheme rope --positions 0:5 --logits none/l.npy", "none/l.npy: cannot be written"},
+      {"--scheme rope --cu_seqlens 0,2,5", "--cu_seqlens: must end at the number of queries"},
+      {"--scheme rope --cu_seqlens 2,5", "cu_seqlens must start at 0"},
+      {"--scheme rope --cu_seqlens 0,5 --positions 0:5", "excludes"},
+      {"--scheme rope --positions 0:5 --threads 0", "--threads"},
       {"--scheme t5 --positions 0:5", "say --table FILE"},
       {"--scheme shaw --positions 0:5", "say --relative_key FILE.npy, of shape [33][head_dim]"},
       {"--scheme rope --positions 0:5 --relative_key k.npy",
@@ -297,7 +307,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
       examples.push_back(line.substr(9));
     }
   }
-  ASSERT_EQ(examples.size(), 5u);
+  ASSERT_EQ(examples.size(), 6u);
   for (const std::string& example : examples) {
     const Outcome outcome = posenc(example);
     EXPECT_EQ(outcome.code, 0) << example << "\n" << outcome.err;

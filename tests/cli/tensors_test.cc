@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/npy.h"
 #include "posenc/schemes.h"
-#include "tests/cli/command.h"
+#include "tests/cli/arrays.h"
 
 namespace {
 
@@ -16,37 +15,11 @@ using posenc::Tensor;
 using posenc::test::has;
 using posenc::test::Outcome;
 
-class TensorCommand : public posenc::test::CommandTest {
+class TensorCommand : public posenc::test::ArrayTest {
  protected:
-  // Numbers in [-1, 1) that differ from place to place.
-  void make(const std::string& name, NpyType type, std::vector<std::int64_t> shape) const {
-    Array array = *make_array(type, std::move(shape));
-    const Tensor view = tensor(array);
-    for (std::int64_t i = 0; i < array.size(); i++)
-      view.set(i, std::sin(1.0 + 0.7 * static_cast<double>(i)));
-    ASSERT_TRUE(write_npy(path(name), array));
-  }
-  static Tensor tensor(Array& array) {
-    return *tensor_of(array, array.type == NpyType::u16 ? "bfloat16" : "", "test");
-  }
-  std::vector<double> values(const std::string& name) const {
-    Expected<Array> array = read_npy(path(name));
-    if (!array) return {};
-    const Tensor view = tensor(*array);
-    std::vector<double> out;
-    for (std::int64_t i = 0; i < array->size(); i++) out.push_back(view.get(i));
-    return out;
-  }
   std::vector<std::int64_t> shape(const std::string& name) const {
     const Expected<Array> array = read_npy(path(name));
     return array ? array->shape : std::vector<std::int64_t>{};
-  }
-  double difference(const std::string& a, const std::string& b) const {
-    const std::vector<double> x = values(a), y = values(b);
-    if (x.size() != y.size() || x.empty()) return 1e300;
-    double most = 0;
-    for (std::size_t i = 0; i < x.size(); i++) most = std::max(most, std::abs(x[i] - y[i]));
-    return most;
   }
   void expect_good(const std::string& arguments) const {
     const Outcome outcome = posenc(arguments);
