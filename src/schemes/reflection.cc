@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -40,16 +41,12 @@ constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "widt
 template <>
 constexpr std::array<std::string_view, 2> words<AxisFrequencies>{"shared", "alternating"};
 
-// --- one member <-> one FieldValue ---------------------------------------------------------------
+// --- a field as data: one loop reads, checks and writes the fields of every struct ------------------
 
 template <class T>
 constexpr bool is_optional = false;
 template <class T>
 constexpr bool is_optional<std::optional<T>> = true;
-template <class T>
-constexpr bool is_list = false;
-template <class T>
-constexpr bool is_list<std::vector<T>> = true;
 
 template <class T>
 constexpr FieldKind kind_of() {
@@ -69,124 +66,188 @@ constexpr FieldKind kind_of() {
     return FieldKind::choice;
 }
 
+struct Row {
+  std::string_view name, doc, unit, aliases;
+  Range range;
+  FieldKind kind;
+  bool optional, required;
+  std::span<const std::string_view> words;  // of FieldKind::choice
+  void* (*member)(void* object);            // where an object of the struct keeps it
+};
+
+// What a struct says of itself.
+struct About {
+  std::string_view name, aliases, title, formula, paper;
+  std::span<const Row> rows;
+};
+
+template <class S, std::size_t I>
+constexpr Row row() {
+  constexpr auto field = std::get<I>(S::fields());
+  using T = std::remove_cvref_t<decltype(std::declval<S>().*field.member)>;
+  std::span<const std::string_view> choices;
+  if constexpr (std::is_enum_v<T>) {
+    static_assert(sizeof(T) == sizeof(int));
+    choices = words<T>;
+  }
+  return {field.name,
+          field.doc,
+          field.unit,
+          field.aliases,
+          field.range,
+          kind_of<T>(),
+          is_optional<T>,
+          field.required,
+          choices,
+          [](void* object) -> void* {
+            return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
+          }};
+}
+
+template <class S, std::size_t... I>
+constexpr std::array<Row, sizeof...(I)> rows_of(std::index_sequence<I...>) {
+  return {row<S, I>()...};
+}
+
+template <class S>
+constexpr auto rows =
+    rows_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::fields())>>{});
+
+template <class Variant>
+constexpr std::array<About, 0> abouts;
+template <class... S>
+constexpr std::array<About, sizeof...(S)> abouts<std::variant<S...>> = {
+    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>}...};
+
+template <class Variant>
+const About& about(const Variant& object) {
+  return abouts<Variant>[object.index()];
+}
+
+// The struct that a variant holds.
+template <class... S>
+void* struct_in(std::variant<S...>& object) {
+  return std::visit([](auto& s) -> void* { return &s; }, object);
+}
+template <class... S>
+void* struct_in(const std::variant<S...>& object) {  // to read
+  return struct_in(const_cast<std::variant<S...>&>(object));
+}
+
 template <class T>
-FieldValue to_value(const T& member) {
-  if constexpr (is_optional<T>) {
-    return member ? to_value(*member) : FieldValue{};
-  } else if constexpr (std::is_enum_v<T>) {
-    return std::string(words<T>[static_cast<std::size_t>(member)]);
-  } else if constexpr (is_list<T>) {
-    return std::vector<double>(member.begin(), member.end());
-  } else {
-    return member;
+FieldValue loaded(const void* member, bool optional) {
+  if (!optional) return *static_cast<const T*>(member);
+  const auto& value = *static_cast<const std::optional<T>*>(member);
+  return value ? FieldValue(*value) : FieldValue();
+}
+
+FieldValue load(const Row& row, void* object) {
+  const void* member = row.member(object);
+  switch (row.kind) {
+    case FieldKind::boolean: return *static_cast<const bool*>(member);
+    case FieldKind::integer: return loaded<std::int64_t>(member, row.optional);
+    case FieldKind::number: return loaded<double>(member, row.optional);
+    case FieldKind::numbers: return *static_cast<const std::vector<double>*>(member);
+    case FieldKind::integers: {
+      const auto& list = *static_cast<const std::vector<std::int64_t>*>(member);
+      return std::vector<double>(list.begin(), list.end());
+    }
+    case FieldKind::choice: break;
+  }
+  int word = 0;  // an enum's number
+  std::memcpy(&word, member, sizeof word);
+  return std::string(row.words[static_cast<std::size_t>(word)]);
+}
+
+template <class T>
+void stored(void* member, bool optional, const FieldValue& value) {
+  const T* number = std::get_if<T>(&value);
+  if (!optional)
+    *static_cast<T*>(member) = *number;
+  else
+    *static_cast<std::optional<T>*>(member) = number ? std::optional<T>(*number) : std::nullopt;
+}
+
+// What `checked` gave, or a default.
+void store(const Row& row, void* object, const FieldValue& value) {
+  void* member = row.member(object);
+  switch (row.kind) {
+    case FieldKind::boolean: *static_cast<bool*>(member) = std::get<bool>(value); break;
+    case FieldKind::integer: stored<std::int64_t>(member, row.optional, value); break;
+    case FieldKind::number: stored<double>(member, row.optional, value); break;
+    case FieldKind::numbers:
+      *static_cast<std::vector<double>*>(member) = std::get<std::vector<double>>(value);
+      break;
+    case FieldKind::integers: {
+      auto& list = *static_cast<std::vector<std::int64_t>*>(member);
+      list.clear();
+      for (const double x : std::get<std::vector<double>>(value))
+        list.push_back(static_cast<std::int64_t>(x));
+      break;
+    }
+    case FieldKind::choice: {
+      const auto found = std::ranges::find(row.words, std::get<std::string>(value));
+      const auto word = static_cast<int>(found - row.words.begin());
+      std::memcpy(member, &word, sizeof word);
+      break;
+    }
   }
 }
 
-Expected<double> number(std::string_view where, const Range& range, double x) {
-  if (!std::isfinite(x) || !range.contains(x)) return fail(where, rule_of(range), number_text(x));
+Expected<FieldValue> number(std::string_view where, const Row& row, double x) {
+  const bool whole = row.kind == FieldKind::integer || row.kind == FieldKind::integers;
+  constexpr double exact_integers = 9007199254740992.0;  // 2^53
+  if (whole && (!(std::abs(x) <= exact_integers) || x != std::floor(x)))
+    return fail(where, "must be a whole number", number_text(x));
+  if (!std::isfinite(x) || !row.range.contains(x))
+    return fail(where, rule_of(row.range), number_text(x));
+  if (whole) return static_cast<std::int64_t>(x);
   return x;
 }
 
-Expected<std::int64_t> integer(std::string_view where, const Range& range, double x) {
-  constexpr double exact_integers = 9007199254740992.0;  // 2^53
-  if (!(std::abs(x) <= exact_integers) || x != std::floor(x))
-    return fail(where, "must be a whole number", number_text(x));
-  if (!range.contains(x)) return fail(where, rule_of(range), number_text(x));
-  return static_cast<std::int64_t>(x);
+std::optional<double> as_number(const FieldValue& value) {
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  return {};
 }
 
-const double* as_number(const FieldValue& value, double& storage) {
-  if (const auto* d = std::get_if<double>(&value)) return d;
-  if (const auto* i = std::get_if<std::int64_t>(&value)) {
-    storage = static_cast<double>(*i);
-    return &storage;
+// The value as the field holds it.
+Expected<FieldValue> checked(std::string_view where, const Row& row, const FieldValue& value) {
+  if (row.optional && std::holds_alternative<std::monostate>(value)) return value;
+  const std::optional<double> one = as_number(value);
+  switch (row.kind) {
+    case FieldKind::boolean:
+      if (!std::holds_alternative<bool>(value)) return fail(where, "must be true or false");
+      return value;
+    case FieldKind::choice: {
+      const auto* word = std::get_if<std::string>(&value);
+      if (!word) return fail(where, "must be a word", "", suggestion("", row.words));
+      if (std::ranges::find(row.words, *word) == row.words.end())
+        return fail(where, "unknown word", *word, suggestion(*word, row.words));
+      return value;
+    }
+    case FieldKind::integer:
+    case FieldKind::number:
+      if (!one) return fail(where, rule_of(row.range));
+      return number(where, row, *one);
+    case FieldKind::numbers:
+    case FieldKind::integers: break;
   }
-  return nullptr;
-}
-
-template <class T>
-Expected<T> from_value(std::string_view where, const Range& range, const FieldValue& value) {
-  if constexpr (is_optional<T>) {
-    if (std::holds_alternative<std::monostate>(value)) return T{};
-    auto inner = from_value<typename T::value_type>(where, range, value);
-    if (!inner) return std::unexpected(inner.error());
-    return T{*inner};
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (const auto* b = std::get_if<bool>(&value)) return *b;
-    return fail(where, "must be true or false");
-  } else if constexpr (std::is_enum_v<T>) {
-    const auto* word = std::get_if<std::string>(&value);
-    if (!word) return fail(where, "must be a word", "", suggestion("", words<T>));
-    for (std::size_t i = 0; i < words<T>.size(); ++i) {
-      if (*word == words<T>[i]) return static_cast<T>(i);
-    }
-    return fail(where, "unknown word", *word, suggestion(*word, words<T>));
-  } else if constexpr (is_list<T>) {
-    double one = 0;
-    std::vector<double> single;
-    const auto* list = std::get_if<std::vector<double>>(&value);
-    if (const double* x = as_number(value, one); x && !list) {
-      single = {*x};
-      list = &single;
-    }
-    if (!list) return fail(where, "must be a list of numbers");
-    T result;
-    result.reserve(list->size());
-    for (std::size_t i = 0; i < list->size(); ++i) {
-      const std::string entry = std::string(where) + "[" + std::to_string(i) + "]";
-      auto x = from_value<typename T::value_type>(entry, range, (*list)[i]);
-      if (!x) return std::unexpected(x.error());
-      result.push_back(*x);
-    }
-    return result;
-  } else {
-    double storage = 0;
-    const double* x = as_number(value, storage);
-    if (!x) return fail(where, rule_of(range));
-    if constexpr (std::is_same_v<T, std::int64_t>)
-      return integer(where, range, *x);
-    else
-      return number(where, range, *x);
+  if (!one && !std::holds_alternative<std::vector<double>>(value))
+    return fail(where, "must be a list of numbers");
+  auto list = one ? std::vector<double>{*one} : std::get<std::vector<double>>(value);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string entry = std::string(where) + "[" + std::to_string(i) + "]";
+    if (const auto x = number(entry, row, list[i]); !x) return x;
   }
+  return FieldValue(std::move(list));
 }
 
 // --- one struct ----------------------------------------------------------------------------------
 
-bool named(const auto& spelled, std::string_view name) {
-  const auto aliases = detail::split(spelled.aliases);
-  return spelled.name == name || std::ranges::find(aliases, name) != aliases.end();
-}
-
-template <class S>
-void for_each_field(auto&& visit) {
-  std::apply([&](const auto&... field) { (visit(field), ...); }, S::fields());
-}
-
-template <class S>
-SchemeInfo describe() {
-  SchemeInfo info{S::name, detail::split(S::aliases), S::title, S::formula, S::paper, {}};
-  const S defaults{};
-  for_each_field<S>([&](const auto& field) {
-    using T = std::remove_cvref_t<decltype(defaults.*field.member)>;
-    FieldInfo row{field.name,
-                  kind_of<T>(),
-                  field.doc,
-                  field.range,
-                  field.unit,
-                  detail::split(field.aliases),
-                  {},
-                  field.required,
-                  is_optional<T>,
-                  to_value(defaults.*field.member)};
-    if constexpr (std::is_enum_v<T>) row.choices.assign(words<T>.begin(), words<T>.end());
-    info.fields.push_back(std::move(row));
-  });
-  return info;
-}
-
-template <class... S>
-std::vector<SchemeInfo> describe_all(const std::variant<S...>&) {
-  return {describe<S>()...};
+bool named(std::string_view spelled, std::string_view aliases, std::string_view name) {
+  const auto others = detail::split(aliases);
+  return spelled == name || std::ranges::find(others, name) != others.end();
 }
 
 std::string where(std::string_view scheme, std::string_view field) {
@@ -194,67 +255,79 @@ std::string where(std::string_view scheme, std::string_view field) {
 }
 
 // The first field by that name is set; false if there is none.
-template <class S>
-Expected<bool> set_if_named(S& object, std::string_view name, const FieldValue& value) {
-  Expected<bool> found = false;
-  for_each_field<S>([&](const auto& field) {
-    if (!found || *found || !named(field, name)) return;
-    auto& member = object.*field.member;
-    using T = std::remove_cvref_t<decltype(member)>;
-    if (!is_optional<T> && std::holds_alternative<std::monostate>(value)) {
-      member = S{}.*field.member;  // null: back to the default, as Hugging Face reads it
-      found = true;
-      return;
+Expected<bool> set_if_named(const About& about, const SchemeInfo& info, void* object,
+                            std::string_view name, const FieldValue& value) {
+  for (std::size_t i = 0; i < about.rows.size(); ++i) {
+    const Row& row = about.rows[i];
+    if (!named(row.name, row.aliases, name)) continue;
+    if (!row.optional && std::holds_alternative<std::monostate>(value)) {
+      store(row, object, info.fields[i].default_value);  // null, as Hugging Face reads it
+      return true;
     }
-    auto converted = from_value<T>(where(S::name, field.name), field.range, value);
-    if (!converted) {
-      found = std::unexpected(converted.error());
-      return;
-    }
-    member = std::move(*converted);
-    found = true;
-  });
-  return found;
+    const auto converted = checked(where(about.name, row.name), row, value);
+    if (!converted) return std::unexpected(converted.error());
+    store(row, object, *converted);
+    return true;
+  }
+  return false;
+}
+template <class Variant>
+Expected<bool> set_if_named(Variant& object, std::string_view name, const FieldValue& value) {
+  return set_if_named(about(object), info(object), struct_in(object), name, value);
 }
 
-template <class S>
-Expected<void> check_fields(const S& object) {
-  Expected<void> result;
-  for_each_field<S>([&](const auto& field) {
-    if (!result) return;
-    const auto& member = object.*field.member;
-    using T = std::remove_cvref_t<decltype(member)>;
-    const auto again = from_value<T>(where(S::name, field.name), field.range, to_value(member));
-    if (!again) result = std::unexpected(again.error());
-  });
-  return result;
+Expected<void> check_fields(const About& about, void* object) {
+  for (const Row& row : about.rows) {
+    const auto again = checked(where(about.name, row.name), row, load(row, object));
+    if (!again) return std::unexpected(again.error());
+  }
+  return {};
 }
 
-template <class S>
-std::vector<FieldSetting> settings_of(const S& object) {
+std::vector<FieldSetting> settings_of(const About& about, void* object) {
   std::vector<FieldSetting> result;
-  for_each_field<S>(
-      [&](const auto& field) { result.push_back({field.name, to_value(object.*field.member)}); });
+  for (const Row& row : about.rows) result.push_back({row.name, load(row, object)});
   return result;
 }
 
-template <class Variant, std::size_t... I>
-std::optional<Variant> make_named(std::string_view name, std::index_sequence<I...>) {
-  std::optional<Variant> made;
-  const auto try_one = [&]<class S>() {
-    if (!made && named(S{}, name)) made = S{};
-  };
-  (try_one.template operator()<std::variant_alternative_t<I, Variant>>(), ...);
-  return made;
+SchemeInfo describe(const About& about, void* defaults) {
+  SchemeInfo info{about.name, detail::split(about.aliases), about.title, about.formula, about.paper,
+                  {}};
+  for (const Row& row : about.rows)
+    info.fields.push_back({row.name,
+                           row.kind,
+                           row.doc,
+                           row.range,
+                           row.unit,
+                           detail::split(row.aliases),
+                           {row.words.begin(), row.words.end()},
+                           row.required,
+                           row.optional,
+                           load(row, defaults)});
+  return info;
+}
+
+// --- the lists -----------------------------------------------------------------------------------
+
+template <class... S>
+std::array<std::variant<S...>, sizeof...(S)> defaults_of(const std::variant<S...>&) {
+  return {S{}...};
 }
 
 template <class Variant>
-Expected<Variant> make(std::string_view what, std::string_view name,
-                       std::span<const SchemeInfo> list) {
-  auto made = make_named<Variant>(name, std::make_index_sequence<std::variant_size_v<Variant>>{});
-  if (made) return std::move(*made);
+std::vector<SchemeInfo> describe_all() {
+  std::vector<SchemeInfo> list;
+  for (Variant& defaults : defaults_of(Variant{}))
+    list.push_back(describe(about(defaults), struct_in(defaults)));
+  return list;
+}
+
+template <class Variant>
+Expected<Variant> make(std::string_view what, std::string_view name) {
+  for (Variant& defaults : defaults_of(Variant{}))
+    if (named(about(defaults).name, about(defaults).aliases, name)) return std::move(defaults);
   std::vector<std::string_view> known;
-  for (const SchemeInfo& entry : list) known.push_back(entry.name);
+  for (const About& each : abouts<Variant>) known.push_back(each.name);
   return fail(what, "unknown name", "'" + std::string(name.substr(0, 64)) + "'",
               suggestion(name, known));
 }
@@ -290,27 +363,23 @@ std::vector<std::string_view> detail::split(std::string_view spaced) {
 }
 
 std::span<const SchemeInfo> all_schemes() {
-  static const std::vector<SchemeInfo> list = describe_all(Scheme{});
+  static const std::vector<SchemeInfo> list = describe_all<Scheme>();
   return list;
 }
 
 std::span<const SchemeInfo> all_scalings() {
-  static const std::vector<SchemeInfo> list = describe_all(Scaling{});
+  static const std::vector<SchemeInfo> list = describe_all<Scaling>();
   return list;
 }
 
 const SchemeInfo& info(const Scheme& scheme) { return all_schemes()[scheme.index()]; }
 const SchemeInfo& info(const Scaling& scaling) { return all_scalings()[scaling.index()]; }
 
-Expected<Scheme> make_scheme(std::string_view name) {
-  return make<Scheme>("scheme", name, all_schemes());
-}
-Expected<Scaling> make_scaling(std::string_view name) {
-  return make<Scaling>("rope_type", name, all_scalings());
-}
+Expected<Scheme> make_scheme(std::string_view name) { return make<Scheme>("scheme", name); }
+Expected<Scaling> make_scaling(std::string_view name) { return make<Scaling>("rope_type", name); }
 
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value) {
-  const auto found = std::visit([&](auto& s) { return set_if_named(s, name, value); }, scaling);
+  const auto found = set_if_named(scaling, name, value);
   if (!found) return std::unexpected(found.error());
   if (!*found) return no_such_field(info(scaling).name, name, {&info(scaling)});
   return {};
@@ -328,10 +397,10 @@ Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue
   }
   Expected<bool> found = false;
   if (rope) {
-    found = std::visit([&](auto& s) { return set_if_named(s, name, value); }, rope->scaling);
+    found = set_if_named(rope->scaling, name, value);
     if (!found) return std::unexpected(found.error());
   }
-  if (!*found) found = std::visit([&](auto& s) { return set_if_named(s, name, value); }, scheme);
+  if (!*found) found = set_if_named(scheme, name, value);
   if (!found) return std::unexpected(found.error());
   if (*found) return {};
   if (rope) return no_such_field("rope", name, {&info(scheme), &info(rope->scaling)});
@@ -339,11 +408,11 @@ Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue
 }
 
 std::vector<FieldSetting> settings(const Scheme& scheme) {
-  return std::visit([](const auto& s) { return settings_of(s); }, scheme);
+  return settings_of(about(scheme), struct_in(scheme));
 }
 
 std::vector<FieldSetting> settings(const Scaling& scaling) {
-  return std::visit([](const auto& s) { return settings_of(s); }, scaling);
+  return settings_of(about(scaling), struct_in(scaling));
 }
 
 Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry, Angles angles) {
@@ -353,9 +422,9 @@ Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry, Angles an
     if (extent < 0)
       return fail("compile", "a geometry has no negative sizes", std::to_string(extent));
   }
-  auto ok = std::visit([](const auto& s) { return check_fields(s); }, scheme);
+  auto ok = check_fields(about(scheme), struct_in(scheme));
   if (const Rope* rope = std::get_if<Rope>(&scheme); ok && rope) {
-    ok = std::visit([](const auto& s) { return check_fields(s); }, rope->scaling);
+    ok = check_fields(about(rope->scaling), struct_in(rope->scaling));
   }
   if (!ok) return std::unexpected(ok.error());
   auto plan = std::visit([&](const auto& s) { return s.compiled(geometry); }, scheme);
