@@ -303,16 +303,24 @@ posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queri
   return to.status ? to.status : done(bias(plan->value, queries->value, keys->value, to.tensor));
 }
 
-posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tensor* q,
-                                      const posenc_tensor* k, const posenc_tensor* v,
-                                      const posenc_positions* queries, const posenc_positions* keys,
-                                      const posenc_mask* mask, const posenc_tensor* out,
-                                      const posenc_tensor* logits) noexcept {
-  constexpr std::string_view where = "posenc_attend_reference";
-  if (const auto bad = need(where, {{"plan", plan}, {"queries", queries}, {"keys", keys}}))
+namespace {
+
+// What both attentions take, read; `then` runs on it.
+struct Attention {
+  const posenc_plan* plan;
+  const posenc_tensor *q, *k, *v;
+  const posenc_positions *queries, *keys;
+  const posenc_mask* mask;
+  const posenc_tensor *out, *logits;
+};
+
+template <class Then>
+posenc_status attending(std::string_view where, const Attention& from, Then then) {
+  if (const auto bad =
+          need(where, {{"plan", from.plan}, {"queries", from.queries}, {"keys", from.keys}}))
     return bad;
   Mask sees;
-  if (mask) {
+  if (const posenc_mask* mask = from.mask) {
     if (mask->struct_size != sizeof *mask)
       return misuse(where, "mask.struct_size must be " + std::to_string(sizeof *mask),
                     std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)");
@@ -326,13 +334,40 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tens
   }
   Tensor tensors[5];
   const std::pair<std::string_view, const posenc_tensor*> given[] = {
-      {"q", q}, {"k", k}, {"v", v}, {"out", out}, {"logits", logits}};
+      {"q", from.q}, {"k", from.k}, {"v", from.v}, {"out", from.out}, {"logits", from.logits}};
   for (std::size_t i = 0; i < 5; i++) {
     if (given[i].second == nullptr && i == 4) continue;
     const View each = view(where, given[i].first, given[i].second);
     if (each.status) return each.status;
     tensors[i] = each.tensor;
   }
-  return done(attend_reference(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
-                               keys->value, sees, tensors[3], tensors[4]));
+  return done(then(tensors, sees));
+}
+
+}  // namespace
+
+posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q, const posenc_tensor* k,
+                            const posenc_tensor* v, const posenc_positions* queries,
+                            const posenc_positions* keys, const posenc_mask* mask,
+                            const posenc_tensor* out, int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_attend";
+  if (threads < 0) return misuse(where, "threads must not be negative", std::to_string(threads));
+  return attending(where, {plan, q, k, v, queries, keys, mask, out, nullptr},
+                   [&](const Tensor* tensors, const Mask& sees) {
+                     return attend(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
+                                   keys->value, sees, tensors[3], Threads{threads});
+                   });
+}
+
+posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tensor* q,
+                                      const posenc_tensor* k, const posenc_tensor* v,
+                                      const posenc_positions* queries, const posenc_positions* keys,
+                                      const posenc_mask* mask, const posenc_tensor* out,
+                                      const posenc_tensor* logits) noexcept {
+  return attending("posenc_attend_reference", {plan, q, k, v, queries, keys, mask, out, logits},
+                   [&](const Tensor* tensors, const Mask& sees) {
+                     return attend_reference(tensors[0], tensors[1], tensors[2], plan->value,
+                                             queries->value, keys->value, sees, tensors[3],
+                                             tensors[4]);
+                   });
 }

@@ -268,7 +268,21 @@ typedef struct posenc_mask {
   const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
 } posenc_mask;
 
-/* softmax(logits) v in plain double loops, the truth for faster ones. q, out [batch, heads, queries, head_dim];
+/* softmax(logits) v, for any plan, without ever holding all logits at once. q, out [batch, heads, queries,
+   head_dim]; k, v [batch, kv_heads, keys, head_dim], heads a multiple of kv_heads; any strides, one dtype of the
+   four. 16-bit types and float32 are computed in float, the rotation's angles in double; float64 as by
+   posenc_attend_reference. q and k come unrotated: all that position does is taken from the plan. mask may be
+   NULL: causal. A query that sees no key gives zeros. threads: 0 for as many as the machine has; the same bits
+   for any number. In WebAssembly it is posenc_attend_reference, on the caller's thread.
+   Errors: shapes, dtypes or positions that do not fit each other, a learned table not given, a distance that a
+   table does not reach. */
+POSENC_API posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q,
+                                       const posenc_tensor* k, const posenc_tensor* v,
+                                       const posenc_positions* queries,
+                                       const posenc_positions* keys, const posenc_mask* mask,
+                                       const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
+
+/* The same in plain double loops, the truth for faster ones. q, out [batch, heads, queries, head_dim];
    k, v [batch, kv_heads, keys, head_dim], heads a multiple of kv_heads. q and k come unrotated: all that position
    does is taken from the plan. mask may be NULL: causal. logits may be NULL; else it receives the masked logits
    [batch, heads, queries, keys]. */

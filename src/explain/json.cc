@@ -1,105 +1,90 @@
 // The JSON of docs/json.md. Keys keep their order; numbers are the shortest that read back the
 // same; what is not a finite number is null.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "posenc/explain.h"
-#include "src/explain/pairs.h"
+#include "src/explain/field_value.h"
+#include "src/files/json_writer.h"
 
 namespace posenc {
 namespace {
 
-using Out = nlohmann::ordered_json;
+using Out = detail::JsonWriter;
 
-Out known(std::int64_t number) { return number > 0 ? Out(number) : Out(nullptr); }
-
-template <class T>
-Out maybe(const std::optional<T>& value) {
-  return value ? Out(*value) : Out(nullptr);
-}
-
-Out json_of(const FieldValue& value) {
-  return std::visit(
-      [](const auto& x) -> Out {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) {
-          return nullptr;
-        } else {
-          return x;
-        }
-      },
-      value);
+// A size, or null where it is not known.
+std::optional<std::int64_t> known(std::int64_t number) {
+  return number > 0 ? std::optional(number) : std::nullopt;
 }
 
 // Numbers of FieldKind::integers come as doubles and are written as the integers they are.
-Out json_of(const FieldSetting& setting, const SchemeInfo& of) {
-  Out out = json_of(setting.value);
-  if (!out.is_array()) return out;
-  for (const FieldInfo& field : of.fields)
-    if (field.name == setting.name && field.kind == FieldKind::integers)
-      for (Out& number : out) number = number.get<std::int64_t>();
-  return out;
+void write(Out& out, const FieldSetting& setting, const SchemeInfo& of) {
+  out.key(setting.name);
+  const auto* list = std::get_if<std::vector<double>>(&setting.value);
+  const auto field = std::ranges::find(of.fields, setting.name, &FieldInfo::name);
+  if (list && field->kind == FieldKind::integers)
+    out.value(std::vector<std::int64_t>(list->begin(), list->end()));
+  else
+    detail::write(out, setting.value);
 }
 
-Out json_of(const Scaling& scaling) {
-  Out out{{"type", info(scaling).name}};
-  for (const FieldSetting& setting : settings(scaling))
-    out[std::string(setting.name)] = json_of(setting, info(scaling));
-  return out;
+void write(Out& out, const Scaling& scaling) {
+  out.object().member("type", info(scaling).name);
+  for (const FieldSetting& setting : settings(scaling)) write(out, setting, info(scaling));
+  out.end();
 }
 
-Out json_of(const Scheme& scheme) {
-  Out out{{"type", info(scheme).name}};
-  for (const FieldSetting& setting : settings(scheme))
-    out[std::string(setting.name)] = json_of(setting, info(scheme));
-  if (const Rope* rope = std::get_if<Rope>(&scheme)) out["scaling"] = json_of(rope->scaling);
-  return out;
+void write(Out& out, const Scheme& scheme) {
+  out.object().member("type", info(scheme).name);
+  for (const FieldSetting& setting : settings(scheme)) write(out, setting, info(scheme));
+  if (const Rope* rope = std::get_if<Rope>(&scheme)) write(out.key("scaling"), rope->scaling);
+  out.end();
 }
 
 // A computed table's numbers, [rows][columns]; null for a learned one.
-Out json_of(const Table& table) {
-  if (!table.owned || table.values.rank < 2) return nullptr;
-  const std::vector<double>& numbers = *table.owned;
+void write(Out& out, const Table& table) {
+  if (!table.owned || table.values.rank < 2) return out.null();
+  const std::span<const double> numbers = *table.owned;
   const auto columns = static_cast<std::size_t>(table.values.shape[1]);
-  Out out = Out::array();
+  out.array();
   for (std::size_t at = 0; columns > 0 && at + columns <= numbers.size(); at += columns)
-    out.push_back(std::vector<double>(numbers.begin() + static_cast<std::ptrdiff_t>(at),
-                                      numbers.begin() + static_cast<std::ptrdiff_t>(at + columns)));
-  return out;
+    out.value(numbers.subspan(at, columns));
+  out.end();
 }
 
-Out json_of(const DistanceRows& rows) {
-  return {{"first", rows.first}, {"row", rows.row}, {"saturates", rows.saturates}};
+void write(Out& out, const DistanceRows& rows) {
+  out.object().member("first", rows.first).member("row", rows.row);
+  out.member("saturates", rows.saturates).end();
 }
 
 // --- the parts of a plan -------------------------------------------------------------------------
 
-Out json_of(const Waves& waves) {
-  return {{"kind", "waves"},
-          {"width", waves.width},
-          {"layout", name(waves.layout)},
-          {"frequencies", waves.frequency},
-          {"row_offset", waves.row_offset},
-          {"zero_row", waves.zero_row < 0 ? Out(nullptr) : Out(waves.zero_row)}};
-}
-Out json_of(const Rows& rows) {
-  return {{"kind", "table"},
-          {"rows", rows.rows},
-          {"width", rows.width},
-          {"row_offset", rows.row_offset}};
-}
-Out json_of(const Ramp& ramp) {
-  return {
-      {"kind", "ramp"}, {"width", ramp.width}, {"channel", ramp.channel}, {"scale", ramp.scale}};
-}
-
-Out json_of(const Add& add) {
-  Out out = std::visit([](const auto& kind) { return json_of(kind); }, add.kind);
-  out["embedding_scale"] = add.embedding_scale;
-  return out;
+void write(Out& out, const Add& add) {
+  out.object();
+  if (const auto* waves = std::get_if<Waves>(&add.kind)) {
+    out.member("kind", "waves").member("width", waves->width);
+    out.member("layout", name(waves->layout)).member("frequencies", waves->frequency);
+    out.member("row_offset", waves->row_offset).key("zero_row");
+    if (waves->zero_row < 0)
+      out.null();
+    else
+      out.value(waves->zero_row);
+  } else if (const auto* rows = std::get_if<Rows>(&add.kind)) {
+    out.member("kind", "table").member("rows", rows->rows).member("width", rows->width);
+    out.member("row_offset", rows->row_offset);
+  } else if (const auto* ramp = std::get_if<Ramp>(&add.kind)) {
+    out.member("kind", "ramp").member("width", ramp->width).member("channel", ramp->channel);
+    out.member("scale", ramp->scale);
+  }
+  out.member("embedding_scale", add.embedding_scale).end();
 }
 
 // The one axis each pair takes; nothing if a pair takes several or heads differ.
@@ -119,184 +104,213 @@ std::optional<std::vector<std::int64_t>> axis_of_pair(const Rotate& rotate) {
   return axes;
 }
 
-Out frequency_rows(const Rotate& rotate, const std::optional<std::vector<std::int64_t>>& axes) {
-  Out rows = Out::array();
+void frequency_row(Out& out, const Rotate& rotate, std::int64_t head, auto axis_of) {
+  out.array();
+  for (std::int64_t r = 0; r < rotate.pairs(); r++) out.value(rotate.at(head, axis_of(r), r));
+  out.end();
+}
+
+void frequency_rows(Out& out, const Rotate& rotate,
+                    const std::optional<std::vector<std::int64_t>>& axes) {
+  out.array();
   if (axes) {
-    std::vector<double> row;
-    row.reserve(static_cast<std::size_t>(rotate.pairs()));
-    for (std::int64_t r = 0; r < rotate.pairs(); r++)
-      row.push_back(rotate.at(0, (*axes)[static_cast<std::size_t>(r)], r));
-    rows.push_back(row);
-    return rows;
+    frequency_row(out, rotate, 0,
+                  [&](std::int64_t r) { return (*axes)[static_cast<std::size_t>(r)]; });
+  } else {
+    for (std::int64_t head = 0; head < rotate.heads; head++)
+      for (std::int64_t axis = 0; axis < rotate.axes; axis++)
+        frequency_row(out, rotate, head, [&](std::int64_t) { return axis; });
   }
-  for (std::int64_t head = 0; head < rotate.heads; head++)
-    for (std::int64_t axis = 0; axis < rotate.axes; axis++) {
-      std::vector<double> row;
-      row.reserve(static_cast<std::size_t>(rotate.pairs()));
-      for (std::int64_t r = 0; r < rotate.pairs(); r++) row.push_back(rotate.at(head, axis, r));
-      rows.push_back(row);
-    }
-  return rows;
+  out.end();
 }
 
-Out json_of(const GgmlRope& ggml) {
-  return {{"theta_scale", ggml.theta_scale},   {"freq_scale", ggml.freq_scale},
-          {"ext_factor", ggml.ext_factor},     {"ramp_low", ggml.ramp_low},
-          {"ramp_high", ggml.ramp_high},       {"attn_factor", ggml.attn_factor},
-          {"freq_factors", ggml.freq_factors}, {"restart", ggml.restart}};
+void write(Out& out, const GgmlRope& ggml) {
+  const std::pair<std::string_view, float> numbers[] = {
+      {"theta_scale", ggml.theta_scale}, {"freq_scale", ggml.freq_scale},
+      {"ext_factor", ggml.ext_factor},   {"ramp_low", ggml.ramp_low},
+      {"ramp_high", ggml.ramp_high},     {"attn_factor", ggml.attn_factor}};
+  out.object();
+  for (const auto& [name, number] : numbers) out.member(name, static_cast<double>(number));
+  out.member("freq_factors", ggml.freq_factors).member("restart", ggml.restart).end();
 }
 
-Out json_of(const Rotate& rotate) {
-  const auto axes = axis_of_pair(rotate);
-  Out growth = nullptr;
-  if (rotate.growth)
-    growth = {{"factor", rotate.growth->factor},
-              {"scale", rotate.growth->scale},
-              {"centre", rotate.growth->centre}};
-  return {{"pairing", name(rotate.pairing)},
-          {"first_dim", rotate.first_dim},
-          {"rotary_dim", rotate.rotary_dim},
-          {"blocks", rotate.blocks},
-          {"heads", rotate.heads},
-          {"axes", rotate.axes},
-          {"frequencies", frequency_rows(rotate, axes)},
-          {"axis_of_pair", maybe(axes)},
-          {"amplitude", rotate.amplitude},
-          {"growth", growth},
-          {"values", rotate.values},
-          {"angles", name(rotate.angles)},
-          {"ggml", rotate.ggml ? json_of(*rotate.ggml) : Out(nullptr)}};
+void write(Out& out, const Growth& growth) {
+  out.object().member("factor", growth.factor).member("scale", growth.scale);
+  out.member("centre", growth.centre).end();
 }
 
-Out json_of(const Slopes& slopes) {
-  return {{"kind", "slope"},    {"slopes", slopes.slope},  {"bidirectional", slopes.bidirectional},
-          {"buckets", nullptr}, {"max_distance", nullptr}, {"before_scale", slopes.before_scale}};
-}
-Out json_of(const BiasTable& table) {
-  return {{"kind", "table"},
-          {"slopes", nullptr},
-          {"bidirectional", table.bidirectional},
-          {"buckets", known(table.buckets)},
-          {"max_distance", known(table.max_distance)},
-          {"before_scale", false},
-          {"row_count", table.row_count},
-          {"rows", json_of(table.rows)},
-          {"values", json_of(table.values)}};
-}
-Out json_of(const Bias& bias) {
-  return std::visit([](const auto& kind) { return json_of(kind); }, bias);
-}
-
-Out json_of(const Relative& relative) {
-  return {{"row_count", relative.row_count},   {"max_distance", known(relative.max_distance)},
-          {"uses_query", relative.uses_query}, {"uses_key", relative.uses_key},
-          {"uses_value", relative.uses_value}, {"rows", json_of(relative.rows)}};
-}
+void write(Out& out, const Rotate& rotate);
+void write(Out& out, const Bias& bias);
+void write(Out& out, const Relative& relative);
 
 template <class Part>
-Out part(const std::optional<Part>& value) {
-  return value ? json_of(*value) : Out(nullptr);
+void write(Out& out, const std::optional<Part>& part) {
+  if (part)
+    write(out, *part);
+  else
+    out.null();
 }
 
-Out json_of(const Plan& plan) {
-  return {{"add", part(plan.add)},
-          {"rotate", part(plan.rotate)},
-          {"bias", part(plan.bias)},
-          {"relative", part(plan.relative)},
-          {"logits",
-           {{"multiplier", plan.logits.multiplier},
-            {"beta", plan.logits.beta},
-            {"floor", plan.logits.floor},
-            {"offset", plan.logits.offset}}}};
+void write(Out& out, const Rotate& rotate) {
+  const auto axes = axis_of_pair(rotate);
+  out.object().member("pairing", name(rotate.pairing)).member("first_dim", rotate.first_dim);
+  out.member("rotary_dim", rotate.rotary_dim).member("blocks", rotate.blocks);
+  out.member("heads", rotate.heads).member("axes", rotate.axes);
+  frequency_rows(out.key("frequencies"), rotate, axes);
+  out.member("axis_of_pair", axes).member("amplitude", rotate.amplitude);
+  write(out.key("growth"), rotate.growth);
+  out.member("values", rotate.values).member("angles", name(rotate.angles));
+  write(out.key("ggml"), rotate.ggml);
+  out.end();
 }
 
-Out valid_of(const Plan& plan) {
-  if (!plan.valid) return nullptr;
-  const bool unlimited = plan.valid->to == std::numeric_limits<std::int64_t>::max();
-  return {{"from", plan.valid->from}, {"to", unlimited ? Out(nullptr) : Out(plan.valid->to)}};
+void write(Out& out, const Bias& bias) {
+  out.object();
+  if (const auto* slopes = std::get_if<Slopes>(&bias)) {
+    out.member("kind", "slope").member("slopes", slopes->slope);
+    out.member("bidirectional", slopes->bidirectional);
+    out.key("buckets").null();
+    out.key("max_distance").null();
+    out.member("before_scale", slopes->before_scale);
+  } else if (const auto* table = std::get_if<BiasTable>(&bias)) {
+    out.member("kind", "table").key("slopes").null();
+    out.member("bidirectional", table->bidirectional).member("buckets", known(table->buckets));
+    out.member("max_distance", known(table->max_distance)).member("before_scale", false);
+    out.member("row_count", table->row_count);
+    write(out.key("rows"), table->rows);
+    write(out.key("values"), table->values);
+  }
+  out.end();
+}
+
+void write(Out& out, const Relative& relative) {
+  out.object().member("row_count", relative.row_count);
+  out.member("max_distance", known(relative.max_distance))
+      .member("uses_query", relative.uses_query);
+  out.member("uses_key", relative.uses_key).member("uses_value", relative.uses_value);
+  write(out.key("rows"), relative.rows);
+  out.end();
+}
+
+// The members of a plan; its object is left open.
+void write_open(Out& out, const Plan& plan) {
+  out.object();
+  write(out.key("add"), plan.add);
+  write(out.key("rotate"), plan.rotate);
+  write(out.key("bias"), plan.bias);
+  write(out.key("relative"), plan.relative);
+  out.key("logits").object().member("multiplier", plan.logits.multiplier);
+  out.member("beta", plan.logits.beta).member("floor", plan.logits.floor);
+  out.member("offset", plan.logits.offset).end();
+}
+
+void write_valid(Out& out, const Plan& plan) {
+  out.key("valid");
+  if (!plan.valid) return out.null();
+  out.object().member("from", plan.valid->from).key("to");
+  if (plan.valid->to == std::numeric_limits<std::int64_t>::max())
+    out.null();
+  else
+    out.value(plan.valid->to);
+  out.end();
 }
 
 // --- a model -------------------------------------------------------------------------------------
 
-Out provenance_of(const LayerGroup& group) {
-  Out out = Out::array();
-  for (const Provenance& p : group.provenance)
-    out.push_back(
-        {{"field", p.field}, {"value", p.value}, {"origin", name(p.origin)}, {"detail", p.detail}});
-  return out;
+void write(Out& out, const Provenance& p) {
+  out.object().member("field", p.field).member("value", p.value);
+  out.member("origin", name(p.origin)).member("detail", p.detail).end();
 }
 
-Out json_of(const LayerGroup& group, const GroupExplanation& facts) {
-  Out also = Out::array();
-  for (std::size_t i = 1; i < group.schemes.size(); i++) also.push_back(json_of(group.schemes[i]));
-  Out bands = Out::array();
-  for (const Band& band : facts.bands)
-    bands.push_back({{"first", band.first}, {"last", band.last}, {"effect", band.effect}});
-  const Scheme scheme = group.schemes.empty() ? Scheme(NoPe{}) : group.schemes.front();
-  return {{"stack", name(group.stack)},
-          {"label", group.label},
-          {"layers", group.layers},
-          {"heads", known(group.geometry.heads)},
-          {"kv_heads", known(group.geometry.kv_heads)},
-          {"head_dim", known(group.geometry.head_dim)},
-          {"width", known(group.geometry.width)},
-          {"window", maybe(group.window)},
-          {"chunked", group.chunked},
-          {"causal", group.causal},
-          {"scheme", json_of(scheme)},
-          {"also", also},
-          {"plan", json_of(facts.plan)},
-          {"valid", valid_of(facts.plan)},
-          {"heading", facts.heading},
-          {"words", facts.words},
-          {"bands", bands},
-          {"amplitude_note", facts.amplitude_note},
-          {"logits_note", group.logits_note},
-          {"cache_bytes_per_token", facts.cache_bytes_per_token},
-          {"cache_note", group.cache_note},
-          {"provenance", provenance_of(group)}};
+void write(Out& out, const Band& band) {
+  out.object().member("first", band.first).member("last", band.last);
+  out.member("effect", band.effect).end();
 }
 
-// Text from a file may hold bytes that are not UTF-8; they are replaced.
-std::string text_of(const Out& json, int indent) {
-  return json.dump(indent, ' ', false, Out::error_handler_t::replace);
+void write(Out& out, const Warning& warning) {
+  out.object().member("code", warning.code).member("message", warning.message).end();
+}
+
+void write(Out& out, const ModelFile& file) {
+  out.object().member("path", file.path).member("format", name(file.format));
+  out.member("role", name(file.role)).end();
+}
+
+template <class T>
+void write_list(Out& out, std::string_view key, std::span<const T> items) {
+  out.key(key).array();
+  for (const T& item : items) write(out, item);
+  out.end();
+}
+
+void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
+  const Geometry& geometry = group.geometry;
+  out.object().member("stack", name(group.stack)).member("label", group.label);
+  out.member("layers", group.layers).member("heads", known(geometry.heads));
+  out.member("kv_heads", known(geometry.kv_heads)).member("head_dim", known(geometry.head_dim));
+  out.member("width", known(geometry.width)).member("window", group.window);
+  out.member("chunked", group.chunked).member("causal", group.causal);
+  const std::span<const Scheme> schemes = group.schemes;
+  write(out.key("scheme"), schemes.empty() ? Scheme(NoPe{}) : schemes.front());
+  write_list(out, "also", schemes.subspan(schemes.empty() ? 0 : 1));
+  write_open(out.key("plan"), facts.plan);
+  out.end();
+  write_valid(out, facts.plan);
+  out.member("heading", facts.heading).member("words", facts.words);
+  write_list(out, "bands", std::span<const Band>(facts.bands));
+  out.member("amplitude_note", facts.amplitude_note).member("logits_note", group.logits_note);
+  out.member("cache_bytes_per_token", facts.cache_bytes_per_token);
+  out.member("cache_note", group.cache_note);
+  write_list(out, "provenance", std::span<const Provenance>(group.provenance));
+  out.end();
 }
 
 }  // namespace
 
+void detail::write(JsonWriter& out, const FieldValue& value) {
+  std::visit(
+      [&](const auto& x) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
+          out.null();
+        else
+          out.value(x);
+      },
+      value);
+}
+
 std::string to_json(const Explanation& explanation) {
   const Model& model = explanation.model;
-  Out files = Out::array();
-  for (const ModelFile& file : model.files)
-    files.push_back(
-        {{"path", file.path}, {"format", name(file.format)}, {"role", name(file.role)}});
-  Out groups = Out::array();
+  Out out;
+  out.object().member("model", model.name).member("family", model.family);
+  out.member("known_family", model.known_family).member("context", known(model.context));
+  out.member("trained_context", known(model.trained_context));
+  out.member("asked", known(explanation.asked)).key("dtype");
+  if (model.dtype.empty())
+    out.null();
+  else
+    out.value(model.dtype);
+  out.member("words", explanation.words).key("groups").array();
   for (const GroupExplanation& facts : explanation.groups)
-    groups.push_back(json_of(model.groups[facts.group], facts));
-  Out warnings = Out::array();
-  for (const Warning& warning : explanation.warnings)
-    warnings.push_back({{"code", warning.code}, {"message", warning.message}});
-  return text_of({{"model", model.name},
-                  {"family", model.family},
-                  {"known_family", model.known_family},
-                  {"context", known(model.context)},
-                  {"trained_context", known(model.trained_context)},
-                  {"asked", known(explanation.asked)},
-                  {"dtype", model.dtype.empty() ? Out(nullptr) : Out(model.dtype)},
-                  {"words", explanation.words},
-                  {"groups", groups},
-                  {"cache_bytes_per_token", explanation.cache_bytes_per_token},
-                  {"warnings", warnings},
-                  {"files", files}},
-                 -1);
+    write(out, model.groups[facts.group], facts);
+  out.end().member("cache_bytes_per_token", explanation.cache_bytes_per_token);
+  write_list(out, "warnings", std::span<const Warning>(explanation.warnings));
+  write_list(out, "files", std::span<const ModelFile>(model.files));
+  out.end();
+  return std::move(out.text);
 }
 
 std::string to_json(const Plan& plan) {
-  Out out = json_of(plan);
-  out["valid"] = valid_of(plan);
-  return text_of(out, -1);
+  Out out;
+  write_open(out, plan);
+  write_valid(out, plan);
+  out.end();
+  return std::move(out.text);
 }
 
-std::string to_json(const Scheme& scheme) { return text_of(json_of(scheme), -1); }
+std::string to_json(const Scheme& scheme) {
+  Out out;
+  write(out, scheme);
+  return std::move(out.text);
+}
 
 }  // namespace posenc

@@ -1,13 +1,13 @@
 // The lists of schemes, scalings and bundled models as JSON, and a scheme read back from its own.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
-#include <nlohmann/json.hpp>
 
 #include "posenc/explain.h"
+#include "src/explain/field_value.h"
 #include "src/files/json.h"
 #include "src/model/rope.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using detail::Json;
 using detail::JsonMember;
-using Out = nlohmann::ordered_json;
+using Out = detail::JsonWriter;
 
 // --- reading -------------------------------------------------------------------------------------
 
@@ -58,45 +58,25 @@ std::string_view word(FieldKind kind) {
   return words[static_cast<std::size_t>(kind)];
 }
 
-Out bound(double limit) { return std::isfinite(limit) ? Out(limit) : Out(nullptr); }
-
-Out value_of(const FieldValue& value) {
-  return std::visit(
-      [](const auto& x) -> Out {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) {
-          return nullptr;
-        } else {
-          return x;
-        }
-      },
-      value);
-}
-
-Out list_of(std::span<const SchemeInfo> infos) {
-  Out list = Out::array();
+void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> infos) {
+  out.key(key).array();
   for (const SchemeInfo& info : infos) {
-    Out fields = Out::array();
-    for (const FieldInfo& field : info.fields)
-      fields.push_back({{"name", field.name},
-                        {"kind", word(field.kind)},
-                        {"doc", field.doc},
-                        {"unit", field.unit},
-                        {"least", bound(field.range.least)},
-                        {"most", bound(field.range.most)},
-                        {"open", field.range.open},
-                        {"choices", field.choices},
-                        {"aliases", field.aliases},
-                        {"required", field.required},
-                        {"optional", field.optional},
-                        {"default", value_of(field.default_value)}});
-    list.push_back({{"name", info.name},
-                    {"aliases", info.aliases},
-                    {"title", info.title},
-                    {"formula", info.formula},
-                    {"paper", info.paper},
-                    {"fields", fields}});
+    out.object().member("name", info.name).member("aliases", info.aliases);
+    out.member("title", info.title).member("formula", info.formula).member("paper", info.paper);
+    out.key("fields").array();
+    for (const FieldInfo& field : info.fields) {
+      out.object().member("name", field.name).member("kind", word(field.kind));
+      out.member("doc", field.doc).member("unit", field.unit);
+      out.member("least", field.range.least).member("most", field.range.most);  // null: infinite
+      out.member("open", field.range.open).member("choices", field.choices);
+      out.member("aliases", field.aliases).member("required", field.required);
+      out.member("optional", field.optional);
+      detail::write(out.key("default"), field.default_value);
+      out.end();
+    }
+    out.end().end();
   }
-  return list;
+  out.end();
 }
 
 }  // namespace
@@ -127,14 +107,21 @@ Expected<Scheme> read_scheme(std::string_view text) {
 }
 
 std::string schemes_to_json() {
-  return Out{{"schemes", list_of(all_schemes())}, {"scalings", list_of(all_scalings())}}.dump();
+  Out out;
+  out.object();
+  write_list(out, "schemes", all_schemes());
+  write_list(out, "scalings", all_scalings());
+  out.end();
+  return std::move(out.text);
 }
 
 std::string models_to_json() {
-  Out list = Out::array();
+  Out out;
+  out.array();
   for (const BundledModel& model : bundled_models())
-    list.push_back({{"name", model.name}, {"about", model.about}});
-  return list.dump();
+    out.object().member("name", model.name).member("about", model.about).end();
+  out.end();
+  return std::move(out.text);
 }
 
 }  // namespace posenc

@@ -5,8 +5,18 @@
 
 namespace posenc::detail {
 
+// Decimal digits of a positive number: "5" and point -1 are 0.05, that is 0.5e-1.
+struct Digits {
+  std::string digits;
+  int point = 0;  // of these before the decimal point; may be negative or beyond the last
+};
+
 // As printf's %g with so many significant digits, in any locale.
 std::string rounded_text(double number, int significant);
+
+// As JSON writes a real number that is finite: the fewest digits that read back the same, with a point or an
+// exponent even where it is whole: 4.0, 1e-05.
+std::string real_text(double number);
 
 // The shortest decimal that rounds to the float, as the double nearest to it: 0.1f gives 0.1.
 double shortest_decimal(float number);

@@ -195,7 +195,20 @@ static void attention_sees_the_past(void) {
   posenc_mask mask = {.struct_size = sizeof mask, .causal = 0};
   OK(posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, &mask, &to, NULL));
   CHECK(o[0] == 2 && o[1] == 3);
+  o[0] = o[1] = o[2] = o[3] = 0;
+  OK(posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &to, 0));
+  CHECK(o[0] == 1 && o[1] == 2 && o[2] == 2 && o[3] == 3);
+  OK(posenc_attend(plan, &tq, &tq, &tv, positions, positions, &mask, &to, 2));
+  CHECK(o[0] == 2 && o[1] == 3);
+  MISUSE("threads", posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &to, -1));
+  MISUSE("NULL", posenc_attend(NULL, &tq, &tq, &tv, positions, positions, NULL, &to, 0));
+  MISUSE("NULL", posenc_attend(plan, &tq, &tq, NULL, positions, positions, NULL, &to, 0));
+  MISUSE("NULL", posenc_attend(plan, &tq, &tq, &tv, NULL, positions, NULL, &to, 0));
+  posenc_tensor narrow = to;
+  narrow.shape[3] = 1;
+  REFUSED("out", posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &narrow, 0));
   mask.window = -1;
+  MISUSE("negative", posenc_attend(plan, &tq, &tq, &tv, positions, positions, &mask, &to, 0));
   MISUSE("negative",
          posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, &mask, &to, NULL));
   mask.struct_size = 3;

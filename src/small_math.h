@@ -1,0 +1,18 @@
+// Logarithms and powers without tables, within a hair of half a unit in the last place, and the reduction of
+// large angles. For WebAssembly, where the C library's tables for them are a tenth of the module; the rest of
+// its mathematics has none.
+#pragma once
+
+namespace posenc::detail {
+
+double small_exp(double x);
+double small_exp2(double x);
+double small_log(double x);
+double small_log1p(double x);
+double small_pow(double x, double y);
+
+// x − n·π/2 as a sum, with |sum| ≤ π/4 and a little, for finite x ≥ 1; returns n mod 8. (Payne and Hanek,
+// "Radian reduction for trigonometric functions", 1983.)
+int reduce_by_half_pi(double x, double rest[2]);
+
+}  // namespace posenc::detail
