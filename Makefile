@@ -65,6 +65,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as on
 	@$(call ninja,wasm)
 	@$(call ninja,release,posenc_native)
 	@tests/wasm/compare.sh build/wasm/posenc.wasm build/release/posenc_native || [ $$? = 77 ]
+	@echo "build/wasm/posenc.wasm: $$(wc -c <build/wasm/posenc.wasm) bytes, $$(gzip -9c build/wasm/posenc.wasm | wc -c) gzipped"
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)

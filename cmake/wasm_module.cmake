@@ -10,16 +10,16 @@ endforeach()
 list(TRANSFORM exports PREPEND "LINKER:--export=")
 
 # What makes the library small (docs/c.md has the measured table): one program seen as a whole; a string_view
-# passed as two numbers and not through memory (the multi-value ABI); no call inlined that makes the code
-# longer; libc++'s failed checks without their texts.
+# passed as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without their
+# texts; calls between files inlined only where that makes the code shorter.
 target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
-  "SHELL:-mllvm -inline-threshold=-50" "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
+  "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
 
-# wasm.cc is compiled as the C library is, which calls some of its functions.
-add_executable(posenc_wasm src/wasm.cc)
+# These are compiled as the C library is, which calls some of their functions.
+add_executable(posenc_wasm src/wasm.cc src/files/wasm_numbers.cc)
 set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .wasm)
 target_include_directories(posenc_wasm PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
+target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti -fno-extern-tls-init)
 target_link_libraries(posenc_wasm PRIVATE posenc)
 target_link_options(posenc_wasm PRIVATE -mexec-model=reactor -mmultivalue
   LINKER:--gc-sections,--strip-all,-O2,--compress-relocations

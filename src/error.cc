@@ -4,8 +4,6 @@
 #include <numeric>
 #include <vector>
 
-#include "src/utf8.h"
-
 namespace posenc {
 namespace {
 
@@ -24,16 +22,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// C0, DEL and C1.
-bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (first == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
-  return first < 0x20 || first == 0x7F;
-}
-
-}  // namespace
-
-std::size_t detail::utf8_length(std::string_view text) {
+// Bytes of the UTF-8 character at the front; 0 where none begins. (Longer forms of a shorter one,
+// surrogates and what lies past U+10FFFF are none.)
+std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
@@ -46,10 +37,19 @@ std::size_t detail::utf8_length(std::string_view text) {
   return valid ? length : 0;
 }
 
+// C0, DEL and C1.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (first == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
+  return first < 0x20 || first == 0x7F;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, std::size_t longest) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = detail::utf8_length(text);
+    const std::size_t length = character_length(text);
     const std::string_view next = length == 0                          ? "\uFFFD"
                                   : is_control(text.substr(0, length)) ? "?"
                                                                        : text.substr(0, length);

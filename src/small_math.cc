@@ -174,6 +174,16 @@ double small_pow(double x, double y) {
   return sign(power_of_e(product(y, log.high) + Double2{y * log.low, 0}));
 }
 
+double small_fma(double a, double b, double c) {
+  const Double2 exact = product(a, b), low = sum(c, exact.low), high = sum(exact.high, low.high);
+  Double2 rest = sum(low.low, high.low);
+  // Rounded to odd, so that the last rounding sees that something was cut off.
+  const auto bits = std::bit_cast<std::uint64_t>(rest.high);
+  if (rest.low != 0 && bits % 2 == 0)
+    rest.high = std::bit_cast<double>((rest.low > 0) == (rest.high > 0) ? bits + 1 : bits - 1);
+  return high.high + rest.high;
+}
+
 int reduce_by_half_pi(double x, double rest[2]) {
   // 2/π, 32 bits a word, behind the point.
   constexpr std::uint32_t two_over_pi[] = {

@@ -78,6 +78,17 @@ TEST(SmallMath, ExponentialIsWithinOneUlp) {
   EXPECT_LT(worst.ulp, 1) << worst.x;
 }
 
+TEST(SmallMath, FusedProductsAreRoundedOnce) {
+  for (int i = 0; i < 1000000; i++) {
+    const double a = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 60));
+    const double b = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 60));
+    const double cs[] = {-a * b, std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 200)),
+                         std::nextafter(-a * b, 0), 1.5 * a * b, 0};
+    for (const double c : cs)
+      ASSERT_EQ(small_fma(a, b, c), std::fma(a, b, c)) << a << " " << b << " " << c;
+  }
+}
+
 // What IEEE 754 and C say of the ends.
 TEST(SmallMath, EndsAreThoseOfTheCLibrary) {
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -140,7 +141,7 @@ struct Say {
       slowest = std::min(slowest, std::abs(pair.frequency));
     }
     if (turning == 0) return;
-    const double turn = 2 * std::acos(-1.0);
+    const double turn = 2 * std::numbers::pi;
     std::string text = "A full turn takes " + shown(turn / fastest, 3) +
                        " positions for the fastest pair and " + shown(turn / slowest, 3) +
                        " for the slowest";

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include "src/files/stored_tensor.h"
@@ -160,7 +160,7 @@ class Parser {
   }
 
   void read_metadata() {
-    std::unordered_set<std::string> seen;
+    std::set<std::string> seen;
     for (std::uint64_t i = 0; i < key_count_ && !error_; ++i) {
       key_.clear();
       std::string key = text(longest_key);
@@ -288,7 +288,7 @@ class Parser {
   }
 
   void read_tensors() {
-    std::unordered_set<std::string> seen;
+    std::set<std::string> seen;
     for (std::uint64_t i = 0; i < tensor_count_ && !error_; ++i) {
       key_.clear();
       StoredTensor tensor;
@@ -360,7 +360,10 @@ class Parser {
   void place_tensors() {
     if (error_ || placed_.empty()) return;
     const std::uint64_t start = (at_ + alignment_ - 1) / alignment_ * alignment_;
-    std::ranges::stable_sort(placed_, {}, &Placed::offset);
+    // A heap's code is a tenth of a merge's; in the file's order where offsets are equal.
+    const auto place = [](const Placed& p) { return std::pair(p.offset, p.tensor); };
+    std::ranges::make_heap(placed_, {}, place);
+    std::ranges::sort_heap(placed_, {}, place);
     std::uint64_t used = 0;
     for (const auto& [index, offset, size] : placed_) {
       StoredTensor& tensor = gguf_.tensors[index];

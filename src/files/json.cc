@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <unordered_set>
+#include <set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -73,9 +73,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   struct Frame {
-    Json* value;      // stays where it is: its parent does not grow while it is open
-    std::string key;  // of the member being read
-    std::unordered_set<std::string> keys;  // seen so far
+    Json* value;                 // stays where it is: its parent does not grow while it is open
+    std::string key;             // of the member being read
+    std::set<std::string> keys;  // seen so far
   };
 
   template <class T>

@@ -2,13 +2,22 @@
 
 #include <cmath>
 
+#include "posenc/error.h"
 #include "src/files/number.h"
-#include "src/utf8.h"
 
 namespace posenc::detail {
 namespace {
 
 constexpr std::string_view hex = "0123456789abcdef";
+
+// Bytes of the character at the front; 0 where these are no UTF-8, which printable() shows as U+FFFD.
+std::size_t character_length(std::string_view text) {
+  constexpr std::string_view replacement = "\uFFFD";
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::string_view whole = text.substr(0, first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4);
+  return whole == replacement || !printable(whole).starts_with(replacement) ? whole.size() : 0;
+}
 
 }  // namespace
 
@@ -53,7 +62,7 @@ void JsonWriter::value(std::string_view from) {
   separate();
   text += '"';
   while (!from.empty()) {
-    const std::size_t length = utf8_length(from);
+    const std::size_t length = character_length(from);
     const char c = from[0];
     constexpr std::string_view plain = "\b\t\n\f\r\"\\", escaped = "btnfr\"\\";
     if (length == 0) {

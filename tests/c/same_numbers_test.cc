@@ -158,6 +158,36 @@ TEST(CInterface, GivesTheSameVectorsAndBiases) {
   }
 }
 
+TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
+  const Positions rows = Positions::range(0, 9);
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    // q, k, v and what comes out of either, [1, 4, 9, 16] each.
+    std::vector<std::byte> memory(5 * 4 * 9 * 16 * size_of(dtype));
+    Tensor x[5];
+    for (std::size_t i = 0; i < 5; i++) {
+      x[i] = Tensor::dense(memory.data() + i * memory.size() / 5, dtype, {1, 4, 9, 16});
+      for (std::int64_t at = 0; i < 3 && at < x[i].size(); at++)
+        x[i].set(at, std::sin(static_cast<double>(at + 1000 * static_cast<std::int64_t>(i))));
+    }
+    const Mask mask{.causal = true, .window = 5};
+    const Plan plan = *compile(Rope{}, around);
+    ASSERT_TRUE(attend(x[0], x[1], x[2], plan, rows, rows, mask, x[3], Threads{1}));
+    const posenc_tensor q = c_tensor(x[0]), k = c_tensor(x[1]), v = c_tensor(x[2]),
+                        out = c_tensor(x[4]);
+    const posenc_mask c_mask{sizeof c_mask, 1, 5, 0, 0, nullptr};
+    const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
+    const CPositions range = c_range(0, 9);
+    for (const int threads : {0, 1, 3}) {
+      ASSERT_EQ(
+          posenc_attend(c.get(), &q, &k, &v, range.get(), range.get(), &c_mask, &out, threads),
+          POSENC_OK)
+          << posenc_last_error();
+      for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
+        ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " " << threads;
+    }
+  }
+}
+
 TEST(CInterface, KeepsAnErrorForEachThread) {
   const auto open = [](const char* name) {
     posenc_model* model = nullptr;

@@ -1,6 +1,7 @@
-// node compare.mjs posenc.wasm native: the module and the native library answer the same questions.
-// Integers must be equal, biases within 2 ulp (floats 1), rotations and vectors within the bounds of apply.h.
-// Numbers of a plan may be 4 ulp apart: pow() is another C library's, and Llama 3's blend subtracts.
+// node compare.mjs posenc.wasm native: the module and the native library answer the same questions, and the
+// module is small. Integers must be equal; frequencies, angles, biases and whatever else a plan or an
+// explanation says within 2 ulp, floats within 1; rotations, vectors and attention, whose native kernels may be
+// those by vectors, within the bounds of apply.h.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -10,6 +11,7 @@ const [wasm, native] = process.argv.slice(2)
 const bytes = readFileSync(wasm)
 const engine = new Engine(bytes)
 const failures = []
+const budget = 180_000  // bytes, gzipped
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
@@ -35,7 +37,16 @@ for (const scaling of lists.scalings) {
   for (const { name } of scaling.fields) if (name in usual) scheme.scaling[name] = usual[name]
   ask('plan', JSON.stringify(scheme))
   ask('rotate', JSON.stringify(scheme), { dtype: 0, first: 100, count: 20 })
+  ask('angles', JSON.stringify(scheme), { dtype: 0, first: 200, count: 20 })
+  for (const angles of [1, 2]) {
+    const around = { ...geometry, angles }
+    if (angles === 2 && /ntk_by_parts|explicit/.test(scaling.name)) continue  // which ggml does not have
+    ask('plan', JSON.stringify(scheme), { around })
+    ask('rotate', JSON.stringify(scheme), { dtype: 1, first: 100, count: 20, around })
+  }
 }
+for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple'])
+  for (const dtype of [0, 1]) ask('attend', JSON.stringify({ type }), { dtype, first: 7, count: 24 })
 for (const scheme of lists.schemes) ask('plan', JSON.stringify(filled(scheme)))
 for (const dtype of [0, 1]) {
   ask('vectors', '{"type": "sinusoidal"}', { dtype, first: 0, count: 100 })
@@ -65,6 +76,8 @@ function answer({ kind, text, dtype, first, count, around }) {
   const plan = engine.make('posenc_plan_from_scheme', text, engine.geometry(around))
   const positions = engine.make('posenc_positions_range', BigInt(first), BigInt(count))
   const shape = { vectors: [count, around.width], rotate: [1, around.heads, count, around.head_dim],
+                  angles: [1, around.heads, count, around.head_dim / 2],
+                  attend: [4, around.heads, count, around.head_dim],
                   bias: [around.heads, count, count] }[kind]
   let out
   if (kind === 'plan') {
@@ -78,12 +91,27 @@ function answer({ kind, text, dtype, first, count, around }) {
     if (kind === 'rotate') engine.call('posenc_rotate', plan, tensor, positions, 0, tensor)
     if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, tensor)
     if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, tensor)
-    out = hex(engine.bytes(data, numbers.byteLength))
+    if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, tensor)
+    out = kind === 'attend' ? attention(plan, positions, data, dtype, shape) : hex(engine.bytes(data, numbers.byteLength))
     engine.api.free(data)
   }
   engine.api.posenc_positions_free(positions)
   engine.api.posenc_plan_free(plan)
   return out
+}
+
+// The output, and after it the logits.
+function attention(plan, positions, data, dtype, [, heads, count, head_dim]) {
+  const wide = dtype ? 4 : 8, size = heads * count * head_dim * wide, square = heads * count * count * wide
+  const shape = [1, heads, count, head_dim], at = engine.api.malloc(square)
+  const [q, k, v, out] = [0, 1, 2, 3].map(i => engine.tensor(data + i * size, dtype, shape))
+  const logits = engine.tensor(at, dtype, [1, heads, count, count])
+  engine.call('posenc_attend_reference', plan, q, k, v, positions, positions, 0, out, logits)
+  const answer = hex(engine.bytes(data + 3 * size, size)) + hex(engine.bytes(at, square))
+  engine.call('posenc_attend', plan, q, k, v, positions, positions, 0, out, 0)
+  if (hex(engine.bytes(data + 3 * size, size)) !== answer.slice(0, 2 * size)) failures.push('posenc_attend differs')
+  engine.api.free(at)
+  return answer
 }
 
 // --- comparing -----------------------------------------------------------------------------------
@@ -97,7 +125,8 @@ function ulps(a, b, digits, least) {
 const note = (kind, distance) => { worst[kind] = Math.max(worst[kind], distance) }
 
 // The native kernels may be those by vectors, which promise an absolute error (apply.h): 3·2^-53·(2 + angle)
-// in cos and sin, and two roundings of a float. Biases have no such kernels: 2 ulp, and 1 of a float.
+// in cos and sin, and two roundings of a float. Angles and biases have no such kernels: 2 ulp, and 1 of a float.
+// A logit is a sum over a head of products of two such numbers; the weights' sum is 1, so outputs move as it does.
 function compareTensors(ours, theirs, { kind, dtype, first, count }) {
   if (ours.length !== theirs.length) return 'another size'
   const read = text => {
@@ -107,11 +136,12 @@ function compareTensors(ours, theirs, { kind, dtype, first, count }) {
   const fastest = 5  // radians per position, the example of an explicit scaling
   const norm = 2     // of a pair, with its amplitude or growth
   const cosine = 3 * 2 ** -53 * (2 + fastest * (first + count)) + (dtype ? 2 ** -24 : 0)
-  const allowed = kind === 'bias' ? 0 : norm * cosine + (dtype ? 2 ** -23 : 2 ** -52)
+  const turned = norm * cosine + (dtype ? 2 ** -23 : 2 ** -52)
+  const allowed = { bias: 0, angles: 0, attend: 2 * Math.sqrt(geometry.head_dim) * turned }[kind] ?? turned
   const a = read(ours), b = read(theirs)
   let most = 0
   a.forEach((x, i) => {
-    if (!(Math.abs(x - b[i]) <= allowed)) most = Math.max(most, ulps(x, b[i], dtype ? 24 : 53, 0))
+    if (x !== b[i] && !(Math.abs(x - b[i]) <= allowed)) most = Math.max(most, ulps(x, b[i], dtype ? 24 : 53, 0))
   })
   note(dtype ? 'float' : 'double', most)
   return most <= (dtype ? 1 : 2) ? '' : `${most} ulp`
@@ -129,11 +159,11 @@ function compareText(ours, theirs) {
     most = Math.max(most, ulps(Number(a[i]), Number(b[i]), 53, 0))
   }
   note('double', most)
-  return most <= 4 ? '' : `${most} ulp`
+  return most <= 2 ? '' : `${most} ulp`
 }
 
 const lines = questions.map(({ kind, text, dtype, first, count, around: g }) =>
-  [kind, dtype, g.width, g.heads, g.head_dim, g.length, g.grid, first, count, text].join(' '))
+  [kind, dtype, g.angles ?? 0, g.width, g.heads, g.head_dim, g.length, g.grid, first, count, text].join(' '))
 const { stdout, stderr, status } = spawnSync(native, { input: lines.join('\n') + '\n', encoding: 'utf8', maxBuffer: 1 << 28 })
 if (status !== 0) throw new Error(`${native} ended with ${status}: ${stderr}`)
 const expected = stdout.trimEnd().split('\n')
@@ -149,6 +179,7 @@ questions.forEach((question, i) => {
 const imports = WebAssembly.Module.imports(engine.module).map(x => `${x.module}.${x.name}`)
 if (imports.length) failures.push(`the module imports ${imports.join(', ')}`)
 const packed = gzipSync(bytes, { level: 9 }).length
+if (packed > budget) failures.push(`the module takes ${packed} bytes gzipped, more than ${budget}`)
 for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}']) {
   try {
     engine.make('posenc_plan_from_scheme', text, 0)
@@ -158,7 +189,7 @@ for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type"
   }
 }
 
-console.log(`${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}); ` +
-            `${bytes.length} bytes, ${packed} gzipped, ${imports.length} imports`)
+console.log(`${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}), ` +
+            `${imports.length} imports`)
 for (const failure of failures) console.error(failure)
 process.exit(failures.length ? 1 : 0)

@@ -44,9 +44,10 @@ export class Engine {
     this.api.posenc_string_free(at)
     return text
   }
-  geometry({ width = 0, heads = 0, head_dim = 0, length = 0, grid = 0 }) {
+  geometry({ width = 0, heads = 0, head_dim = 0, length = 0, grid = 0, angles = 0 }) {
     const struct = new DataView(new ArrayBuffer(64))
     struct.setUint32(0, 64, true)
+    struct.setInt32(4, angles, true)
     const members = [width, heads, heads, head_dim, length, grid, grid]
     members.forEach((x, i) => struct.setBigInt64(8 + 8 * i, BigInt(x), true))
     return new Uint8Array(struct.buffer)

@@ -1,14 +1,15 @@
 /* Answers compare.mjs in the numbers of this machine: a request a line on stdin, an answer a line on stdout.
-     KIND DTYPE WIDTH HEADS HEAD_DIM LENGTH GRID FIRST COUNT TEXT
-   KIND: plan, vectors, rotate, bias, explain (TEXT is a scheme as JSON, or a model's name). Tensors come as
-   the bytes of their elements in hexadecimal. Their input is input() below, which is exact everywhere. */
+     KIND DTYPE ANGLES WIDTH HEADS HEAD_DIM LENGTH GRID FIRST COUNT TEXT
+   KIND: plan, vectors, rotate, angles, bias, attend, explain (TEXT is a scheme as JSON, or a model's name).
+   Tensors come as the bytes of their elements in hexadecimal. Their input is input() below, which is exact
+   everywhere; attention takes its numbers one after another for q, k and v. */
 #include <posenc/c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { longest = 1 << 16, most = 1 << 16 };
-static double memory[most];
+static double memory[most], logits[most];
 
 static void check(posenc_status status) {
   if (status == POSENC_OK) return;
@@ -48,10 +49,10 @@ int main(void) {
   static char line[longest], kind[16];
   while (fgets(line, sizeof line, stdin)) {
     line[strcspn(line, "\n")] = '\0';
-    int dtype = 0, start = 0;
+    int dtype = 0, angles = 0, start = 0;
     long long width, heads, head_dim, length, grid, first, count;
-    if (sscanf(line, "%15s %d %lld %lld %lld %lld %lld %lld %lld %n", kind, &dtype, &width, &heads,
-               &head_dim, &length, &grid, &first, &count, &start) != 9)
+    if (sscanf(line, "%15s %d %d %lld %lld %lld %lld %lld %lld %lld %n", kind, &dtype, &angles,
+               &width, &heads, &head_dim, &length, &grid, &first, &count, &start) != 10)
       return 2;
     char* json = NULL;
     if (strcmp(kind, "explain") == 0) {
@@ -63,6 +64,7 @@ int main(void) {
       continue;
     }
     const posenc_geometry geometry = {.struct_size = sizeof geometry,
+                                      .angles = angles,
                                       .width = width,
                                       .heads = heads,
                                       .kv_heads = heads,
@@ -88,6 +90,24 @@ int main(void) {
       const posenc_tensor x = tensor(dtype, 1, heads, count, head_dim);
       check(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x));
       print(dtype, heads * count * head_dim);
+    } else if (strcmp(kind, "angles") == 0) {
+      posenc_tensor out = tensor(dtype, 1, heads, count, head_dim / 2);
+      check(posenc_rotation_angles(plan, positions, &out));
+      print(dtype, heads * count * head_dim / 2);
+    } else if (strcmp(kind, "attend") == 0) {
+      const int64_t size = heads * count * head_dim, bytes = dtype == POSENC_FLOAT64 ? 8 : 4;
+      posenc_tensor all = tensor(dtype, 4, heads, count, head_dim), x[4], masked;
+      for (int i = 0; i < 4; i++) {
+        x[i] = all;
+        x[i].shape[0] = 1;
+        x[i].data = (char*)memory + i * size * bytes;
+      }
+      check(posenc_tensor_dense(logits, dtype, 4, (int64_t[]){1, heads, count, count}, &masked));
+      check(posenc_attend_reference(plan, &x[0], &x[1], &x[2], positions, positions, NULL, &x[3],
+                                    &masked));
+      memmove(memory, (char*)memory + 3 * size * bytes, (size_t)(size * bytes));
+      memcpy((char*)memory + size * bytes, logits, (size_t)(heads * count * count * bytes));
+      print(dtype, size + heads * count * count);
     } else if (strcmp(kind, "bias") == 0) {
       posenc_tensor out = tensor(dtype, 1, heads, count, count);
       out.rank = 3;
