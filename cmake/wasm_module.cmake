@@ -19,7 +19,7 @@ target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-
 add_executable(posenc_wasm src/wasm.cc src/files/wasm_numbers.cc)
 set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .wasm)
 target_include_directories(posenc_wasm PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti -fno-extern-tls-init)
+target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
 target_link_libraries(posenc_wasm PRIVATE posenc)
 target_link_options(posenc_wasm PRIVATE -mexec-model=reactor -mmultivalue
   LINKER:--gc-sections,--strip-all,-O2,--compress-relocations

@@ -26,8 +26,8 @@ double log(double x) { return posenc::detail::small_log(x); }
 double log1p(double x) { return posenc::detail::small_log1p(x); }
 double pow(double x, double y) { return posenc::detail::small_pow(x, y); }
 double fma(double a, double b, double c) { return posenc::detail::small_fma(a, b, c); }
-float powf(float x, float y) { return static_cast<float>(pow(x, y)); }
-float logf(float x) { return static_cast<float>(log(x)); }
+float powf(float x, float y) { return static_cast<float>(posenc::detail::small_pow(x, y)); }
+float logf(float x) { return static_cast<float>(posenc::detail::small_log(x)); }
 
 // Under its sine and cosine: the digits of a large angle in base 2^24, the first times 2^exponent.
 int __rem_pio2_large(double* digits, double* rest, int exponent, int count, int) {

@@ -17,6 +17,14 @@ class Whole {
     for (; value; value >>= 32) limb_[size_++] = static_cast<std::uint32_t>(value);
   }
 
+  // Only the limbs in use.
+  Whole(const Whole& from) { *this = from; }
+  Whole& operator=(const Whole& from) {
+    size_ = from.size_;
+    for (std::size_t i = 0; i < size_; i++) limb_[i] = from.limb_[i];
+    return *this;
+  }
+
   bool is_zero() const { return size_ == 0; }
 
   int bits() const {
@@ -53,22 +61,25 @@ class Whole {
     while (size_ > 0 && limb_[size_ - 1] == 0) size_--;
   }
 
-  // this + added against other: below 0, 0 or above.
-  int compare(const Whole& other, const Whole* added = nullptr) const {
-    Whole sum = *this;
-    if (added) {
-      std::uint64_t carry = 0;
-      for (std::size_t i = 0; i < size_ || i < added->size_ || carry; i++) {
-        if (i >= sum.size_) sum.limb_[sum.size_++] = 0;
-        carry += std::uint64_t{sum.limb_[i]} + (i < added->size_ ? added->limb_[i] : 0);
-        sum.limb_[i] = static_cast<std::uint32_t>(carry);
-        carry >>= 32;
-      }
-    }
-    if (sum.size_ != other.size_) return sum.size_ < other.size_ ? -1 : 1;
-    for (std::size_t i = sum.size_; i-- > 0;)
-      if (sum.limb_[i] != other.limb_[i]) return sum.limb_[i] < other.limb_[i] ? -1 : 1;
+  // Below 0, 0 or above.
+  int compare(const Whole& other) const {
+    if (size_ != other.size_) return size_ < other.size_ ? -1 : 1;
+    for (std::size_t i = size_; i-- > 0;)
+      if (limb_[i] != other.limb_[i]) return limb_[i] < other.limb_[i] ? -1 : 1;
     return 0;
+  }
+
+  // this + added against other.
+  int compare(const Whole& other, const Whole& added) const {
+    Whole sum = *this;
+    std::uint64_t carry = 0;
+    for (std::size_t i = 0; i < size_ || i < added.size_ || carry; i++) {
+      if (i >= sum.size_) sum.limb_[sum.size_++] = 0;
+      carry += std::uint64_t{sum.limb_[i]} + (i < added.size_ ? added.limb_[i] : 0);
+      sum.limb_[i] = static_cast<std::uint32_t>(carry);
+      carry >>= 32;
+    }
+    return sum.compare(other);
   }
 
  private:
@@ -96,7 +107,7 @@ void start(Fraction& f, const Binary& number, bool rounds_up) {
   if (f.point > 0) f.whole.multiply_by_power_of_10(f.point);
   for (Whole* each : {&f.rest, &f.above, &f.below})
     if (f.point < 0) each->multiply_by_power_of_10(-f.point);
-  const int order = f.rest.compare(f.whole, rounds_up ? &f.above : nullptr);
+  const int order = rounds_up ? f.rest.compare(f.whole, f.above) : f.rest.compare(f.whole);
   const bool even = number.mantissa % 2 == 0;
   if (order > 0 || (order == 0 && (even || !rounds_up))) {
     f.whole.multiply_add(10);
@@ -113,7 +124,7 @@ int next_digit(Fraction& f) {
 
 // Whether what is left is more than half of the last place, or half of an odd one.
 bool above_half(const Fraction& f, int digit) {
-  const int order = f.rest.compare(f.whole, &f.rest);
+  const int order = f.rest.compare(f.whole, f.rest);
   return order > 0 || (order == 0 && digit % 2 != 0);
 }
 
@@ -143,7 +154,7 @@ Digits shortest_digits(const Binary& number) {
       number.mantissa % 2 == 0;  // then the ends of the interval read back the same too
   for (;;) {
     const int digit = next_digit(f);
-    const int down = f.rest.compare(f.below), up = f.rest.compare(f.whole, &f.above);
+    const int down = f.rest.compare(f.below), up = f.rest.compare(f.whole, f.above);
     const bool low = down < 0 || (down == 0 && even), high = up > 0 || (up == 0 && even);
     if (!low && !high) {
       out.digits += letter(digit);
