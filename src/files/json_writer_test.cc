@@ -47,8 +47,8 @@ TEST(JsonWriter, NumbersReadBackAsTheyWere) {
   for (int e = -320; e < 308; e++) {
     const double x = 1.2345678901234567 * std::pow(10.0, e);
     EXPECT_EQ(nlohmann::json::parse(written(x)).get<double>(), x);
-    if (std::abs(e) < 100)
-      EXPECT_EQ(written(std::pow(10.0, e)), nlohmann::json(std::pow(10.0, e)).dump());
+    if (std::abs(e) >= 100) continue;
+    EXPECT_EQ(written(std::pow(10.0, e)), nlohmann::json(std::pow(10.0, e)).dump());
   }
 }
 
