@@ -17,12 +17,12 @@ export function gain(frequency: number, spacing: number): number {
 // each are drawn as one column for each pair, the mean of its sine and cosine.
 export type Waves = { frequencies: number[]; split: boolean; length: number }
 export type Screen = {
-  values: Float32Array; rows: number; columns: number
+  values: ArrayLike<number>; rows: number; columns: number
   spacing: number      // positions from one row to the next
   filtered: boolean; merged: boolean
 }
 export function screen({ frequencies, split, length }: Waves, height: number, width: number,
-                       vectors: (positions: number[]) => Float32Array): Screen {
+                       vectors: (positions: number[]) => ArrayLike<number>): Screen {
   const pairs = frequencies.length, d = 2 * pairs
   const { positions, spacing } = rowsFor(height, length)
   const merged = !split && 2 * d > width
