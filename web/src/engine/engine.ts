@@ -34,6 +34,8 @@ export class Engine {
   readonly schemes: Described[]
   readonly scalings: Described[]
   private readonly plans = new Map<string, Plan>()
+  // A panel may hold a plan that the map above has let go.
+  private readonly unused = new FinalizationRegistry<number>(handle => this.memory.call_void('posenc_plan_free', handle))
 
   constructor(instance: WebAssembly.Instance) {
     this.memory = new Memory(instance)
@@ -54,12 +56,10 @@ export class Engine {
     const key = JSON.stringify([scheme, size])
     let plan = this.plans.get(key)
     if (!plan) {
-      if (this.plans.size > 64) {
-        const [oldest, gone] = this.plans.entries().next().value!
-        gone.free()
-        this.plans.delete(oldest)
-      }
-      plan = new Plan(this.memory, this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size)))
+      if (this.plans.size > 64) this.plans.delete(this.plans.keys().next().value!)
+      const handle = this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size))
+      plan = new Plan(this.memory, handle)
+      this.unused.register(plan, handle)
     } else this.plans.delete(key)
     this.plans.set(key, plan) // last again: the oldest is the one longest unused
     return plan
@@ -84,7 +84,6 @@ export class Plan {
   constructor(private readonly memory: Memory, private readonly handle: number) {
     this.info = memory.json('posenc_plan_json', handle)
   }
-  free(): void { this.memory.call_void('posenc_plan_free', this.handle) }
 
   // Learned numbers, row-major.
   setTable(table: keyof typeof whichTable, values: ArrayLike<number>, shape: number[]): this {
