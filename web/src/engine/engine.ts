@@ -115,7 +115,9 @@ export class Plan {
   }
 
   // What is added to the embedding: [tokens][width]; in float, or in double where asked.
-  vectors(where: Where, width: number, exact = false): Float32Array | Float64Array {
+  vectors(where: Where, width: number): Float32Array
+  vectors(where: Where, width: number, exact: true): Float64Array
+  vectors(where: Where, width: number, exact = false) {
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([1, size(where), width])
       this.memory.call('posenc_position_vectors', this.handle, positions, out.view)
