@@ -1,5 +1,5 @@
 // The library, as panels use it: the same words as in C and on the command line.
-import { geometry, mask, Memory, type Geometry } from './memory'
+import { geometry, mask, Memory, type Geometry, type Numbers } from './memory'
 
 export type { Geometry } from './memory'
 
@@ -116,7 +116,9 @@ export class Plan {
   }
 
   // What is added to the embedding: [tokens][width]; in float, or in double where asked.
-  vectors(where: Where, width: number, exact = false): Float32Array | Float64Array {
+  vectors(where: Where, width: number, exact?: false): Float32Array
+  vectors(where: Where, width: number, exact: true): Float64Array
+  vectors(where: Where, width: number, exact = false): Numbers {
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([1, size(where), width])
       this.memory.call('posenc_position_vectors', this.handle, positions, out.view)
