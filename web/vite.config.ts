@@ -74,6 +74,7 @@ export default defineConfig(() => {
       outDir: single ? 'dist/one' : 'dist/site',
       assetsInlineLimit: single ? Infinity : 0,
       modulePreload: false,
+      rolldownOptions: { checks: { pluginTimings: false } },
       cssCodeSplit: false,
     },
     test: { include: ['test/**/*.test.ts'] },

@@ -48,7 +48,8 @@ export async function panel(session, id, shots) {
   })
   await check(`${id}: phone, targets of 44 px`, async () => {
     const less = await small.$$eval('button, input[type=range], select, nav a', all => all
-      .filter(e => e.offsetParent && e.getBoundingClientRect().height < 43.5)
+      // A point of a chart is smaller than what takes it: its ::after reaches beyond it.
+      .filter(e => e.offsetParent && e.getBoundingClientRect().height - 2 * Math.min(0, parseFloat(getComputedStyle(e, '::after').top) || 0) < 43.5)
       .map(e => `${e.tagName.toLowerCase()} ${e.id || e.ariaLabel || e.textContent.trim()} ${Math.round(e.getBoundingClientRect().height)}`))
     assert(less.length === 0, less.slice(0, 5).join(', '))
   })

@@ -62,3 +62,5 @@ describe('normal numbers', () => {
 test('commas, quotes and newlines survive a table', () => {
   expect(csv({ columns: ['a', 'b,c'], rows: [['x"y', 1], ['two\nlines', -0.5]] })).toBe('a,"b,c"\n"x""y",1\n"two\nlines",-0.5\n')
 })
+
+test('what is no number is an empty cell', () => expect(csv({ columns: ['a', 'b'], rows: [[NaN, 1]] })).toBe('a,b\n,1\n'))

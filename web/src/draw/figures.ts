@@ -10,7 +10,7 @@ export function offer(figure: Figure): () => void {
 }
 
 export function csv({ columns, rows }: Table): string {
-  const cell = (x: string | number) => typeof x === 'string' && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : String(x)
+  const cell = (x: string | number) => typeof x === 'string' && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : Number.isNaN(x) ? '' : String(x)
   return [columns, ...rows].map(row => row.map(cell).join(',')).join('\n') + '\n'
 }
 
