@@ -42,8 +42,11 @@ Expected<int> print_link(const Options& options, const Terminal& term) {
                 std::to_string(*options.ask.layer), "leave the flag away");
   Expected<Linked> linked = linked_model(read->view, read->notes);
   const std::int64_t at = options.ask.at > 0 || !linked ? options.ask.at : linked->length;
-  const Expected<Explanation> explanation =
+  Expected<Explanation> explanation =
       linked ? explain(std::move(linked->model), {.at = at}) : std::unexpected(linked.error());
+  // There is no file that should say it.
+  if (explanation && explanation->model.context == 0)
+    explanation->words = {"Explained for positions 0 to " + grouped(at - 1) + "."};
   if (options.csv) {
     if (!explanation) return std::unexpected(explanation.error());
     return print(*explanation, options, term);

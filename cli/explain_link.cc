@@ -205,9 +205,8 @@ std::string link_page(const ReadLink& read, const Terminal& term) {
     out += line + "\n";
   }
   if (hidden > 0) out += fmt::format("  … and {} more\n", hidden);
-  out += fmt::format("{} {} as {}; posenc link --help lists them.\n",
-                     rows.empty() ? "All" : "The other", link_fields().size() - read.stated.size(),
-                     "they are by default");
+  out += fmt::format("{} {} keys have their defaults; posenc link --help lists them.\n",
+                     rows.empty() ? "All" : "The other", link_fields().size() - read.stated.size());
   for (const std::string& note : read.notes)
     out += term.yellow("note") + "  " + wrapped(note, 6, 6) + "\n";
   return out;

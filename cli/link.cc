@@ -139,6 +139,7 @@ class Asked {
     }
     const Expected<FieldValue> value = field_value(*field, text, "--" + spelling);
     if (!value) return std::unexpected(value.error());
+    given_.push_back(field);
     if (of_scaling) return set_field(rope->scaling, field->name, *value);
     return set_field(scheme_, field->name, *value);
   }
@@ -184,15 +185,20 @@ class Asked {
     return std::visit(Text{}, value);
   }
 
+  // What is not at its default, and what has none that one could mean.
   template <class S>
-  static std::vector<LinkSetting> changed(const S& of) {
+  std::vector<LinkSetting> changed(const S& of) const {
     std::vector<LinkSetting> out;
     const std::vector<FieldSetting> all = settings(of);
     const std::vector<FieldInfo>& fields = info(of).fields;
     for (std::size_t i = 0; i < all.size(); i++)
-      if (all[i].value != fields[i].default_value)
+      if (all[i].value != fields[i].default_value || (fields[i].required && is_said(&fields[i])))
         out.push_back({std::string(all[i].name), text_of(all[i].value)});
     return out;
+  }
+
+  bool is_said(const FieldInfo* field) const {
+    return !flags_.model.empty() || std::find(given_.begin(), given_.end(), field) != given_.end();
   }
 
   void write_settings() {
@@ -217,6 +223,7 @@ class Asked {
   const LinkFlags& flags_;
   View view_ = default_view();
   Scheme scheme_;
+  std::vector<const FieldInfo*> given_;
   std::vector<std::string> notes_;
 };
 

@@ -181,7 +181,7 @@ TEST_F(Link, OfAModelHoldsItsSchemeAndLengths) {
   EXPECT_EQ(
       printed("--model llama-3.1-8b --fragment"),
       "#/extend?v=1&scaling=llama3&d=128&heads=32&theta=500000&target=131072&"
-      "scheme.rope_theta=500000&scaling.factor=8&scaling.original_max_position_embeddings=8192");
+      "scheme.rope_theta=500000&scaling.factor=8&scaling.low_freq_factor=1&scaling.high_freq_factor=4&scaling.original_max_position_embeddings=8192");
   const Outcome model = posenc("explain llama-3.1-8b --json");
   const ordered_json whole = ordered_json::parse(model.out);
   const ordered_json read = explained(printed("--model llama-3.1-8b"));
