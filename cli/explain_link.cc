@@ -144,7 +144,7 @@ Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes)
   const bool lengths = scaled || view.panel == "extend";
   if (lengths) {
     linked.model.trained_context = whole("trained");
-    linked.model.context = whole("target");
+    linked.model.context = whole(scaled ? "target" : "trained");
   }
   linked.length =
       lengths ? whole("target") : std::max({whole("length"), whole("m") + 1, whole("n") + 1});

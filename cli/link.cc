@@ -98,7 +98,12 @@ class Asked {
                   adds ? "width" : "head_dim");
     take_of_model("heads", real(group->geometry.heads), "heads");
     take_of_model("trained", real(model->trained_context), "trained context");
-    take_of_model("target", real(model->context), "context");
+    // Where no scaling stretches it, the panel shows what lies beyond.
+    const std::int64_t beyond = model->trained_context <= (std::int64_t{1} << 40)
+                                    ? 4 * model->trained_context
+                                    : model->trained_context;
+    take_of_model("target", real(model->context > model->trained_context ? model->context : beyond),
+                  "context");
     return {};
   }
 
@@ -204,18 +209,19 @@ class Asked {
   void write_settings() {
     view_.scheme = changed(scheme_);
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) view_.scaling = changed(rope->scaling);
-    // Panels that know no scheme's own fields show them by the link's.
+    // What the link has a key for is there alone, where its slider moves it; the scheme's own field overrides
+    // the key, for values that the key cannot hold.
     for (const std::string_view key : shared_link_fields()) {
       const FieldInfo* field = find_field(info(scheme_), key);
-      if (!field || is_asked(key)) continue;
+      if (!field) continue;
+      const std::size_t at = *find_link_field(key);
       for (const LinkSetting& setting : view_.scheme) {
         if (setting.name != field->name) continue;
-        const std::size_t at = *find_link_field(key);
-        if (Expected<std::string> value = asked_value(link_fields()[at], setting.value, key))
-          view_.values[at] = *value;
-        else
-          notes_.push_back(fmt::format("{}={} is outside what a panel's {} shows: {}", setting.name,
-                                       setting.value, key, range_of(link_fields()[at])));
+        const Expected<std::string> value = asked_value(link_fields()[at], setting.value, key);
+        if (!value || *value == default_of(link_fields()[at])) break;
+        view_.values[at] = *value;
+        view_.scheme.erase(view_.scheme.begin() + (&setting - view_.scheme.data()));
+        break;
       }
     }
   }

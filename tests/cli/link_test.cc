@@ -128,22 +128,31 @@ TEST(LinkText, HostileLinksAreBounded) {
   EXPECT_EQ(odd->view["n"], "4");
 }
 
+// A value that is not the default.
+std::string another(const LinkField& field) {
+  const std::string is = default_of(field);
+  switch (field.kind) {
+    case LinkKind::number:
+      return script_number(script_number(field.most) == is ? field.least : field.most);
+    case LinkKind::text:
+      return field.key == "words" ? "a b,c&d" : field.key == "scheme" ? "alibi" : "linear";
+    case LinkKind::boolean: return is == "1" ? "false" : "true";
+    case LinkKind::choice:
+      for (const std::string_view choice : comma_separated(field.choices))
+        if (choice != is) return std::string(choice);
+      return is;
+    case LinkKind::numbers: return "2,1";
+    case LinkKind::words: return "t5,rope";
+  }
+  return is;
+}
+
 TEST_F(Link, EveryFieldComesBackAsItWasAsked) {
   for (const LinkField& field : link_fields()) {
-    std::string value;
-    switch (field.kind) {
-      case LinkKind::number: value = script_number(field.most); break;
-      case LinkKind::text:
-        value = field.key == "words" ? "a b,c&d" : field.key == "scheme" ? "alibi" : "linear";
-        break;
-      case LinkKind::boolean: value = "true"; break;
-      case LinkKind::choice: value = std::string(comma_separated(field.choices).back()); break;
-      case LinkKind::numbers: value = "2,1"; break;
-      case LinkKind::words: value = "t5,rope"; break;
-    }
     const std::string key(field.key);
     const bool is_switch = field.kind == LinkKind::boolean;
-    const std::string link = printed("rope --" + key + (is_switch ? "" : " '" + value + "'"));
+    const std::string value = another(field);
+    const std::string link = printed("rope --" + key + "='" + value + "'");
     EXPECT_TRUE(has(link, "http://127.0.0.1:8137/#/rope?v=1&" + key + "=")) << link;
     const ordered_json read = explained(link);
     ASSERT_TRUE(read.contains("link")) << link;
@@ -153,7 +162,9 @@ TEST_F(Link, EveryFieldComesBackAsItWasAsked) {
       const ordered_json& rest = read["link"]["values"][std::string(other.key)];
       if (other.key != field.key)
         EXPECT_EQ(rest.is_boolean() ? rest.dump() : text_of(rest),
-                  rest.is_boolean() ? "false" : default_of(other))
+                  !rest.is_boolean()         ? default_of(other)
+                  : default_of(other) == "1" ? "true"
+                                             : "false")
             << link << " " << other.key;
     }
   }
@@ -164,10 +175,9 @@ TEST_F(Link, SchemesAndScalingsBringTheirOwnFields) {
       "extend --rope_theta 500000 --scaling yarn --factor 4 --original_max_position_embeddings "
       "32768 "
       "--d 128 --fragment");
-  EXPECT_EQ(
-      link,
-      "#/extend?v=1&scaling=yarn&d=128&theta=500000&scheme.rope_theta=500000&scaling.factor=4&"
-      "scaling.original_max_position_embeddings=32768");
+  EXPECT_EQ(link,
+            "#/extend?v=1&scaling=yarn&d=128&theta=500000&scaling.factor=4&"
+            "scaling.original_max_position_embeddings=32768");
   const ordered_json read = explained(link);
   EXPECT_EQ(read["link"]["scaling"]["factor"], 4);
   const ordered_json& scheme = read["groups"][0]["scheme"];
@@ -178,10 +188,10 @@ TEST_F(Link, SchemesAndScalingsBringTheirOwnFields) {
 }
 
 TEST_F(Link, OfAModelHoldsItsSchemeAndLengths) {
-  EXPECT_EQ(
-      printed("--model llama-3.1-8b --fragment"),
-      "#/extend?v=1&scaling=llama3&d=128&heads=32&theta=500000&target=131072&"
-      "scheme.rope_theta=500000&scaling.factor=8&scaling.low_freq_factor=1&scaling.high_freq_factor=4&scaling.original_max_position_embeddings=8192");
+  EXPECT_EQ(printed("--model llama-3.1-8b --fragment"),
+            "#/extend?v=1&scaling=llama3&d=128&heads=32&theta=500000&target=131072&"
+            "scaling.factor=8&scaling.low_freq_factor=1&scaling.high_freq_factor=4&scaling."
+            "original_max_position_embeddings=8192");
   const Outcome model = posenc("explain llama-3.1-8b --json");
   const ordered_json whole = ordered_json::parse(model.out);
   const ordered_json read = explained(printed("--model llama-3.1-8b"));
@@ -189,6 +199,17 @@ TEST_F(Link, OfAModelHoldsItsSchemeAndLengths) {
   EXPECT_EQ(read["groups"][0]["bands"], whole["groups"][0]["bands"]);
   EXPECT_EQ(read["context"], whole["context"]);
   EXPECT_EQ(read["trained_context"], whole["trained_context"]);
+}
+
+TEST_F(Link, KeepsForTheSchemeWhatItsOwnKeyCannotHold) {
+  EXPECT_EQ(printed("rope --rope_theta 50000000 --fragment"),
+            "#/rope?v=1&scheme.rope_theta=50000000");
+  EXPECT_EQ(printed("compare --scheme xpos --pairing halves --fragment"),
+            "#/compare?v=1&scheme=xpos&scheme.pairing=halves");
+  EXPECT_EQ(printed("compare --scheme axial --scheme.order height_width --order 1,0 --fragment"),
+            "#/compare?v=1&scheme=axial&order=1,0&scheme.order=height_width");
+  EXPECT_EQ(explained("#/compare?v=1&scheme=xpos")["groups"][0]["scheme"]["pairing"],
+            "interleaved");
 }
 
 TEST_F(Link, OfAModelHoldsListsWhole) {
