@@ -28,7 +28,7 @@
 namespace posenc::cli {
 namespace {
 
-constexpr int workers = 16, most_connections = 32, next_ports = 16;
+constexpr int most_connections = 32, next_ports = 16;
 constexpr int seconds_to_begin = 2, seconds_to_go_on = 5;  // what a slow client is waited for
 constexpr std::size_t largest_body = 64 * 1024;            // read only to be refused
 
@@ -46,7 +46,7 @@ class BoundedQueue : public httplib::TaskQueue {
 
  private:
   std::counting_semaphore<most_connections> free_{most_connections};
-  httplib::ThreadPool pool_{workers};
+  httplib::ThreadPool pool_{most_connections};
 };
 
 const httplib::Headers strict = {

@@ -234,7 +234,7 @@ TEST_F(Link, RefusesWhatThePlaygroundWouldClamp) {
   EXPECT_TRUE(has(refused("link rope --d 63"), "--d: must be even, got 63"));
   EXPECT_TRUE(has(refused("link rope --m 1.5"), "--m: must be a whole number, got 1.5"));
   EXPECT_TRUE(has(refused("link rope --theta nan"), "must be a finite number"));
-  EXPECT_TRUE(has(refused("link rope --pairing half"), "did you mean 'halves'?"));
+  EXPECT_TRUE(has(refused("link rope --pairing halfs"), "did you mean 'halves'?"));
   EXPECT_TRUE(has(refused("link rop"), "did you mean 'rope'?"));
   EXPECT_TRUE(has(refused("link"), "needs a panel"));
   EXPECT_TRUE(has(refused("link rope --pairs 3"), "did you mean --pair?"));

