@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench pictures models wasm site web-test asan tsan fuzz soak lint format install clean help
+.PHONY: run build test bench pictures models wasm site serve web-test asan tsan fuzz soak lint format install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -33,6 +33,7 @@ run: build/release/build.ninja
 	@printf '%s\n' '' 'What to try next:' \
 	  '  ./build/release/posenc explain path/to/config.json   a model of your own' \
 	  '  ./build/release/posenc --help                        the other commands' \
+	  '  make serve                                           the playground, in a browser' \
 	  '  make test                                            build and run the tests' \
 	  '  make install PREFIX=$$HOME/.local                     the command, the library, its headers' \
 	  '  make help                                            the other targets'
@@ -73,6 +74,12 @@ site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playgro
 	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
 	@ls -d build/site build/posenc.html
+
+serve: site build/release/build.ninja  ## the playground in a browser, served by posenc itself until Ctrl-C (PORT=8137)
+	@cmake/need.sh "to serve the playground" libcpp-httplib-dev
+	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
+	@$(call ninja,release,posenc_command)
+	@exec $(posenc) serve $(if $(PORT),--port $(PORT)) $(if $(DISPLAY)$(WAYLAND_DISPLAY),--open)
 
 web-test: site  ## the playground's tests, and the playground in a browser (Chromium)
 	@cmake/need.sh "to open the playground in a browser" chromium:chromium

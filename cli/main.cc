@@ -33,6 +33,8 @@ constexpr Command commands[] = {
     {"positions", "position ids from masks, packed sequences, images and videos", define_positions},
     {"verify", "claims about positional encodings, each computed anew", define_verify},
     {"bench", "how fast the kernels are beside what this machine's memory allows", define_bench},
+    {"serve", "the playground in a browser, from this file alone", define_serve},
+    {"link", "the playground's link of a view, or of a model's scheme", define_link},
     {"plot", "pictures of all this: heat maps, waves, wavelengths, decay", define_plot, plot_kinds},
 };
 

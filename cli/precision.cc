@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/json_text.h"
 #include "cli/phase_errors.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -144,18 +145,6 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
 }
 
 // --- JSON ----------------------------------------------------------------------------------------
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<int>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
 
 template <class Number>
 std::string list(const std::vector<Number>& numbers) {

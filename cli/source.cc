@@ -14,12 +14,6 @@
 namespace posenc::cli {
 namespace {
 
-struct Flag {
-  std::string schemes, doc;  // whose field it is; what the first of them says of it
-  bool is_switch = true;     // boolean wherever it is a field
-  bool canonical = false;
-};
-
 std::string doc_of(const FieldInfo& field) {
   std::string text(field.doc);
   for (std::size_t i = 0; i < field.choices.size(); i++)
@@ -28,36 +22,9 @@ std::string doc_of(const FieldInfo& field) {
   return text;
 }
 
-// Every spelling of every field, so that a new scheme brings its flags with it.
-std::map<std::string, Flag> field_flags() {
-  std::map<std::string, Flag> flags;
-  const auto gather = [&flags](std::span<const SchemeInfo> list) {
-    for (const SchemeInfo& scheme : list)
-      for (const FieldInfo& field : scheme.fields) {
-        const bool is_switch = field.kind == FieldKind::boolean;
-        Flag& flag = flags[std::string(field.name)];
-        if (flag.doc.empty()) flag.doc = doc_of(field);
-        flag.schemes += (flag.schemes.empty() ? "" : ", ") + std::string(scheme.name);
-        flag.is_switch &= is_switch;
-        flag.canonical = true;
-        for (const std::string_view alias : field.aliases)
-          flags[std::string(alias)].is_switch &= is_switch;
-      }
-  };
-  gather(all_schemes());
-  gather(all_scalings());
-  return flags;
-}
-
 bool named(const FieldInfo& field, std::string_view spelling) {
   return field.name == spelling ||
          std::find(field.aliases.begin(), field.aliases.end(), spelling) != field.aliases.end();
-}
-
-const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
-  for (const FieldInfo& field : of.fields)
-    if (named(field, spelling)) return &field;
-  return nullptr;
 }
 
 // The infos that answer for a scheme's fields, the scaling's first.
@@ -97,6 +64,32 @@ Expected<StoredTensor> chosen(const TensorFile& read, const TableName& name) {
 }
 
 }  // namespace
+
+std::map<std::string, FieldFlag> field_flags() {
+  std::map<std::string, FieldFlag> flags;
+  const auto gather = [&flags](std::span<const SchemeInfo> list) {
+    for (const SchemeInfo& scheme : list)
+      for (const FieldInfo& field : scheme.fields) {
+        const bool is_switch = field.kind == FieldKind::boolean;
+        FieldFlag& flag = flags[std::string(field.name)];
+        if (flag.doc.empty()) flag.doc = doc_of(field);
+        flag.schemes += (flag.schemes.empty() ? "" : ", ") + std::string(scheme.name);
+        flag.is_switch &= is_switch;
+        flag.canonical = true;
+        for (const std::string_view alias : field.aliases)
+          flags[std::string(alias)].is_switch &= is_switch;
+      }
+  };
+  gather(all_schemes());
+  gather(all_scalings());
+  return flags;
+}
+
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
+  for (const FieldInfo& field : of.fields)
+    if (named(field, spelling)) return &field;
+  return nullptr;
+}
 
 Expected<Table> table_named(const std::string& text) {
   const TableName name = split(text);
@@ -148,7 +141,7 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
   extent("--head_dim", asked_.head_dim, "Channels of a head");
   app.add_option("--grid", grid_, "Patches of a picture, HEIGHTxWIDTH")->group("Geometry");
 
-  const auto keep = [&](const std::string& spelling, const Flag& flag) {
+  const auto keep = [&](const std::string& spelling, const FieldFlag& flag) {
     const std::string name = "--" + spelling;
     if (app.get_option_no_throw(name)) return;
     CLI::Option* option = flag.is_switch ? app.add_flag(name) : app.add_option(name);
@@ -158,7 +151,7 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
     fields_[spelling] = option;
   };
   for (const auto& [spelling, flag] : field_flags()) keep(spelling, flag);
-  Flag scaling;
+  FieldFlag scaling;
   scaling.schemes = "rope";
   scaling.doc = "scaling by name: default, linear, yarn, llama3, ... (posenc schemes)";
   scaling.is_switch = false;
@@ -251,26 +244,7 @@ Expected<LayerGroup> Source::group_from_model() {
   if (!model) return std::unexpected(model.error());
   model_name_ = model->name;
 
-  // The stack that writes the text, unless another is asked for.
-  std::vector<const LayerGroup*> groups;
-  for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision}) {
-    if (!stack_.empty() && name(stack) != stack_) continue;
-    for (const LayerGroup& group : model->groups)
-      if (group.stack == stack) groups.push_back(&group);
-    if (!groups.empty()) break;
-  }
-  if (groups.empty())
-    return fail("--stack", "the model has no such stack", stack_,
-                "posenc explain " + model_ + " shows what it has");
-  if (!layer_) {
-    if (groups.size() == 1) return *groups[0];
-    return fail(command_, "the layers of " + model->name + " differ", "no --layer",
-                "choose one; posenc explain " + model_ + " tells how they differ");
-  }
-  for (const LayerGroup* group : groups)
-    if (std::binary_search(group->layers.begin(), group->layers.end(), *layer_)) return *group;
-  return fail("--layer", "the model has no such layer", std::to_string(*layer_),
-              "posenc explain " + model_ + " lists its layers");
+  return chosen_group(*model, stack_, layer_, {command_, model_});
 }
 
 // What the model or the flags say, completed from the tensor; both must agree where both speak.
@@ -332,6 +306,30 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
   if (!whole) return std::unexpected(whole.error());
   compiled_for_ = *whole;
   return compile(*scheme, *whole, angles);
+}
+
+Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,
+                                  std::optional<std::int64_t> layer, const Asking& asking) {
+  // The stack that writes the text, unless another is asked for.
+  std::vector<const LayerGroup*> groups;
+  for (const Stack kind : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision}) {
+    if (!stack.empty() && name(kind) != stack) continue;
+    for (const LayerGroup& group : model.groups)
+      if (group.stack == kind) groups.push_back(&group);
+    if (!groups.empty()) break;
+  }
+  if (groups.empty())
+    return fail("--stack", "the model has no such stack", stack,
+                "posenc explain " + asking.model + " shows what it has");
+  if (!layer) {
+    if (groups.size() == 1) return *groups[0];
+    return fail(asking.command, "the layers of " + model.name + " differ", "no --layer",
+                "choose one; posenc explain " + asking.model + " tells how they differ");
+  }
+  for (const LayerGroup* group : groups)
+    if (std::binary_search(group->layers.begin(), group->layers.end(), *layer)) return *group;
+  return fail("--layer", "the model has no such layer", std::to_string(*layer),
+              "posenc explain " + asking.model + " lists its layers");
 }
 
 Expected<void> check_table(const Plan& plan, std::string_view command) {

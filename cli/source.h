@@ -60,6 +60,27 @@ class Source {
   Table given_;  // of --table
 };
 
+// A flag that sets a field of some schemes or scalings.
+struct FieldFlag {
+  std::string schemes, doc;  // whose field it is; what the first of them says of it
+  bool is_switch = true;     // boolean wherever it is a field
+  bool canonical = false;    // the field's own name, no alias
+};
+
+// Every spelling of every field, so that a new scheme brings its flags with it.
+std::map<std::string, FieldFlag> field_flags();
+
+// A field by its name or an alias; null where there is none.
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling);
+
+// The group of a model's layers that a user means: of the stack that writes the text unless `stack` names
+// another. Errors: no such stack or layer, or layers that differ and none named.
+struct Asking {
+  std::string command, model;  // for messages
+};
+Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,
+                                  std::optional<std::int64_t> layer, const Asking& asking);
+
 // A table of two axes that a flag names: numbers in place where they are aligned, else copied.
 Expected<Table> table_named(const std::string& text);
 

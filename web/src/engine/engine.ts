@@ -1,5 +1,5 @@
 // The library, as panels use it: the same words as in C and on the command line.
-import { geometry, mask, Memory, type Geometry, type Numbers } from './memory'
+import { geometry, mask, Memory, type Geometry } from './memory'
 
 export type { Geometry } from './memory'
 

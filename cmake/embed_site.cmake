@@ -1,0 +1,48 @@
+# cmake -D OUTPUT=folder -D SITE=web/dist/site -D FILES=a|b -P embed_site.cmake
+# Writes folder/site.cc, the table that cli/site.h declares; the assembler reads the files where they lie.
+string(REPLACE "|" ";" FILES "${FILES}")
+file(REMOVE_RECURSE "${OUTPUT}")
+file(MAKE_DIRECTORY "${OUTPUT}")
+
+set(blobs)
+set(symbols)
+set(rows)
+set(n 0)
+foreach(file IN LISTS FILES)
+  cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${SITE}" OUTPUT_VARIABLE path)
+  file(ARCHIVE_CREATE OUTPUT "${OUTPUT}/${n}.gz" PATHS "${file}" FORMAT raw COMPRESSION GZip COMPRESSION_LEVEL 9)
+  file(SHA256 "${file}" hash)
+  string(SUBSTRING "${hash}" 0 16 hash)
+  set(row "\"/${path}\", \"${hash}\"")
+  foreach(kind IN ITEMS plain gzip)
+    set(blob "posenc_site_${kind}_${n}")
+    set(from "${file}")
+    if(kind STREQUAL gzip)
+      set(from "${OUTPUT}/${n}.gz")
+    endif()
+    string(APPEND blobs "\"${blob}: .incbin \\\"${from}\\\"\\n${blob}_end: .byte 0\\n\"\n")
+    string(APPEND symbols "extern const char ${blob}[], ${blob}_end[];\n")
+    string(APPEND row ", {${blob}, ${blob}_end}")
+  endforeach()
+  string(APPEND rows "    {${row}},\n")
+  math(EXPR n "${n} + 1")
+endforeach()
+
+file(WRITE "${OUTPUT}/site.cc" "// Written by cmake/embed_site.cmake from what web/ builds.
+#include \"cli/site.h\"
+
+__asm__(
+\".pushsection .rodata\\n\"
+${blobs}\".popsection\\n\");
+
+extern \"C\" {
+${symbols}}
+
+namespace posenc::cli {
+std::span<const SiteFile> site() {
+  static const SiteFile files[] = {
+${rows}  };
+  return files;
+}
+}  // namespace posenc::cli
+")
