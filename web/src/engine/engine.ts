@@ -34,8 +34,6 @@ export class Engine {
   readonly schemes: Described[]
   readonly scalings: Described[]
   private readonly plans = new Map<string, Plan>()
-  // A panel may hold a plan that the map above has let go.
-  private readonly unused = new FinalizationRegistry<number>(handle => this.memory.call_void('posenc_plan_free', handle))
 
   constructor(instance: WebAssembly.Instance) {
     this.memory = new Memory(instance)
@@ -56,10 +54,18 @@ export class Engine {
     const key = JSON.stringify([scheme, size])
     let plan = this.plans.get(key)
     if (!plan) {
-      if (this.plans.size > 64) this.plans.delete(this.plans.keys().next().value!)
-      const handle = this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size))
-      plan = new Plan(this.memory, handle)
-      this.unused.register(plan, handle)
+      plan = new Plan(this.memory, made => {
+        if (this.plans.size > 64) {
+          const [oldest, gone] = this.plans.entries().next().value!
+          gone.free()
+          this.plans.delete(oldest)
+        }
+        if (made) {
+          this.plans.get(key)?.free() // a twin, made since
+          this.plans.set(key, made)
+        }
+        return this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size))
+      })
     } else this.plans.delete(key)
     this.plans.set(key, plan) // last again: the oldest is the one longest unused
     return plan
@@ -81,14 +87,31 @@ export class Engine {
 
 export class Plan {
   readonly info: PlanInfo
-  constructor(private readonly memory: Memory, private readonly handle: number) {
-    this.info = memory.json('posenc_plan_json', handle)
+  private handle: number // 0: given back
+  private readonly tables = new Map<string, () => void>()
+  // make: again, for a plan that was given back and is used once more, which it then holds.
+  constructor(private readonly memory: Memory, private readonly make: (again?: Plan) => number) {
+    this.handle = make()
+    this.info = memory.json('posenc_plan_json', this.handle)
+  }
+  free(): void {
+    this.memory.call_void('posenc_plan_free', this.handle)
+    this.handle = 0
+  }
+  private live(): number {
+    if (this.handle === 0) {
+      this.handle = this.make(this)
+      for (const fill of this.tables.values()) fill()
+    }
+    return this.handle
   }
 
   // Learned numbers, row-major.
   setTable(table: keyof typeof whichTable, values: ArrayLike<number>, shape: number[]): this {
-    this.memory.scratch(tensor =>
-      this.memory.call('posenc_plan_set_table', this.handle, whichTable[table], tensor(shape, values).view))
+    const fill = () => this.memory.scratch(tensor =>
+      this.memory.call('posenc_plan_set_table', this.live(), whichTable[table], tensor(shape, values).view))
+    fill()
+    this.tables.set(table, fill)
     return this
   }
 
@@ -96,7 +119,7 @@ export class Plan {
   rotate(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query', verb = 'posenc_rotate'): Float64Array {
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([x.length / head_dim, head_dim], x)
-      this.memory.call(verb, this.handle, out.view, positions, sides[side], out.view)
+      this.memory.call(verb, this.live(), out.view, positions, sides[side], out.view)
       return out.read() as Float64Array
     }))
   }
@@ -109,7 +132,7 @@ export class Plan {
     const pairs = this.info.rotate!.rotary_dim / 2
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([1, 1, size(where), pairs])
-      this.memory.call('posenc_rotation_angles', this.handle, positions, out.view)
+      this.memory.call('posenc_rotation_angles', this.live(), positions, out.view)
       return out.read() as Float64Array
     }))
   }
@@ -120,7 +143,7 @@ export class Plan {
   vectors(where: Where, width: number, exact = false) {
     return this.on(where, positions => this.memory.scratch(tensor => {
       const out = tensor([1, size(where), width])
-      this.memory.call('posenc_position_vectors', this.handle, positions, out.view)
+      this.memory.call('posenc_position_vectors', this.live(), positions, out.view)
       return out.read()
     }, exact ? 0 : 1))
   }
@@ -129,7 +152,7 @@ export class Plan {
   bias(heads: number, queries: Where, keys: Where): Float64Array {
     return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
       const out = tensor([heads, size(queries), size(keys)])
-      this.memory.call('posenc_bias', this.handle, of_queries, of_keys, out.view)
+      this.memory.call('posenc_bias', this.live(), of_queries, of_keys, out.view)
       return out.read() as Float64Array
     })))
   }
@@ -142,7 +165,7 @@ export class Plan {
     return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
       const out = tensor([1, heads, rows, head_dim])
       const logits = tensor([1, heads, rows, columns])
-      this.memory.call('posenc_attend_reference', this.handle, tensor([1, heads, rows, head_dim], q).view,
+      this.memory.call('posenc_attend_reference', this.live(), tensor([1, heads, rows, head_dim], q).view,
         tensor([1, heads, columns, head_dim], k).view, tensor([1, heads, columns, head_dim], v).view,
         of_queries, of_keys, mask(how), out.view, logits.view)
       return { out: out.read() as Float64Array, logits: logits.read() as Float64Array }
