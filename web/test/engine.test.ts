@@ -150,6 +150,15 @@ describe.skipIf(!built)('the engine (make wasm)', () => {
     expect(pages()).toBe(before)
   })
 
+  test('a plan held while a hundred others came still turns, and keeps its learned table', () => {
+    const rope = engine.plan({ type: 'rope' }, { head_dim: 4 })
+    const learned = engine.plan({ type: 'learned', max_position_embeddings: 2 }, { width: 2 }).setTable('add', [1, 2, 3, 4], [2, 2])
+    const before = rope.rotate([1, 2, 3, 4], 4, [5])
+    for (let i = 0; i < 100; i++) engine.pair(0.01 * i)
+    expect(rope.rotate([1, 2, 3, 4], 4, [5])).toEqual(before)
+    expect(Array.from(learned.vectors([1], 2))).toEqual([3, 4])
+  })
+
   test('every bundled model explains itself', () => {
     const models = engine.bundled()
     expect(models.length).toBeGreaterThan(10)
