@@ -6,15 +6,19 @@ import { assert, frame } from './run.mjs'
 
 const kb = bytes => (bytes / 1000).toFixed(1) + ' KB'
 
-// Processor time of the page's main thread over `moves`, per move.
+// Processor time of the page's main thread over `moves`, per move: the least of three, as other work on the machine only adds.
 async function perMove(page, moves, move) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   const spent = async () => (await cdp.send('Performance.getMetrics')).metrics.find(m => m.name === 'TaskDuration').value
   for (let i = 0; i < 5; i++) { await move(i / moves); await frame(page) }
-  const began = await spent()
-  for (let i = 0; i < moves; i++) { await move(i / moves); await frame(page) }
-  return (1000 * (await spent() - began)) / moves
+  let least = Infinity
+  for (let run = 0; run < 3; run++) {
+    const began = await spent()
+    for (let i = 0; i < moves; i++) { await move(i / moves); await frame(page) }
+    least = Math.min(least, (1000 * (await spent() - began)) / moves)
+  }
+  return least
 }
 
 export async function budgets({ check, open }, site) {
@@ -26,7 +30,6 @@ export async function budgets({ check, open }, site) {
       taken.push(await page.evaluate(() => performance.getEntriesByName('ready')[0].startTime))
       await page.context().close()
     }
-    // The least of three: other work on the machine only adds.
     const least = Math.min(...taken)
     assert(least <= 500, `${least.toFixed(0)} ms`)
     return `${least.toFixed(0)} ms`

@@ -9,6 +9,7 @@ import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
 import { here, run } from './run.mjs'
 import { serve } from './serve.mjs'
+import { tour } from './tour.mjs'
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { shots: { type: 'string' }, only: { type: 'string' } } })
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
@@ -29,6 +30,7 @@ try {
   if (!values.only) {
     await conduct(session, entries)
     await drop(session, entries)
+    await tour(session, entries)
     await budgets(session, positionals[0] ? undefined : site)
     await oneFile(session)
   }
