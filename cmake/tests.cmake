@@ -94,7 +94,7 @@ add_test(NAME wasm_answers_like_native
 add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
 add_test(NAME playground_in_a_browser COMMAND ${root}/web/ctest.sh browser)
 set_tests_properties(wasm_answers_like_native playground playground_in_a_browser PROPERTIES SKIP_RETURN_CODE 77)
-# Budgets are of processor time, which other tests on the same cores stretch.
+# A browser beside other tests is slow enough to miss its own patience.
 set_tests_properties(playground_in_a_browser PROPERTIES RUN_SERIAL ON TIMEOUT 300)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.

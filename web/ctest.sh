@@ -11,6 +11,6 @@ node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.ex
 [ -e ../build/wasm/posenc.wasm ] || skip "build/wasm/posenc.wasm is not built; make wasm builds it"
 case $1 in
   test) exec ./node.sh npm --silent test ;;
-  browser) exec ./node.sh npm --silent run browser ;;
+  browser) exec ./node.sh npm --silent run browser -- --untimed ;;
   *) echo "usage: ctest.sh test|browser" >&2; exit 2 ;;
 esac

@@ -1,4 +1,4 @@
-// node browser/check.mjs [--shots FOLDER] [--only PANEL] [URL]: the built playground in Chromium, as readers use it.
+// node browser/check.mjs [--shots FOLDER] [--only PANEL] [--untimed] [URL]: the built playground in Chromium, as readers use it.
 // One line a check; 1 when one fails, 77 where there is nothing to run it with.
 import { existsSync, mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -11,7 +11,7 @@ import { here, run } from './run.mjs'
 import { serve } from './serve.mjs'
 import { tour } from './tour.mjs'
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { shots: { type: 'string' }, only: { type: 'string' } } })
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { shots: { type: 'string' }, only: { type: 'string' }, untimed: { type: 'boolean' } } })
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
 const skip = why => { console.log(`skipped: ${why}`); process.exit(77) }
 if (!existsSync(executablePath)) skip(`there is no ${executablePath}; CHROMIUM names another`)
@@ -31,7 +31,7 @@ try {
     await conduct(session, entries)
     await drop(session, entries)
     await tour(session, entries)
-    await budgets(session, positionals[0] ? undefined : site)
+    await budgets(session, positionals[0] ? undefined : site, !values.untimed)
     await oneFile(session)
   }
 } finally {
