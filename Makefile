@@ -50,6 +50,9 @@ pictures: models build/release/build.ninja  ## draw docs/pictures/ again, by the
 	@$(call ninja,release,posenc_command)
 	@grep -hE '^ *posenc plot [a-z]+ docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
 	  do echo "posenc $$arguments"; $(posenc) $$arguments; done
+	@if command -v node >/dev/null && command -v chromium >/dev/null; then $(MAKE) --no-print-directory site && \
+	  web/node.sh node web/browser/picture.mjs docs/pictures/playground.png; \
+	  else echo "docs/pictures/playground.png is left as it is: it takes node and chromium"; fi
 
 bench: build/release/build.ninja  ## kernels beside the limits of memory, then beside other libraries (PEERS=1 fetches these: 6 GB)
 	@$(call ninja,release,posenc_command)

@@ -104,7 +104,7 @@ TEST(LinkText, BringsNumbersIntoRangeAndSaysSo) {
   EXPECT_EQ(read->view["d"], "62");
   EXPECT_EQ(read->view["n"], "0");
   EXPECT_EQ(read->view["seed"], "3");
-  EXPECT_EQ(read->view["pair"], "0");
+  EXPECT_EQ(read->view["pair"], "4");
   EXPECT_EQ(read->view["sign"], "1");
   EXPECT_EQ(read->notes.size(), 6u);
 }

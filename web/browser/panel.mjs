@@ -65,6 +65,7 @@ export async function panel(session, id, shots) {
 const numbers = page => page.$$eval('.controls input', all => all.map(e => (e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value)))
 
 async function sliders(page) {
+  for (const more of await page.locator('.controls .unfold:visible').all()) await more.click()
   const ranges = page.locator('.controls input[type=range]:not([disabled])')
   const count = await ranges.count()
   for (let i = 0; i < count; i++) {

@@ -61,7 +61,7 @@ test('the pair of the crosshair exists in every width', () => {
 
 test('a click pins position and pair, each alone or both', () => {
   pin(9)
-  expect([values.m, values.pair]).toEqual([9, 0])
+  expect([values.m, values.pair]).toEqual([9, 4])
   pin(null, 3)
   expect([values.m, values.pair]).toEqual([9, 3])
 })

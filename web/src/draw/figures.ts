@@ -19,7 +19,7 @@ export function json(figure: Figure, link: string): string {
 }
 
 const inlined = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'font-size',
-  'font-family', 'font-variant', 'text-anchor', 'opacity', 'dominant-baseline']
+  'font-family', 'font-variant', 'text-anchor', 'paint-order', 'opacity', 'dominant-baseline']
 
 // One file without references: styles that the page gave are written into the elements.
 export function svg(figure: Figure): string {
