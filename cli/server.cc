@@ -203,7 +203,18 @@ Expected<int> bind(httplib::Server& server, const Serving& how) {
               fmt::format("{}:{}", how.host, how.port), "say --port 0 for any free port");
 }
 
-void open_browser(const std::string& address) {
+// `mask` is that of the shell: a browser that starts with the server's own could not be ended. Nor is a
+// Ctrl-C here meant for it.
+void open_browser(const std::string& address, const sigset_t& mask) {
+  posix_spawnattr_t apart;
+  posix_spawnattr_init(&apart);
+  posix_spawnattr_setflags(&apart,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&apart, &mask);
+  sigset_t ignored;  // by the library
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  posix_spawnattr_setsigdefault(&apart, &ignored);
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
@@ -211,9 +222,10 @@ void open_browser(const std::string& address) {
   std::string program = "xdg-open", page = address;
   char* arguments[] = {program.data(), page.data(), nullptr};
   pid_t child = 0;
-  if (posix_spawnp(&child, "xdg-open", &quiet, nullptr, arguments, environ) != 0)
+  if (posix_spawnp(&child, "xdg-open", &quiet, &apart, arguments, environ) != 0)
     fmt::print(stderr, "posenc: there is no xdg-open here; open the address in a browser\n");
   posix_spawn_file_actions_destroy(&quiet);
+  posix_spawnattr_destroy(&apart);
 }
 
 bool is_loopback(const std::string& host) {
@@ -251,7 +263,7 @@ Expected<int> serve(const Serving& how) {
   fmt::print("{}\n", address);
   if (isatty(STDOUT_FILENO)) fmt::print("Ctrl-C ends it.\n");
   std::fflush(stdout);
-  if (how.open) open_browser(address);
+  if (how.open) open_browser(address, before);
 
   int signal = 0;
   sigwait(&ends, &signal);

@@ -85,7 +85,7 @@ Double2 logarithm(Double2 x) {
   const int low_half = mantissa < 0.70710678118654752 ? 1 : 0;
   const double f = std::ldexp(mantissa, low_half) - 1, s = f / (2 + f), z = s * s;
   const double exponent = scale - low_half;
-  if (exponent == 0 && std::abs(f) < 1e-9) {  // ln(1 + g) = g − g²/2
+  if (exponent == 0 && std::abs(f) < 1e-11) {  // ln(1 + g) = g − g²/2
     const Double2 g = quick_sum(f, std::ldexp(m.low, low_half));
     return g + product(g.high, -g.high / 2);
   }
