@@ -64,7 +64,7 @@ Double2 exponential(Double2 x, int& scale) {
   // e^r − 1 from that of r/512, doubled nine times: (1 + s)² − 1 = 2s + s².
   r = {r.high / 512, r.low / 512};
   Double2 series = r / 8;
-  for (double n = 7; n >= 1; n--) series = (r + r * series) / n;
+  for (int n = 7; n >= 1; n--) series = (r + r * series) / n;
   for (int i = 0; i < 9; i++) series = series * series + Double2{2 * series.high, 2 * series.low};
   return Double2{1, 0} + series;
 }

@@ -252,6 +252,7 @@ TEST_F(Link, ExplainedTellsValuesAndPlan) {
   EXPECT_TRUE(has(done.out, "Panel rope")) << done.out;
   EXPECT_TRUE(has(done.out, "position of the query")) << done.out;
   EXPECT_TRUE(has(done.out, "'unknown' is no key of a link")) << done.out;
+  EXPECT_TRUE(has(done.out, "\nExplained for positions 0 to 127.\n")) << done.out;
   EXPECT_TRUE(has(done.out, "RoPE, halves")) << done.out;
 }
 
