@@ -15,7 +15,6 @@
 #include <cctype>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <semaphore>

@@ -2,7 +2,6 @@
 #include "posenc/cache.h"
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 

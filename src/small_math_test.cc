@@ -1,6 +1,6 @@
 // Held against long double, where that has 64 bits or more.
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
 #include <gtest/gtest.h>

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <vector>
 #include <nlohmann/json.hpp>
 
 #include "cli/link_fields.h"
