@@ -44,9 +44,8 @@ Expected<int> print_link(const Options& options, const Terminal& term) {
   const std::int64_t at = options.ask.at > 0 || !linked ? options.ask.at : linked->length;
   Expected<Explanation> explanation =
       linked ? explain(std::move(linked->model), {.at = at}) : std::unexpected(linked.error());
-  // There is no file that should say it.
-  if (explanation && explanation->model.context == 0)
-    explanation->words = {"Explained for positions 0 to " + grouped(at - 1) + "."};
+  // There is no file that should say how long the context is.
+  if (explanation && explanation->model.context == 0) explanation->words.clear();
   if (options.csv) {
     if (!explanation) return std::unexpected(explanation.error());
     return print(*explanation, options, term);

@@ -285,7 +285,7 @@ Run define_link(CLI::App& app) {
       "  posenc link compare --with alibi,t5 --fragment\n"
       "  posenc link kv --policy unrotated --base https://example.org/posenc.html");
   return [flags]() -> Expected<int> {
-    if (flags->base.find('#') != std::string::npos)
+    if (flags->base.contains('#'))
       return fail("--base", "must be a page without #", flags->base, "the link brings its own");
     Asked asked(*flags);
     const Expected<View> view = asked.view();

@@ -99,7 +99,7 @@ std::string script_number(double number) {
   for (const char c : text.substr(0, e))
     if (c != '.') digits += c;
   // The number is 0.DIGITS × 10^point.
-  const int point = std::atoi(text.data() + e + 1) + 1;
+  const auto point = static_cast<int>(std::strtol(text.data() + e + 1, nullptr, 10)) + 1;
   const int count = static_cast<int>(digits.size());
   const std::string sign = number < 0 ? "-" : "";
   const auto zeros = [](int n) { return std::string(static_cast<std::size_t>(n), '0'); };
@@ -114,8 +114,8 @@ std::string script_number(double number) {
 
 std::optional<double> read_script_number(std::string_view text) {
   constexpr std::string_view space = " \t\n\v\f\r";
-  while (!text.empty() && space.find(text.front()) != text.npos) text.remove_prefix(1);
-  while (!text.empty() && space.find(text.back()) != text.npos) text.remove_suffix(1);
+  while (!text.empty() && space.contains(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space.contains(text.back())) text.remove_suffix(1);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   double x = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
@@ -126,7 +126,8 @@ std::optional<double> read_script_number(std::string_view text) {
 std::vector<std::string_view> comma_separated(std::string_view text) {
   std::vector<std::string_view> parts;
   if (text.empty()) return parts;
-  for (std::size_t end; (end = text.find(',')) != text.npos; text.remove_prefix(end + 1))
+  for (std::size_t end; (end = text.find(',')) != std::string_view::npos;
+       text.remove_prefix(end + 1))
     parts.push_back(text.substr(0, end));
   parts.push_back(text);
   return parts;
@@ -205,8 +206,7 @@ std::optional<std::string> nearest_value(const LinkField& field, std::string_vie
 
 std::string range_of(const LinkField& field) {
   const std::string unit = field.unit.empty() ? "" : " " + std::string(field.unit);
-  const std::string numbers =
-      script_number(field.least) + " to " + script_number(field.most) + unit;
+  std::string numbers = script_number(field.least) + " to " + script_number(field.most) + unit;
   switch (field.kind) {
     case LinkKind::number:
     case LinkKind::numbers: return numbers;

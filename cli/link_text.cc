@@ -24,7 +24,7 @@ std::string encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (letter || plain.find(c) != plain.npos)
+    if (letter || plain.contains(c))
       out += c;
     else if (c == ' ')
       out += '+';
@@ -65,7 +65,8 @@ bool is_name(std::string_view text) {
 
 std::vector<std::string_view> split_at(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
-  for (std::size_t end; (end = text.find(separator)) != text.npos; text.remove_prefix(end + 1))
+  for (std::size_t end; (end = text.find(separator)) != std::string_view::npos;
+       text.remove_prefix(end + 1))
     parts.push_back(text.substr(0, end));
   parts.push_back(text);
   return parts;
@@ -192,14 +193,14 @@ std::string format_link(const View& view) {
 
 bool is_link(const std::string& text) {
   std::error_code error;
-  return text.find("#/") != text.npos && !std::filesystem::exists(text, error);
+  return text.contains("#/") && !std::filesystem::exists(text, error);
 }
 
 Expected<ReadLink> read_link(std::string_view text) {
   if (text.size() > longest_link)
     return fail("link", "must be at most 65536 bytes long", std::to_string(text.size()));
   const std::size_t at = text.find("#/");
-  if (at == text.npos)
+  if (at == std::string_view::npos)
     return fail("link", "must hold #/PANEL?v=1", printable(text, 80),
                 "posenc link prints such a link");
   const std::vector<std::string_view> parts = split_at(text.substr(at + 2), '?');

@@ -15,7 +15,6 @@
 #include <cctype>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <semaphore>
@@ -49,17 +48,6 @@ class BoundedQueue : public httplib::TaskQueue {
   httplib::ThreadPool pool_{most_connections};
 };
 
-const httplib::Headers strict = {
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-     "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; "
-     "form-action 'none'; frame-ancestors 'none'"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-};
-
 const char* type_of(std::string_view path) {
   struct Row {
     std::string_view end;
@@ -84,7 +72,7 @@ const char* type_of(std::string_view path) {
 // The host without its port: "[::1]", "localhost".
 std::string_view name_of(std::string_view host) {
   const std::size_t bracket = host.find(']');
-  const std::size_t colon = host.find(':', bracket == host.npos ? 0 : bracket);
+  const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
   return host.substr(0, std::min(colon, host.size()));
 }
 
@@ -93,7 +81,7 @@ bool is_our_name(std::string_view host, std::string_view asked) {
   const std::string_view name = name_of(host);
   if (name.empty()) return false;
   if (name == "localhost" || name == asked || name.front() == '[') return true;
-  return name.find_first_not_of("0123456789.") == name.npos;
+  return name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 // Whether gzip may be sent: named, or by *, and not with q=0.
@@ -109,7 +97,8 @@ bool takes_gzip(std::string_view accept) {
     const std::string_view coding = std::string_view(one).substr(0, one.find(';'));
     const std::size_t q = one.find(";q=");
     const bool zero =
-        q != one.npos && std::string_view(one).substr(q + 3).find_first_not_of("0.") == one.npos;
+        q != std::string::npos &&
+        std::string_view(one).substr(q + 3).find_first_not_of("0.") == std::string_view::npos;
     if (coding == "gzip") (zero ? refused : named) = true;
     if (coding == "*") any = !zero;
   }
@@ -132,7 +121,7 @@ void send_file(const SiteFile& file, const httplib::Request& request, httplib::R
                       immutable ? "public, max-age=31536000, immutable" : "no-cache");
   response.set_header("ETag", tag);
   response.set_header("Vary", "Accept-Encoding");
-  if (request.get_header_value("If-None-Match").find(tag) != std::string::npos) {
+  if (request.get_header_value("If-None-Match").contains(tag)) {
     response.status = 304;
     return;
   }
@@ -164,7 +153,17 @@ void refuse(const httplib::Request&, httplib::Response& response) {
 
 void set_up(httplib::Server& server, const std::string& host) {
   server.new_task_queue = [] { return new BoundedQueue; };
-  server.set_default_headers(strict);
+  server.set_default_headers({
+      {"Content-Security-Policy",
+       "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
+       "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src "
+       "'self'; base-uri 'none'; "
+       "form-action 'none'; frame-ancestors 'none'"},
+      {"X-Content-Type-Options", "nosniff"},
+      {"Referrer-Policy", "no-referrer"},
+      {"Cross-Origin-Opener-Policy", "same-origin"},
+      {"Cross-Origin-Resource-Policy", "same-origin"},
+  });
   server.set_keep_alive_max_count(1);
   server.set_keep_alive_timeout(seconds_to_begin);
   server.set_read_timeout(seconds_to_go_on);
@@ -203,7 +202,18 @@ Expected<int> bind(httplib::Server& server, const Serving& how) {
               fmt::format("{}:{}", how.host, how.port), "say --port 0 for any free port");
 }
 
-void open_browser(const std::string& address) {
+// `mask` is that of the shell: a browser that starts with the server's own could not be ended. Nor is a
+// Ctrl-C here meant for it.
+void open_browser(const std::string& address, const sigset_t& mask) {
+  posix_spawnattr_t apart;
+  posix_spawnattr_init(&apart);
+  posix_spawnattr_setflags(&apart,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&apart, &mask);
+  sigset_t ignored;  // by the library
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  posix_spawnattr_setsigdefault(&apart, &ignored);
   posix_spawn_file_actions_t quiet;
   posix_spawn_file_actions_init(&quiet);
   posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
@@ -211,9 +221,10 @@ void open_browser(const std::string& address) {
   std::string program = "xdg-open", page = address;
   char* arguments[] = {program.data(), page.data(), nullptr};
   pid_t child = 0;
-  if (posix_spawnp(&child, "xdg-open", &quiet, nullptr, arguments, environ) != 0)
+  if (posix_spawnp(&child, "xdg-open", &quiet, &apart, arguments, environ) != 0)
     fmt::print(stderr, "posenc: there is no xdg-open here; open the address in a browser\n");
   posix_spawn_file_actions_destroy(&quiet);
+  posix_spawnattr_destroy(&apart);
 }
 
 bool is_loopback(const std::string& host) {
@@ -242,8 +253,7 @@ Expected<int> serve(const Serving& how) {
   });
   while (!server.is_running() && !ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 
-  const std::string name =
-      how.host.find(':') == std::string::npos ? how.host : "[" + how.host + "]";
+  const std::string name = how.host.contains(':') ? "[" + how.host + "]" : how.host;
   const std::string address = fmt::format("http://{}:{}/", name, *port);
   if (!is_loopback(how.host))
     fmt::print(stderr, "posenc: warning: {} shows the playground to everyone who can reach it\n",
@@ -251,7 +261,7 @@ Expected<int> serve(const Serving& how) {
   fmt::print("{}\n", address);
   if (isatty(STDOUT_FILENO)) fmt::print("Ctrl-C ends it.\n");
   std::fflush(stdout);
-  if (how.open) open_browser(address);
+  if (how.open) open_browser(address, before);
 
   int signal = 0;
   sigwait(&ends, &signal);

@@ -60,9 +60,9 @@ class Page {
     std::string words;
     for (const std::string& sentence : explanation_.words)
       words += (words.empty() ? "" : " ") + sentence;
-    words += explanation_.asked > 0
-                 ? fmt::format(" Explained for positions 0 to {}.", grouped(explanation_.asked - 1))
-                 : std::string();
+    if (explanation_.asked > 0)
+      words += fmt::format("{}Explained for positions 0 to {}.", words.empty() ? "" : " ",
+                           grouped(explanation_.asked - 1));
     line(wrapped(words, 0, 0));
   }
 

@@ -1,6 +1,8 @@
-# posenc.wasm: the C interface as one module that imports nothing. Exported are the functions of c.h, and
-# malloc and free for what is passed to them.
-file(STRINGS include/posenc/c.h declarations REGEX "^POSENC_API .*posenc_[a-z_]+\\(")
+# posenc.wasm: the C interface as one module that imports nothing. Exported are the functions of c.h up to
+# its #ifndef __wasm__, and malloc and free for what is passed to them.
+file(READ include/posenc/c.h declarations)
+string(REGEX REPLACE "#ifndef __wasm__.*" "" declarations "${declarations}")
+string(REGEX MATCHALL "\nPOSENC_API [^\n]*posenc_[a-z_]+\\(" declarations "${declarations}")
 set(exports malloc free)
 foreach(declaration IN LISTS declarations)
   string(REGEX MATCH "posenc_[a-z_]+\\(" name "${declaration}")

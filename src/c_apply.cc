@@ -4,10 +4,12 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
+#include "posenc/gradients.h"
 #include "src/c_handles.h"
 
 using namespace posenc;
@@ -36,6 +38,26 @@ View view(std::string_view function, std::string_view name, const posenc_tensor*
     return wrong("data", " must be aligned to " + std::to_string(size) + " bytes",
                  static_cast<std::int64_t>(beyond));
   return out;
+}
+
+ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
+  if (mask == nullptr) return {POSENC_OK};
+  if (mask->struct_size != sizeof *mask)
+    return {misuse(function, "mask.struct_size must be " + std::to_string(sizeof *mask),
+                   std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)")};
+  if (mask->window < 0 || mask->chunk < 0 || mask->prefix < 0)
+    return {misuse(function, "window, chunk and prefix must not be negative")};
+  return {POSENC_OK,
+          {.causal = mask->causal != 0,
+           .window = mask->window,
+           .chunk = mask->chunk,
+           .prefix = mask->prefix,
+           .keep = mask->keep}};
+}
+
+posenc_status need_threads(std::string_view function, std::int32_t threads) {
+  if (threads >= 0) return POSENC_OK;
+  return misuse(function, "threads must not be negative", std::to_string(threads));
 }
 
 namespace {
@@ -311,7 +333,8 @@ struct Attention {
   const posenc_tensor *q, *k, *v;
   const posenc_positions *queries, *keys;
   const posenc_mask* mask;
-  const posenc_tensor *out, *logits;
+  const posenc_tensor *out, *logits = nullptr;
+  std::string_view out_name = "out";
 };
 
 template <class Then>
@@ -319,29 +342,21 @@ posenc_status attending(std::string_view where, const Attention& from, Then then
   if (const auto bad =
           need(where, {{"plan", from.plan}, {"queries", from.queries}, {"keys", from.keys}}))
     return bad;
-  Mask sees;
-  if (const posenc_mask* mask = from.mask) {
-    if (mask->struct_size != sizeof *mask)
-      return misuse(where, "mask.struct_size must be " + std::to_string(sizeof *mask),
-                    std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)");
-    if (mask->window < 0 || mask->chunk < 0 || mask->prefix < 0)
-      return misuse(where, "window, chunk and prefix must not be negative");
-    sees = {.causal = mask->causal != 0,
-            .window = mask->window,
-            .chunk = mask->chunk,
-            .prefix = mask->prefix,
-            .keep = mask->keep};
-  }
+  const c::ReadMask sees = c::read_mask(where, from.mask);
+  if (sees.status) return sees.status;
   Tensor tensors[5];
-  const std::pair<std::string_view, const posenc_tensor*> given[] = {
-      {"q", from.q}, {"k", from.k}, {"v", from.v}, {"out", from.out}, {"logits", from.logits}};
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {{"q", from.q},
+                                                                     {"k", from.k},
+                                                                     {"v", from.v},
+                                                                     {from.out_name, from.out},
+                                                                     {"logits", from.logits}};
   for (std::size_t i = 0; i < 5; i++) {
     if (given[i].second == nullptr && i == 4) continue;
     const View each = view(where, given[i].first, given[i].second);
     if (each.status) return each.status;
     tensors[i] = each.tensor;
   }
-  return done(then(tensors, sees));
+  return done(then(tensors, sees.mask));
 }
 
 }  // namespace
@@ -351,8 +366,8 @@ posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q, con
                             const posenc_positions* keys, const posenc_mask* mask,
                             const posenc_tensor* out, int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_attend";
-  if (threads < 0) return misuse(where, "threads must not be negative", std::to_string(threads));
-  return attending(where, {plan, q, k, v, queries, keys, mask, out, nullptr},
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  return attending(where, {plan, q, k, v, queries, keys, mask, out},
                    [&](const Tensor* tensors, const Mask& sees) {
                      return attend(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
                                    keys->value, sees, tensors[3], Threads{threads});
@@ -371,3 +386,43 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tens
                                              tensors[4]);
                    });
 }
+
+#ifndef __wasm__
+posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_tensor* q,
+                                     const posenc_tensor* k, const posenc_tensor* v,
+                                     const posenc_positions* queries, const posenc_positions* keys,
+                                     const posenc_mask* mask, const posenc_tensor* out_gradient,
+                                     const posenc_attention_gradients* gradients,
+                                     int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_attend_backward";
+  if (const auto bad = need(where, {{"gradients", gradients}})) return bad;
+  if (gradients->struct_size != sizeof *gradients)
+    return misuse(where, "gradients.struct_size must be " + std::to_string(sizeof *gradients),
+                  std::to_string(gradients->struct_size),
+                  "set it to sizeof(posenc_attention_gradients)");
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  AttentionGradients wanted;
+  const std::tuple<std::string_view, const posenc_tensor*, Tensor*> members[] = {
+      {"gradients.q", gradients->q, &wanted.q},
+      {"gradients.k", gradients->k, &wanted.k},
+      {"gradients.v", gradients->v, &wanted.v},
+      {"gradients.slopes", gradients->slopes, &wanted.slopes},
+      {"gradients.bias", gradients->bias, &wanted.bias},
+      {"gradients.relative_query", gradients->relative_query, &wanted.relative_query},
+      {"gradients.relative_key", gradients->relative_key, &wanted.relative_key},
+      {"gradients.relative_value", gradients->relative_value, &wanted.relative_value},
+      {"gradients.rotation_frequency", gradients->rotation_frequency, &wanted.rotation_frequency}};
+  for (const auto& [name, from, to] : members) {
+    if (from == nullptr) continue;
+    const View each = view(where, name, from);
+    if (each.status) return each.status;
+    *to = each.tensor;
+  }
+  return attending(
+      where, {plan, q, k, v, queries, keys, mask, out_gradient, nullptr, "out_gradient"},
+      [&](const Tensor* tensors, const Mask& sees) {
+        return attend_backward(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
+                               keys->value, sees, tensors[3], wanted, Threads{threads});
+      });
+}
+#endif

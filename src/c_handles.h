@@ -1,10 +1,12 @@
 // What the files of the C interface share: the handles, and how errors leave.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "posenc/attention.h"
 #include "posenc/c.h"
 #include "posenc/model.h"
 #include "posenc/positions.h"
@@ -52,5 +54,15 @@ struct View {
   Tensor tensor = {};
 };
 View view(std::string_view function, std::string_view name, const posenc_tensor* tensor);
+
+// NULL: causal.
+struct ReadMask {
+  posenc_status status = POSENC_MISUSE;
+  Mask mask = {};
+};
+ReadMask read_mask(std::string_view function, const posenc_mask* mask);
+
+// POSENC_MISUSE for a negative number.
+posenc_status need_threads(std::string_view function, std::int32_t threads);
 
 }  // namespace posenc::c

@@ -64,7 +64,7 @@ Double2 exponential(Double2 x, int& scale) {
   // e^r − 1 from that of r/512, doubled nine times: (1 + s)² − 1 = 2s + s².
   r = {r.high / 512, r.low / 512};
   Double2 series = r / 8;
-  for (double n = 7; n >= 1; n--) series = (r + r * series) / n;
+  for (int n = 7; n >= 1; n--) series = (r + r * series) / n;
   for (int i = 0; i < 9; i++) series = series * series + Double2{2 * series.high, 2 * series.low};
   return Double2{1, 0} + series;
 }
@@ -85,7 +85,7 @@ Double2 logarithm(Double2 x) {
   const int low_half = mantissa < 0.70710678118654752 ? 1 : 0;
   const double f = std::ldexp(mantissa, low_half) - 1, s = f / (2 + f), z = s * s;
   const double exponent = scale - low_half;
-  if (exponent == 0 && std::abs(f) < 1e-9) {  // ln(1 + g) = g − g²/2
+  if (exponent == 0 && std::abs(f) < 1e-11) {  // ln(1 + g) = g − g²/2
     const Double2 g = quick_sum(f, std::ldexp(m.low, low_half));
     return g + product(g.high, -g.high / 2);
   }

@@ -1,6 +1,6 @@
 // Held against long double, where that has 64 bits or more.
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
 #include <gtest/gtest.h>
@@ -45,6 +45,13 @@ TEST(SmallMath, PowersAreRoundedCorrectlyButForAHair) {
               base, exponent);
     const double near = 1 + uniform(-1e-6, 1e-6), far = uniform(-1e6, 1e6);
     worst.see(ulps(small_pow(near, far), std::pow(static_cast<long double>(near), far)), near, far);
+    // As near to 1 as can be, and as far as the range goes.
+    const double nearest = 1 + uniform(-1, 1) * std::exp(uniform(-35, -1));
+    const double furthest = uniform(-700, 700) / std::log(nearest);
+    if (nearest == 1) continue;
+    worst.see(
+        ulps(small_pow(nearest, furthest), std::pow(static_cast<long double>(nearest), furthest)),
+        nearest, furthest);
   }
   EXPECT_LT(worst.ulp, 0.503) << worst.x << " " << worst.y;
 }

@@ -29,10 +29,14 @@ double fma(double a, double b, double c) { return posenc::detail::small_fma(a, b
 float powf(float x, float y) { return static_cast<float>(posenc::detail::small_pow(x, y)); }
 float logf(float x) { return static_cast<float>(posenc::detail::small_log(x)); }
 
-// Under its sine and cosine: the digits of a large angle in base 2^24, the first times 2^exponent.
-int __rem_pio2_large(double* digits, double* rest, int exponent, int count, int) {
-  double angle = 0;
+// Under its sine and cosine: the digits of a large angle in base 2^24, the first times 2^exponent. Those of
+// float have precision 0 and room for one number.
+int __rem_pio2_large(double* digits, double* rest, int exponent, int count, int precision) {
+  double angle = 0, both[2];
   for (int i = count; i-- > 0;) angle = angle / 0x1p24 + digits[i];
-  return posenc::detail::reduce_by_half_pi(std::ldexp(angle, exponent), rest);
+  const int n = posenc::detail::reduce_by_half_pi(std::ldexp(angle, exponent), both);
+  rest[0] = both[0];
+  if (precision > 0) rest[1] = both[1];
+  return n;
 }
 }

@@ -12,7 +12,8 @@
    was given beyond the call. Where memory runs out the process ends (a trap in WebAssembly), as nothing
    is ever thrown.
 
-   Threads. Handles may be shared by threads that only read; posenc_plan_set_table() changes its plan. */
+   Threads. Handles may be shared by threads that only read; posenc_plan_set_table() changes its plan, and a cache
+   serves one thread at a time. */
 #ifndef POSENC_C_H
 #define POSENC_C_H
 
@@ -35,6 +36,7 @@ extern "C" {
 typedef struct posenc_model posenc_model;         /* what a model's files say about position */
 typedef struct posenc_plan posenc_plan;           /* an encoding as tables and numbers */
 typedef struct posenc_positions posenc_positions; /* where each token stands */
+typedef struct posenc_cache posenc_cache;         /* keys and values of the tokens so far */
 
 typedef int32_t posenc_status;
 enum {
@@ -292,6 +294,96 @@ POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan, const 
                                                  const posenc_positions* keys,
                                                  const posenc_mask* mask, const posenc_tensor* out,
                                                  const posenc_tensor* logits) POSENC_NOTHROW;
+
+#ifndef __wasm__ /* what the WebAssembly module does without */
+
+/* --- gradients of attention ---------------------------------------------------------------------- */
+
+/* Where posenc_attend_backward writes what; NULL is not wanted. Shapes are those of the inputs and of the plan's
+   parts. */
+typedef struct posenc_attention_gradients {
+  uint32_t struct_size; /* sizeof(posenc_attention_gradients) */
+  const posenc_tensor *q, *k, *v;
+  const posenc_tensor* slopes;         /* [head]: of the positive slope */
+  const posenc_tensor* bias;           /* [head][row], or [1][row] where the heads share a table */
+  const posenc_tensor* relative_query; /* [row][head_dim], or [head][row][head_dim] */
+  const posenc_tensor* relative_key;   /* the same */
+  const posenc_tensor* relative_value; /* the same */
+  const posenc_tensor* rotation_frequency; /* [head or 1][axis][pair] */
+} posenc_attention_gradients;
+
+/* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,
+   queries, head_dim] of q's dtype; the rest as posenc_attend took it. They are written, not added to, in any dtype
+   and strides, also in the memory of an input. Weights are formed again, so nothing needs to be kept; memory grows
+   with the length, not with its square.
+   Errors: those of posenc_attend; a gradient of a part that the plan lacks, or of another shape. Then nothing is
+   written. */
+POSENC_API posenc_status posenc_attend_backward(
+    const posenc_plan* plan, const posenc_tensor* q, const posenc_tensor* k, const posenc_tensor* v,
+    const posenc_positions* queries, const posenc_positions* keys, const posenc_mask* mask,
+    const posenc_tensor* out_gradient, const posenc_attention_gradients* gradients,
+    int32_t threads) POSENC_NOTHROW;
+
+/* --- a key-value cache --------------------------------------------------------------------------- */
+
+/* A batch of sequences of any lengths, their keys and values in pages, of one layer (docs/cache.md). A call that
+   fails leaves the sequences as they were. */
+typedef struct posenc_cache_options {
+  uint32_t struct_size; /* sizeof(posenc_cache_options) */
+  posenc_dtype dtype;
+  int64_t kv_heads;
+  int64_t head_dim;
+  int64_t page_size; /* tokens; 0: 16 */
+  int64_t max_pages; /* reserved at once, and never more; 0: grows */
+  int32_t rotated;   /* nonzero: keys are kept rotated; 0: as they came, and rotated when read */
+  int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are turned on to it */
+} posenc_cache_options;
+
+/* Errors: sizes below 1, or pages that do not fit in memory. */
+POSENC_API posenc_status posenc_cache_make(const posenc_cache_options* options,
+                                           posenc_cache** out) POSENC_NOTHROW;
+
+POSENC_API void posenc_cache_free(posenc_cache* cache) POSENC_NOTHROW;
+
+/* An empty sequence; its number is never used twice. */
+POSENC_API posenc_status posenc_cache_add(posenc_cache* cache, int64_t* sequence) POSENC_NOTHROW;
+
+/* Its pages serve others. Errors: unknown. */
+POSENC_API posenc_status posenc_cache_remove(posenc_cache* cache, int64_t sequence) POSENC_NOTHROW;
+
+/* Appends tokens to each of `count` sequences: k, v [sequence, kv_heads, tokens, head_dim], unrotated. positions may
+   be NULL: behind the largest of each. Errors: unknown or repeated sequences, shapes, dtype, positions, a plan that
+   does not hold for the length or that kept keys refuse, no page left. */
+POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t* sequences,
+                                             size_t count, const posenc_tensor* k,
+                                             const posenc_tensor* v, const posenc_plan* plan,
+                                             const posenc_positions* positions,
+                                             int32_t threads) POSENC_NOTHROW;
+
+/* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q, out [sequence, heads,
+   tokens, head_dim]. mask may be NULL: causal; its keep must be NULL. Errors: those of both, fewer tokens than
+   queries. */
+POSENC_API posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences,
+                                             size_t count, const posenc_tensor* q,
+                                             const posenc_plan* plan, const posenc_mask* mask,
+                                             const posenc_tensor* out,
+                                             int32_t threads) POSENC_NOTHROW;
+
+/* Adds `offset` to the positions of tokens [first, last), counted as they are kept; rotated keys are turned along.
+   Errors: unknown, tokens that are not there, positions out of range. */
+POSENC_API posenc_status posenc_cache_shift(posenc_cache* cache, int64_t sequence, int64_t first,
+                                            int64_t last, int64_t offset) POSENC_NOTHROW;
+
+/* Drops tokens [first, last). closes: nonzero shifts those behind so that they stand where the first dropped one
+   stood. Errors: those of posenc_cache_shift. */
+POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequence, int64_t first,
+                                            int64_t last, int32_t closes) POSENC_NOTHROW;
+
+/* How many tokens are kept, and the largest position + 1. Errors: unknown. */
+POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
+                                           int64_t* tokens, int64_t* length) POSENC_NOTHROW;
+
+#endif /* __wasm__ */
 
 #ifdef __cplusplus
 }

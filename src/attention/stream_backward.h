@@ -12,7 +12,6 @@
 #include <limits>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "src/attention/stream.h"
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <string>
 
 namespace posenc::detail {
 namespace {

@@ -58,16 +58,16 @@ void JsonWriter::truth(bool flag) {
   text += flag ? "true" : "false";
 }
 
-void JsonWriter::value(std::string_view from) {
+void JsonWriter::value(std::string_view word) {
   separate();
   text += '"';
-  while (!from.empty()) {
-    const std::size_t length = character_length(from);
-    const char c = from[0];
+  while (!word.empty()) {
+    const std::size_t length = character_length(word);
+    const char c = word[0];
     constexpr std::string_view plain = "\b\t\n\f\r\"\\", escaped = "btnfr\"\\";
     if (length == 0) {
       text += "\uFFFD";
-    } else if (const std::size_t at = plain.find(c); at != plain.npos) {
+    } else if (const std::size_t at = plain.find(c); at != std::string_view::npos) {
       text += '\\';
       text += escaped[at];
     } else if (static_cast<unsigned char>(c) < 0x20) {
@@ -75,9 +75,9 @@ void JsonWriter::value(std::string_view from) {
       text += hex[static_cast<unsigned char>(c) >> 4];
       text += hex[static_cast<unsigned char>(c) & 15];
     } else {
-      text += from.substr(0, length);
+      text += word.substr(0, length);
     }
-    from.remove_prefix(length == 0 ? 1 : length);
+    word.remove_prefix(length == 0 ? 1 : length);
   }
   text += '"';
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,12 +28,12 @@ class JsonWriter {
   void value(double number);
   void value(std::int64_t number);
   void value(std::same_as<bool> auto flag) { truth(flag); }
-  void value(std::span<const double> numbers);
-  void value(std::span<const float> numbers);
-  void value(std::span<const std::int64_t> numbers);
-  void value(std::span<const std::int32_t> numbers);
-  void value(std::span<const std::string> texts);
-  void value(std::span<const std::string_view> texts);
+  void value(std::span<const double> items);
+  void value(std::span<const float> items);
+  void value(std::span<const std::int64_t> items);
+  void value(std::span<const std::int32_t> items);
+  void value(std::span<const std::string> items);
+  void value(std::span<const std::string_view> items);
   template <class T>
   void value(const std::vector<T>& list) {
     value(std::span<const T>(list));

@@ -1,7 +1,6 @@
 #include "src/files/json_writer.h"
 
 #include <cmath>
-#include <limits>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

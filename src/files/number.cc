@@ -30,7 +30,7 @@ Digits digits_of(const char* text, const char* end) {
   Digits out;
   for (; text < end && *text != 'e'; text++)
     if (*text != '.') out.digits += *text;
-  out.point = std::atoi(std::string(text + 1, end).c_str()) + 1;
+  out.point = static_cast<int>(std::strtol(std::string(text + 1, end).c_str(), nullptr, 10)) + 1;
   return out;
 }
 
@@ -80,8 +80,8 @@ std::string number_text(double number) {
   // Whole numbers without an exponent: 500000 and not 5e+05.
   if (number == std::floor(number) && std::abs(number) < 1e15)
     return std::to_string(static_cast<std::int64_t>(number));
-  const std::string front = sign_or_word(number);
-  if (!(number > 0 && std::isfinite(number))) return front;
+  std::string front = sign_or_word(number);
+  if (number == 0 || !std::isfinite(number)) return front;
   const Digits digits = shortest(number);
   // Without an exponent where that is as short, and then with all digits of a large whole number.
   const std::string plain = fixed(digits), with = scientific(digits);
@@ -91,8 +91,8 @@ std::string number_text(double number) {
 }
 
 std::string detail::rounded_text(double number, int significant) {
-  const std::string front = sign_or_word(number);
-  if (!(number > 0 && std::isfinite(number))) return front;
+  std::string front = sign_or_word(number);
+  if (number == 0 || !std::isfinite(number)) return front;
   Digits digits = rounded(number, significant);
   while (digits.digits.size() > 1 && digits.digits.back() == '0') digits.digits.pop_back();
   const bool exponent = digits.point <= -4 || digits.point > significant;

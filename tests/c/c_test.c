@@ -220,6 +220,100 @@ static void attention_sees_the_past(void) {
   posenc_plan_free(plan);
 }
 
+/* Two tokens that cannot be told apart share a query's weight: dv is half of g for each of both, dq and dk are 0. */
+static void gradients_are_written(void) {
+  posenc_plan* plan = plan_of("{\"type\": \"nope\"}", (posenc_geometry){0});
+  posenc_positions* positions = range(0, 2);
+  double q[] = {0, 0, 0, 0}, v[] = {1, 2, 1, 2}, g[] = {0, 0, 4, 6}, dq[4], dv[4];
+  const posenc_tensor tq = dense(q, POSENC_FLOAT64, 1, 1, 2, 2),
+                      tv = dense(v, POSENC_FLOAT64, 1, 1, 2, 2),
+                      tg = dense(g, POSENC_FLOAT64, 1, 1, 2, 2),
+                      tdq = dense(dq, POSENC_FLOAT64, 1, 1, 2, 2),
+                      tdv = dense(dv, POSENC_FLOAT64, 1, 1, 2, 2);
+  posenc_attention_gradients to = {.struct_size = sizeof to, .q = &tdq, .v = &tdv};
+#define BACKWARD(gradient, threads) \
+  posenc_attend_backward(plan, &tq, &tq, &tv, positions, positions, NULL, gradient, &to, threads)
+  OK(BACKWARD(&tg, 0));
+  CHECK(dv[0] == 2 && dv[1] == 3 && dv[2] == 2 && dv[3] == 3);
+  CHECK(dq[0] == 0 && dq[3] == 0);
+  MISUSE("threads", BACKWARD(&tg, -1));
+  MISUSE("out_gradient must be given", BACKWARD(NULL, 0));
+  to.slopes = &tq;
+  REFUSED("slopes", BACKWARD(&tg, 0));
+  posenc_tensor odd = tq;
+  odd.dtype = 9;
+  to.slopes = &odd;
+  MISUSE("gradients.slopes.dtype", BACKWARD(&tg, 0));
+  to.struct_size = 0;
+  MISUSE("gradients.struct_size", BACKWARD(&tg, 0));
+  posenc_positions_free(positions);
+  posenc_plan_free(plan);
+}
+
+static void a_cache_decodes_and_forgets(void) {
+  posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 2});
+  double q[] = {0, 0}, v[] = {1, 2}, o[2];
+  const posenc_tensor tq = dense(q, POSENC_FLOAT64, 1, 1, 1, 2),
+                      tv = dense(v, POSENC_FLOAT64, 1, 1, 1, 2),
+                      to = dense(o, POSENC_FLOAT64, 1, 1, 1, 2);
+  posenc_cache_options options = {.struct_size = sizeof options,
+                                  .dtype = POSENC_FLOAT64,
+                                  .kv_heads = 1,
+                                  .head_dim = 2,
+                                  .page_size = 2,
+                                  .max_pages = 2,
+                                  .rotated = 1};
+  posenc_cache* cache = NULL;
+  OK(posenc_cache_make(&options, &cache));
+  int64_t id = -1, tokens = -1, length = -1;
+  OK(posenc_cache_add(cache, &id));
+#define APPEND posenc_cache_append(cache, &id, 1, &tq, &tv, plan, NULL, 1)
+  for (int token = 0; token < 4; token++) {
+    v[0] = token;
+    OK(APPEND);
+  }
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, &to, 1));
+  CHECK(o[0] == 1.5 && o[1] == 2); /* the mean of all four */
+  REFUSED("page", APPEND);
+  OK(posenc_cache_evict(cache, id, 0, 2, 0));
+  OK(posenc_cache_size(cache, id, &tokens, &length));
+  CHECK(tokens == 2 && length == 4);
+  OK(posenc_cache_shift(cache, id, 0, 2, -2));
+  OK(posenc_cache_size(cache, id, &tokens, &length));
+  CHECK(tokens == 2 && length == 2);
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, &to, 1));
+  CHECK(o[0] == 2.5);
+  OK(posenc_cache_evict(cache, id, 0, 1, 1));
+  OK(posenc_cache_size(cache, id, &tokens, &length));
+  CHECK(tokens == 1 && length == 1);
+  REFUSED("", posenc_cache_shift(cache, id, 0, 2, 1));
+  posenc_positions* positions = range(7, 1);
+  OK(posenc_cache_append(cache, &id, 1, &tq, &tv, plan, positions, 0));
+  OK(posenc_cache_size(cache, id, &tokens, &length));
+  CHECK(tokens == 2 && length == 8);
+  posenc_positions_free(positions);
+  MISUSE("threads", posenc_cache_append(cache, &id, 1, &tq, &tv, plan, NULL, -1));
+  MISUSE("sequences must be given", posenc_cache_append(cache, NULL, 1, &tq, &tv, plan, NULL, 0));
+  MISUSE("k must be given", posenc_cache_append(cache, &id, 1, NULL, &tv, plan, NULL, 0));
+  MISUSE("out must be given", posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, 0));
+  OK(posenc_cache_append(cache, &id, 0, &tq, &tv, plan, NULL, 0)); /* none: nothing to do */
+  OK(posenc_cache_remove(cache, id));
+  REFUSED("", posenc_cache_remove(cache, id));
+  REFUSED("", posenc_cache_size(cache, id, &tokens, &length));
+  REFUSED("", APPEND);
+  posenc_cache_free(cache);
+  posenc_cache_free(NULL);
+  options.kv_heads = 0;
+  REFUSED("", posenc_cache_make(&options, &cache));
+  CHECK(cache == NULL);
+  options.dtype = 4;
+  MISUSE("dtype", posenc_cache_make(&options, &cache));
+  options.struct_size = 4;
+  MISUSE("struct_size", posenc_cache_make(&options, &cache));
+  MISUSE("cache must be given", posenc_cache_add(NULL, &id));
+  posenc_plan_free(plan);
+}
+
 static void positions_are_read_back(void) {
   posenc_positions* positions = NULL;
   int64_t ids[8], shape[3];
@@ -481,6 +575,8 @@ int main(void) {
   rotation_turns_and_turns_back();
   learned_tables_are_given_and_checked();
   attention_sees_the_past();
+  gradients_are_written();
+  a_cache_decodes_and_forgets();
   positions_are_read_back();
   bad_schemes_are_refused();
   odd_and_absurd_geometries_are_refused();

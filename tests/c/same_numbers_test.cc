@@ -8,6 +8,7 @@
 
 #include "posenc/c.h"
 #include "posenc/posenc.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
@@ -185,6 +186,74 @@ TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
       for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
         ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " " << threads;
     }
+  }
+}
+
+// q, k, v and what is written of each, [1, 4, 9, 16].
+struct Layer {
+  std::vector<double> memory[8];
+  Tensor x[8];
+  posenc_tensor c[8];
+
+  Layer() {
+    for (std::size_t i = 0; i < 8; i++) {
+      memory[i] = random(4 * 9 * 16, static_cast<unsigned>(i));
+      x[i] = Tensor::dense(memory[i].data(), {1, 4, 9, 16});
+      c[i] = c_tensor(x[i]);
+    }
+  }
+};
+
+TEST(CInterface, GivesTheSameGradients) {
+  Layer t;
+  const Positions rows = Positions::range(0, 9);
+  const Plan plan = *compile(Alibi{}, around);
+  std::vector<double> slopes(8);
+  const Tensor cpp_slopes = Tensor::dense(slopes.data(), {4}),
+               of_c = Tensor::dense(slopes.data() + 4, {4});
+  ASSERT_TRUE(attend_backward(t.x[0], t.x[1], t.x[2], plan, rows, rows, {}, t.x[3],
+                              {.q = t.x[4], .k = t.x[5], .slopes = cpp_slopes}));
+  const posenc_tensor c_slopes = c_tensor(of_c);
+  const posenc_attention_gradients to{sizeof to, &t.c[6], &t.c[7], nullptr, &c_slopes,
+                                      nullptr,   nullptr, nullptr, nullptr, nullptr};
+  const CPlan c = c_plan(to_json(Scheme{Alibi{}}), around);
+  const CPositions range = c_range(0, 9);
+  ASSERT_EQ(posenc_attend_backward(c.get(), &t.c[0], &t.c[1], &t.c[2], range.get(), range.get(),
+                                   nullptr, &t.c[3], &to, 2),
+            POSENC_OK)
+      << posenc_last_error();
+  EXPECT_EQ(t.memory[4], t.memory[6]);
+  EXPECT_EQ(t.memory[5], t.memory[7]);
+  for (std::int64_t h = 0; h < 4; h++) EXPECT_EQ(cpp_slopes.get(h), of_c.get(h));
+}
+
+TEST(CInterface, DecodesThroughACacheAsItAttends) {
+  Layer t;
+  const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
+  const CPositions range = c_range(0, 9);
+  ASSERT_EQ(posenc_attend(c.get(), &t.c[0], &t.c[1], &t.c[2], range.get(), range.get(), nullptr,
+                          &t.c[3], 1),
+            POSENC_OK);
+  for (const int rotated : {0, 1}) {
+    const posenc_cache_options options{sizeof options, POSENC_FLOAT64, 4, 16, 4, 0, rotated, 0};
+    posenc_cache* made = nullptr;
+    ASSERT_EQ(posenc_cache_make(&options, &made), POSENC_OK);
+    const std::unique_ptr<posenc_cache, Released<posenc_cache, posenc_cache_free>> cache(made);
+    std::int64_t id = 0;
+    ASSERT_EQ(posenc_cache_add(made, &id), POSENC_OK);
+    for (std::int64_t token = 0; token < 9; token++) {
+      posenc_tensor row[4] = {t.c[0], t.c[1], t.c[2], t.c[4]};
+      for (posenc_tensor& each : row) {
+        each.data = static_cast<double*>(each.data) + token * each.stride[2];
+        each.shape[2] = 1;
+      }
+      ASSERT_EQ(posenc_cache_append(made, &id, 1, &row[1], &row[2], c.get(), nullptr, 1),
+                POSENC_OK);
+      ASSERT_EQ(posenc_cache_attend(made, &id, 1, &row[0], c.get(), nullptr, &row[3], 1),
+                POSENC_OK);
+    }
+    for (std::int64_t at = 0; at < 4 * 9 * 16; at++)
+      ASSERT_NEAR(t.x[3].get(at), t.x[4].get(at), 1e-14) << rotated;
   }
 }
 

@@ -2,7 +2,6 @@
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <vector>
 #include <nlohmann/json.hpp>
 
 #include "cli/link_fields.h"
@@ -252,6 +251,7 @@ TEST_F(Link, ExplainedTellsValuesAndPlan) {
   EXPECT_TRUE(has(done.out, "Panel rope")) << done.out;
   EXPECT_TRUE(has(done.out, "position of the query")) << done.out;
   EXPECT_TRUE(has(done.out, "'unknown' is no key of a link")) << done.out;
+  EXPECT_TRUE(has(done.out, "\nExplained for positions 0 to 127.\n")) << done.out;
   EXPECT_TRUE(has(done.out, "RoPE, halves")) << done.out;
 }
 

@@ -7,8 +7,10 @@
 #include <spawn.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/command.h"
@@ -237,6 +239,31 @@ TEST_F(Serve, EndsCleanlyAtASignalAndWithClientsThere) {
   close(idle);
   start({"--port", "0"});
   EXPECT_EQ(stop(SIGTERM), 0);
+}
+
+// Signals blocked or ignored by the server would be so in the browser, and its socket would stay open there.
+TEST_F(Serve, LeavesNothingOfItsOwnToTheBrowser) {
+  EXPECT_EQ(stop(SIGTERM), 0);
+  write(
+      "xdg-open",
+      "#!/bin/sh\n{ echo $1; grep -E 'SigBlk|SigIgn' /proc/self/status; ls -l /proc/self/fd; } >" +
+          path("new") + "\nmv " + path("new") + " " + path("seen") + "\n");
+  std::filesystem::permissions(path("xdg-open"), std::filesystem::perms::owner_all);
+  const std::string before = getenv("PATH");
+  setenv("PATH", (folder_.string() + ":" + before).c_str(), 1);
+  start({"--port", "0", "--open"});
+  setenv("PATH", before.c_str(), 1);
+  for (int i = 0; i < 1000 && !std::filesystem::exists(path("seen")); i++) usleep(10000);
+  const std::string seen = text("seen");
+  EXPECT_TRUE(seen.starts_with(address_)) << seen;
+  EXPECT_FALSE(has(seen, "socket:")) << seen;
+  const auto is_in = [&](const std::string& set, int signal) {
+    const std::size_t at = seen.find(set);
+    return at == std::string::npos ||
+           (std::stoull(seen.substr(at + set.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
+  };
+  EXPECT_FALSE(is_in("SigBlk:", SIGINT) || is_in("SigBlk:", SIGTERM)) << seen;
+  EXPECT_FALSE(is_in("SigIgn:", SIGPIPE)) << seen;
 }
 
 TEST_F(Serve, SaysThatAPortIsTaken) {

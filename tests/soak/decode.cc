@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +39,7 @@ struct Case {
 
 Table learned(std::int64_t rows, std::int64_t columns) {
   std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(rows * columns));
   for (std::int64_t i = 0; i < rows * columns; ++i)
     values.push_back(std::sin(static_cast<double>(i * i)));
   return Table::own(std::move(values), rows, columns);
