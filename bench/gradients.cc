@@ -46,29 +46,28 @@ struct Learned {
 
 Learned learned(std::string_view name) {
   Learned made{.scheme = *make_scheme(name)};
-  const auto tables = [&](std::initializer_list<std::int64_t> shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t extent : shape) count *= extent;
+  const auto tables = [&](auto... shape) {
+    const std::int64_t count = (shape * ...);
     for (auto* numbers : {&made.first, &made.second, &made.first_gradient, &made.second_gradient}) {
       *numbers = random(count);
     }
-    return [shape](std::vector<float>& x) { return Tensor::dense(x.data(), shape); };
+    return [shape...](std::vector<float>& x) { return Tensor::dense(x.data(), {shape...}); };
   };
   AttentionGradients& to = made.gradients;
   if (name == "alibi") {
-    to.slopes = tables({heads})(made.first_gradient);
+    to.slopes = tables(heads)(made.first_gradient);
   } else if (auto* t5 = std::get_if<T5>(&made.scheme)) {
-    const auto view = tables({t5->num_buckets, heads});
+    const auto view = tables(t5->num_buckets, heads);
     t5->table = Table::borrow(view(made.first));
     to.bias = view(made.first_gradient).swapped(0, 1);
   } else if (auto* shaw = std::get_if<Shaw>(&made.scheme)) {
-    const auto view = tables({2 * shaw->max_distance + 1, head_dim});
+    const auto view = tables(2 * shaw->max_distance + 1, head_dim);
     shaw->key = Table::borrow(view(made.first));
     shaw->value = Table::borrow(view(made.second));
     to.relative_key = view(made.first_gradient);
     to.relative_value = view(made.second_gradient);
   } else if (auto* deberta = std::get_if<Deberta>(&made.scheme)) {
-    const auto view = tables({heads, 2 * deberta->position_buckets, head_dim});
+    const auto view = tables(heads, 2 * deberta->position_buckets, head_dim);
     deberta->key = Table::borrow(view(made.first));
     deberta->query = Table::borrow(view(made.second));
     to.relative_key = view(made.first_gradient);
@@ -100,7 +99,8 @@ void backward(benchmark::State& state, const std::string& scheme, bool causal,
     const auto done = attend_backward(states(0), states(1), states(2), *plan, at, at, mask,
                                       states(4), made.gradients, {.count = 1});
     const double end = processor_time();
-    if (!forward || !done) return state.SkipWithError("an attention failed");
+    for (const auto* each : {&forward, &done})
+      if (!*each) return state.SkipWithError(each->error().message().c_str());
     forward_times.push_back(middle - start);
     backward_times.push_back(end - middle);
     state.SetIterationTime(end - middle);
