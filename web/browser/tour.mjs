@@ -27,7 +27,7 @@ export async function tour({ check, open, quiet }, entries) {
   })
   await check('where both positions move, the score stands still', async () => {
     await page.keyboard.press('Home')
-    while (!/both/.test(await page.textContent('.tour p'))) await page.keyboard.press('ArrowRight')
+    while (!/move both/.test(await page.textContent('.tour p'))) await page.keyboard.press('ArrowRight')
     const before = await page.textContent('.score output')
     await page.keyboard.press(' ')
     const [positions, scores] = await page.evaluate(async () => {
