@@ -26,7 +26,7 @@ export function run(browser, url) {
   async function open(hash, { viewport = wide, from = url, ...how } = {}) {
     const context = await browser.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
     const page = await context.newPage()
-    page.setDefaultTimeout(5000)
+    page.setDefaultTimeout(20000)  // of a machine with much else to do
     page.complaints = []
     page.asked = []
     page.on('console', message => { if (['error', 'warning'].includes(message.type())) page.complaints.push(message.text()) })

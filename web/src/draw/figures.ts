@@ -43,8 +43,9 @@ export function svg(figure: Figure): string {
 // Twice the size on screen.
 export async function png(figure: Figure, background: string): Promise<Blob> {
   const picture = new Image()
-  picture.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(svg(figure))
-  await picture.decode()
+  const address = URL.createObjectURL(new Blob([svg(figure)], { type: 'image/svg+xml' }))
+  picture.src = address
+  await picture.decode().finally(() => URL.revokeObjectURL(address))
   const canvas = document.createElement('canvas')
   canvas.width = 2 * picture.width
   canvas.height = 2 * picture.height
