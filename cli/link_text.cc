@@ -63,15 +63,6 @@ bool is_name(std::string_view text) {
   });
 }
 
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t end; (end = text.find(separator)) != std::string_view::npos;
-       text.remove_prefix(end + 1))
-    parts.push_back(text.substr(0, end));
-  parts.push_back(text);
-  return parts;
-}
-
 void set_in(std::vector<LinkSetting>& settings, std::string_view name, std::string value) {
   for (LinkSetting& setting : settings)
     if (setting.name == name) {
@@ -83,7 +74,7 @@ void set_in(std::vector<LinkSetting>& settings, std::string_view name, std::stri
 
 // One key and its value into `read`; where it goes nowhere, a note tells.
 void take_pair(ReadLink& read, std::string_view key, const std::string& text) {
-  const std::vector<std::string_view> names = split_at(key, '.');
+  const std::vector<std::string_view> names = split(key, '.');
   if (names.size() > 1 && is_name(names[1]) && (names[0] == "scheme" || names[0] == "scaling")) {
     set_in(names[0] == "scheme" ? read.view.scheme : read.view.scaling, names[1], text);
     return;
@@ -203,7 +194,7 @@ Expected<ReadLink> read_link(std::string_view text) {
   if (at == std::string_view::npos)
     return fail("link", "must hold #/PANEL?v=1", printable(text, 80),
                 "posenc link prints such a link");
-  const std::vector<std::string_view> parts = split_at(text.substr(at + 2), '?');
+  const std::vector<std::string_view> parts = split(text.substr(at + 2), '?');
   ReadLink read{default_view(), {}, {}};
   const std::span<const std::string_view> panels = link_panels();
   if (std::find(panels.begin(), panels.end(), parts[0]) != panels.end())
@@ -212,7 +203,7 @@ Expected<ReadLink> read_link(std::string_view text) {
     read.notes.push_back(fmt::format("there is no panel '{}'; the playground opens {}",
                                      printable(parts[0], 40), read.view.panel));
   std::vector<std::string> stated;
-  for (const std::string_view pair : split_at(parts.size() > 1 ? parts[1] : "", '&')) {
+  for (const std::string_view pair : split(parts.size() > 1 ? parts[1] : "", '&')) {
     if (pair.empty()) continue;
     const std::size_t equals = std::min(pair.find('='), pair.size());
     const std::string key = decoded(pair.substr(0, equals));

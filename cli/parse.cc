@@ -25,15 +25,6 @@ bool read_whole(std::string_view text, T& value) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t end; (end = text.find(separator)) != std::string_view::npos;
-       text.remove_prefix(end + 1))
-    parts.push_back(text.substr(0, end));
-  parts.push_back(text);
-  return parts;
-}
-
 template <class T>
 Expected<std::vector<T>> list(std::string_view text, std::string_view where,
                               Expected<T> (*one)(std::string_view, std::string_view)) {
@@ -60,6 +51,15 @@ Expected<Positions> positions_of(const Array& array, const std::string& path) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end; (end = text.find(separator)) != std::string_view::npos;
+       text.remove_prefix(end + 1))
+    parts.push_back(text.substr(0, end));
+  parts.push_back(text);
+  return parts;
+}
 
 Expected<std::int64_t> integer(std::string_view text, std::string_view where) {
   std::int64_t value = 0;

@@ -12,6 +12,9 @@
 
 namespace posenc::cli {
 
+// The parts between separators; of an empty text one, empty.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 // `where` is the flag an error names.
 Expected<std::int64_t> integer(std::string_view text, std::string_view where);
 Expected<double> number(std::string_view text, std::string_view where);
