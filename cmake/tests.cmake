@@ -90,7 +90,7 @@ foreach(name IN ITEMS c/c_test wasm/native)
 endforeach()
 add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
 add_test(NAME wasm_answers_like_native
-         COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm/posenc.wasm $<TARGET_FILE:posenc_native>)
+         COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm $<TARGET_FILE:posenc_native>)
 add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
 add_test(NAME playground_in_a_browser COMMAND ${root}/web/ctest.sh browser)
 set_tests_properties(wasm_answers_like_native playground playground_in_a_browser PROPERTIES SKIP_RETURN_CODE 77)

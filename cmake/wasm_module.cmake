@@ -1,5 +1,6 @@
-# posenc.wasm: the C interface as one module that imports nothing. Exported are the functions of c.h up to
-# its #ifndef __wasm__, and malloc and free for what is passed to them.
+# The C interface as WebAssembly modules that import nothing: posenc.wasm with all that computes, and
+# posenc-models.wasm with the readers of model files besides, which are as large again. Exported are the functions
+# of c.h up to its #ifndef __wasm__, and malloc and free for what is passed to them.
 file(READ include/posenc/c.h declarations)
 string(REGEX REPLACE "#ifndef __wasm__.*" "" declarations "${declarations}")
 string(REGEX MATCHALL "\nPOSENC_API [^\n]*posenc_[a-z_]+\\(" declarations "${declarations}")
@@ -10,19 +11,29 @@ foreach(declaration IN LISTS declarations)
   list(APPEND exports ${name})
 endforeach()
 list(TRANSFORM exports PREPEND "LINKER:--export=")
+set(exports_without_models ${exports})
+list(FILTER exports_without_models EXCLUDE REGEX "=posenc_models?_")
 
 # What makes the library small (docs/c.md has the measured table): one program seen as a whole; a string_view
-# passed as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without their
-# texts; calls between files inlined only where that makes the code shorter.
+# passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without
+# their texts; calls between files inlined only where that makes the code shorter.
 target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
   "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
 
 # These are compiled as the C library is, which calls some of their functions.
-add_executable(posenc_wasm src/wasm.cc src/files/wasm_numbers.cc)
-set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .wasm)
-target_include_directories(posenc_wasm PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
-target_link_libraries(posenc_wasm PRIVATE posenc)
-target_link_options(posenc_wasm PRIVATE -mexec-model=reactor -mmultivalue
-  LINKER:--gc-sections,--strip-all,-O2,--compress-relocations
-  LINKER:-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions ${exports})
+add_library(posenc_wasm_own OBJECT src/wasm.cc src/files/wasm_numbers.cc)
+target_include_directories(posenc_wasm_own PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_features(posenc_wasm_own PRIVATE cxx_std_23)
+target_compile_options(posenc_wasm_own PRIVATE -fno-exceptions -fno-rtti)
+
+function(wasm_module name)
+  string(REPLACE "-" "_" target ${name}_wasm)
+  add_executable(${target} $<TARGET_OBJECTS:posenc_wasm_own>)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .wasm LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PRIVATE posenc)
+  target_link_options(${target} PRIVATE -mexec-model=reactor -mmultivalue
+    LINKER:--fatal-warnings,--gc-sections,--strip-all,-O2,--compress-relocations
+    LINKER:-mllvm,-target-abi=experimental-mv,-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions ${ARGN})
+endfunction()
+wasm_module(posenc ${exports_without_models})
+wasm_module(posenc-models ${exports})

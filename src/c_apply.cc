@@ -11,6 +11,7 @@
 #include "posenc/attention.h"
 #include "posenc/gradients.h"
 #include "src/c_handles.h"
+#include "src/saturating.h"
 
 using namespace posenc;
 using c::done, c::hand_out, c::misuse, c::need, c::refused, c::View, c::view;
@@ -66,11 +67,12 @@ namespace {
 Expected<std::size_t> product(std::string_view function,
                               std::initializer_list<std::int64_t> extents) {
   std::int64_t all = 1;
-  for (const std::int64_t extent : extents)
-    if (extent < 0 || __builtin_mul_overflow(all, extent, &all) ||
-        all > static_cast<std::int64_t>(PTRDIFF_MAX / sizeof(std::int64_t)))
+  for (const std::int64_t extent : extents) {
+    all = detail::product(all, extent);
+    if (extent < 0 || all > static_cast<std::int64_t>(PTRDIFF_MAX / sizeof(std::int64_t)))
       return fail(function, "sizes must not be negative, and their product must fit in memory",
                   std::to_string(extent));
+  }
   return static_cast<std::size_t>(all);
 }
 
@@ -151,7 +153,8 @@ posenc_status posenc_tensor_dense(void* data, posenc_dtype dtype, int32_t rank,
   for (int axis = rank - 1; axis >= 0; axis--) {
     view.shape[axis] = shape[axis];
     view.stride[axis] = step;
-    if (shape[axis] < 0 || __builtin_mul_overflow(step, shape[axis], &step))
+    step = posenc::detail::product(step, shape[axis]);
+    if (shape[axis] < 0 || step == posenc::detail::saturated)
       return misuse(where, "extents must not be negative, and their product must fit in memory",
                     std::to_string(shape[axis]));
   }

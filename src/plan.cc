@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "src/saturating.h"
+
 namespace posenc {
 namespace {
 
@@ -36,9 +38,8 @@ Expected<void> at_least(std::string_view what, std::int64_t least, std::int64_t 
 // `count` numbers are a · b · c of them; an overflowing product equals no count.
 Expected<void> counted(std::string_view what, std::size_t count, std::int64_t a, std::int64_t b,
                        std::int64_t c) {
-  std::int64_t product = 0;
-  if (!__builtin_mul_overflow(a, b, &product) && !__builtin_mul_overflow(product, c, &product) &&
-      static_cast<std::uint64_t>(product) == count) {
+  if (a >= 0 && b >= 0 && c >= 0 &&
+      static_cast<std::uint64_t>(detail::product(detail::product(a, b), c)) == count) {
     return {};
   }
   return fail("plan",

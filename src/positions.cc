@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "src/saturating.h"
+
 namespace posenc {
 namespace {
 
@@ -18,12 +20,12 @@ bool consecutive(std::span<const std::int64_t> ids) {
 // The number of tokens in a batch row, or an error: `size` must be rows · columns.
 Expected<std::int64_t> columns(std::string_view where, std::size_t size, std::int64_t axes,
                                std::int64_t batch) {
-  std::int64_t rows = 0;
-  if (axes < 1 || batch < 1 || __builtin_mul_overflow(axes, batch, &rows)) {
+  if (axes < 1 || batch < 1) {
     return fail(where, "axes and batch must be at least 1",
                 std::to_string(axes) + " and " + std::to_string(batch),
                 "a single sequence is batch 1");
   }
+  const std::int64_t rows = detail::product(axes, batch);
   if (rows > most_ids) {  // of no tokens: nobody is to count to them
     return fail(where, "axes x batch must be 2^28 or fewer", std::to_string(rows),
                 "check the shape");
@@ -177,9 +179,8 @@ Expected<Positions> patch_positions(std::int64_t height, std::int64_t width,
         std::to_string(frames) + " x " + std::to_string(height) + " x " + std::to_string(width),
         "count patches before merging");
   }
-  std::int64_t count = 0;
-  if (__builtin_mul_overflow(height, width, &count) ||
-      __builtin_mul_overflow(count, frames, &count) || count > most_ids / 2) {
+  const std::int64_t count = detail::product(detail::product(height, width), frames);
+  if (count > most_ids / 2) {
     return fail(
         where, "a grid must have 2^27 patches or fewer",
         std::to_string(frames) + " x " + std::to_string(height) + " x " + std::to_string(width),

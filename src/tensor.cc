@@ -4,6 +4,8 @@
 #include <cassert>
 #include <limits>
 
+#include "src/saturating.h"
+
 namespace posenc {
 namespace {
 
@@ -51,13 +53,6 @@ std::uint16_t narrowed(double value, Format format) {
   return static_cast<std::uint16_t>(sign | magnitude);
 }
 
-// a · b for a, b >= 0, at most the largest int64: hostile extents then fail checks, never wrap.
-std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) return std::numeric_limits<std::int64_t>::max();
-  return product;
-}
-
 }  // namespace
 
 float half_to_float(std::uint16_t bits) {
@@ -86,7 +81,7 @@ Tensor Tensor::dense(void* data, DType dtype, std::initializer_list<std::int64_t
   for (int axis = view.rank - 1; axis >= 0; --axis) {
     const auto a = static_cast<std::size_t>(axis);
     view.stride[a] = step;
-    step = saturating_product(step, view.shape[a]);
+    step = detail::product(step, view.shape[a]);
   }
   return view;
 }
@@ -96,7 +91,7 @@ std::int64_t Tensor::size() const {
   if (std::any_of(shape.begin(), end, [](std::int64_t extent) { return extent <= 0; })) return 0;
   std::int64_t product = 1;
   for (auto extent = shape.begin(); extent != end; ++extent) {
-    product = saturating_product(product, *extent);
+    product = detail::product(product, *extent);
   }
   return product;
 }

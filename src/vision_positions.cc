@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "posenc/positions.h"
+#include "src/saturating.h"
 
 namespace posenc {
 namespace {
@@ -41,8 +42,8 @@ Expected<Grid> merged_grid(std::string_view kind, std::span<const std::int64_t> 
                 text(thw), "pad the picture to whole merged patches");
   }
   Grid grid{.frames = thw[0], .height = thw[1] / merge, .width = thw[2] / merge};
-  if (__builtin_mul_overflow(grid.height, grid.width, &grid.tokens) ||
-      __builtin_mul_overflow(grid.tokens, grid.frames, &grid.tokens)) {
+  grid.tokens = detail::product(detail::product(grid.height, grid.width), grid.frames);
+  if (grid.tokens == detail::saturated) {
     return fail(where, name + " must have fewer than 2^63 tokens", text(thw), "check grid_thw");
   }
   return grid;

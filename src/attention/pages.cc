@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "src/saturating.h"
+
 namespace posenc::detail {
 namespace {
 
@@ -44,11 +46,9 @@ Expected<Pages> Pages::make(std::string_view where, const PageShape& shape,
   Pages pages;
   pages.shape_ = shape;
   pages.max_pages_ = max_pages;
-  std::int64_t& bytes = pages.page_bytes_;
-  if (__builtin_mul_overflow(shape.kv_heads, shape.head_dim, &bytes) ||
-      __builtin_mul_overflow(bytes, shape.page_size, &bytes) ||
-      __builtin_mul_overflow(bytes, static_cast<std::int64_t>(size_of(shape.dtype)), &bytes) ||
-      bytes > most_bytes) {
+  pages.page_bytes_ = product(product(product(shape.kv_heads, shape.head_dim), shape.page_size),
+                              static_cast<std::int64_t>(size_of(shape.dtype)));
+  if (pages.page_bytes_ > most_bytes) {
     return too_large(where, shape, std::max<std::int64_t>(max_pages, 1));
   }
   if (max_pages > 0) {

@@ -2,13 +2,13 @@
 #include "posenc/explain.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "src/explain/pairs.h"
 #include "src/explain/text.h"
 #include "src/explain/words.h"
+#include "src/saturating.h"
 
 namespace posenc {
 namespace {
@@ -17,16 +17,6 @@ std::int64_t bytes_of(std::string_view dtype) {
   if (dtype == "float64" || dtype == "double") return 8;
   if (dtype == "float32" || dtype == "float") return 4;
   return 2;
-}
-
-// A hostile file may state numbers whose product no integer holds.
-std::int64_t product(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
-}
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  return __builtin_add_overflow(a, b, &result) ? std::numeric_limits<std::int64_t>::max() : result;
 }
 
 bool holds(const LayerGroup& group, std::int64_t layer) {
@@ -87,15 +77,16 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
                                        length > 0 ? length : model.context);
       if (unscaled) facts.bands = detail::scaling_bands(facts.pairs);
     }
-    facts.cache_bytes_per_token = product(product(group.cache_elements, bytes_of(model.dtype)),
-                                          static_cast<std::int64_t>(group.layers.size()));
+    facts.cache_bytes_per_token =
+        detail::product(detail::product(group.cache_elements, bytes_of(model.dtype)),
+                        static_cast<std::int64_t>(group.layers.size()));
     const detail::Subject subject{model, group, facts, length};
     facts.heading = detail::heading(subject);
     facts.words = detail::sentences(subject);
     facts.amplitude_note = detail::amplitude_note(subject);
     if (length > 0) warn_of_length(group, facts.plan, length, explanation.warnings);
     explanation.cache_bytes_per_token =
-        sum(explanation.cache_bytes_per_token, facts.cache_bytes_per_token);
+        detail::sum(explanation.cache_bytes_per_token, facts.cache_bytes_per_token);
     explanation.groups.push_back(std::move(facts));
   }
   if (model.context > 0 && ask.at > model.context)

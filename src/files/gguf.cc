@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/files/stored_tensor.h"
+#include "src/saturating.h"
 
 namespace posenc {
 namespace {
@@ -222,7 +223,7 @@ class Parser {
     }
     // An entry takes a byte at least, a string the eight of its length.
     const std::uint64_t entry = *kind == Kind::string ? 8 : size_of(*kind);
-    if (count > std::numeric_limits<std::uint64_t>::max() / entry || !needs(count * entry)) {
+    if (count > left() || !needs(count * entry)) {
       refuse(key_, "has more entries than the file has bytes", std::to_string(count),
              "the file is damaged or cut off");
       return {};
@@ -339,8 +340,8 @@ class Parser {
             "a row of " + tensor.type + " must be a multiple of " + std::to_string(type->block),
             std::to_string(row), "the file is damaged");
       }
-      std::int64_t size = 0;
-      if (__builtin_mul_overflow(*count / type->block, type->bytes, &size))
+      const std::int64_t size = detail::product(*count / type->block, type->bytes);
+      if (size == detail::saturated)
         return refuse(key_, "its size in bytes must fit 63 bits", product(tensor.shape),
                       "the file is damaged");
       placed.size = static_cast<std::uint64_t>(size);

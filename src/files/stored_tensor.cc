@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "src/saturating.h"
+
 namespace posenc {
 namespace {
 
@@ -38,7 +40,9 @@ std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape) {
   for (const std::int64_t extent : shape) {
     if (extent < 0) return {};
     empty |= extent == 0;
-    if (extent > 0 && __builtin_mul_overflow(count, extent, &count)) return {};
+    if (extent == 0) continue;
+    if (count > saturated / extent) return {};
+    count *= extent;
   }
   return empty ? 0 : count;
 }

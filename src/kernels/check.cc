@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "src/saturating.h"
+
 namespace posenc::detail {
 namespace {
 
@@ -16,12 +18,8 @@ bool addressable(const Tensor& tensor) {
   std::int64_t reach = 1;
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(tensor.rank); ++axis) {
     const std::int64_t stride = tensor.stride[axis];
-    std::int64_t step = 0;
-    if (stride == std::numeric_limits<std::int64_t>::min() ||
-        __builtin_mul_overflow(tensor.shape[axis] - 1, std::abs(stride), &step) ||
-        __builtin_add_overflow(reach, step, &reach)) {
-      return false;
-    }
+    if (stride == std::numeric_limits<std::int64_t>::min()) return false;
+    reach = sum(reach, product(tensor.shape[axis] - 1, std::abs(stride)));
   }
   return reach <= far / static_cast<std::int64_t>(size_of(tensor.dtype));
 }
@@ -123,12 +121,10 @@ Expected<void> check_length(std::string_view where, const Plan& plan, const Posi
 Expected<void> check_rotation(std::string_view where, const Rotate& rotate, std::int64_t heads,
                               std::int64_t head_dim) {
   const std::int64_t pairs = rotate.pairs();
-  std::int64_t numbers = 0;
   if (rotate.rotary_dim < 0 || rotate.rotary_dim % 2 != 0 || rotate.blocks < 1 ||
       pairs % rotate.blocks != 0 || rotate.heads < 1 || rotate.axes < 1 ||
-      __builtin_mul_overflow(rotate.heads, rotate.axes, &numbers) ||
-      __builtin_mul_overflow(numbers, pairs, &numbers) ||
-      static_cast<std::uint64_t>(numbers) != rotate.frequency.size() ||
+      static_cast<std::uint64_t>(product(product(rotate.heads, rotate.axes), pairs)) !=
+          rotate.frequency.size() ||
       (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size())) {
     return fail(where, "the plan's rotation must agree with itself",
                 number(static_cast<std::int64_t>(rotate.frequency.size())) + " frequencies for " +

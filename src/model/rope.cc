@@ -358,7 +358,7 @@ class RopeReader {
       if (family_.sections.empty() || reading_.error) return;
       sections = Found<std::vector<std::int64_t>>{{}, "default of " + reading_.family};
       for (const std::string_view word : split(family_.sections)) {
-        std::int64_t pairs = 0;
+        int pairs = 0;
         std::from_chars(word.data(), word.data() + word.size(), pairs);
         sections->value.push_back(pairs);
       }

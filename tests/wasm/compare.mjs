@@ -1,5 +1,5 @@
-// node compare.mjs posenc.wasm native: the module and the native library answer the same questions, and the
-// module is small. Integers must be equal; frequencies, angles, biases and whatever else a plan or an
+// node compare.mjs posenc.wasm posenc-models.wasm native: the modules and the native library answer the same
+// questions, and the first module is small. Integers must be equal; frequencies, angles, biases and whatever else a plan or an
 // explanation says within 2 ulp, floats within 1; rotations, vectors and attention, whose native kernels may be
 // those by vectors, within the bounds of apply.h.
 import { spawnSync } from 'node:child_process'
@@ -7,11 +7,11 @@ import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { Engine } from './engine.mjs'
 
-const [wasm, native] = process.argv.slice(2)
-const bytes = readFileSync(wasm)
-const engine = new Engine(bytes)
+const [small, whole, native] = process.argv.slice(2)
+const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
+const [core, models] = modules.map(({ bytes }) => new Engine(bytes))
 const failures = []
-const budget = 168_000  // bytes, gzipped
+const budget = 100_000  // bytes of the first, gzipped
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ const filled = ({ name, fields }) => ({
   ...Object.fromEntries(fields.filter(f => f.required).map(f => [f.name, example(f)])),
 })
 
-const lists = JSON.parse(engine.json('posenc_schemes_json'))
+const lists = JSON.parse(core.json('posenc_schemes_json'))
 for (const scaling of lists.scalings) {
   const scheme = { type: 'rope', rope_theta: 500000, scaling: filled(scaling) }
   const usual = { factor: 4, original_max_position_embeddings: 64, max_position_embeddings: 256 }
@@ -59,14 +59,14 @@ for (const dtype of [0, 1]) {
   for (const type of ['alibi', 'kerple', 'sandwich'])
     ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })
 }
-for (const { name } of JSON.parse(engine.json('posenc_models_json')))
+for (const { name } of JSON.parse(models.json('posenc_models_json')))
   for (const length of [0, 200]) ask('explain', name, { around: { ...geometry, length } })
 
 // --- answers -------------------------------------------------------------------------------------
 
 const hex = array => Buffer.from(array).toString('hex')
 
-function answer({ kind, text, dtype, first, count, around }) {
+function answer(engine, { kind, text, dtype, first, count, around }) {
   if (kind === 'explain') {
     const model = engine.make('posenc_model_open', text)
     const json = engine.json('posenc_model_explain_json', model, BigInt(around.length), -1n)
@@ -92,7 +92,7 @@ function answer({ kind, text, dtype, first, count, around }) {
     if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, tensor)
     if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, tensor)
     if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, tensor)
-    out = kind === 'attend' ? attention(plan, positions, data, dtype, shape) : hex(engine.bytes(data, numbers.byteLength))
+    out = kind === 'attend' ? attention(engine, plan, positions, data, dtype, shape) : hex(engine.bytes(data, numbers.byteLength))
     engine.api.free(data)
   }
   engine.api.posenc_positions_free(positions)
@@ -101,7 +101,7 @@ function answer({ kind, text, dtype, first, count, around }) {
 }
 
 // The output, and after it the logits.
-function attention(plan, positions, data, dtype, [, heads, count, head_dim]) {
+function attention(engine, plan, positions, data, dtype, [, heads, count, head_dim]) {
   const wide = dtype ? 4 : 8, size = heads * count * head_dim * wide, square = heads * count * count * wide
   const shape = [1, heads, count, head_dim], at = engine.api.malloc(square)
   const [q, k, v, out] = [0, 1, 2, 3].map(i => engine.tensor(data + i * size, dtype, shape))
@@ -168,28 +168,39 @@ const { stdout, stderr, status } = spawnSync(native, { input: lines.join('\n') +
 if (status !== 0) throw new Error(`${native} ended with ${status}: ${stderr}`)
 const expected = stdout.trimEnd().split('\n')
 questions.forEach((question, i) => {
-  const ours = answer(question), theirs = expected[i]
-  const wrong = /plan|explain/.test(question.kind) ? compareText(ours, theirs)
-    : compareTensors(ours, theirs, question)
-  if (wrong) failures.push(`${lines[i].slice(0, 150)}: ${wrong}`)
+  const theirs = expected[i]
+  for (const engine of question.kind === 'explain' ? [models] : [core, models]) {
+    const ours = answer(engine, question)
+    const wrong = /plan|explain/.test(question.kind) ? compareText(ours, theirs)
+      : compareTensors(ours, theirs, question)
+    if (wrong) failures.push(`${lines[i].slice(0, 150)}: ${wrong}`)
+  }
 })
 
-// --- the module itself ---------------------------------------------------------------------------
+// --- the modules themselves ----------------------------------------------------------------------
 
-const imports = WebAssembly.Module.imports(engine.module).map(x => `${x.module}.${x.name}`)
-if (imports.length) failures.push(`the module imports ${imports.join(', ')}`)
-const packed = gzipSync(bytes, { level: 9 }).length
-if (packed > budget) failures.push(`the module takes ${packed} bytes gzipped, more than ${budget}`)
-for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}']) {
+const packed = gzipSync(modules[0].bytes, { level: 9 }).length
+if (packed > budget) failures.push(`${small} takes ${packed} bytes gzipped, more than ${budget}`)
+
+function refuses(what, call, start) {
   try {
-    engine.make('posenc_plan_from_scheme', text, 0)
-    failures.push(`${text} was accepted`)
+    call()
+    failures.push(`${what} was accepted`)
   } catch (error) {
-    if (!error.message.startsWith('scheme')) failures.push(`${text}: ${error.message}`)
+    if (!error.message.startsWith(start)) failures.push(`${what}: ${error.message}`)
   }
 }
+for (const [i, engine] of [core, models].entries()) {
+  const imports = WebAssembly.Module.imports(engine.module)
+  if (imports.length) failures.push(`${modules[i].path} imports ${imports.map(x => `${x.module}.${x.name}`).join(', ')}`)
+  for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}'])
+    refuses(text, () => engine.make('posenc_plan_from_scheme', text, 0), 'scheme')
+  // Products that fit 64 bits, and those that do not.
+  for (const [height, width] of [[2n ** 40n, 2n ** 40n], [2n ** 62n, 4n], [2n ** 32n, 2n ** 32n], [3n, 2n ** 62n]])
+    refuses(`${height} x ${width} patches`, () => engine.make('posenc_positions_patches', height, width, 1n, 1n), 'patch positions')
+}
 
-console.log(`${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}), ` +
-            `${imports.length} imports`)
+console.log(`${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}); ` +
+            'no imports')
 for (const failure of failures) console.error(failure)
 process.exit(failures.length ? 1 : 0)
