@@ -4,7 +4,7 @@ import katex from 'katex'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
 
-const wasm = fileURLToPath(new URL('../build/wasm/posenc.wasm', import.meta.url))
+const modules = fileURLToPath(new URL('../build/wasm', import.meta.url))
 
 // tex`…` becomes a string of MathML, so that neither KaTeX nor its fonts are shipped.
 function tex(): Plugin {
@@ -67,7 +67,7 @@ export default defineConfig(() => {
   return {
     base: './',
     plugins: [tex(), withoutUnused(), svelte({ configFile: false }), ...(single ? [oneFile()] : [])],
-    resolve: { alias: [{ find: /^posenc\.wasm/, replacement: wasm }] },
+    resolve: { alias: [{ find: /^(?=posenc(-models)?\.wasm)/, replacement: `${modules}/` }] },
     server: { fs: { allow: ['..'] } },
     build: {
       target: 'es2023',

@@ -1,4 +1,4 @@
-// node speed.mjs posenc.wasm: how long the playground's largest figures take. A measurement, not a test.
+// node speed.mjs posenc-models.wasm: how long the playground's largest figures take. A measurement, not a test.
 import { readFileSync } from 'node:fs'
 import { Engine } from './engine.mjs'
 

@@ -68,5 +68,18 @@ export async function budgets({ check, open }, site, timed) {
     assert(bytes <= 150e3, kb(bytes))
     return kb(bytes)
   })
-  await check('what else is fetched, gzipped', () => `wasm ${kb(size(/\.wasm$/))}, tables ${kb(size(/\.bin$/))}`)
+  await check('the engine within 100 KB gzipped', () => {
+    const bytes = size(/^posenc-(?!models).*\.wasm$/)
+    assert(bytes <= 100e3, kb(bytes))
+    return kb(bytes)
+  })
+  await check('what a panel fetches when it wants it, gzipped', () => `readers of models ${kb(size(/^posenc-models.*\.wasm$/))}, tables ${kb(size(/\.bin$/))}`)
+  await check('the readers of models are fetched where models are read', async () => {
+    for (const [panel, wanted] of [['rope', 0], ['extend', 1]]) {
+      const page = await open(panel)
+      await page.waitForLoadState('networkidle')
+      assert(page.asked.filter(url => url.includes('posenc-models')).length === wanted, `${panel}: ${page.asked.join(' ')}`)
+      await page.context().close()
+    }
+  })
 }

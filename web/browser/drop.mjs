@@ -8,6 +8,7 @@ export async function drop({ check, open, quiet }, entries) {
   const page = await open('extend')
   const folders = [here('../tests/data/zoo'), here('../models')]
   const files = folders.flatMap(folder => readdirSync(folder).filter(name => name.endsWith('.json') && name !== 'index.json').map(name => `${folder}/${name}`))
+  await page.waitForFunction(() => document.querySelectorAll('main .pick option').length > 10) // the reader is there
   const stage = () => page.textContent('main')
   const before = page.asked.length
 

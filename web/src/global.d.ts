@@ -1,4 +1,4 @@
-declare module 'posenc.wasm?url' {
+declare module '*.wasm?url' {
   const url: string
   export default url
 }

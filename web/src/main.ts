@@ -1,16 +1,25 @@
 import { mount } from 'svelte'
+import models from 'posenc-models.wasm?url'
 import wasm from 'posenc.wasm?url'
 import App from './App.svelte'
 import './app.css'
 import { Engine } from './engine/engine'
+import { Reader } from './engine/reader'
 import { follow } from './state/store.svelte'
 import { startTheme } from './state/theme'
+
+// Fetched at the first call; a fetch that failed is tried again.
+let loading: Promise<Reader> | undefined
+const reader = () => loading ??= Reader.load(fetch(models)).catch((error: Error) => {
+  loading = undefined
+  throw new Error(`The reader of models did not start: ${error.message}`)
+})
 
 startTheme()
 const target = document.getElementById('app')!
 Engine.load(fetch(wasm)).then(engine => {
   follow()
-  mount(App, { target, props: { engine } })
+  mount(App, { target, props: { engine, reader } })
   performance.mark('ready')
 }).catch((error: Error) => {
   target.textContent = `The engine did not start: ${error.message}`

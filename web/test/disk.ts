@@ -1,7 +1,8 @@
-// The engine that `make wasm` builds, and the repository's golden numbers, from disk.
+// The modules that `make wasm` builds, and the repository's golden numbers, from disk.
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Engine } from '../src/engine/engine'
+import { Reader } from '../src/engine/reader'
 
 const root = new URL('../../', import.meta.url)
 const path = (name: string) => fileURLToPath(new URL(name, root))
@@ -10,6 +11,7 @@ const wasm = path('build/wasm/posenc.wasm')
 export const built = existsSync(wasm)
 export const bytes = (name: string) => new Uint8Array(readFileSync(path(name)))
 export const load = () => Engine.load(bytes('build/wasm/posenc.wasm').buffer)
+export const loadReader = () => Reader.load(bytes('build/wasm/posenc-models.wasm').buffer)
 
 export function golden<T>(name: string): T[] {
   return (JSON.parse(readFileSync(path(`tests/data/golden/${name}.json`), 'utf8')) as { records: T[] }).records

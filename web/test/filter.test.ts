@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { beforeAll, expect, test } from 'vitest'
 import { gain, rowsFor, screen } from '../src/draw/filter'
-import { Engine, type Plan } from '../src/engine/engine'
+import type { Plan } from '../src/engine/engine'
+import { load } from './disk'
 
 const d = 512, length = 2048
 let plan: Plan, frequencies: number[]
 beforeAll(async () => {
-  const bytes = readFileSync(new URL('../../build/wasm/posenc.wasm', import.meta.url))
-  const engine = await Engine.load(new Uint8Array(bytes).buffer)
+  const engine = await load()
   plan = engine.plan({ type: 'sinusoidal', layout: 'concatenated' }, { width: d })
   frequencies = plan.info.add!.frequencies!
 })

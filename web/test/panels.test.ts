@@ -2,12 +2,13 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { moving, Text } from '../src/engine/cache'
 import type { Engine } from '../src/engine/engine'
 import { properties } from '../src/engine/properties'
+import type { Reader } from '../src/engine/reader'
 import { bands, bases, fragment, methods, unseen } from '../src/engine/scaling'
 import { content, filled, logits, onText, shiftResidual, softmax } from '../src/engine/scores'
-import { built, load } from './disk'
+import { built, load, loadReader } from './disk'
 
-let engine: Engine
-beforeAll(async () => { if (built) engine = await load() })
+let engine: Engine, reader: Reader
+beforeAll(async () => { if (built) [engine, reader] = [await load(), await loadReader()] })
 
 describe.skipIf(!built)('scores', () => {
   const size = { d: 16, heads: 4, length: 12 }
@@ -53,7 +54,7 @@ describe.skipIf(!built)('extension', () => {
   it('offers a config.json that reads back as the same frequencies', () => {
     for (const method of methods(engine, at, 'default', {})) {
       const config = { model_type: 'llama', hidden_size: 1024, num_attention_heads: 8, num_hidden_layers: 1, head_dim: 128, ...fragment(method, at, 10000) }
-      const model = engine.read(new TextEncoder().encode(JSON.stringify(config)), 'config.json')
+      const model = reader.read(new TextEncoder().encode(JSON.stringify(config)), 'config.json')
       const back = bases(model.explain(/dynamic|longrope/.test(method.name) ? at.target : 0).groups[0].plan.rotate)
       model.free()
       method.frequencies.forEach((f, r) => expect(Math.abs(back[r] - f), method.name).toBeLessThanOrEqual(1e-14 * f))

@@ -24,7 +24,7 @@ export class Text {
   constructor(private readonly engine: Engine, kind: Moving, private readonly at: Stretch, seed: number, count = 96) {
     const { d, trained, target } = at
     const described = engine.scalings.find(s => s.name === kind)!
-    this.scheme = { type: 'rope', ...at.scheme, scaling: { type: kind, ...settings(engine, described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) } }
+    this.scheme = { type: 'rope', ...at.scheme, scaling: { type: kind, ...settings(described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) } }
     this.positions = Array.from({ length: count }, (_, i) => Math.round((i * (target - 1)) / (count - 1)))
     this.q = normal(d, seed)
     this.k = normal(d, seed + 5000)

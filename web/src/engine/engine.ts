@@ -1,5 +1,5 @@
 // The library, as panels use it: the same words as in C and on the command line.
-import { geometry, mask, Memory, type Geometry } from './memory'
+import { geometry, mask, Memory, type Geometry, type Wasm } from './memory'
 
 export type { Geometry } from './memory'
 
@@ -35,19 +35,14 @@ export class Engine {
   readonly scalings: Described[]
   private readonly plans = new Map<string, Plan>()
 
-  constructor(instance: WebAssembly.Instance) {
-    this.memory = new Memory(instance)
+  constructor(memory: Memory) {
+    this.memory = memory
     const known = this.memory.json<{ schemes: Described[]; scalings: Described[] }>('posenc_schemes_json')
     this.schemes = known.schemes
     this.scalings = known.scalings
   }
 
-  static async load(wasm: ArrayBuffer | Response | Promise<Response>): Promise<Engine> {
-    const { instance } = wasm instanceof ArrayBuffer
-      ? await WebAssembly.instantiate(wasm, {})
-      : await WebAssembly.instantiateStreaming(wasm, {})
-    return new Engine(instance)
-  }
+  static async load(wasm: Wasm): Promise<Engine> { return new Engine(await Memory.of(wasm)) }
 
   // The plan of a scheme; the same one for the same question. Throws with the library's own sentence.
   plan(scheme: Scheme, size: Geometry): Plan {
@@ -75,14 +70,6 @@ export class Engine {
   pair(frequency: number): Plan {
     return this.plan({ type: 'rope', scaling: { type: 'explicit', frequencies: [frequency] } }, { head_dim: 2 })
   }
-
-  // A config.json, a params.json or (the front of) a GGUF.
-  read(bytes: Uint8Array, name: string): Model {
-    return new Model(this.memory, this.memory.make('posenc_model_read', bytes, bytes.length, name))
-  }
-
-  bundled(): { name: string; about: string }[] { return this.memory.json('posenc_models_json') }
-  bundledModel(name: string): Model { return new Model(this.memory, this.memory.make('posenc_model_open', name)) }
 }
 
 export class Plan {
@@ -186,20 +173,3 @@ export class Plan {
 }
 
 function size(where: Where): number { return Array.isArray(where) ? where.length : where.count }
-
-export class Model {
-  constructor(private readonly memory: Memory, private readonly handle: number) {}
-  free(): void { this.memory.call_void('posenc_model_free', this.handle) }
-  // What `posenc explain --json` prints (docs/json.md).
-  explain(at = 0): Explained { return this.memory.json('posenc_model_explain_json', this.handle, BigInt(at), -1n) }
-}
-
-// docs/json.md.
-export type Group = {
-  stack: string; label: string; layers: number[]; head_dim: number; heads: number; scheme: Scheme | null; plan: PlanInfo
-  valid: { from: number; to: number | null } | null; heading: string; words: string[]; amplitude_note: string; logits_note: string
-}
-export type Explained = {
-  model: string; family: string; context: number | null; trained_context: number | null; words: string[]
-  groups: Group[]; warnings: { code: string; message: string }[]
-}

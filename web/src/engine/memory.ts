@@ -6,12 +6,20 @@ type Exports = { memory: WebAssembly.Memory; _initialize(): void; malloc(size: n
 export type DType = 0 | 1 // double, float
 export type Numbers = Float64Array | Float32Array
 export type Argument = number | bigint | string | Uint8Array
+export type Wasm = ArrayBuffer | Response | Promise<Response>
 
 export class Memory {
   private readonly api: Exports
   private readonly slot: number
 
-  constructor(instance: WebAssembly.Instance) {
+  static async of(wasm: Wasm): Promise<Memory> {
+    const { instance } = wasm instanceof ArrayBuffer
+      ? await WebAssembly.instantiate(wasm, {})
+      : await WebAssembly.instantiateStreaming(wasm, {})
+    return new Memory(instance)
+  }
+
+  private constructor(instance: WebAssembly.Instance) {
     this.api = instance.exports as unknown as Exports
     this.api._initialize()
     this.slot = this.api.malloc(64)

@@ -1,6 +1,8 @@
 // Every way to stretch RoPE from a trained length to a target, as plans; and a model's own, reduced to what a link holds.
 import type { Settings } from '../state/link'
-import type { Described, Engine, Group, PlanInfo, Scheme } from './engine'
+import { rope_scaling as phi } from '../../../models/phi-3.5-mini.json'
+import type { Described, Engine, PlanInfo, Scheme } from './engine'
+import type { Group } from './reader'
 
 export type Stretch = { d: number; trained: number; target: number; scheme: Settings } // scheme: RoPE's own fields
 export type Method = {
@@ -19,18 +21,8 @@ const plausible = (list: number[], factor: number, pairs: number, s: number) =>
     return Math.max(1, between) ** (Math.log(s) / Math.log(factor))
   })
 
-let phi: number[] | undefined
-function longList(engine: Engine): number[] {
-  if (!phi) {
-    const model = engine.bundledModel('phi-3.5-mini')
-    phi = (model.explain().groups[0].scheme!.scaling as { long_factor: number[] }).long_factor
-    model.free()
-  }
-  return phi
-}
-
 // What a scaling needs to reach the target.
-export function settings(engine: Engine, { name, fields }: Described, { trained, target }: Stretch, pairs: number): Settings {
+export function settings({ name, fields }: Described, { trained, target }: Stretch, pairs: number): Settings {
   const s = Math.max(1, target / trained), made: Settings = {}
   for (const field of fields) {
     if (field.name === 'factor') { if (name !== 'longrope') made.factor = name === 'dynamic' ? 1 : s }
@@ -39,7 +31,7 @@ export function settings(engine: Engine, { name, fields }: Described, { trained,
     else if (field.name === 'low_freq_factor') made[field.name] = 1
     else if (field.name === 'high_freq_factor') made[field.name] = 4
     else if (field.name === 'short_factor') made[field.name] = Array<number>(pairs).fill(1)
-    else if (field.name === 'long_factor') made[field.name] = plausible(longList(engine), 32, pairs, s)
+    else if (field.name === 'long_factor') made[field.name] = plausible(phi.long_factor, 32, pairs, s)
     else if (name === 'proportional' && field.name === 'partial_rotary_factor') made[field.name] = 0.25
   }
   return made
@@ -52,7 +44,7 @@ export function methods(engine: Engine, at: Stretch, chosen: string, given: Sett
   const plain = bases(rope(null).rotate)
   return engine.scalings.filter(s => s.name !== 'explicit' || s.name === chosen).map(described => {
     const { name, title } = described
-    const own = { ...settings(engine, described, at, plain.length), ...(name === chosen ? given : {}) }
+    const own = { ...settings(described, at, plain.length), ...(name === chosen ? given : {}) }
     try {
       const { rotate, logits } = rope({ type: name, ...own })
       const frequencies = bases(rotate)
