@@ -22,13 +22,18 @@ if (!positionals[0] && !existsSync(site)) skip('web/dist/site is not built; make
 const shots = values.shots ?? here('dist/shots')
 mkdirSync(shots, { recursive: true })
 const host = positionals[0] ? { url: positionals[0], stop() {} } : await serve(site)
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+const browser = await launch()
 const session = run(browser, host.url)
 try {
   const entries = await session.entries()
-  // Three at a time: much of a check is waiting for a frame.
+  // Three at a time: much of a check is waiting for a frame. In one browser a page's picture holds up the others' frames.
   const left = entries.filter(id => !values.only || id === values.only)
-  await Promise.all([1, 2, 3].map(async () => { while (left.length) await panel(session, left.shift(), shots) }))
+  await Promise.all([1, 2, 3].map(async () => {
+    const within = await launch()
+    while (left.length) await panel({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) }, left.shift(), shots)
+    await within.close()
+  }))
   if (!values.only) {
     await conduct(session, entries)
     await drop(session, entries)

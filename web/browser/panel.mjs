@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { assert, frame, phone, settled } from './run.mjs'
+import { assert, frame, phone, reload, settled } from './run.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -33,7 +33,7 @@ export async function panel(session, id, shots) {
   await check(`${id}: axe, dark`, () => accessible(page))
   await page.keyboard.press('d')
   await check(`${id}: exports`, () => exportAll(page, id))
-  await page.reload()
+  await reload(page)
   await check(`${id}: sliders by key and by pointer, and back by the link`, () => sliders(page))
   await check(`${id}: figures by pointer and by keys`, () => figures(page))
   await check(`${id}: no complaint on the console`, () => quiet(page))
@@ -77,7 +77,7 @@ async function sliders(page) {
     const [at, most] = await range.evaluate(e => [+e.value, +e.max])
     const first = await text()
     // A log slider's step may be less than the value's own.
-    for (let k = 0; k < 40 && await text() === first; k++) await page.keyboard.press(at < most ? 'ArrowRight' : 'ArrowLeft')
+    for (let k = 0; k < 40 && await text() === first; k++) await range.press(at < most ? 'ArrowRight' : 'ArrowLeft')
     assert(await text() !== first, `${name} does not follow the arrow keys`)
     const box = await range.boundingBox()
     await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2)
@@ -91,8 +91,7 @@ async function sliders(page) {
   const hash = await settled(page)
   assert(count === 0 || hash.includes('&'), 'the link does not follow the sliders')
   const before = await numbers(page)
-  await page.reload()
-  await page.waitForSelector('main h1')
+  await reload(page)
   const after = await numbers(page)
   assert(JSON.stringify(after) === JSON.stringify(before), `the link brought ${after} back, not ${before}`)
   assert(await settled(page) === hash, 'the link changed by being opened')

@@ -23,8 +23,8 @@ export function run(browser, url) {
     }
   }
 
-  async function open(hash, { viewport = wide, from = url, ...how } = {}) {
-    const context = await browser.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
+  async function open(hash, { viewport = wide, from = url, within = browser, ...how } = {}) {
+    const context = await within.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
     const page = await context.newPage()
     page.setDefaultTimeout(20000)  // of a machine with much else to do
     page.complaints = []
@@ -57,5 +57,7 @@ export function run(browser, url) {
 
 export const assert = (truth, why) => { if (!truth) throw new Error(why) }
 export const frame = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+// Until the page moves again: a wait for an element to stand still, begun while a page comes up, has been seen to last.
+export const reload = async page => { await page.reload(); await page.waitForSelector('main h1'); await frame(page) }
 // The address follows 150 ms behind.
 export const settled = async page => { await page.waitForTimeout(220); return page.evaluate(() => location.hash) }
