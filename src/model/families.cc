@@ -283,7 +283,7 @@ constexpr Family families[] = {
 };
 // clang-format on
 
-constexpr Family generic{.types = ""};
+constexpr Family unknown{.types = ""};
 
 struct Inner {
   std::string_view outer, inner;
@@ -310,7 +310,7 @@ const Family* find_family(std::string_view model_type) {
   return found == std::end(families) ? nullptr : found;
 }
 
-const Family& unknown_family() { return generic; }
+const Family& unknown_family() { return unknown; }
 
 std::string_view inner_type(std::string_view outer) {
   const auto found = std::ranges::find(inner_types, outer, &Inner::outer);

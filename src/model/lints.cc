@@ -80,12 +80,12 @@ void lint_ignored(const Section& config) {
   struct Ignored {
     std::string_view key, effect;
   };
-  constexpr Ignored keys[] = {
+  constexpr Ignored ignored[] = {
       {"dual_chunk_attention_config",
        "folds positions beyond its chunk_size back into the trained range (dual chunk attention)"},
       {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
   };
-  for (const auto& [key, effect] : keys) {
+  for (const auto& [key, effect] : ignored) {
     if (const Json* value = config.raw(key); value && !value->is_null()) {
       config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
                                              std::string(effect) + "; the plan is that without it");

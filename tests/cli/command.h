@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -25,9 +26,10 @@ struct Outcome {
 class CommandTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ranges::replace(name, '/', '_');  // of a test with parameters
     folder_ = std::filesystem::temp_directory_path() /
-              ("posenc_" + std::to_string(getpid()) + "_" + test->name());
+              ("posenc_" + std::to_string(getpid()) + "_" + name);
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
