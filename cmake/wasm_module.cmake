@@ -14,7 +14,7 @@ list(TRANSFORM exports PREPEND "LINKER:--export=")
 set(exports_without_models ${exports})
 list(FILTER exports_without_models EXCLUDE REGEX "=posenc_models?_")
 
-# What makes the library small (docs/c.md has the measured table): one program seen as a whole; a string_view
+# What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without
 # their texts; calls between files inlined only where that makes the code shorter.
 target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"

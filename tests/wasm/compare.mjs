@@ -1,7 +1,7 @@
 // node compare.mjs posenc.wasm posenc-models.wasm native: the modules and the native library answer the same
-// questions, and the first module is small. Integers must be equal; frequencies, angles, biases and whatever else a plan or an
-// explanation says within 2 ulp, floats within 1; rotations, vectors and attention, whose native kernels may be
-// those by vectors, within the bounds of apply.h.
+// questions, and the first module is small. Integers must be equal; frequencies, angles, biases and whatever else
+// a plan or an explanation says within 2 ulp, floats within 1; rotations, vectors and attention, whose native
+// kernels may be those by vectors, within the bounds of apply.h.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'

@@ -27,7 +27,7 @@ const browser = await launch()
 const session = run(browser, host.url)
 try {
   const entries = await session.entries()
-  // Three at a time: much of a check is waiting for a frame. In one browser a page's picture holds up the others' frames.
+  // Three at a time, in a browser each: much of a check is waiting for a frame.
   const left = entries.filter(id => !values.only || id === values.only)
   await Promise.all([1, 2, 3].map(async () => {
     const within = await launch()
