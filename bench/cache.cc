@@ -78,7 +78,7 @@ void decode(benchmark::State& state, DType dtype, KeptKeys keys, Pages pages, Pl
     must(cache->append(sequence, key.view, value.view, plan, {}, one));
     must(cache->attend(sequence, q.view, plan, {}, out.view, one));
     const double middle = now();
-    must(attend(q.view, k.view, v.view, {}, at, all, {}, out.view, one));
+    must(attend({q.view, k.view, v.view, at, all, {}, one}, {}, out.view));
     const double end = now();
     must(cache->evict(sequence[0], tokens, tokens + 1, KvCache::Gap::keep));
     state.SetIterationTime(middle - start);

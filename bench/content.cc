@@ -28,6 +28,8 @@ struct Text {
   Tensor q, k, v, out, dq, dk, dv;  // out is the gradient of the output, too
   Positions positions = Positions::range(0, seq);
 
+  AttentionInputs inputs() const { return {q, k, v, positions, positions, {}, {.count = 1}}; }
+
   Text() {
     Tensor* const views[] = {&q, &k, &v, &out, &dq, &dk, &dv};
     for (int n = 0; n < 7; ++n) {
@@ -37,7 +39,7 @@ struct Text {
   }
 };
 
-// attend(q, k, v, positions, out) over and over.
+// attend(text) over and over.
 void time(benchmark::State& state, const auto& attend) {
   const Text text;
   for (auto _ : state) {
@@ -47,9 +49,7 @@ void time(benchmark::State& state, const auto& attend) {
 }
 
 void nope(benchmark::State& state) {
-  time(state, [](const Text& t) {
-    return attend(t.q, t.k, t.v, {}, t.positions, t.positions, {}, t.out, {.count = 1});
-  });
+  time(state, [](const Text& t) { return attend(t.inputs(), {}, t.out); });
 }
 
 template <bool backward>
@@ -60,11 +60,9 @@ void fire(benchmark::State& state) {
   for (const float x : normal(units * heads)) fire.output_weight.push_back(static_cast<double>(x));
   time(state, [&](const Text& t) {
     if constexpr (backward) {
-      return attend_fire_backward(t.q, t.k, t.v, fire, {}, t.positions, t.positions, {}, t.out,
-                                  t.dq, t.dk, t.dv, {.count = 1});
+      return attend_fire_backward(t.inputs(), fire, {}, t.out, t.dq, t.dk, t.dv);
     } else {
-      return attend_fire(t.q, t.k, t.v, fire, {}, t.positions, t.positions, {}, t.out,
-                         {.count = 1});
+      return attend_fire(t.inputs(), fire, {}, t.out);
     }
   });
 }
@@ -77,10 +75,9 @@ void cope(benchmark::State& state) {
   };
   const Cope cope{.embeddings = rows(e)};
   time(state, [&](const Text& t) {
-    return backward ? attend_cope_backward(t.q, t.k, t.v, cope, {}, t.positions, t.positions, {},
-                                           t.out, t.dq, t.dk, t.dv, rows(gradient), {.count = 1})
-                    : attend_cope(t.q, t.k, t.v, cope, {}, t.positions, t.positions, {}, t.out,
-                                  {.count = 1});
+    return backward
+               ? attend_cope_backward(t.inputs(), cope, {}, t.out, t.dq, t.dk, t.dv, rows(gradient))
+               : attend_cope(t.inputs(), cope, {}, t.out);
   });
 }
 
@@ -91,11 +88,9 @@ void forgetting(benchmark::State& state) {
   const auto view = [](std::vector<float>& x) { return Tensor::dense(x.data(), {1, heads, seq}); };
   const Forgetting scheme{.log_gates = view(gates)};
   time(state, [&](const Text& t) {
-    return backward
-               ? attend_forgetting_backward(t.q, t.k, t.v, scheme, {}, t.positions, t.positions, {},
-                                            t.out, t.dq, t.dk, t.dv, view(gradient), {.count = 1})
-               : attend_forgetting(t.q, t.k, t.v, scheme, {}, t.positions, t.positions, {}, t.out,
-                                   {.count = 1});
+    return backward ? attend_forgetting_backward(t.inputs(), scheme, {}, t.out, t.dq, t.dk, t.dv,
+                                                 view(gradient))
+                    : attend_forgetting(t.inputs(), scheme, {}, t.out);
   });
 }
 
@@ -103,10 +98,8 @@ template <bool backward>
 void stick_breaking(benchmark::State& state) {
   time(state, [&](const Text& t) {
     return backward
-               ? attend_stick_breaking_backward(t.q, t.k, t.v, {}, {}, t.positions, t.positions, {},
-                                                t.out, t.dq, t.dk, t.dv, {}, {.count = 1})
-               : attend_stick_breaking(t.q, t.k, t.v, {}, {}, t.positions, t.positions, {}, t.out,
-                                       {}, {.count = 1});
+               ? attend_stick_breaking_backward(t.inputs(), {}, {}, t.out, t.dq, t.dk, t.dv, {})
+               : attend_stick_breaking(t.inputs(), {}, {}, t.out);
   });
 }
 

@@ -94,10 +94,10 @@ void backward(benchmark::State& state, const std::string& scheme, bool causal,
   for (auto _ : state) {
     const double start = processor_time();
     const auto forward =
-        attend(states(0), states(1), states(2), *plan, at, at, mask, states(3), {.count = 1});
+        attend({states(0), states(1), states(2), at, at, mask, {.count = 1}}, *plan, states(3));
     const double middle = processor_time();
-    const auto done = attend_backward(states(0), states(1), states(2), *plan, at, at, mask,
-                                      states(4), made.gradients, {.count = 1});
+    const auto done = attend_backward({states(0), states(1), states(2), at, at, mask, {.count = 1}},
+                                      *plan, states(4), made.gradients);
     const double end = processor_time();
     for (const auto* each : {&forward, &done})
       if (!*each) return state.SkipWithError(each->error().message().c_str());

@@ -263,8 +263,9 @@ Run define_attend(CLI::App& app) {
     const Expected<Held> out = like_q(q->view.shape[3]);
     if (!out) return std::unexpected(out.error());
     if (!options->reference) {
-      if (Expected<void> done = attend(q->view, k->view, v->view, *plan, where->queries,
-                                       where->keys, *mask, out->view, options->threads);
+      if (Expected<void> done = attend(
+              {q->view, k->view, v->view, where->queries, where->keys, *mask, options->threads},
+              *plan, out->view);
           !done)
         return std::unexpected(done.error());
     }
@@ -280,9 +281,9 @@ Run define_attend(CLI::App& app) {
       slow = std::move(*room);
     }
     if (logits || options->reference) {
-      if (Expected<void> done =
-              attend_reference(q->view, k->view, v->view, *plan, where->queries, where->keys, *mask,
-                               slow ? slow->view : out->view, logits ? logits->view : Tensor{});
+      if (Expected<void> done = attend_reference(
+              {q->view, k->view, v->view, where->queries, where->keys, *mask}, *plan,
+              slow ? slow->view : out->view, logits ? logits->view : Tensor{});
           !done)
         return std::unexpected(done.error());
     }

@@ -108,7 +108,7 @@ int main() {
   for (const Scheme& scheme :
        {Scheme{NoPe{}}, Scheme{Alibi{.alibi_bias_max = 1}}, Scheme{Rope{}}}) {
     const Plan plan = must(compile(scheme, geometry));
-    must(attend_reference(view(queries), view(keys), view(keys), plan, positions, positions, Mask{},
+    must(attend_reference({view(queries), view(keys), view(keys), positions, positions}, plan,
                           view(out), Tensor::dense(logits.data(), {seq, seq})));
     std::printf("  %-6s", std::string(info(scheme).name).c_str());
     for (std::int64_t j = 0; j < seq; ++j) {

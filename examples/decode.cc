@@ -72,8 +72,9 @@ double difference(Text& text, const Scheme& scheme, Vectors& out) {
   for (std::int64_t t = 0; t < length; ++t) {
     Tensor k = wide.k.all(), v = wide.v.all();
     k.shape[2] = v.shape[2] = t + 1;
-    must(attend_reference(wide.q.token(t), k, v, plan_for(scheme, t + 1), Positions::range(t, 1),
-                          Positions::range(0, t + 1), {}, truth.token(t)));
+    must(attend_reference(
+        {wide.q.token(t), k, v, Positions::range(t, 1), Positions::range(0, t + 1)},
+        plan_for(scheme, t + 1), truth.token(t)));
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t c = 0; c < head_dim; ++c) {
         const std::int64_t at = (h * length + t) * head_dim + c;
@@ -111,7 +112,7 @@ double decoded_with_stale_keys(const Scheme& scheme) {
     must(rotate(plan, text.q.token(t), text.k.token(t), at, text.q.token(t), text.k.token(t)));
     Tensor k = text.k.all(), v = text.v.all();
     k.shape[2] = v.shape[2] = t + 1;
-    must(attend(text.q.token(t), k, v, Plan{}, at, Positions::range(0, t + 1), {}, out.token(t)));
+    must(attend({text.q.token(t), k, v, at, Positions::range(0, t + 1)}, Plan{}, out.token(t)));
   }
   text = original;
   return difference(text, scheme, out);

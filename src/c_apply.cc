@@ -372,8 +372,9 @@ posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q, con
   if (const auto bad = c::need_threads(where, threads)) return bad;
   return attending(where, {plan, q, k, v, queries, keys, mask, out},
                    [&](const Tensor* tensors, const Mask& sees) {
-                     return attend(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
-                                   keys->value, sees, tensors[3], Threads{threads});
+                     return attend({tensors[0], tensors[1], tensors[2], queries->value, keys->value,
+                                    sees, Threads{threads}},
+                                   plan->value, tensors[3]);
                    });
 }
 
@@ -384,9 +385,9 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tens
                                       const posenc_tensor* logits) noexcept {
   return attending("posenc_attend_reference", {plan, q, k, v, queries, keys, mask, out, logits},
                    [&](const Tensor* tensors, const Mask& sees) {
-                     return attend_reference(tensors[0], tensors[1], tensors[2], plan->value,
-                                             queries->value, keys->value, sees, tensors[3],
-                                             tensors[4]);
+                     return attend_reference(
+                         {tensors[0], tensors[1], tensors[2], queries->value, keys->value, sees},
+                         plan->value, tensors[3], tensors[4]);
                    });
 }
 
@@ -421,11 +422,12 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_tenso
     if (each.status) return each.status;
     *to = each.tensor;
   }
-  return attending(
-      where, {plan, q, k, v, queries, keys, mask, out_gradient, nullptr, "out_gradient"},
-      [&](const Tensor* tensors, const Mask& sees) {
-        return attend_backward(tensors[0], tensors[1], tensors[2], plan->value, queries->value,
-                               keys->value, sees, tensors[3], wanted, Threads{threads});
-      });
+  return attending(where,
+                   {plan, q, k, v, queries, keys, mask, out_gradient, nullptr, "out_gradient"},
+                   [&](const Tensor* tensors, const Mask& sees) {
+                     return attend_backward({tensors[0], tensors[1], tensors[2], queries->value,
+                                             keys->value, sees, Threads{threads}},
+                                            plan->value, tensors[3], wanted);
+                   });
 }
 #endif

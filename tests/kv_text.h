@@ -60,9 +60,9 @@ struct Text {
     const auto view = [&](Numbers& x, std::int64_t n) {
       return Tensor::dense(x.data(), {1, n, tokens, dim});
     };
-    const auto done =
-        attend_reference(view(wide_q, heads), view(wide_k, kv_heads), view(wide_v, kv_heads), plan,
-                         positions, positions, mask, view(out, heads));
+    const auto done = attend_reference({view(wide_q, heads), view(wide_k, kv_heads),
+                                        view(wide_v, kv_heads), positions, positions, mask},
+                                       plan, view(out, heads));
     EXPECT_TRUE(done) << done.error().message();
     return out;
   }

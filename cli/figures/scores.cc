@@ -71,9 +71,9 @@ Expected<std::vector<double>> logits_of(const Vectors& q, const Vectors& k, cons
   Tensor view = q.view;
   view.data = out->data.data();
   if (Expected<void> done =
-          attend_reference(q.view, k.view, k.view, plan, Positions::range(keys - queries, queries),
-                           Positions::range(0, keys), mask, view,
-                           Tensor::dense(logits.data(), {1, heads, queries, keys}));
+          attend_reference({q.view, k.view, k.view, Positions::range(keys - queries, queries),
+                            Positions::range(0, keys), mask},
+                           plan, view, Tensor::dense(logits.data(), {1, heads, queries, keys}));
       !done)
     return std::unexpected(done.error());
   return logits;

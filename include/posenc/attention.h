@@ -27,23 +27,30 @@ struct Mask {
   }
 };
 
-// softmax(logits) v, for any plan. q [batch, heads, queries, head_dim]; k, v [batch, kv_heads, keys,
-// head_dim]; out like q; any strides; one dtype of the four. heads is a multiple of kv_heads. q and k
-// come unrotated: rotation, bias, relative terms, logit scales and the values' rotation are all taken
-// from the plan. A query that sees no key gives zeros; a NaN in what a query sees gives NaN. The logits
-// stand in blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the
-// arguments grows with the length, not with its square. Float, bfloat16 and half are computed in float,
-// the rotation's angles in double. The same bits for any number of threads.
-// Errors: shapes, positions, learned tables not given, distances that a table does not reach.
-Expected<void> attend(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                      const Positions& queries, const Positions& keys, const Mask& mask,
-                      const Tensor& out, Threads threads = {});
+// What every attention takes. Of any strides, one dtype of the four; heads is a multiple of kv_heads.
+struct AttentionInputs {
+  Tensor q;                 // [batch, heads, queries, head_dim]
+  Tensor k;                 // [batch, kv_heads, keys, head_dim]
+  Tensor v;                 // [batch, kv_heads, keys, value_dim]; value_dim is head_dim
+  Positions queries, keys;  // of the tokens of q, and of those of k and v
+  Mask mask = {};
+  Threads threads = {};
+};
 
-// The same in plain double loops, the truth for attend: softmax(logits) v with an L x L matrix of a head at a time.
+// softmax(logits) v, for any plan; out is like q. q and k come unrotated: rotation, bias, relative
+// terms, logit scales and the values' rotation are all taken from the plan. A query that sees no key
+// gives zeros; a NaN in what a query sees gives NaN. The logits stand in blocks, never all at once
+// (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments grows with the length, not with
+// its square. Float, bfloat16 and half are computed in float, the rotation's angles in double. The same
+// bits for any number of threads.
+// Errors: shapes, positions, learned tables not given, distances that a table does not reach.
+Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out);
+
+// The same in plain double loops on one thread, the truth for attend: softmax(logits) v with an L x L
+// matrix of a head at a time.
 // `logits`, if given, receives the masked logits [batch, heads, queries, keys] (-inf where hidden).
 // Errors: shapes, positions, learned tables not given.
-Expected<void> attend_reference(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                                const Positions& queries, const Positions& keys, const Mask& mask,
-                                const Tensor& out, const Tensor& logits = {});
+Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                const Tensor& logits = {});
 
 }  // namespace posenc

@@ -1,10 +1,9 @@
 // Attention whose position term reads the content, or the query's absolute position, so that no Plan
 // can say it: a plan is tables and numbers known before q and k are. Each scheme has a loop of its own
-// beside the waist; they share the conventions of attend (attention.h):
-//   q [batch, heads, queries, head_dim]; k, v [batch, kv_heads, keys, head_dim]; out like q; any
-//   strides; one dtype of the four, float64 computed in double, the others in float, rounded once.
-// A query that sees no key gives zeros. Keys stream through in blocks: memory beyond the arguments
-// grows with the length, not with its square. The same bits for any number of threads.
+// beside the waist; they take what attend takes (attention.h), out like q; float64 is computed in
+// double, the other dtypes in float, rounded once. A query that sees no key gives zeros. Keys stream
+// through in blocks: memory beyond the arguments grows with the length, not with its square. The same
+// bits for any number of threads.
 //
 // The plan beside a scheme may rotate (queries, keys, values) and scale logits; the empty plan is what
 // most of the papers use. Its `add` part went to the embedding, as always.
@@ -51,9 +50,8 @@ struct Fire {
 };
 
 // Errors besides: weights that are not for these heads or not finite, positions of several axes.
-Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, const Fire& fire,
-                           const Plan& plan, const Positions& queries, const Positions& keys,
-                           const Mask& mask, const Tensor& out, Threads threads = {});
+Expected<void> attend_fire(const AttentionInputs& in, const Fire& fire, const Plan& plan,
+                           const Tensor& out);
 
 // What FIRE adds to the logits, for engines that take it as a tensor: out [head, query, key].
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
@@ -66,12 +64,10 @@ struct FireGradient {
 };
 
 // Returns the gradients by the parameters, and writes those by q, k and v.
-Expected<FireGradient> attend_fire_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                            const Fire& fire, const Plan& plan,
-                                            const Positions& queries, const Positions& keys,
-                                            const Mask& mask, const Tensor& out_gradient,
+Expected<FireGradient> attend_fire_backward(const AttentionInputs& in, const Fire& fire,
+                                            const Plan& plan, const Tensor& out_gradient,
                                             const Tensor& q_gradient, const Tensor& k_gradient,
-                                            const Tensor& v_gradient, Threads threads = {});
+                                            const Tensor& v_gradient);
 
 // --- schemes that count the keys between query and key -------------------------------------------
 // They are causal: another mask than a causal one, or a prefix that is seen from before, is an error.
@@ -93,18 +89,15 @@ struct Cope {
   bool before_scale = false;
 };
 
-Expected<void> attend_cope(const Tensor& q, const Tensor& k, const Tensor& v, const Cope& cope,
-                           const Plan& plan, const Positions& queries, const Positions& keys,
-                           const Mask& mask, const Tensor& out, Threads threads = {});
+Expected<void> attend_cope(const AttentionInputs& in, const Cope& cope, const Plan& plan,
+                           const Tensor& out);
 
 // embeddings_gradient: the shape of the embeddings. Where p is capped it has no gradient. Memory grows
 // with heads · min(positions, keys) · head_dim besides.
-Expected<void> attend_cope_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const Cope& cope, const Plan& plan, const Positions& queries,
-                                    const Positions& keys, const Mask& mask,
+Expected<void> attend_cope_backward(const AttentionInputs& in, const Cope& cope, const Plan& plan,
                                     const Tensor& out_gradient, const Tensor& q_gradient,
                                     const Tensor& k_gradient, const Tensor& v_gradient,
-                                    const Tensor& embeddings_gradient, Threads threads = {});
+                                    const Tensor& embeddings_gradient);
 
 // Forgetting attention of the Forgetting Transformer (FoX; Lin et al. 2025, arXiv 2503.02130): each
 // token forgets some of what came before it.
@@ -118,20 +111,16 @@ struct Forgetting {
 // A query is the last key that stands no later than it (with positions of several axes, the last query
 // is the last key), so while decoding gates are needed for all keys, as k and v are. Sums are formed in
 // double. Errors besides: a gate above 0 or NaN.
-Expected<void> attend_forgetting(const Tensor& q, const Tensor& k, const Tensor& v,
-                                 const Forgetting& forgetting, const Plan& plan,
-                                 const Positions& queries, const Positions& keys, const Mask& mask,
-                                 const Tensor& out, Threads threads = {});
+Expected<void> attend_forgetting(const AttentionInputs& in, const Forgetting& forgetting,
+                                 const Plan& plan, const Tensor& out);
 
 // log_gates_gradient: the shape of the log gates; 0 for a gate of −∞ and for padding. By the gate's own
 // logit x it is times 1 − f, f = σ(x).
-Expected<void> attend_forgetting_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                          const Forgetting& forgetting, const Plan& plan,
-                                          const Positions& queries, const Positions& keys,
-                                          const Mask& mask, const Tensor& out_gradient,
+Expected<void> attend_forgetting_backward(const AttentionInputs& in, const Forgetting& forgetting,
+                                          const Plan& plan, const Tensor& out_gradient,
                                           const Tensor& q_gradient, const Tensor& k_gradient,
                                           const Tensor& v_gradient,
-                                          const Tensor& log_gates_gradient, Threads threads = {});
+                                          const Tensor& log_gates_gradient);
 
 // Stick-breaking attention (Tan et al. 2024, arXiv 2410.17980): from the query backwards, each key
 // breaks its share off what is left of a stick. No softmax, no position at all: nearer keys come first.
@@ -145,17 +134,15 @@ struct StickBreaking {
 
 // `remainder` [batch, heads, queries], if given, receives 1 − Σ_j A_ij, formed as the product
 // Π (1 − σ(z_il)) that it is; a model may give it to the query's own value.
-Expected<void> attend_stick_breaking(const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const StickBreaking& stick_breaking, const Plan& plan,
-                                     const Positions& queries, const Positions& keys,
-                                     const Mask& mask, const Tensor& out,
-                                     const Tensor& remainder = {}, Threads threads = {});
+Expected<void> attend_stick_breaking(const AttentionInputs& in, const StickBreaking& stick_breaking,
+                                     const Plan& plan, const Tensor& out,
+                                     const Tensor& remainder = {});
 
 // `remainder_gradient` [batch, heads, queries], if given: that of the loss by the remainder.
-Expected<void> attend_stick_breaking_backward(
-    const Tensor& q, const Tensor& k, const Tensor& v, const StickBreaking& stick_breaking,
-    const Plan& plan, const Positions& queries, const Positions& keys, const Mask& mask,
-    const Tensor& out_gradient, const Tensor& q_gradient, const Tensor& k_gradient,
-    const Tensor& v_gradient, const Tensor& remainder_gradient = {}, Threads threads = {});
+Expected<void> attend_stick_breaking_backward(const AttentionInputs& in,
+                                              const StickBreaking& stick_breaking, const Plan& plan,
+                                              const Tensor& out_gradient, const Tensor& q_gradient,
+                                              const Tensor& k_gradient, const Tensor& v_gradient,
+                                              const Tensor& remainder_gradient = {});
 
 }  // namespace posenc

@@ -23,19 +23,16 @@ struct AttentionGradients {
   Tensor rotation_frequency = {};  // [head or 1][axis][pair]
 };
 
-// q, k, v and everything after them as attend took them; out_gradient [batch, heads, queries, head_dim]
-// of their dtype. Nothing needs to be kept from attend: the weights are formed again, for a few queries
-// at a time, so that memory beyond the arguments grows with the length, not with its square. A key
-// that nobody sees and a query that sees no key have gradients of zero. Float, bfloat16 and half are
-// computed in float, sums over tokens for a table in double. Threads share out the key heads of all
-// sequences, and where these are fewer than 8 their queries too, in at most 8 parts; the same bits for
-// any number of threads.
+// `in` as attend took it; out_gradient [batch, heads, queries, head_dim] of q's dtype. Nothing needs to
+// be cached by attend: the weights are formed again, for a few queries at a time, so that memory beyond
+// the arguments grows with the length, not with its square. A key that nobody sees and a query that sees
+// no key have gradients of zero. Float, bfloat16 and half are computed in float, sums over tokens for a
+// table in double. Threads share out the key heads of all sequences, and where these are fewer than 8
+// their queries too, in at most 8 parts; the same bits for any number of threads.
 // Errors: those of attend; a gradient of a part that the plan lacks, or of another shape; frequencies
 // of a plan with an engine's angles. Then nothing is written.
-Expected<void> attend_backward(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                               const Positions& queries, const Positions& keys, const Mask& mask,
-                               const Tensor& out_gradient, const AttentionGradients& gradients,
-                               Threads threads = {});
+Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
+                               const Tensor& out_gradient, const AttentionGradients& gradients);
 
 // The gradient by the plan's frequencies [head or 1][axis][pair], as 2-D mixed RoPE learns them
 // (2403.13298), of one call of rotate: `rotated` [batch, head, seq, head_dim] is what it gave,

@@ -47,31 +47,35 @@ Expected<RelativeTables> relative_tables(std::string_view where, const Plan& pla
 
 }  // namespace
 
-Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor& q, const Tensor& k,
-                                           const Tensor& v, const Plan& plan,
-                                           const Positions& queries, const Positions& keys,
-                                           const Tensor& out, const Tensor& logits) {
-  AttendArguments in;
-  for (const auto& [name, from, to] :
-       {std::tuple{"q", &q, &in.q}, {"k", &k, &in.k}, {"v", &v, &in.v}, {"out", &out, &in.out}}) {
+Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
+                                           const Plan& plan, const Tensor& out,
+                                           const Tensor& logits) {
+  AttendArguments checked;
+  for (const auto& [name, from, to] : {std::tuple{"q", &in.q, &checked.q},
+                                       {"k", &in.k, &checked.k},
+                                       {"v", &in.v, &checked.v},
+                                       {"out", &out, &checked.out}}) {
     const auto view = viewed(where, name, *from, 4);
     if (!view) return std::unexpected(view.error());
-    if (from->dtype != q.dtype) {
+    if (from->dtype != in.q.dtype) {
       return fail(
           where, "q, k, v and out must have one dtype",
-          std::string(posenc::name(q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
+          std::string(posenc::name(in.q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
           "convert outside");
     }
     *to = *view;
   }
-  const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1], head_dim = in.q.shape[3];
-  const std::int64_t kv_heads = in.k.shape[1];
-  if (auto ok = check_shape(where, "v", in.v, in.k); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_shape(where, "out", in.out, in.q); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_distinct(where, in.out); !ok) return std::unexpected(ok.error());
-  if (in.k.shape[0] != batch || in.k.shape[3] != head_dim) {
-    return fail(where, "k must have the batch and head_dim of q, " + shape_text(in.q),
-                shape_text(in.k), "shapes read [batch, head, seq, head_dim]");
+  const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
+                     head_dim = checked.q.shape[3];
+  const std::int64_t kv_heads = checked.k.shape[1];
+  if (auto ok = check_shape(where, "v", checked.v, checked.k); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = check_shape(where, "out", checked.out, checked.q); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = check_distinct(where, checked.out); !ok) return std::unexpected(ok.error());
+  if (checked.k.shape[0] != batch || checked.k.shape[3] != head_dim) {
+    return fail(where, "k must have the batch and head_dim of q, " + shape_text(checked.q),
+                shape_text(checked.k), "shapes read [batch, head, seq, head_dim]");
   }
   if (heads != 0 && (kv_heads == 0 || heads % kv_heads != 0)) {
     return fail(where, "heads must be a multiple of kv_heads",
@@ -81,25 +85,25 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor&
   if (logits) {
     const auto view = viewed(where, "logits", logits, 4);
     if (!view) return std::unexpected(view.error());
-    Tensor square = in.q;
-    square.shape[3] = in.k.shape[2];
+    Tensor square = checked.q;
+    square.shape[3] = checked.k.shape[2];
     if (auto ok = check_shape(where, "logits", *view, square); !ok) {
       return std::unexpected(ok.error());
     }
     if (auto ok = check_distinct(where, *view); !ok) return std::unexpected(ok.error());
-    in.logits = *view;
+    checked.logits = *view;
   }
   for (const auto& [positions, seq] :
-       {std::pair{&queries, in.q.shape[2]}, {&keys, in.k.shape[2]}}) {
+       {std::pair{&in.queries, checked.q.shape[2]}, {&in.keys, checked.k.shape[2]}}) {
     const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
     if (auto ok = check_positions(where, *positions, batch, seq, axes); !ok) {
       return std::unexpected(ok.error());
     }
     if (auto ok = check_length(where, plan, *positions); !ok) return std::unexpected(ok.error());
   }
-  if (queries.axes() != keys.axes() && queries.axes() != 1 && keys.axes() != 1) {
+  if (in.queries.axes() != in.keys.axes() && in.queries.axes() != 1 && in.keys.axes() != 1) {
     return fail(where, "queries and keys must have the same axes",
-                std::to_string(queries.axes()) + " and " + std::to_string(keys.axes()),
+                std::to_string(in.queries.axes()) + " and " + std::to_string(in.keys.axes()),
                 "take both from one plan's positions");
   }
   if (plan.bias) {
@@ -107,8 +111,8 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor&
   }
   auto relative = relative_tables(where, plan, heads, head_dim);
   if (!relative) return std::unexpected(relative.error());
-  in.relative = *relative;
-  return in;
+  checked.relative = *relative;
+  return checked;
 }
 
 Expected<Tensor> gradient_like(std::string_view where, std::string_view name,

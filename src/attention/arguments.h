@@ -19,10 +19,9 @@ struct AttendArguments {
   RelativeTables relative;
 };
 
-Expected<AttendArguments> attend_arguments(std::string_view where, const Tensor& q, const Tensor& k,
-                                           const Tensor& v, const Plan& plan,
-                                           const Positions& queries, const Positions& keys,
-                                           const Tensor& out, const Tensor& logits = {});
+Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
+                                           const Plan& plan, const Tensor& out,
+                                           const Tensor& logits = {});
 
 // A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another shape,
 // elements that share memory.

@@ -6,21 +6,20 @@
 
 namespace posenc {
 
-Expected<void> attend(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                      const Positions& queries, const Positions& keys, const Mask& mask,
-                      const Tensor& out, [[maybe_unused]] Threads threads) {
+Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) {
 #if POSENC_SIMD
-  const auto in = detail::attend_arguments("attend", q, k, v, plan, queries, keys, out);
-  if (!in) return std::unexpected(in.error());
-  if (const auto job = detail::attend_job(*in, plan, queries, keys, mask)) {
-    const std::int64_t logits = in->q.shape[0] * in->q.shape[1] * in->q.shape[2] * in->k.shape[2];
+  const auto checked = detail::attend_arguments("attend", in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
+  if (const auto job = detail::attend_job(*checked, plan, in.queries, in.keys, in.mask)) {
+    const std::int64_t logits =
+        checked->q.shape[0] * checked->q.shape[1] * checked->q.shape[2] * checked->k.shape[2];
     detail::share_out(
-        job->size(), detail::thread_count(threads, logits),
+        job->size(), detail::thread_count(in.threads, logits),
         [&](std::int64_t first, std::int64_t last) { detail::attend_parts(*job, first, last); });
     return {};
   }
 #endif
-  return attend_reference(q, k, v, plan, queries, keys, mask, out);
+  return attend_reference(in, plan, out);
 }
 
 }  // namespace posenc

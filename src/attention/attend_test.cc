@@ -175,15 +175,15 @@ void try_problem(unsigned seed, double& worst) {
       logits(static_cast<std::size_t>(batch * heads * queries * keys));
   std::vector<double> q64 = values_of(q.view()), k64 = values_of(k.view()),
                       v64 = values_of(v.view());
-  ASSERT_TRUE(attend_reference(Tensor::dense(q64.data(), {batch, heads, queries, dim}),
-                               Tensor::dense(k64.data(), {batch, kv_heads, keys, dim}),
-                               Tensor::dense(v64.data(), {batch, kv_heads, keys, dim}), plan,
-                               query_positions, key_positions, mask,
-                               Tensor::dense(exact.data(), {batch, heads, queries, dim}),
+  ASSERT_TRUE(attend_reference({Tensor::dense(q64.data(), {batch, heads, queries, dim}),
+                                Tensor::dense(k64.data(), {batch, kv_heads, keys, dim}),
+                                Tensor::dense(v64.data(), {batch, kv_heads, keys, dim}),
+                                query_positions, key_positions, mask},
+                               plan, Tensor::dense(exact.data(), {batch, heads, queries, dim}),
                                Tensor::dense(logits.data(), {batch, heads, queries, keys})))
       << what;
-  const auto done =
-      attend(q.view(), k.view(), v.view(), plan, query_positions, key_positions, mask, out.view());
+  const auto done = attend({q.view(), k.view(), v.view(), query_positions, key_positions, mask},
+                           plan, out.view());
   ASSERT_TRUE(done) << what << ": " << done.error().message();
 
   double largest = 1, steepest = 1;
@@ -231,17 +231,18 @@ struct Small {
   void run(const Plan& plan = {}, const Mask& mask = {}, Threads threads = {},
            std::int64_t first = 0) {
     const auto done =
-        attend(view(q, m), view(k, n), view(v, n), plan, Positions::range(first + n - m, m),
-               Positions::range(first, n), mask, view(out, m), threads);
+        attend({view(q, m), view(k, n), view(v, n), Positions::range(first + n - m, m),
+                Positions::range(first, n), mask, threads},
+               plan, view(out, m));
     ASSERT_TRUE(done) << done.error().message();
   }
   // Against the plain loops; logits of order 1 in float are off by some 1e-6.
   void expect_reference(const Mask& mask, const Positions& queries, const Positions& keys) {
     std::vector<float> wanted(out.size());
-    ASSERT_TRUE(attend_reference(view(q, m), view(k, n), view(v, n), {}, queries, keys, mask,
+    ASSERT_TRUE(attend_reference({view(q, m), view(k, n), view(v, n), queries, keys, mask}, {},
                                  view(wanted, m)));
     const auto done =
-        attend(view(q, m), view(k, n), view(v, n), {}, queries, keys, mask, view(out, m));
+        attend({view(q, m), view(k, n), view(v, n), queries, keys, mask}, {}, view(out, m));
     ASSERT_TRUE(done) << done.error().message();
     for (std::size_t e = 0; e < out.size(); ++e) ASSERT_NEAR(out[e], wanted[e], 1e-5) << e;
   }
@@ -294,7 +295,7 @@ TEST_P(Attend, OfNoKeysGivesZeros) {
   const Tensor one = Tensor::dense(x.q.data(), {1, 2, 1, 16}),
                none = Tensor::dense(x.k.data(), {1, 2, 0, 16}),
                out = Tensor::dense(x.out.data(), {1, 2, 1, 16});
-  ASSERT_TRUE(attend(one, none, none, {}, Positions::range(0, 1), Positions::range(0, 0), {}, out));
+  ASSERT_TRUE(attend({one, none, none, Positions::range(0, 1), Positions::range(0, 0)}, {}, out));
   EXPECT_EQ(x.out, std::vector<float>(x.out.size(), 0.0f));
 }
 
@@ -302,8 +303,7 @@ TEST_P(Attend, OfNoQueriesDoesNothing) {
   Small x(3);
   const Tensor none = Tensor::dense(x.q.data(), {1, 2, 0, 16}),
                keys = Tensor::dense(x.k.data(), {1, 2, 3, 16});
-  EXPECT_TRUE(
-      attend(none, keys, keys, {}, Positions::range(3, 0), Positions::range(0, 3), {}, none));
+  EXPECT_TRUE(attend({none, keys, keys, Positions::range(3, 0), Positions::range(0, 3)}, {}, none));
 }
 
 TEST_P(Attend, KeepsNaNFromRowsThatDoNotSeeIt) {

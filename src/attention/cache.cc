@@ -125,14 +125,15 @@ struct KvCache::State {
     const Positions at = kept.positions(kept.tokens() - count, kept.tokens());
     const Positions all = kept.positions(first, kept.tokens());
     if (!kept_by(plan)) {
-      return posenc::attend(q, kv->first, kv->second, plan, at, all, mask, out, threads);
+      return posenc::attend({q, kv->first, kv->second, at, all, mask, threads}, plan, out);
     }
     const auto turned = queries.dense(where, options.dtype, q.shape[1], count, options.head_dim);
     if (!turned) return std::unexpected(turned.error());
     if (auto ok = rotate(plan, q, at, Side::query, *turned, threads); !ok) return ok;
     Plan rest = plan;
     rest.rotate.reset();
-    if (auto ok = posenc::attend(*turned, kv->first, kv->second, rest, at, all, mask, out, threads);
+    if (auto ok =
+            posenc::attend({*turned, kv->first, kv->second, at, all, mask, threads}, rest, out);
         !ok)
       return ok;
     return rotate_inverse(plan, out, at, Side::value, out, threads);

@@ -116,9 +116,9 @@ TEST(CachePlan, MixedRotationsAreAsWrongAsIsSaidAndOursAreNot) {
   const Positions at = Positions::range(last, 1);
   ASSERT_TRUE(rotate(growing.plan(text.tokens), query, at, Side::query, query));
   Numbers mixed(static_cast<std::size_t>(text.heads * text.dim));
-  ASSERT_TRUE(attend(query, view(k, text.kv_heads), view(v, text.kv_heads), Plan{}, at,
-                     Positions::range(0, text.tokens), {},
-                     Tensor::dense(mixed.data(), {1, text.heads, 1, text.dim})));
+  ASSERT_TRUE(attend(
+      {query, view(k, text.kv_heads), view(v, text.kv_heads), at, Positions::range(0, text.tokens)},
+      Plan{}, Tensor::dense(mixed.data(), {1, text.heads, 1, text.dim})));
 
   const Numbers truth = growing.truth(last);
   const double size = rms_difference(truth, Numbers(truth.size()));

@@ -46,17 +46,14 @@ Learner cope(std::int64_t positions, bool shared, bool before_scale) {
               },
           .loss =
               [=](Call& call, const Numbers& g, const Tensor& e) {
-                EXPECT_TRUE(attend_cope(call.q.view, call.k.view, call.v.view, scheme(e), call.plan,
-                                        call.query_positions, call.key_positions, call.mask,
-                                        call.out.view));
+                EXPECT_TRUE(attend_cope(call.inputs(), scheme(e), call.plan, call.out.view));
                 return product(call.out, g);
               },
           .backward =
               [=](const Call& call, const Tensor& e, const Tensor& g, const Tensor& dq,
                   const Tensor& dk, const Tensor& dv, const Tensor& de, Threads threads) {
-                return attend_cope_backward(call.q.view, call.k.view, call.v.view, scheme(e),
-                                            call.plan, call.query_positions, call.key_positions,
-                                            call.mask, g, dq, dk, dv, de, threads);
+                return attend_cope_backward(call.inputs(threads), scheme(e), call.plan, g, dq, dk,
+                                            dv, de);
               }};
 }
 
@@ -73,17 +70,14 @@ Learner forgetting() {
               },
           .loss =
               [](Call& call, const Numbers& g, const Tensor& gates) {
-                EXPECT_TRUE(attend_forgetting(call.q.view, call.k.view, call.v.view, {gates},
-                                              call.plan, call.query_positions, call.key_positions,
-                                              call.mask, call.out.view));
+                EXPECT_TRUE(attend_forgetting(call.inputs(), {gates}, call.plan, call.out.view));
                 return product(call.out, g);
               },
           .backward =
               [](const Call& call, const Tensor& gates, const Tensor& g, const Tensor& dq,
                  const Tensor& dk, const Tensor& dv, const Tensor& by_gates, Threads threads) {
-                return attend_forgetting_backward(
-                    call.q.view, call.k.view, call.v.view, {gates}, call.plan, call.query_positions,
-                    call.key_positions, call.mask, g, dq, dk, dv, by_gates, threads);
+                return attend_forgetting_backward(call.inputs(threads), {gates}, call.plan, g, dq,
+                                                  dk, dv, by_gates);
               }};
 }
 
@@ -101,9 +95,8 @@ Learner stick_breaking(bool attend_current) {
                 Numbers remainder(DType::f64, {call.batch, call.heads, call.queries},
                                   std::vector<double>(static_cast<std::size_t>(
                                       call.batch * call.heads * call.queries)));
-                EXPECT_TRUE(attend_stick_breaking(
-                    call.q.view, call.k.view, call.v.view, scheme, call.plan, call.query_positions,
-                    call.key_positions, call.mask, call.out.view, remainder.view));
+                EXPECT_TRUE(attend_stick_breaking(call.inputs(), scheme, call.plan, call.out.view,
+                                                  remainder.view));
                 double sum = product(call.out, g);
                 for (std::int64_t e = 0; e < by_remainder.size(); ++e)
                   sum += remainder.view.get(e) * by_remainder.get(e);
@@ -112,9 +105,8 @@ Learner stick_breaking(bool attend_current) {
           .backward =
               [=](const Call& call, const Tensor& by_remainder, const Tensor& g, const Tensor& dq,
                   const Tensor& dk, const Tensor& dv, const Tensor&, Threads threads) {
-                return attend_stick_breaking_backward(
-                    call.q.view, call.k.view, call.v.view, scheme, call.plan, call.query_positions,
-                    call.key_positions, call.mask, g, dq, dk, dv, by_remainder, threads);
+                return attend_stick_breaking_backward(call.inputs(threads), scheme, call.plan, g,
+                                                      dq, dk, dv, by_remainder);
               }};
 }
 

@@ -47,6 +47,10 @@ struct Call {
   double scale = 1;                     // of q and k
   Numbers q = {}, k = {}, v = {}, out = {};
 
+  AttentionInputs inputs(Threads threads = {}) const {
+    return {q.view, k.view, v.view, query_positions, key_positions, mask, threads};
+  }
+
   // Random numbers for the shape; call it once the fields are set.
   void fill() {
     const auto made = [&](std::int64_t n, std::int64_t seq, unsigned seed, double by) {

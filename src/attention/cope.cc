@@ -235,74 +235,73 @@ Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::in
 
 }  // namespace
 
-Expected<void> attend_cope(const Tensor& q, const Tensor& k, const Tensor& v, const Cope& cope,
-                           const Plan& plan, const Positions& queries, const Positions& keys,
-                           const Mask& mask, const Tensor& out, Threads threads) {
+Expected<void> attend_cope(const AttentionInputs& in, const Cope& cope, const Plan& plan,
+                           const Tensor& out) {
   constexpr std::string_view where = "attend_cope";
-  const auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
-  if (!in) return std::unexpected(in.error());
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const std::int64_t batch = in->q.shape[0], heads = in->q.shape[1], head_dim = in->q.shape[3];
-  if (auto ok = detail::check_counted(where, keys, mask, batch); !ok) return ok;
+  const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1],
+                     head_dim = checked->q.shape[3];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
   const auto e = embeddings_of(where, cope, heads, head_dim);
   if (!e) return std::unexpected(e.error());
-  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*in, plan, queries, keys, true, threads);
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, true, in.threads);
     if (!streamed) return std::unexpected(streamed.error());
-    const Embeddings<T> embeddings(*e, keys.size(), streamed->dim);
-    const detail::Seen seen(mask, queries, keys, batch);
-    detail::stream(*streamed, seen, threads,
+    const Embeddings<T> embeddings(*e, in.keys.size(), streamed->dim);
+    const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+    detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
                      double scale[most_queries];
-                     find_scales(cope, plan, queries, b, first, rows, head_dim, scale);
+                     find_scales(cope, plan, in.queries, b, first, rows, head_dim, scale);
                      return CopeTile<T>(embeddings, streamed->raw_query(b, h, first), scale, h,
                                         rows);
                    });
-    return streamed->write(plan, queries, in->out, threads);
+    return streamed->write(plan, in.queries, checked->out, in.threads);
   });
 }
 
-Expected<void> attend_cope_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const Cope& cope, const Plan& plan, const Positions& queries,
-                                    const Positions& keys, const Mask& mask,
+Expected<void> attend_cope_backward(const AttentionInputs& in, const Cope& cope, const Plan& plan,
                                     const Tensor& out_gradient, const Tensor& q_gradient,
                                     const Tensor& k_gradient, const Tensor& v_gradient,
-                                    const Tensor& embeddings_gradient, Threads threads) {
+                                    const Tensor& embeddings_gradient) {
   constexpr std::string_view where = "attend_cope_backward";
-  const auto in = detail::backward_arguments(where, q, k, v, plan, queries, keys, out_gradient,
-                                             q_gradient, k_gradient, v_gradient);
-  if (!in) return std::unexpected(in.error());
-  const std::int64_t batch = in->in.q.shape[0], heads = in->in.q.shape[1];
-  const std::int64_t head_dim = in->in.q.shape[3];
-  if (auto ok = detail::check_counted(where, keys, mask, batch); !ok) return ok;
+  const auto checked =
+      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+  if (!checked) return std::unexpected(checked.error());
+  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
+  const std::int64_t head_dim = checked->in.q.shape[3];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
   const auto e = embeddings_of(where, cope, heads, head_dim);
   if (!e) return std::unexpected(e.error());
   const auto wanted = detail::gradient_like(where, "embeddings_gradient", embeddings_gradient, *e);
   if (!wanted) return std::unexpected(wanted.error());
-  const std::int64_t count = std::min(e->shape[1], keys.size() + 1);  // nobody counts further
-  std::vector<double> shares(static_cast<std::size_t>(in->shares() * count * head_dim));
-  const detail::Seen seen(mask, queries, keys, batch);
-  const auto done = detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
+  const std::int64_t count = std::min(e->shape[1], in.keys.size() + 1);  // nobody counts further
+  std::vector<double> shares(static_cast<std::size_t>(checked->shares() * count * head_dim));
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
-      return
-          [&, embeddings = Embeddings<T>(*e, keys.size(), streamed.dim)](const detail::TileOf& at) {
-            double scale[most_queries];
-            find_scales(cope, plan, queries, at.b, at.first, at.rows, head_dim, scale);
-            const T* const raw = streamed.raw_query(at.b, at.h, at.first);
-            return CopeGradientTile<T>(CopeTile<T>(embeddings, raw, scale, at.h, at.rows),
-                                       embeddings, raw, scale, at, streamed.blocks,
-                                       to.raw_q.data() + (raw - streamed.raw.data()),
-                                       shares.data() + at.share * count * head_dim, head_dim);
-          };
+      return [&, embeddings =
+                     Embeddings<T>(*e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
+        double scale[most_queries];
+        find_scales(cope, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
+        const T* const raw = streamed.raw_query(at.b, at.h, at.first);
+        return CopeGradientTile<T>(CopeTile<T>(embeddings, raw, scale, at.h, at.rows), embeddings,
+                                   raw, scale, at, streamed.blocks,
+                                   to.raw_q.data() + (raw - streamed.raw.data()),
+                                   shares.data() + at.share * count * head_dim, head_dim);
+      };
     };
-    return detail::stream_backward<T>(*in, plan, queries, keys, seen, true, threads, bind);
+    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, true, in.threads,
+                                      bind);
   });
   if (!done || !*wanted) return done;
   for (std::int64_t h = 0; h < e->shape[0]; ++h) {
     for (std::int64_t n = 0; n < e->shape[1]; ++n) {
       for (std::int64_t c = 0; c < head_dim; ++c) {
         double sum = 0;
-        for (std::int64_t share = e->shape[0] == 1 ? 0 : h; n < count && share < in->shares();
+        for (std::int64_t share = e->shape[0] == 1 ? 0 : h; n < count && share < checked->shares();
              share += e->shape[0]) {
           sum += shares[static_cast<std::size_t>((share * count + n) * head_dim + c)];
         }

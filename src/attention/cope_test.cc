@@ -15,41 +15,41 @@ Subject subject(std::int64_t positions = 12, bool shared = true, bool before_sca
     return Numbers(DType::f64, {heads, positions, call.dim},
                    random(heads * positions * call.dim, 21, 0.7));
   };
-  return {
-      .attend =
-          [=](const Call& call, const Tensor& out, Threads threads) {
-            const Numbers e = embeddings(call);
-            return attend_cope(call.q.view, call.k.view, call.v.view,
-                               {.embeddings = e.view, .before_scale = before_scale}, call.plan,
-                               call.query_positions, call.key_positions, call.mask, out, threads);
-          },
-      .weights =
-          [=](const Call& call, std::int64_t b, std::int64_t h) {
-            const Numbers e = embeddings(call);
-            const Matrix z = call.scores(b, h);
-            Matrix logits = z;
-            for (std::size_t i = 0; i < z.size(); ++i) {
-              const auto product = [&](std::int64_t row) {
-                double sum = 0;
-                for (std::int64_t c = 0; c < call.dim; ++c) {
-                  sum += call.q.at(b, h, static_cast<std::int64_t>(i), c) *
-                         e.view.get(e.view.offset(shared ? 0 : h, row, c));
+  return {.attend =
+              [=](const Call& call, const Tensor& out, Threads threads) {
+                const Numbers e = embeddings(call);
+                return attend_cope(call.inputs(threads),
+                                   {.embeddings = e.view, .before_scale = before_scale}, call.plan,
+                                   out);
+              },
+          .weights =
+              [=](const Call& call, std::int64_t b, std::int64_t h) {
+                const Numbers e = embeddings(call);
+                const Matrix z = call.scores(b, h);
+                Matrix logits = z;
+                for (std::size_t i = 0; i < z.size(); ++i) {
+                  const auto product = [&](std::int64_t row) {
+                    double sum = 0;
+                    for (std::int64_t c = 0; c < call.dim; ++c) {
+                      sum += call.q.at(b, h, static_cast<std::int64_t>(i), c) *
+                             e.view.get(e.view.offset(shared ? 0 : h, row, c));
+                    }
+                    return before_scale ? sum * call.logit_scale(b, static_cast<std::int64_t>(i))
+                                        : sum;
+                  };
+                  std::vector<double> products;
+                  for (std::int64_t n = 0; n < positions; ++n) products.push_back(product(n));
+                  double counted = 0;  // Σ_{l=j..i} σ(z_il), hidden keys having z = −∞
+                  for (std::size_t j = z[i].size(); j-- > 0;) {
+                    counted += 1 / (1 + std::exp(-z[i][j]));
+                    const double p = std::min(counted, static_cast<double>(positions - 1));
+                    const double w = p - std::floor(p);
+                    logits[i][j] += (1 - w) * products[static_cast<std::size_t>(std::floor(p))] +
+                                    w * products[static_cast<std::size_t>(std::ceil(p))];
+                  }
                 }
-                return before_scale ? sum * call.logit_scale(b, static_cast<std::int64_t>(i)) : sum;
-              };
-              std::vector<double> products;
-              for (std::int64_t n = 0; n < positions; ++n) products.push_back(product(n));
-              double counted = 0;  // Σ_{l=j..i} σ(z_il), hidden keys having z = −∞
-              for (std::size_t j = z[i].size(); j-- > 0;) {
-                counted += 1 / (1 + std::exp(-z[i][j]));
-                const double p = std::min(counted, static_cast<double>(positions - 1));
-                const double w = p - std::floor(p);
-                logits[i][j] += (1 - w) * products[static_cast<std::size_t>(std::floor(p))] +
-                                w * products[static_cast<std::size_t>(std::ceil(p))];
-              }
-            }
-            return softmax(logits);
-          }};
+                return softmax(logits);
+              }};
 }
 
 TEST(AttendCope, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
@@ -76,8 +76,7 @@ TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {
   for (std::int64_t e = 0; e < call.k.view.size(); e += 4) call.k.view.set(e, 30);
   const std::int64_t rows = 20;
   const Numbers e(DType::f64, {rows, 4}, random(rows * 4, 5));
-  const auto done = attend_cope(call.q.view, call.k.view, call.v.view, {.embeddings = e.view}, {},
-                                call.query_positions, call.key_positions, {}, call.out.view);
+  const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
 
   // Relative vectors meet q before the scale, 1/√4.
@@ -87,8 +86,7 @@ TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {
   relative.relative = Relative{.row_count = rows, .key = Table::own(doubled, rows, 4)};
   for (std::int32_t d = 0; d < rows - 1; ++d) relative.relative->rows.row.push_back(d + 1);
   Numbers wanted(DType::f64, {1, 2, 100, 4}, std::vector<double>(800));
-  ASSERT_TRUE(attend_reference(call.q.view, call.k.view, call.v.view, relative,
-                               call.query_positions, call.key_positions, {}, wanted.view));
+  ASSERT_TRUE(attend_reference(call.inputs(), relative, wanted.view));
   expect_near(call.out, wanted, 1e-11);
 }
 
@@ -104,8 +102,7 @@ TEST(AttendCope, PositionsAreCapped) {
     call.v.view.set(j, j < 199 - 3 ? 1 : 0);  // positions ½, 1, 1½, 2, then 2½ and more
   }
   const Numbers e(DType::f64, {3, 1}, {0, 0, -infinite});
-  const auto done = attend_cope(call.q.view, call.k.view, call.v.view, {.embeddings = e.view}, {},
-                                call.query_positions, call.key_positions, {}, call.out.view);
+  const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_EQ(call.out.view.get(0), 0);  // all that stand at 2 or beyond have no weight
 }
@@ -122,8 +119,7 @@ TEST(AttendCope, TakesTheAuthorsLayout) {
   }
   std::vector<std::vector<double>> outs;
   for (const Tensor& e : {rows.view, columns.view.swapped(1, 2)}) {
-    ASSERT_TRUE(attend_cope(call.q.view, call.k.view, call.v.view, {.embeddings = e}, {},
-                            call.query_positions, call.key_positions, {}, call.out.view));
+    ASSERT_TRUE(attend_cope(call.inputs(), {.embeddings = e}, {}, call.out.view));
     outs.push_back(call.out.memory);
   }
   EXPECT_EQ(outs[0], outs[1]);
@@ -134,8 +130,7 @@ TEST(CopeErrors, EmbeddingsMustFit) {
     Call call;
     call.fill();
     const Numbers e(DType::f64, shape, std::vector<double>(64));
-    const auto done = attend_cope(call.q.view, call.k.view, call.v.view, {.embeddings = e.view}, {},
-                                  call.query_positions, call.key_positions, {}, call.out.view);
+    const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
     return done ? "" : done.error().message();
   };
   EXPECT_EQ(with({16, 4}), "");

@@ -19,27 +19,26 @@ double Fire::interpolated(std::int64_t query, std::int64_t key) const {
   return psi(std::abs(static_cast<double>(query - key))) / detail::fire_normalizer(*this, query);
 }
 
-Expected<void> attend_fire(const Tensor& q, const Tensor& k, const Tensor& v, const Fire& fire,
-                           const Plan& plan, const Positions& queries, const Positions& keys,
-                           const Mask& mask, const Tensor& out, Threads threads) {
+Expected<void> attend_fire(const AttentionInputs& in, const Fire& fire, const Plan& plan,
+                           const Tensor& out) {
   constexpr std::string_view where = "attend_fire";
-  const auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
-  if (!in) return std::unexpected(in.error());
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  if (auto ok = detail::check_fire(where, fire, in->q.shape[1]); !ok) return ok;
-  if (auto ok = detail::check_fire_axes(where, queries, keys); !ok) return ok;
-  const detail::FireLines lines(fire, in->q.shape[1]);
-  const detail::PsiTable table(fire, queries, keys);
-  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*in, plan, queries, keys, false, threads);
+  if (auto ok = detail::check_fire(where, fire, checked->q.shape[1]); !ok) return ok;
+  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
+  const detail::FireLines lines(fire, checked->q.shape[1]);
+  const detail::PsiTable table(fire, in.queries, in.keys);
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
     if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(mask, queries, keys, in->q.shape[0]);
-    detail::stream(*streamed, seen, threads,
+    const detail::Seen seen(in.mask, in.queries, in.keys, checked->q.shape[0]);
+    detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return detail::FireTile<T>(fire, lines, table, queries, keys, b, h, first,
-                                                rows);
+                     return detail::FireTile<T>(fire, lines, table, in.queries, in.keys, b, h,
+                                                first, rows);
                    });
-    return streamed->write(plan, queries, in->out, threads);
+    return streamed->write(plan, in.queries, checked->out, in.threads);
   });
 }
 

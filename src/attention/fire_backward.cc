@@ -105,34 +105,33 @@ FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int
 
 }  // namespace
 
-Expected<FireGradient> attend_fire_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                            const Fire& fire, const Plan& plan,
-                                            const Positions& queries, const Positions& keys,
-                                            const Mask& mask, const Tensor& out_gradient,
+Expected<FireGradient> attend_fire_backward(const AttentionInputs& in, const Fire& fire,
+                                            const Plan& plan, const Tensor& out_gradient,
                                             const Tensor& q_gradient, const Tensor& k_gradient,
-                                            const Tensor& v_gradient, Threads threads) {
+                                            const Tensor& v_gradient) {
   constexpr std::string_view where = "attend_fire_backward";
-  const auto in = detail::backward_arguments(where, q, k, v, plan, queries, keys, out_gradient,
-                                             q_gradient, k_gradient, v_gradient);
-  if (!in) return std::unexpected(in.error());
-  const std::int64_t batch = in->in.q.shape[0], heads = in->in.q.shape[1];
+  const auto checked =
+      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+  if (!checked) return std::unexpected(checked.error());
+  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
   if (auto ok = detail::check_fire(where, fire, heads); !ok) return std::unexpected(ok.error());
-  if (auto ok = detail::check_fire_axes(where, queries, keys); !ok)
+  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok)
     return std::unexpected(ok.error());
   const detail::FireLines lines(fire, heads);
-  const detail::PsiTable table(fire, queries, keys);
-  const detail::Seen seen(mask, queries, keys, batch);
-  std::vector<Share> shares(static_cast<std::size_t>(in->shares()),
+  const detail::PsiTable table(fire, in.queries, in.keys);
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+  std::vector<Share> shares(static_cast<std::size_t>(checked->shares()),
                             Share{std::vector<double>(lines.turn.size() + 1),
                                   std::vector<double>(lines.turn.size() + 1)});
-  const auto done = detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
+  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>&, detail::StreamedGradients<T>&) {
       return [&](const detail::TileOf& tile) {
-        return FireGradientTile<T>(fire, lines, table, queries, keys, tile,
+        return FireGradientTile<T>(fire, lines, table, in.queries, in.keys, tile,
                                    shares[static_cast<std::size_t>(tile.share)]);
       };
     };
-    return detail::stream_backward<T>(*in, plan, queries, keys, seen, false, threads, bind);
+    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
+                                      bind);
   });
   if (!done) return std::unexpected(done.error());
   return gathered(fire, lines, heads, shares);

@@ -43,17 +43,14 @@ struct Training {
   }
 
   void run(Threads threads = {}) {
-    auto done = attend_fire_backward(call.q.view, call.k.view, call.v.view, fire, call.plan,
-                                     call.query_positions, call.key_positions, call.mask,
-                                     out_gradient.view, dq.view, dk.view, dv.view, threads);
+    auto done = attend_fire_backward(call.inputs(threads), fire, call.plan, out_gradient.view,
+                                     dq.view, dk.view, dv.view);
     ASSERT_TRUE(done) << done.error().message();
     by = *done;
   }
 
   double loss() {
-    const auto done =
-        attend_fire(call.q.view, call.k.view, call.v.view, fire, call.plan, call.query_positions,
-                    call.key_positions, call.mask, call.out.view);
+    const auto done = attend_fire(call.inputs(), fire, call.plan, call.out.view);
     EXPECT_TRUE(done) << done.error().message();
     double sum = 0;
     for (std::int64_t e = 0; e < call.out.view.size(); ++e) {
@@ -261,10 +258,8 @@ TEST(FireBackward, WritesOnlyWhatIsAskedFor) {
 
 TEST(FireBackwardErrors, GradientsMustFit) {
   Training training(small());
-  const auto done = attend_fire_backward(training.call.q.view, training.call.k.view,
-                                         training.call.v.view, training.fire, {},
-                                         training.call.query_positions, training.call.key_positions,
-                                         {}, training.out_gradient.view, training.dk.view, {}, {});
+  const auto done = attend_fire_backward(training.call.inputs(), training.fire, {},
+                                         training.out_gradient.view, training.dk.view, {}, {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().rule, "q_gradient must have the shape [2, 4, 6, 4]");
 }

@@ -41,24 +41,22 @@ double paper_bias(const Fire& fire, std::int64_t h, std::int64_t i, std::int64_t
 Subject subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
   return random_fire(h);
 }) {
-  return {
-      .attend =
-          [=](const Call& call, const Tensor& out, Threads threads) {
-            return attend_fire(call.q.view, call.k.view, call.v.view, make(call.heads), call.plan,
-                               call.query_positions, call.key_positions, call.mask, out, threads);
-          },
-      .weights =
-          [=](const Call& call, std::int64_t b, std::int64_t h) {
-            const Fire fire = make(call.heads);
-            Matrix z = call.scores(b, h);
-            for (std::int64_t i = 0; i < call.queries; ++i) {
-              for (std::int64_t j = 0; j < call.keys; ++j) {
-                z[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] +=
-                    paper_bias(fire, h, call.query_positions.at(i, b), call.key_positions.at(j, b));
-              }
-            }
-            return softmax(z);
-          }};
+  return {.attend =
+              [=](const Call& call, const Tensor& out, Threads threads) {
+                return attend_fire(call.inputs(threads), make(call.heads), call.plan, out);
+              },
+          .weights =
+              [=](const Call& call, std::int64_t b, std::int64_t h) {
+                const Fire fire = make(call.heads);
+                Matrix z = call.scores(b, h);
+                for (std::int64_t i = 0; i < call.queries; ++i) {
+                  for (std::int64_t j = 0; j < call.keys; ++j) {
+                    z[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] += paper_bias(
+                        fire, h, call.query_positions.at(i, b), call.key_positions.at(j, b));
+                  }
+                }
+                return softmax(z);
+              }};
 }
 
 TEST(AttendFire, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
@@ -105,8 +103,7 @@ TEST(AttendFire, WithoutHiddenUnitsIsNoPositionAtAll) {
   Numbers plain = call.out;
   plain.view.data = plain.memory.data();
   subject(make).run(call);
-  ASSERT_TRUE(attend_reference(call.q.view, call.k.view, call.v.view, {}, call.query_positions,
-                               call.key_positions, {}, plain.view));
+  ASSERT_TRUE(attend_reference(call.inputs(), {}, plain.view));
   expect_near(call.out, plain, 1e-14);
 }
 

@@ -149,73 +149,71 @@ struct Gates {
 
 }  // namespace
 
-Expected<void> attend_forgetting(const Tensor& q, const Tensor& k, const Tensor& v,
-                                 const Forgetting& forgetting, const Plan& plan,
-                                 const Positions& queries, const Positions& keys, const Mask& mask,
-                                 const Tensor& out, Threads threads) {
+Expected<void> attend_forgetting(const AttentionInputs& in, const Forgetting& forgetting,
+                                 const Plan& plan, const Tensor& out) {
   constexpr std::string_view where = "attend_forgetting";
-  const auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
-  if (!in) return std::unexpected(in.error());
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const auto gates = Gates::of(where, forgetting, *in, queries, keys, mask);
+  const auto gates = Gates::of(where, forgetting, *checked, in.queries, in.keys, in.mask);
   if (!gates) return std::unexpected(gates.error());
-  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*in, plan, queries, keys, false, threads);
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
     if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(mask, queries, keys, in->q.shape[0]);
-    detail::stream(*streamed, seen, threads,
+    const detail::Seen seen(in.mask, in.queries, in.keys, checked->q.shape[0]);
+    detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return ForgettingTile<T>(
-                         gates->sums, gates->own.data() + b * queries.size() + first, b, h, rows);
+                     return ForgettingTile<T>(gates->sums,
+                                              gates->own.data() + b * in.queries.size() + first, b,
+                                              h, rows);
                    });
-    return streamed->write(plan, queries, in->out, threads);
+    return streamed->write(plan, in.queries, checked->out, in.threads);
   });
 }
 
-Expected<void> attend_forgetting_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                          const Forgetting& forgetting, const Plan& plan,
-                                          const Positions& queries, const Positions& keys,
-                                          const Mask& mask, const Tensor& out_gradient,
+Expected<void> attend_forgetting_backward(const AttentionInputs& in, const Forgetting& forgetting,
+                                          const Plan& plan, const Tensor& out_gradient,
                                           const Tensor& q_gradient, const Tensor& k_gradient,
                                           const Tensor& v_gradient,
-                                          const Tensor& log_gates_gradient, Threads threads) {
+                                          const Tensor& log_gates_gradient) {
   constexpr std::string_view where = "attend_forgetting_backward";
-  const auto in = detail::backward_arguments(where, q, k, v, plan, queries, keys, out_gradient,
-                                             q_gradient, k_gradient, v_gradient);
-  if (!in) return std::unexpected(in.error());
-  const auto gates = Gates::of(where, forgetting, in->in, queries, keys, mask);
+  const auto checked =
+      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+  if (!checked) return std::unexpected(checked.error());
+  const auto gates = Gates::of(where, forgetting, checked->in, in.queries, in.keys, in.mask);
   if (!gates) return std::unexpected(gates.error());
   const auto wanted =
       detail::gradient_like(where, "log_gates_gradient", log_gates_gradient, gates->view);
   if (!wanted) return std::unexpected(wanted.error());
-  const std::int64_t batch = in->in.q.shape[0], heads = in->in.q.shape[1];
+  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
   const Sums& sums = gates->sums;
-  std::vector<double> by_sum(static_cast<std::size_t>(in->shares() * sums.row));
-  const detail::Seen seen(mask, queries, keys, batch);
-  const auto done = detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
+  std::vector<double> by_sum(static_cast<std::size_t>(checked->shares() * sums.row));
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>&, detail::StreamedGradients<T>&) {
       return [&](const detail::TileOf& at) {
         return ForgettingGradientTile<T>(
-            ForgettingTile<T>(sums, gates->own.data() + at.b * queries.size() + at.first, at.b,
+            ForgettingTile<T>(sums, gates->own.data() + at.b * in.queries.size() + at.first, at.b,
                               at.h, at.rows),
             by_sum.data() + at.share * sums.row);
       };
     };
-    return detail::stream_backward<T>(*in, plan, queries, keys, seen, false, threads, bind);
+    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
+                                      bind);
   });
   if (!done || !*wanted) return done;
   // A gate is in the sums of its own key and of all behind it.
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       double gradient = 0;
-      for (std::int64_t j = keys.size() - 1; j >= 0; --j) {
-        for (std::int64_t part = 0; part < in->parts; ++part) {
+      for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
+        for (std::int64_t part = 0; part < checked->parts; ++part) {
           gradient +=
               by_sum[static_cast<std::size_t>(((part * batch + b) * heads + h) * sums.row + j)];
         }
         // Read just before it is written, as both may have one memory.
         const double gate = gates->view.get(gates->view.offset(b, h, j));
-        const bool learns = detail::kept(mask, keys, b, j) && std::isfinite(gate);
+        const bool learns = detail::kept(in.mask, in.keys, b, j) && std::isfinite(gate);
         wanted->set(wanted->offset(b, h, j), learns ? gradient : 0);
       }
     }

@@ -19,9 +19,8 @@ Subject subject(const std::function<Numbers(const Call&)>& gates_of = random_gat
       .attend =
           [=](const Call& call, const Tensor& out, Threads threads) {
             const Numbers gates = gates_of(call);
-            return attend_forgetting(call.q.view, call.k.view, call.v.view,
-                                     {.log_gates = gates.view}, call.plan, call.query_positions,
-                                     call.key_positions, call.mask, out, threads);
+            return attend_forgetting(call.inputs(threads), {.log_gates = gates.view}, call.plan,
+                                     out);
           },
       .weights =
           [=](const Call& call, std::int64_t b, std::int64_t h) {
@@ -61,8 +60,7 @@ TEST(AttendForgetting, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_ref
 Numbers plain(const Call& call, const Plan& plan) {
   Numbers out(DType::f64, {call.batch, call.heads, call.queries, call.dim},
               std::vector<double>(static_cast<std::size_t>(call.out.view.size())));
-  EXPECT_TRUE(attend_reference(call.q.view, call.k.view, call.v.view, plan, call.query_positions,
-                               call.key_positions, call.mask, out.view));
+  EXPECT_TRUE(attend_reference(call.inputs(), plan, out.view));
   return out;
 }
 
@@ -124,8 +122,7 @@ TEST(AttendForgetting, LongSumsKeepTheirDifferences) {
   std::fill(gates.end() - 4, gates.end(), -0.1);
   const Numbers log_gates(DType::f64, {1, 1, keys}, gates);
   const auto done =
-      attend_forgetting(call.q.view, call.k.view, call.v.view, {.log_gates = log_gates.view}, {},
-                        call.query_positions, call.key_positions, {}, call.out.view);
+      attend_forgetting(call.inputs(), {.log_gates = log_gates.view}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   double sum = 0, weights = 0, forgotten = 0;
   for (std::int64_t j = keys - 1; j >= 0; --j) {
@@ -145,9 +142,7 @@ TEST(AttendForgetting, GatesOfPaddingAreNotRead) {
   for (const std::int64_t h : {0, 1}) {
     for (const std::int64_t l : {0, 3}) gates.view.set(gates.view.offset(0, h, l), NAN);
   }
-  const auto done =
-      attend_forgetting(call.q.view, call.k.view, call.v.view, {.log_gates = gates.view}, {},
-                        call.query_positions, call.key_positions, call.mask, call.out.view);
+  const auto done = attend_forgetting(call.inputs(), {.log_gates = gates.view}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   for (std::int64_t i = 1; i < 6; ++i) EXPECT_TRUE(std::isfinite(call.out.at(0, 0, i, 0)));
 }
@@ -158,8 +153,7 @@ TEST(ForgettingErrors, GatesMustFit) {
     call.fill();
     const Numbers gates(DType::f32, shape, std::vector<double>(12, gate));
     const auto done =
-        attend_forgetting(call.q.view, call.k.view, call.v.view, {.log_gates = gates.view}, {},
-                          call.query_positions, call.key_positions, {}, call.out.view);
+        attend_forgetting(call.inputs(), {.log_gates = gates.view}, {}, call.out.view);
     return done ? "" : done.error().message();
   };
   EXPECT_EQ(with({1, 2, 6}, -1), "");

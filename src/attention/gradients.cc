@@ -54,14 +54,13 @@ struct Arguments {
   AttentionGradients to;  // of four axes
 };
 
-Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Plan& plan, const Positions& queries,
-                                      const Positions& keys, const Tensor& out_gradient,
+Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& plan,
+                                      const Tensor& out_gradient,
                                       const AttentionGradients& gradients) {
   const auto g = detail::viewed(where, "out_gradient", out_gradient, 4);
   if (!g) return std::unexpected(g.error());
-  auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, detail::dense_like(*g));
-  if (!in) return std::unexpected(in.error());
+  const auto fitting = detail::attend_arguments(where, in, plan, detail::dense_like(*g));
+  if (!fitting) return std::unexpected(fitting.error());
 
   Tensor slopes, bias, frequency;
   if (plan.bias) {
@@ -79,7 +78,7 @@ Expected<Arguments> checked_arguments(const Tensor& q, const Tensor& k, const Te
         return std::unexpected(ok.error());
     }
   }
-  Arguments checked{.in = std::move(*in), .out_gradient = *g, .to = {}};
+  Arguments checked{.in = *fitting, .out_gradient = *g, .to = {}};
   const detail::RelativeTables& relative = checked.in.relative;
   struct Wanted {
     std::string_view of;
@@ -288,15 +287,13 @@ Expected<void> backward(const Arguments& arguments, const Plan& plan, const Posi
 
 }  // namespace
 
-Expected<void> attend_backward(const Tensor& q, const Tensor& k, const Tensor& v, const Plan& plan,
-                               const Positions& queries, const Positions& keys, const Mask& mask,
-                               const Tensor& out_gradient, const AttentionGradients& gradients,
-                               Threads threads) {
-  const auto arguments = checked_arguments(q, k, v, plan, queries, keys, out_gradient, gradients);
-  if (!arguments) return std::unexpected(arguments.error());
-  return detail::computes_in_double(q.dtype)
-             ? backward<double>(*arguments, plan, queries, keys, mask, threads)
-             : backward<float>(*arguments, plan, queries, keys, mask, threads);
+Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
+                               const Tensor& out_gradient, const AttentionGradients& gradients) {
+  const auto checked = checked_arguments(in, plan, out_gradient, gradients);
+  if (!checked) return std::unexpected(checked.error());
+  return detail::computes_in_double(in.q.dtype)
+             ? backward<double>(*checked, plan, in.queries, in.keys, in.mask, in.threads)
+             : backward<float>(*checked, plan, in.queries, in.keys, in.mask, in.threads);
 }
 
 }  // namespace posenc

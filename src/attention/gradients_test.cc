@@ -29,6 +29,15 @@ struct Problem {
   Tensor tensor(std::vector<double>& x, std::int64_t h, const Positions& tokens) const {
     return Tensor::dense(x.data(), {batch, h, tokens.size(), dim});
   }
+  AttentionInputs inputs(Threads threads = {}) {
+    return {tensor(q, heads, queries),
+            tensor(k, kv_heads, keys),
+            tensor(v, kv_heads, keys),
+            queries,
+            keys,
+            mask,
+            threads};
+  }
   Problem& filled() {
     q = random(batch * heads * queries.size() * dim, 1);
     k = random(batch * kv_heads * keys.size() * dim, 2);
@@ -39,9 +48,7 @@ struct Problem {
   }
 
   double loss() {
-    const auto done = attend_reference(tensor(q, heads, queries), tensor(k, kv_heads, keys),
-                                       tensor(v, kv_heads, keys), plan, queries, keys, mask,
-                                       tensor(out, heads, queries));
+    const auto done = attend_reference(inputs(), plan, tensor(out, heads, queries));
     EXPECT_TRUE(done) << done.error().message();
     double sum = 0;
     for (std::size_t e = 0; e < out.size(); ++e) sum += loss_weight[e] * out[e];
@@ -85,9 +92,7 @@ struct Gradients {
           Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
     }
     const auto done =
-        attend_backward(p.tensor(p.q, p.heads, p.queries), p.tensor(p.k, p.kv_heads, p.keys),
-                        p.tensor(p.v, p.kv_heads, p.keys), p.plan, p.queries, p.keys, p.mask,
-                        p.tensor(p.loss_weight, p.heads, p.queries), to, threads);
+        attend_backward(p.inputs(threads), p.plan, p.tensor(p.loss_weight, p.heads, p.queries), to);
     EXPECT_TRUE(done) << done.error().message();
   }
 };
@@ -382,14 +387,14 @@ TEST(AttendBackwardShapes, AnyStridesAndInPlace) {
   plan.bias = Slopes{.slope = {0.5, 0.25}};
   const auto loss = [&](std::vector<double> all) {
     std::vector<double> out(w.size());
-    EXPECT_TRUE(attend_reference(part(all, 0), part(all, 1), part(all, 2), plan, at, at, {},
+    EXPECT_TRUE(attend_reference({part(all, 0), part(all, 1), part(all, 2), at, at}, plan,
                                  Tensor::dense(out.data(), {1, heads, seq, odd})));
     double sum = 0;
     for (std::size_t e = 0; e < w.size(); ++e) sum += w[e] * out[e];
     return sum;
   };
   std::vector<double> all = x, weights = w;
-  ASSERT_TRUE(attend_backward(part(all, 0), part(all, 1), part(all, 2), plan, at, at, {},
+  ASSERT_TRUE(attend_backward({part(all, 0), part(all, 1), part(all, 2), at, at}, plan,
                               Tensor::dense(weights.data(), {1, heads, seq, odd}),
                               {.q = part(all, 0), .k = part(all, 1), .v = part(all, 2)}));
   for (std::size_t e = 0; e < x.size(); ++e) {
@@ -430,7 +435,7 @@ TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
     const Tensor q = narrow(p.q, p.heads, p.queries), k = narrow(p.k, p.kv_heads, p.keys),
                  v = narrow(p.v, p.kv_heads, p.keys), g = narrow(p.loss_weight, p.heads, p.queries);
     std::vector<double> bias(wide.bias.size()), key(wide.key.size());
-    ASSERT_TRUE(attend_backward(q, k, v, p.plan, p.queries, p.keys, p.mask, g,
+    ASSERT_TRUE(attend_backward({q, k, v, p.queries, p.keys, p.mask}, p.plan, g,
                                 {.q = q,
                                  .k = k,
                                  .v = v,
@@ -454,9 +459,7 @@ TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
 // --- errors -------------------------------------------------------------------------------------
 
 Expected<void> tried(Problem& p, const AttentionGradients& to) {
-  return attend_backward(p.tensor(p.q, p.heads, p.queries), p.tensor(p.k, p.kv_heads, p.keys),
-                         p.tensor(p.v, p.kv_heads, p.keys), p.plan, p.queries, p.keys, p.mask,
-                         p.tensor(p.loss_weight, p.heads, p.queries), to);
+  return attend_backward(p.inputs(), p.plan, p.tensor(p.loss_weight, p.heads, p.queries), to);
 }
 
 TEST(AttendBackwardErrors, AGradientOfAPartThePlanLacks) {

@@ -120,17 +120,16 @@ struct Head {
 
 }  // namespace
 
-Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, const Tensor& v_view,
-                                const Plan& plan, const Positions& queries, const Positions& keys,
-                                const Mask& mask, const Tensor& out_view,
-                                const Tensor& logits_view) {
-  const auto in = detail::attend_arguments("attend", q_view, k_view, v_view, plan, queries, keys,
-                                           out_view, logits_view);
-  if (!in) return std::unexpected(in.error());
-  const std::int64_t batch = in->q.shape[0], heads = in->q.shape[1];
-  const std::int64_t group = heads == 0 ? 1 : heads / in->k.shape[1];
+Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                const Tensor& logits) {
+  const auto checked = detail::attend_arguments("attend", in, plan, out, logits);
+  if (!checked) return std::unexpected(checked.error());
+  const Positions &queries = in.queries, &keys = in.keys;
+  const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1];
+  const std::int64_t group = heads == 0 ? 1 : heads / checked->k.shape[1];
 
-  Dense<double> q(in->q), k(in->k), v(in->v), turned_q(in->q), turned_k(in->k);
+  Dense<double> q(checked->q), k(checked->k), v(checked->v), turned_q(checked->q),
+      turned_k(checked->k);
   if (auto ok = detail::reference::rotate(plan, q.view(), queries, Side::query, turned_q.view());
       !ok)
     return ok;
@@ -139,26 +138,27 @@ Expected<void> attend_reference(const Tensor& q_view, const Tensor& k_view, cons
   if (auto ok = detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()); !ok)
     return ok;
 
-  auto out = Dense<double>::zeros(in->q), relative_out = out;
+  auto sums = Dense<double>::zeros(checked->q), relative_sums = sums;
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      const Head head{plan, queries, keys, in->relative, b, h, h / group};
-      if (auto ok = head.logits(mask, q, k, turned_q, turned_k, logit); !ok) return ok;
-      if (in->logits) {
+      const Head head{plan, queries, keys, checked->relative, b, h, h / group};
+      if (auto ok = head.logits(in.mask, q, k, turned_q, turned_k, logit); !ok) return ok;
+      if (checked->logits) {
         std::size_t next = 0;
         for (std::int64_t i = 0; i < queries.size(); ++i) {
           for (std::int64_t j = 0; j < keys.size(); ++j) {
-            in->logits.set(in->logits.offset(b, h, i, j), logit[next++]);
+            checked->logits.set(checked->logits.offset(b, h, i, j), logit[next++]);
           }
         }
       }
-      head.outputs(logit, v, out, relative_out);
+      head.outputs(logit, v, sums, relative_sums);
     }
   }
-  if (auto ok = rotate_inverse(plan, out.view(), queries, Side::value, out.view()); !ok) return ok;
-  out.add(relative_out);
-  out.copy_to(in->out);
+  if (auto ok = rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()); !ok)
+    return ok;
+  sums.add(relative_sums);
+  sums.copy_to(checked->out);
   return {};
 }
 

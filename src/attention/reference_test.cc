@@ -30,9 +30,9 @@ struct Attention {
     const auto dense = [&](std::vector<double>& x, std::int64_t n, std::int64_t last) {
       return Tensor::dense(x.data(), {batch, n, seq, last});
     };
-    return attend_reference(dense(q, heads, dim), dense(k, kv_heads, dim), dense(v, kv_heads, dim),
-                            plan, positions, positions, mask, dense(out, heads, dim),
-                            dense(logits, heads, seq));
+    return attend_reference({dense(q, heads, dim), dense(k, kv_heads, dim), dense(v, kv_heads, dim),
+                             positions, positions, mask},
+                            plan, dense(out, heads, dim), dense(logits, heads, seq));
   }
   void run(const Plan& plan, const Mask& mask, const Positions& positions) {
     const auto done = tried(plan, mask, positions);
@@ -162,7 +162,7 @@ TEST(AttendReference, SixteenBitOutputIsTheDoubleOneRounded) {
   const auto attend = [](auto* data, DType dtype) {
     const auto part = [&](int i) { return Tensor::dense(data + 8 * i, dtype, {2, 4}); };
     const Positions at = Positions::range(5, 2);
-    return attend_reference(part(0), part(1), part(2), rope(), at, at, {}, part(3));
+    return attend_reference({part(0), part(1), part(2), at, at}, rope(), part(3));
   };
   ASSERT_TRUE(attend(half.data(), DType::f16));
   ASSERT_TRUE(attend(wide.data(), DType::f64));
@@ -455,10 +455,10 @@ TEST(AttendMask, DecodingEqualsTheWholeText) {
   whole.run(rope());
   std::vector<double> q = whole.q_at(0, 4), out(8);
   q.insert(q.end(), whole.q.begin() + 5 * 4, whole.q.begin() + 6 * 4);
-  ASSERT_TRUE(
-      attend_reference(Tensor::dense(q.data(), {2, 4}), Tensor::dense(whole.k.data(), {6, 4}),
-                       Tensor::dense(whole.v.data(), {6, 4}), rope(), Positions::range(4, 2),
-                       Positions::range(0, 6), {}, Tensor::dense(out.data(), {2, 4})));
+  ASSERT_TRUE(attend_reference(
+      {Tensor::dense(q.data(), {2, 4}), Tensor::dense(whole.k.data(), {6, 4}),
+       Tensor::dense(whole.v.data(), {6, 4}), Positions::range(4, 2), Positions::range(0, 6)},
+      rope(), Tensor::dense(out.data(), {2, 4})));
   EXPECT_EQ(out, std::vector<double>(whole.out.begin() + 16, whole.out.begin() + 24));
 }
 

@@ -118,58 +118,54 @@ Expected<Tensor> remainder_of(std::string_view where, std::string_view name, con
 
 }  // namespace
 
-Expected<void> attend_stick_breaking(const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const StickBreaking& stick_breaking, const Plan& plan,
-                                     const Positions& queries, const Positions& keys,
-                                     const Mask& mask, const Tensor& out, const Tensor& remainder,
-                                     Threads threads) {
+Expected<void> attend_stick_breaking(const AttentionInputs& in, const StickBreaking& stick_breaking,
+                                     const Plan& plan, const Tensor& out, const Tensor& remainder) {
   constexpr std::string_view where = "attend_stick_breaking";
-  const auto in = detail::attend_arguments(where, q, k, v, plan, queries, keys, out);
-  if (!in) return std::unexpected(in.error());
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const std::int64_t batch = in->q.shape[0];
-  if (auto ok = detail::check_counted(where, keys, mask, batch); !ok) return ok;
-  const auto rest = remainder_of(where, "remainder", remainder, in->q);
+  const std::int64_t batch = checked->q.shape[0];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
+  const auto rest = remainder_of(where, "remainder", remainder, checked->q);
   if (!rest) return std::unexpected(rest.error());
   if (*rest) {
     if (auto ok = detail::check_distinct(where, *rest); !ok) return ok;
   }
-  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*in, plan, queries, keys, false, threads);
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
     if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(mask, queries, keys, batch, !stick_breaking.attend_current);
-    detail::stream(*streamed, seen, threads,
+    const detail::Seen seen(in.mask, in.queries, in.keys, batch, !stick_breaking.attend_current);
+    detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t) {
                      return StickTile<T>(*rest, b, h, first);
                    });
-    return streamed->write(plan, queries, in->out, threads);
+    return streamed->write(plan, in.queries, checked->out, in.threads);
   });
 }
 
-Expected<void> attend_stick_breaking_backward(const Tensor& q, const Tensor& k, const Tensor& v,
+Expected<void> attend_stick_breaking_backward(const AttentionInputs& in,
                                               const StickBreaking& stick_breaking, const Plan& plan,
-                                              const Positions& queries, const Positions& keys,
-                                              const Mask& mask, const Tensor& out_gradient,
-                                              const Tensor& q_gradient, const Tensor& k_gradient,
-                                              const Tensor& v_gradient,
-                                              const Tensor& remainder_gradient, Threads threads) {
+                                              const Tensor& out_gradient, const Tensor& q_gradient,
+                                              const Tensor& k_gradient, const Tensor& v_gradient,
+                                              const Tensor& remainder_gradient) {
   constexpr std::string_view where = "attend_stick_breaking_backward";
-  const auto in = detail::backward_arguments(where, q, k, v, plan, queries, keys, out_gradient,
-                                             q_gradient, k_gradient, v_gradient);
-  if (!in) return std::unexpected(in.error());
-  const std::int64_t batch = in->in.q.shape[0];
-  if (auto ok = detail::check_counted(where, keys, mask, batch); !ok) return ok;
-  const auto given = remainder_of(where, "remainder_gradient", remainder_gradient, in->in.q);
+  const auto checked =
+      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+  if (!checked) return std::unexpected(checked.error());
+  const std::int64_t batch = checked->in.q.shape[0];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
+  const auto given = remainder_of(where, "remainder_gradient", remainder_gradient, checked->in.q);
   if (!given) return std::unexpected(given.error());
-  const detail::Seen seen(mask, queries, keys, batch, !stick_breaking.attend_current);
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch, !stick_breaking.attend_current);
   const Tensor none;
-  return detail::with_compute_type(q.dtype, [&]<class T>(T*) -> Expected<void> {
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>&) {
       return [&](const detail::TileOf& tile) {
         return StickGradientTile<T>(none, *given, tile, streamed.blocks);
       };
     };
-    return detail::stream_backward<T>(*in, plan, queries, keys, seen, false, threads, bind);
+    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
+                                      bind);
   });
 }
 

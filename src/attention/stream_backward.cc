@@ -6,21 +6,20 @@
 
 namespace posenc::detail {
 
-Expected<BackwardArguments> backward_arguments(std::string_view where, const Tensor& q,
-                                               const Tensor& k, const Tensor& v, const Plan& plan,
-                                               const Positions& queries, const Positions& keys,
-                                               const Tensor& out_gradient, const Tensor& q_gradient,
-                                               const Tensor& k_gradient, const Tensor& v_gradient) {
+Expected<BackwardArguments> backward_arguments(std::string_view where, const AttentionInputs& in,
+                                               const Plan& plan, const Tensor& out_gradient,
+                                               const Tensor& q_gradient, const Tensor& k_gradient,
+                                               const Tensor& v_gradient) {
   const auto g = viewed(where, "out_gradient", out_gradient, 4);
   if (!g) return std::unexpected(g.error());
-  auto in = attend_arguments(where, q, k, v, plan, queries, keys, dense_like(*g));
-  if (!in) return std::unexpected(in.error());
+  auto checked = attend_arguments(where, in, plan, dense_like(*g));
+  if (!checked) return std::unexpected(checked.error());
   if (auto ok = check_plain(where, plan); !ok) return std::unexpected(ok.error());
-  BackwardArguments all{.in = *in, .out_gradient = *g, .parts = query_parts(*in)};
+  BackwardArguments all{.in = *checked, .out_gradient = *g, .parts = query_parts(*checked)};
   for (const auto& [name, gradient, like, to] :
-       {std::tuple{"q_gradient", &q_gradient, &in->q, &all.q},
-        {"k_gradient", &k_gradient, &in->k, &all.k},
-        {"v_gradient", &v_gradient, &in->v, &all.v}}) {
+       {std::tuple{"q_gradient", &q_gradient, &checked->q, &all.q},
+        {"k_gradient", &k_gradient, &checked->k, &all.k},
+        {"v_gradient", &v_gradient, &checked->v, &all.v}}) {
     const auto view = gradient_like(where, name, *gradient, *like);
     if (!view) return std::unexpected(view.error());
     *to = *view;

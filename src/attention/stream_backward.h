@@ -28,11 +28,10 @@ struct BackwardArguments {
 };
 
 // The arguments of all of them, checked. Errors: those of attend, a gradient of another shape.
-Expected<BackwardArguments> backward_arguments(std::string_view where, const Tensor& q,
-                                               const Tensor& k, const Tensor& v, const Plan& plan,
-                                               const Positions& queries, const Positions& keys,
-                                               const Tensor& out_gradient, const Tensor& q_gradient,
-                                               const Tensor& k_gradient, const Tensor& v_gradient);
+Expected<BackwardArguments> backward_arguments(std::string_view where, const AttentionInputs& in,
+                                               const Plan& plan, const Tensor& out_gradient,
+                                               const Tensor& q_gradient, const Tensor& k_gradient,
+                                               const Tensor& v_gradient);
 
 // b[column][row] of a[row][column]
 template <class T>

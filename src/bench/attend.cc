@@ -146,7 +146,7 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
                   places = Positions::range(what.length - queries, queries);
   const auto attention = [&](const Plan& with) -> Action {
     return [&] {
-      return attend(q.view, k, v, with, places, keys, Mask{}, out.view, Threads{what.threads});
+      return attend({q.view, k, v, places, keys, {}, Threads{what.threads}}, with, out.view);
     };
   };
   const Plan none;

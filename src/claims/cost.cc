@@ -163,7 +163,7 @@ class Head {
     });
     const double attention = timed([&] {
       const Mask all{.causal = false};
-      lab.check(attend(q, k, v, none, positions, positions, all, out, {.count = 1}));
+      lab.check(attend({q, k, v, positions, positions, all, {.count = 1}}, none, out));
     });
     return {turning / turns, attention};
   }

@@ -84,8 +84,8 @@ Matrix Lab::bias(const Plan& plan, std::int64_t heads, const Positions& queries,
 Attended Lab::attend(const Plan& plan, const Matrix& q, const Matrix& k, const Matrix& v,
                      const Positions& positions, const Mask& mask) {
   Matrix queries = q, keys = k, values = v, out(q.rows, q.columns), logits(q.rows, k.rows);
-  check(attend_reference(head(queries), head(keys), head(values), plan, positions, positions, mask,
-                         head(out), head(logits)));
+  check(attend_reference({head(queries), head(keys), head(values), positions, positions, mask},
+                         plan, head(out), head(logits)));
   return {std::move(out), std::move(logits)};
 }
 
@@ -93,9 +93,13 @@ double Lab::score(const Plan& plan, const Vector& q, const Vector& k, std::int64
                   std::int64_t key_position) {
   const auto dim = static_cast<std::int64_t>(q.size());
   Matrix query(1, dim, q), key(1, dim, k), out(1, dim), logit(1, 1);
-  check(attend_reference(head(query), head(key), head(key), plan,
-                         Positions::range(query_position, 1), Positions::range(key_position, 1),
-                         {.causal = false}, head(out), head(logit)));
+  check(attend_reference({head(query),
+                          head(key),
+                          head(key),
+                          Positions::range(query_position, 1),
+                          Positions::range(key_position, 1),
+                          {.causal = false}},
+                         plan, head(out), head(logit)));
   return logit.values[0] * std::sqrt(static_cast<double>(dim));
 }
 

@@ -172,7 +172,7 @@ TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
     }
     const Mask mask{.causal = true, .window = 5};
     const Plan plan = *compile(Rope{}, around);
-    ASSERT_TRUE(attend(x[0], x[1], x[2], plan, rows, rows, mask, x[3], Threads{1}));
+    ASSERT_TRUE(attend({x[0], x[1], x[2], rows, rows, mask, Threads{1}}, plan, x[3]));
     const posenc_tensor q = c_tensor(x[0]), k = c_tensor(x[1]), v = c_tensor(x[2]),
                         out = c_tensor(x[4]);
     const posenc_mask c_mask{sizeof c_mask, 1, 5, 0, 0, nullptr};
@@ -211,7 +211,7 @@ TEST(CInterface, GivesTheSameGradients) {
   std::vector<double> slopes(8);
   const Tensor cpp_slopes = Tensor::dense(slopes.data(), {4}),
                of_c = Tensor::dense(slopes.data() + 4, {4});
-  ASSERT_TRUE(attend_backward(t.x[0], t.x[1], t.x[2], plan, rows, rows, {}, t.x[3],
+  ASSERT_TRUE(attend_backward({t.x[0], t.x[1], t.x[2], rows, rows}, plan, t.x[3],
                               {.q = t.x[4], .k = t.x[5], .slopes = cpp_slopes}));
   const posenc_tensor c_slopes = c_tensor(of_c);
   const posenc_attention_gradients to{sizeof to, &t.c[6], &t.c[7], nullptr, &c_slopes,

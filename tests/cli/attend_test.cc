@@ -52,9 +52,9 @@ class AttendCommand : public posenc::test::ArrayTest {
                   *make_array(q.type, {q.shape[0], q.shape[1], k.shape[1]})};
     const Tensor tq = tensor(q), tk = tensor(k), tv = tensor(v);
     Array scratch = want.out;
-    EXPECT_TRUE(attend_reference(tq, tk, tv, plan, queries, keys, mask, tensor(scratch),
+    EXPECT_TRUE(attend_reference({tq, tk, tv, queries, keys, mask}, plan, tensor(scratch),
                                  tensor(want.logits)));
-    EXPECT_TRUE(posenc::attend(tq, tk, tv, plan, queries, keys, mask, tensor(want.out)));
+    EXPECT_TRUE(posenc::attend({tq, tk, tv, queries, keys, mask}, plan, tensor(want.out)));
     return want;
   }
 };

@@ -36,7 +36,7 @@ struct Layer {
     std::vector<double> out(q.size());
     const Positions at = positions(plan);
     const auto done =
-        attend_reference(view(q), view(k), view(v), plan, at, at, {.causal = false}, view(out));
+        attend_reference({view(q), view(k), view(v), at, at, {.causal = false}}, plan, view(out));
     EXPECT_TRUE(done) << done.error().message();
     double sum = 0;
     for (std::size_t e = 0; e < out.size(); ++e) sum += loss_weight[e] * out[e];
@@ -51,7 +51,7 @@ struct Layer {
     const auto plan = compile(scheme, kGeometry);
     ASSERT_TRUE(plan) << plan.error().message();
     const Positions at = positions(*plan);
-    const auto done = attend_backward(view(q), view(k), view(v), *plan, at, at, {.causal = false},
+    const auto done = attend_backward({view(q), view(k), view(v), at, at, {.causal = false}}, *plan,
                                       view(loss_weight), to);
     ASSERT_TRUE(done) << done.error().message();
   }

@@ -88,8 +88,9 @@ struct History {
     std::vector<std::int64_t> places = positions;
     places.front() += misplaced;
     const auto keys = Positions::ids(places);
-    if (!keys || !attend_reference(one(query), all(k), all(v), plan,
-                                   Positions::range(positions.back(), 1), *keys, mask, one(want)))
+    if (!keys || !attend_reference({one(query), all(k), all(v),
+                                    Positions::range(positions.back(), 1), *keys, mask},
+                                   plan, one(want)))
       return std::nan("");
     double most = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
