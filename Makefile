@@ -110,9 +110,11 @@ lint: build/dev/build.ninja  ## clang-tidy over the sources, and the include rul
 	@cmake/check_includes.sh
 	@$(files) 'src/*.cc' 'cli/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
 
-format:  ## clang-format over the C and C++ files
+format:  ## clang-format over the C and C++ files, prettier over the playground
 	@cmake/need.sh "to format" clang-format-22:clang-format-22
 	@$(files) '*.h' '*.c' '*.cc' | xargs -r clang-format-22 -i
+	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
+	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
 
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)
