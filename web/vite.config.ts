@@ -8,16 +8,27 @@ const modules = fileURLToPath(new URL('../build/wasm', import.meta.url))
 
 // tex`…` becomes a string of MathML, so that neither KaTeX nor its fonts are shipped.
 function tex(): Plugin {
-  const math = (source: string) => katex.renderToString(source, {
-    output: 'mathml', displayMode: true, strict: 'error', throwOnError: true,
-    macros: { '\\live': '\\text{@#1@}' },
-  }).replace(/^<span class="katex">|<\/span>$|<annotation.*?<\/annotation>/gs, '')
+  const math = (source: string) =>
+    katex
+      .renderToString(source, {
+        output: 'mathml',
+        displayMode: true,
+        strict: 'error',
+        throwOnError: true,
+        macros: { '\\live': '\\text{@#1@}' },
+      })
+      .replace(/^<span class="katex">|<\/span>$|<annotation.*?<\/annotation>/gs, '')
   return {
     name: 'tex',
     enforce: 'pre',
     transform(code, id) {
       if (!/\.(svelte|ts)$/.test(id) || id.includes('node_modules') || !code.includes('tex`')) return
-      return { code: code.replace(/\btex`([^`]*)`/g, (_, source: string) => JSON.stringify(math(source)).replaceAll('{', '\\u007b').replaceAll('}', '\\u007d')), map: null }
+      return {
+        code: code.replace(/\btex`([^`]*)`/g, (_, source: string) =>
+          JSON.stringify(math(source)).replaceAll('{', '\\u007b').replaceAll('}', '\\u007d'),
+        ),
+        map: null,
+      }
     },
   }
 }
@@ -30,7 +41,11 @@ function withoutUnused(): Plugin {
     enforce: 'pre',
     transform(code, id) {
       if (!unused.test(id)) return
-      const names = /export\s*{([^}]*)}/.exec(code)![1].split(',').map(name => name.trim().split(' as ').at(-1)!).filter(Boolean)
+      const names = /export\s*{([^}]*)}/
+        .exec(code)![1]
+        .split(',')
+        .map(name => name.trim().split(' as ').at(-1)!)
+        .filter(Boolean)
       return { code: names.map(name => `export const ${name} = () => ({})`).join('\n'), map: null }
     },
   }
@@ -48,7 +63,8 @@ function oneFile(): Plugin {
       for (const [name, part] of Object.entries(bundle)) {
         if (part.type === 'chunk') {
           const script = part.code.replaceAll('</script', '<\\/script')
-          html = html.replace(/<script type="module"[^>]*src="[^"]*"[^>]*><\/script>/, '')
+          html = html
+            .replace(/<script type="module"[^>]*src="[^"]*"[^>]*><\/script>/, '')
             .replace('</body>', () => `<script type="module">${script}</script></body>`)
           delete bundle[name]
         } else if (name.endsWith('.css')) {

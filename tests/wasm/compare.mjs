@@ -11,7 +11,7 @@ const [small, whole, native] = process.argv.slice(2)
 const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
 const [core, models] = modules.map(({ bytes }) => new Engine(bytes))
 const failures = []
-const budget = 100_000  // bytes of the first, gzipped
+const budget = 100_000 // bytes of the first, gzipped
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
@@ -22,9 +22,15 @@ const ask = (kind, text, { dtype = 0, first = 0, count = 0, around = geometry } 
   questions.push({ kind, text, dtype, first, count, around })
 
 // What a field that has no default may be.
-const example = field => ({
-  integer: 4096, number: 4, numbers: Array(32).fill(0).map((_, r) => 1 + r / 8), integers: [8, 12, 12],
-})[field.kind]
+const example = field =>
+  ({
+    integer: 4096,
+    number: 4,
+    numbers: Array(32)
+      .fill(0)
+      .map((_, r) => 1 + r / 8),
+    integers: [8, 12, 12],
+  })[field.kind]
 const filled = ({ name, fields }) => ({
   type: name,
   ...Object.fromEntries(fields.filter(f => f.required).map(f => [f.name, example(f)])),
@@ -40,7 +46,7 @@ for (const scaling of lists.scalings) {
   ask('angles', JSON.stringify(scheme), { dtype: 0, first: 200, count: 20 })
   for (const angles of [1, 2]) {
     const around = { ...geometry, angles }
-    if (angles === 2 && /ntk_by_parts|explicit/.test(scaling.name)) continue  // which ggml does not have
+    if (angles === 2 && /ntk_by_parts|explicit/.test(scaling.name)) continue // which ggml does not have
     ask('plan', JSON.stringify(scheme), { around })
     ask('rotate', JSON.stringify(scheme), { dtype: 1, first: 100, count: 20, around })
   }
@@ -50,10 +56,18 @@ for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple'])
 for (const scheme of lists.schemes) ask('plan', JSON.stringify(filled(scheme)))
 for (const dtype of [0, 1]) {
   ask('vectors', '{"type": "sinusoidal"}', { dtype, first: 0, count: 100 })
-  ask('vectors', '{"type": "sinusoidal", "layout": "concatenated", "spacing": "ends"}', { dtype, first: 1e6, count: 70 })
+  ask('vectors', '{"type": "sinusoidal", "layout": "concatenated", "spacing": "ends"}', {
+    dtype,
+    first: 1e6,
+    count: 70,
+  })
   for (const first of [0, 12345, 10_000_000]) {
     ask('rotate', '{"type": "rope"}', { dtype, first, count: 33 })
-    ask('rotate', '{"type": "rope", "pairing": "interleaved", "partial_rotary_factor": 0.5}', { dtype, first, count: 33 })
+    ask('rotate', '{"type": "rope", "pairing": "interleaved", "partial_rotary_factor": 0.5}', {
+      dtype,
+      first,
+      count: 33,
+    })
   }
   ask('rotate', '{"type": "xpos"}', { dtype, first: 3, count: 33 })
   for (const type of ['alibi', 'kerple', 'sandwich'])
@@ -75,24 +89,31 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
   }
   const plan = engine.make('posenc_plan_from_scheme', text, engine.geometry(around))
   const positions = engine.make('posenc_positions_range', BigInt(first), BigInt(count))
-  const shape = { vectors: [count, around.width], rotate: [1, around.heads, count, around.head_dim],
-                  angles: [1, around.heads, count, around.head_dim / 2],
-                  attend: [4, around.heads, count, around.head_dim],
-                  bias: [around.heads, count, count] }[kind]
+  const shape = {
+    vectors: [count, around.width],
+    rotate: [1, around.heads, count, around.head_dim],
+    angles: [1, around.heads, count, around.head_dim / 2],
+    attend: [4, around.heads, count, around.head_dim],
+    bias: [around.heads, count, count],
+  }[kind]
   let out
   if (kind === 'plan') {
     out = engine.json('posenc_plan_json', plan)
   } else {
-    const size = shape.reduce((a, b) => a * b), data = engine.api.malloc(size * 8)
+    const size = shape.reduce((a, b) => a * b)
+    const data = engine.api.malloc(size * 8)
     const numbers = dtype ? new Float32Array(size) : new Float64Array(size)
-    for (let i = 0; i < size; i++) numbers[i] = Number(BigInt(i) * 2654435761n % 2048n) / 1024 - 1
+    for (let i = 0; i < size; i++) numbers[i] = Number((BigInt(i) * 2654435761n) % 2048n) / 1024 - 1
     engine.bytes(data, numbers.byteLength).set(new Uint8Array(numbers.buffer))
     const tensor = engine.tensor(data, dtype, shape)
     if (kind === 'rotate') engine.call('posenc_rotate', plan, tensor, positions, 0, tensor)
     if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, tensor)
     if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, tensor)
     if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, tensor)
-    out = kind === 'attend' ? attention(engine, plan, positions, data, dtype, shape) : hex(engine.bytes(data, numbers.byteLength))
+    out =
+      kind === 'attend'
+        ? attention(engine, plan, positions, data, dtype, shape)
+        : hex(engine.bytes(data, numbers.byteLength))
     engine.api.free(data)
   }
   engine.api.posenc_positions_free(positions)
@@ -102,8 +123,11 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
 
 // The output, and after it the logits.
 function attention(engine, plan, positions, data, dtype, [, heads, count, head_dim]) {
-  const wide = dtype ? 4 : 8, size = heads * count * head_dim * wide, square = heads * count * count * wide
-  const shape = [1, heads, count, head_dim], at = engine.api.malloc(square)
+  const wide = dtype ? 4 : 8
+  const size = heads * count * head_dim * wide
+  const square = heads * count * count * wide
+  const shape = [1, heads, count, head_dim]
+  const at = engine.api.malloc(square)
   const [q, k, v, out] = [0, 1, 2, 3].map(i => engine.tensor(data + i * size, dtype, shape))
   const logits = engine.tensor(at, dtype, [1, heads, count, count])
   engine.call('posenc_attend_reference', plan, q, k, v, positions, positions, 0, out, logits)
@@ -122,7 +146,9 @@ function ulps(a, b, digits, least) {
   const size = Math.max(Math.abs(a), Math.abs(b), least)
   return Math.abs(a - b) / 2 ** (Math.floor(Math.log2(size)) - digits + 1)
 }
-const note = (kind, distance) => { worst[kind] = Math.max(worst[kind], distance) }
+const note = (kind, distance) => {
+  worst[kind] = Math.max(worst[kind], distance)
+}
 
 // The native kernels may be those by vectors, which promise an absolute error (apply.h): 3·2^-53·(2 + angle)
 // in cos and sin, and two roundings of a float. Angles and biases have no such kernels: 2 ulp, and 1 of a float.
@@ -133,12 +159,13 @@ function compareTensors(ours, theirs, { kind, dtype, first, count }) {
     const bytes = new Uint8Array(Buffer.from(text, 'hex')).buffer
     return dtype ? new Float32Array(bytes) : new Float64Array(bytes)
   }
-  const fastest = 5  // radians per position, the example of an explicit scaling
-  const norm = 2     // of a pair, with its amplitude or growth
+  const fastest = 5 // radians per position, the example of an explicit scaling
+  const norm = 2 // of a pair, with its amplitude or growth
   const cosine = 3 * 2 ** -53 * (2 + fastest * (first + count)) + (dtype ? 2 ** -24 : 0)
   const turned = norm * cosine + (dtype ? 2 ** -23 : 2 ** -52)
   const allowed = { bias: 0, angles: 0, attend: 2 * Math.sqrt(geometry.head_dim) * turned }[kind] ?? turned
-  const a = read(ours), b = read(theirs)
+  const a = read(ours)
+  const b = read(theirs)
   let most = 0
   a.forEach((x, i) => {
     if (x !== b[i] && !(Math.abs(x - b[i]) <= allowed)) most = Math.max(most, ulps(x, b[i], dtype ? 24 : 53, 0))
@@ -151,7 +178,8 @@ function compareTensors(ours, theirs, { kind, dtype, first, count }) {
 function compareText(ours, theirs) {
   const number = /-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/g
   if (ours.replace(number, '#') !== theirs.replace(number, '#')) return 'another text'
-  const a = ours.match(number) ?? [], b = theirs.match(number)
+  const a = ours.match(number) ?? []
+  const b = theirs.match(number)
   let most = 0
   for (let i = 0; i < a.length; i++) {
     if (a[i] === b[i]) continue
@@ -163,15 +191,21 @@ function compareText(ours, theirs) {
 }
 
 const lines = questions.map(({ kind, text, dtype, first, count, around: g }) =>
-  [kind, dtype, g.angles ?? 0, g.width, g.heads, g.head_dim, g.length, g.grid, first, count, text].join(' '))
-const { stdout, stderr, status } = spawnSync(native, { input: lines.join('\n') + '\n', encoding: 'utf8', maxBuffer: 1 << 28 })
+  [kind, dtype, g.angles ?? 0, g.width, g.heads, g.head_dim, g.length, g.grid, first, count, text].join(' '),
+)
+const { stdout, stderr, status } = spawnSync(native, {
+  input: lines.join('\n') + '\n',
+  encoding: 'utf8',
+  maxBuffer: 1 << 28,
+})
 if (status !== 0) throw new Error(`${native} ended with ${status}: ${stderr}`)
 const expected = stdout.trimEnd().split('\n')
 questions.forEach((question, i) => {
   const theirs = expected[i]
   for (const engine of question.kind === 'explain' ? [models] : [core, models]) {
     const ours = answer(engine, question)
-    const wrong = /plan|explain/.test(question.kind) ? compareText(ours, theirs)
+    const wrong = /plan|explain/.test(question.kind)
+      ? compareText(ours, theirs)
       : compareTensors(ours, theirs, question)
     if (wrong) failures.push(`${lines[i].slice(0, 150)}: ${wrong}`)
   }
@@ -192,15 +226,27 @@ function refuses(what, call, start) {
 }
 for (const [i, engine] of [core, models].entries()) {
   const imports = WebAssembly.Module.imports(engine.module)
-  if (imports.length) failures.push(`${modules[i].path} imports ${imports.map(x => `${x.module}.${x.name}`).join(', ')}`)
+  if (imports.length)
+    failures.push(`${modules[i].path} imports ${imports.map(x => `${x.module}.${x.name}`).join(', ')}`)
   for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}'])
     refuses(text, () => engine.make('posenc_plan_from_scheme', text, 0), 'scheme')
   // Products that fit 64 bits, and those that do not.
-  for (const [height, width] of [[2n ** 40n, 2n ** 40n], [2n ** 62n, 4n], [2n ** 32n, 2n ** 32n], [3n, 2n ** 62n]])
-    refuses(`${height} x ${width} patches`, () => engine.make('posenc_positions_patches', height, width, 1n, 1n), 'patch positions')
+  for (const [height, width] of [
+    [2n ** 40n, 2n ** 40n],
+    [2n ** 62n, 4n],
+    [2n ** 32n, 2n ** 32n],
+    [3n, 2n ** 62n],
+  ])
+    refuses(
+      `${height} x ${width} patches`,
+      () => engine.make('posenc_positions_patches', height, width, 1n, 1n),
+      'patch positions',
+    )
 }
 
-console.log(`${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}); ` +
-            'no imports')
+console.log(
+  `${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}); `
+    + 'no imports',
+)
 for (const failure of failures) console.error(failure)
 process.exit(failures.length ? 1 : 0)

@@ -8,8 +8,12 @@ export class Engine {
     this.slot = this.api.malloc(8)
   }
   // Views are made anew for each use: memory that grew leaves the old ones empty.
-  get view() { return new DataView(this.api.memory.buffer) }
-  bytes(at, size) { return new Uint8Array(this.api.memory.buffer, at, size) }
+  get view() {
+    return new DataView(this.api.memory.buffer)
+  }
+  bytes(at, size) {
+    return new Uint8Array(this.api.memory.buffer, at, size)
+  }
   text(at) {
     const memory = new Uint8Array(this.api.memory.buffer)
     return new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)))

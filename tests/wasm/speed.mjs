@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { Engine } from './engine.mjs'
 
 const engine = new Engine(readFileSync(process.argv[2]))
-const plan = (scheme, geometry) => engine.make('posenc_plan_from_scheme', JSON.stringify(scheme), engine.geometry(geometry))
+const plan = (scheme, geometry) =>
+  engine.make('posenc_plan_from_scheme', JSON.stringify(scheme), engine.geometry(geometry))
 const range = count => engine.make('posenc_positions_range', 0n, BigInt(count))
 
 // The median of several runs, in ms.
@@ -18,22 +19,32 @@ function time(what, run) {
 }
 
 function tensor(shape) {
-  const size = shape.reduce((a, b) => a * b), data = engine.api.malloc(4 * size)
-  new Float32Array(engine.api.memory.buffer, data, size).forEach((_, i, all) => { all[i] = Math.sin(i) })
+  const size = shape.reduce((a, b) => a * b)
+  const data = engine.api.malloc(4 * size)
+  new Float32Array(engine.api.memory.buffer, data, size).forEach((_, i, all) => {
+    all[i] = Math.sin(i)
+  })
   return engine.tensor(data, 1, shape)
 }
 
-const vectors = tensor([2048, 512]), sinusoid = plan({ type: 'sinusoidal' }, { width: 512 }), long = range(2048)
+const vectors = tensor([2048, 512])
+const sinusoid = plan({ type: 'sinusoidal' }, { width: 512 })
+const long = range(2048)
 time('position vectors, 2048 x 512 float32', () => engine.call('posenc_position_vectors', sinusoid, long, vectors))
 
-const rope = plan({ type: 'rope' }, { head_dim: 128, heads: 1 }), turned = tensor([1, 1, 512, 128]), middle = range(512)
+const rope = plan({ type: 'rope' }, { head_dim: 128, heads: 1 })
+const turned = tensor([1, 1, 512, 128])
+const middle = range(512)
 time('rotation, 512 x 128 float32', () => engine.call('posenc_rotate', rope, turned, middle, 0, turned))
 
 for (const heads of [1, 8]) {
-  const [q, k, v, out] = [0, 1, 2, 3].map(() => tensor([1, heads, 128, 64])), logits = tensor([1, heads, 128, 128])
-  const short = range(128), small = plan({ type: 'rope' }, { head_dim: 64, heads })
+  const [q, k, v, out] = [0, 1, 2, 3].map(() => tensor([1, heads, 128, 64]))
+  const logits = tensor([1, heads, 128, 128])
+  const short = range(128)
+  const small = plan({ type: 'rope' }, { head_dim: 64, heads })
   time(`attention with its logits, ${heads} x 128 x 128, head_dim 64`, () =>
-    engine.call('posenc_attend_reference', small, q, k, v, short, short, 0, out, logits))
+    engine.call('posenc_attend_reference', small, q, k, v, short, short, 0, out, logits),
+  )
 }
 
 const config = engine.make('posenc_model_open', 'llama-3.1-8b')

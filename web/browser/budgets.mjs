@@ -10,13 +10,20 @@ const kb = bytes => (bytes / 1000).toFixed(1) + ' KB'
 async function perMove(page, moves, move) {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const spent = async () => (await cdp.send('Performance.getMetrics')).metrics.find(m => m.name === 'TaskDuration').value
-  for (let i = 0; i < 5; i++) { await move(i / moves); await frame(page) }
+  const spent = async () =>
+    (await cdp.send('Performance.getMetrics')).metrics.find(m => m.name === 'TaskDuration').value
+  for (let i = 0; i < 5; i++) {
+    await move(i / moves)
+    await frame(page)
+  }
   let least = Infinity
   for (let run = 0; run < 3; run++) {
     const began = await spent()
-    for (let i = 0; i < moves; i++) { await move(i / moves); await frame(page) }
-    least = Math.min(least, (1000 * (await spent() - began)) / moves)
+    for (let i = 0; i < moves; i++) {
+      await move(i / moves)
+      await frame(page)
+    }
+    least = Math.min(least, (1000 * ((await spent()) - began)) / moves)
   }
   return least
 }
@@ -40,9 +47,16 @@ export async function budgets({ check, open }, site, timed) {
   const idle = await perMove(page, 60, t => page.mouse.move(5 + 80 * t, 800))
   const drag = async () => {
     const box = await page.locator('.map .cells').first().boundingBox()
-    return await perMove(page, 60, t => page.mouse.move(box.x + box.width * (0.1 + 0.8 * t), box.y + box.height * (0.2 + 0.6 * t))) - idle
+    return (
+      (await perMove(page, 60, t =>
+        page.mouse.move(box.x + box.width * (0.1 + 0.8 * t), box.y + box.height * (0.2 + 0.6 * t)),
+      )) - idle
+    )
   }
-  await check('a drag over the map of 2048 × 512, and all that is linked to it', async () => `${(await drag()).toFixed(1)} ms a frame`)
+  await check(
+    'a drag over the map of 2048 × 512, and all that is linked to it',
+    async () => `${(await drag()).toFixed(1)} ms a frame`,
+  )
   await check('the map by itself takes 6 ms a frame', async () => {
     await page.evaluate(() => {
       const style = new CSSStyleSheet()
@@ -50,19 +64,28 @@ export async function budgets({ check, open }, site, timed) {
       document.adoptedStyleSheets = [style]
     })
     const taken = await drag()
-    await page.evaluate(() => { document.adoptedStyleSheets = [] })
+    await page.evaluate(() => {
+      document.adoptedStyleSheets = []
+    })
     assert(!timed || taken <= 6, `${taken.toFixed(1)} ms`)
     return `${taken.toFixed(1)} ms`
   })
   await check('dragging its base draws map and charts anew', async () => {
     const slider = page.locator('#slide-theta')
-    const taken = await perMove(page, 60, t => slider.evaluate((e, t) => { e.value = 300 + 400 * t; e.dispatchEvent(new Event('input', { bubbles: true })) }, t))
+    const taken = await perMove(page, 60, t =>
+      slider.evaluate((e, t) => {
+        e.value = 300 + 400 * t
+        e.dispatchEvent(new Event('input', { bubbles: true }))
+      }, t),
+    )
     return `${taken.toFixed(1)} ms a frame`
   })
   await page.context().close()
   if (!site) return
-  const size = kind => readdirSync(join(site, 'assets')).filter(name => kind.test(name))
-    .reduce((sum, name) => sum + gzipSync(readFileSync(join(site, 'assets', name)), { level: 9 }).length, 0)
+  const size = kind =>
+    readdirSync(join(site, 'assets'))
+      .filter(name => kind.test(name))
+      .reduce((sum, name) => sum + gzipSync(readFileSync(join(site, 'assets', name)), { level: 9 }).length, 0)
   await check('JavaScript and CSS within 150 KB gzipped', () => {
     const bytes = size(/\.(js|css)$/)
     assert(bytes <= 150e3, kb(bytes))
@@ -73,12 +96,21 @@ export async function budgets({ check, open }, site, timed) {
     assert(bytes <= 100e3, kb(bytes))
     return kb(bytes)
   })
-  await check('what a panel fetches when it wants it, gzipped', () => `readers of models ${kb(size(/^posenc-models.*\.wasm$/))}, tables ${kb(size(/\.bin$/))}`)
+  await check(
+    'what a panel fetches when it wants it, gzipped',
+    () => `readers of models ${kb(size(/^posenc-models.*\.wasm$/))}, tables ${kb(size(/\.bin$/))}`,
+  )
   await check('the readers of models are fetched where models are read', async () => {
-    for (const [panel, wanted] of [['rope', 0], ['extend', 1]]) {
+    for (const [panel, wanted] of [
+      ['rope', 0],
+      ['extend', 1],
+    ]) {
       const page = await open(panel)
       await page.waitForLoadState('networkidle')
-      assert(page.asked.filter(url => url.includes('posenc-models')).length === wanted, `${panel}: ${page.asked.join(' ')}`)
+      assert(
+        page.asked.filter(url => url.includes('posenc-models')).length === wanted,
+        `${panel}: ${page.asked.join(' ')}`,
+      )
       await page.context().close()
     }
   })

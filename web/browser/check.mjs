@@ -11,9 +11,15 @@ import { here, run } from './run.mjs'
 import { serve } from './serve.mjs'
 import { tour } from './tour.mjs'
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { shots: { type: 'string' }, only: { type: 'string' }, untimed: { type: 'boolean' } } })
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { shots: { type: 'string' }, only: { type: 'string' }, untimed: { type: 'boolean' } },
+})
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
-const skip = why => { console.log(`skipped: ${why}`); process.exit(77) }
+const skip = why => {
+  console.log(`skipped: ${why}`)
+  process.exit(77)
+}
 if (!existsSync(executablePath)) skip(`there is no ${executablePath}; CHROMIUM names another`)
 const { chromium } = await import('playwright-core').catch(() => skip('npm ci has not been run in web/'))
 const site = here('dist/site')
@@ -22,18 +28,22 @@ if (!positionals[0] && !existsSync(site)) skip('web/dist/site is not built; make
 const shots = values.shots ?? here('dist/shots')
 mkdirSync(shots, { recursive: true })
 const host = positionals[0] ? { url: positionals[0], stop() {} } : await serve(site)
-const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
+const launch = () =>
+  chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
 const browser = await launch()
 const session = run(browser, host.url)
 try {
   const entries = await session.entries()
   // Three at a time, in a browser each: much of a check is waiting for a frame.
   const left = entries.filter(id => !values.only || id === values.only)
-  await Promise.all([1, 2, 3].map(async () => {
-    const within = await launch()
-    while (left.length) await panel({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) }, left.shift(), shots)
-    await within.close()
-  }))
+  await Promise.all(
+    [1, 2, 3].map(async () => {
+      const within = await launch()
+      while (left.length)
+        await panel({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) }, left.shift(), shots)
+      await within.close()
+    }),
+  )
   if (!values.only) {
     await conduct(session, entries)
     await drop(session, entries)

@@ -9,7 +9,10 @@ export async function conduct(session, entries) {
   const page = await open(on)
 
   await check('] and [ turn the panels, around the ends', async () => {
-    for (const [key, by] of [[']', 1], ['[', -1]]) {
+    for (const [key, by] of [
+      [']', 1],
+      ['[', -1],
+    ]) {
       for (let i = 1; i <= entries.length; i++) {
         await page.keyboard.press(key)
         const want = entries[(entries.indexOf(on) + by * i + entries.length * 2) % entries.length]
@@ -22,7 +25,7 @@ export async function conduct(session, entries) {
     await settled(page)
     await page.goBack()
     await page.waitForFunction(id => location.hash.startsWith('#/' + id), on)
-    assert(await page.locator(`nav a[href="#/${on}"][aria-current=page]`).count() === 1, 'the list shows another')
+    assert((await page.locator(`nav a[href="#/${on}"][aria-current=page]`).count()) === 1, 'the list shows another')
   })
   await check('/ finds a panel by name', async () => {
     const wanted = entries.find(id => id !== on)
@@ -32,7 +35,7 @@ export async function conduct(session, entries) {
     await page.keyboard.type(title)
     await page.keyboard.press('Enter')
     await page.waitForFunction(id => location.hash.startsWith('#/' + id), wanted)
-    assert(await page.locator('dialog[open]').count() === 0, 'the palette stays open')
+    assert((await page.locator('dialog[open]').count()) === 0, 'the palette stays open')
   })
   await check('/ finds a scheme by name', async () => {
     await page.keyboard.press('/')
@@ -44,7 +47,7 @@ export async function conduct(session, entries) {
   await check('? lists the keys, Esc closes it', async () => {
     await page.keyboard.press('?')
     await page.locator('dialog .keys').waitFor()
-    assert(await page.locator('dialog .keys dt').count() >= 9, 'keys are missing')
+    assert((await page.locator('dialog .keys dt').count()) >= 9, 'keys are missing')
     await page.keyboard.press('Escape')
     await page.waitForFunction(() => !document.querySelector('dialog[open]'))
   })
@@ -60,12 +63,12 @@ export async function conduct(session, entries) {
   })
   await check('D turns the theme, and it is kept', async () => {
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
-    assert(await theme() === 'light', 'it was not light')
+    assert((await theme()) === 'light', 'it was not light')
     await page.keyboard.press('d')
-    assert(await theme() === 'dark', 'it is not dark')
+    assert((await theme()) === 'dark', 'it is not dark')
     await page.reload()
     await page.waitForSelector('main h1')
-    assert(await theme() === 'dark', 'it is forgotten')
+    assert((await theme()) === 'dark', 'it is forgotten')
     await page.keyboard.press('d')
   })
   await check('Space plays the slider last touched, Esc stops it', async () => {
@@ -78,7 +81,7 @@ export async function conduct(session, entries) {
     await page.keyboard.press('Escape')
     const stopped = await m()
     await page.waitForTimeout(400)
-    assert(await m() === stopped, 'it plays on')
+    assert((await m()) === stopped, 'it plays on')
   })
   await check('Esc lets go of the crosshair', async () => {
     await page.goto(session.url + '#/rope?v=1&m=3&n=1')
@@ -89,26 +92,33 @@ export async function conduct(session, entries) {
     const hovered = await page.textContent('.score')
     await page.keyboard.press('Escape')
     await frame(page)
-    assert(await page.textContent('.score') !== hovered, 'the score stays where it was pointed at')
+    assert((await page.textContent('.score')) !== hovered, 'the score stays where it was pointed at')
   })
   await check('typing into a number box is no shortcut', async () => {
     const box = page.locator('.controls input[type=number]').first()
     await box.focus()
     await page.keyboard.press('e')
     await page.keyboard.press('[')
-    assert(await page.locator('dialog[open]').count() === 0 && await panelOf(page) === 'rope', 'it was one')
+    assert((await page.locator('dialog[open]').count()) === 0 && (await panelOf(page)) === 'rope', 'it was one')
     await page.keyboard.press('Escape')
   })
   await check('a hostile address is opened as well as can be', async () => {
-    for (const hash of ['#/rope?d=1e99&m=-5&theta=x&__proto__=1&scheme.x=%00&v=77', '#/<img src=x onerror=alert(1)>', '#/rope?words=<b>&probes=,,,', '#/%E0%A4%A?%']) {
+    for (const hash of [
+      '#/rope?d=1e99&m=-5&theta=x&__proto__=1&scheme.x=%00&v=77',
+      '#/<img src=x onerror=alert(1)>',
+      '#/rope?words=<b>&probes=,,,',
+      '#/%E0%A4%A?%',
+    ]) {
       await page.goto(session.url + hash)
       await settled(page)
-      assert(await page.locator('main h1').count() === 1, hash)
+      assert((await page.locator('main h1').count()) === 1, hash)
     }
   })
   await check('all of this without a complaint on the console', () => quiet(page))
   await check('nothing is asked of another host', () => {
-    const others = page.asked.filter(url => !url.startsWith(session.url) && !url.startsWith('data:') && !url.startsWith('blob:'))
+    const others = page.asked.filter(
+      url => !url.startsWith(session.url) && !url.startsWith('data:') && !url.startsWith('blob:'),
+    )
     assert(others.length === 0, others.join(' '))
   })
   await page.context().close()

@@ -8,9 +8,20 @@ import { assert, frame, phone, reload, settled } from './run.mjs'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 async function accessible(page) {
-  if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe)
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
-  assert(found.violations.length === 0, found.violations.map(v => `${v.id} at ${v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(', ')} (${v.nodes.length})`).join('; '))
+  assert(
+    found.violations.length === 0,
+    found.violations
+      .map(
+        v =>
+          `${v.id} at ${v.nodes
+            .slice(0, 3)
+            .map(n => n.target.join(' '))
+            .join(', ')} (${v.nodes.length})`,
+      )
+      .join('; '),
+  )
 }
 
 export async function panel(session, id, shots) {
@@ -26,7 +37,9 @@ export async function panel(session, id, shots) {
   await frame(page)
   await shot(page, 'light-wide')
   await check(`${id}: axe, light`, () => accessible(page))
-  await page.evaluate(() => { document.activeElement.blur() })
+  await page.evaluate(() => {
+    document.activeElement.blur()
+  })
   await page.keyboard.press('d')
   await frame(page)
   await shot(page, 'dark-wide')
@@ -47,10 +60,20 @@ export async function panel(session, id, shots) {
     assert(over <= 0, `${over} px too wide`)
   })
   await check(`${id}: phone, targets of 44 px`, async () => {
-    const less = await small.$$eval('button, input[type=range], select, nav a', all => all
-      // A point of a chart is smaller than what takes it: its ::after reaches beyond it.
-      .filter(e => e.offsetParent && e.getBoundingClientRect().height - 2 * Math.min(0, parseFloat(getComputedStyle(e, '::after').top) || 0) < 43.5)
-      .map(e => `${e.tagName.toLowerCase()} ${e.id || e.ariaLabel || e.textContent.trim()} ${Math.round(e.getBoundingClientRect().height)}`))
+    const less = await small.$$eval('button, input[type=range], select, nav a', all =>
+      all
+        // A point of a chart is smaller than what takes it: its ::after reaches beyond it.
+        .filter(
+          e =>
+            e.offsetParent
+            && e.getBoundingClientRect().height - 2 * Math.min(0, parseFloat(getComputedStyle(e, '::after').top) || 0)
+              < 43.5,
+        )
+        .map(
+          e =>
+            `${e.tagName.toLowerCase()} ${e.id || e.ariaLabel || e.textContent.trim()} ${Math.round(e.getBoundingClientRect().height)}`,
+        ),
+    )
     assert(less.length === 0, less.slice(0, 5).join(', '))
   })
   await check(`${id}: phone, axe`, () => accessible(small))
@@ -62,7 +85,10 @@ export async function panel(session, id, shots) {
 }
 
 // Every number that the controls show.
-const numbers = page => page.$$eval('.controls input', all => all.map(e => (e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value)))
+const numbers = page =>
+  page.$$eval('.controls input', all =>
+    all.map(e => (e.type === 'checkbox' || e.type === 'radio' ? e.checked : e.value)),
+  )
 
 async function sliders(page) {
   for (const more of await page.locator('.controls .unfold:visible').all()) await more.click()
@@ -77,8 +103,8 @@ async function sliders(page) {
     const [at, most] = await range.evaluate(e => [+e.value, +e.max])
     const first = await text()
     // A log slider's step may be less than the value's own.
-    for (let k = 0; k < 40 && await text() === first; k++) await range.press(at < most ? 'ArrowRight' : 'ArrowLeft')
-    assert(await text() !== first, `${name} does not follow the arrow keys`)
+    for (let k = 0; k < 40 && (await text()) === first; k++) await range.press(at < most ? 'ArrowRight' : 'ArrowLeft')
+    assert((await text()) !== first, `${name} does not follow the arrow keys`)
     const box = await range.boundingBox()
     await page.mouse.move(box.x + box.width * 0.3, box.y + box.height / 2)
     await page.mouse.down()
@@ -86,7 +112,7 @@ async function sliders(page) {
     const left = await text()
     await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2)
     await page.mouse.up()
-    assert(await text() !== left, `${name} does not follow the pointer`)
+    assert((await text()) !== left, `${name} does not follow the pointer`)
   }
   const hash = await settled(page)
   assert(count === 0 || hash.includes('&'), 'the link does not follow the sliders')
@@ -94,12 +120,14 @@ async function sliders(page) {
   await reload(page)
   const after = await numbers(page)
   assert(JSON.stringify(after) === JSON.stringify(before), `the link brought ${after} back, not ${before}`)
-  assert(await settled(page) === hash, 'the link changed by being opened')
+  assert((await settled(page)) === hash, 'the link changed by being opened')
   return `${count} sliders`
 }
 
 async function figures(page) {
-  await page.evaluate(() => { location.hash = '#/' + location.hash.slice(2).split('?')[0] })
+  await page.evaluate(() => {
+    location.hash = '#/' + location.hash.slice(2).split('?')[0]
+  })
   await settled(page)
   const all = page.locator('.stage [role=application]')
   const count = await all.count()
@@ -109,7 +137,12 @@ async function figures(page) {
     const said = figure.locator('xpath=ancestor::figure[1]').locator('.said').last()
     await figure.scrollIntoViewIfNeeded()
     const box = await figure.boundingBox()
-    for (const [x, y] of [[0.3, 0.3], [0.5, 0.4], [0.6, 0.7]]) await page.mouse.move(box.x + box.width * x, box.y + box.height * y)
+    for (const [x, y] of [
+      [0.3, 0.3],
+      [0.5, 0.4],
+      [0.6, 0.7],
+    ])
+      await page.mouse.move(box.x + box.width * x, box.y + box.height * y)
     await page.mouse.down()
     await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.55)
     await page.mouse.up()
@@ -127,9 +160,17 @@ async function figures(page) {
 }
 
 const wellFormed = {
-  png: bytes => bytes.subarray(0, 8).toString('latin1') === '\x89PNG\r\n\x1a\n' && bytes.readUInt32BE(16) > 40 && bytes.readUInt32BE(20) > 40 && bytes.length > 500,
+  png: bytes =>
+    bytes.subarray(0, 8).toString('latin1') === '\x89PNG\r\n\x1a\n'
+    && bytes.readUInt32BE(16) > 40
+    && bytes.readUInt32BE(20) > 40
+    && bytes.length > 500,
   csv: bytes => {
-    const rows = bytes.toString().trimEnd().split('\n').map(row => row.replace(/"([^"]|"")*"/g, 'x').split(',').length)
+    const rows = bytes
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .map(row => row.replace(/"([^"]|"")*"/g, 'x').split(',').length)
     return rows.length > 1 && rows.every(columns => columns === rows[0]) && !/NaN|undefined/.test(bytes.toString())
   },
   json: bytes => {
@@ -143,8 +184,14 @@ async function catchFiles(page) {
   await page.evaluate(() => {
     const made = new Map()
     const { createObjectURL } = URL
-    URL.createObjectURL = blob => { const url = createObjectURL.call(URL, blob); made.set(url, blob); return url }
-    HTMLAnchorElement.prototype.click = function () { globalThis.caught = { name: this.download, blob: made.get(this.href) } }
+    URL.createObjectURL = blob => {
+      const url = createObjectURL.call(URL, blob)
+      made.set(url, blob)
+      return url
+    }
+    HTMLAnchorElement.prototype.click = function () {
+      globalThis.caught = { name: this.download, blob: made.get(this.href) }
+    }
   })
 }
 async function caught(page) {
@@ -153,7 +200,10 @@ async function caught(page) {
     const { name, blob } = globalThis.caught
     globalThis.caught = undefined
     const reader = new FileReader()
-    await new Promise(done => { reader.onload = done; reader.readAsDataURL(blob) })
+    await new Promise(done => {
+      reader.onload = done
+      reader.readAsDataURL(blob)
+    })
     return { name, base64: reader.result.split(',')[1] ?? '' }
   })
   return { name, bytes: Buffer.from(base64, 'base64') }
@@ -183,7 +233,12 @@ async function exportAll(page, id) {
       const wrong = await page.evaluate(text => {
         const made = new DOMParser().parseFromString(text, 'image/svg+xml')
         const { width, height } = made.documentElement
-        return made.querySelector('parsererror')?.textContent ?? (made.documentElement.querySelector('*') && width?.baseVal.value > 20 && height?.baseVal.value > 20 ? '' : 'empty')
+        return (
+          made.querySelector('parsererror')?.textContent
+          ?? (made.documentElement.querySelector('*') && width?.baseVal.value > 20 && height?.baseVal.value > 20
+            ? ''
+            : 'empty')
+        )
       }, bytes.toString())
       assert(!wrong, `${what}: ${wrong}`)
     } else assert(wellFormed[kind]?.(bytes), `${what} is not well-formed: ${bytes.subarray(0, 200).toString('latin1')}`)

@@ -6,8 +6,15 @@ import { serve } from './serve.mjs'
 
 const [file, link = 'rope?v=1&m=30&n=23&lock=1'] = process.argv.slice(2)
 const host = await serve(here('dist/site'))
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
-const page = await browser.newPage({ viewport: { width: 1400, height: 845 }, colorScheme: 'light', reducedMotion: 'reduce' })
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu'],
+})
+const page = await browser.newPage({
+  viewport: { width: 1400, height: 845 },
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+})
 await page.goto(`${host.url}#/${link}`)
 await page.waitForSelector('.stage figure')
 await page.evaluate(() => document.fonts.ready)

@@ -19,17 +19,24 @@ export function run(browser, url) {
       console.log(`ok    ${name}${said === undefined || said === true ? '' : `: ${said}`}`)
     } catch (error) {
       failed.push(name)
-      console.log(`FAIL  ${name}: ${String(error.message ?? error).split('\n').slice(0, 4).join(' | ')}`)
+      console.log(
+        `FAIL  ${name}: ${String(error.message ?? error)
+          .split('\n')
+          .slice(0, 4)
+          .join(' | ')}`,
+      )
     }
   }
 
   async function open(hash, { viewport = wide, from = url, within = browser, ...how } = {}) {
     const context = await within.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
     const page = await context.newPage()
-    page.setDefaultTimeout(20000)  // of a machine with much else to do
+    page.setDefaultTimeout(20000) // of a machine with much else to do
     page.complaints = []
     page.asked = []
-    page.on('console', message => { if (['error', 'warning'].includes(message.type())) page.complaints.push(message.text()) })
+    page.on('console', message => {
+      if (['error', 'warning'].includes(message.type())) page.complaints.push(message.text())
+    })
     page.on('pageerror', error => page.complaints.push(String(error)))
     page.on('request', request => page.asked.push(request.url()))
     await page.goto(from + '#/' + hash)
@@ -37,7 +44,9 @@ export function run(browser, url) {
     return page
   }
   const quiet = page => check.silent(page)
-  check.silent = page => { if (page.complaints.length) throw new Error(page.complaints.join(' | ')) }
+  check.silent = page => {
+    if (page.complaints.length) throw new Error(page.complaints.join(' | '))
+  }
 
   // Panels stand in the list at the side, in their order.
   async function entries() {
@@ -49,15 +58,29 @@ export function run(browser, url) {
 
   function summary() {
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    console.log(failed.length ? `${failed.length} of ${held + failed.length} checks failed in ${seconds} s: ${failed.join('; ')}` : `${held} checks held in ${seconds} s`)
+    console.log(
+      failed.length
+        ? `${failed.length} of ${held + failed.length} checks failed in ${seconds} s: ${failed.join('; ')}`
+        : `${held} checks held in ${seconds} s`,
+    )
     return failed.length ? 1 : 0
   }
   return { browser, url, check, open, quiet, entries, summary }
 }
 
-export const assert = (truth, why) => { if (!truth) throw new Error(why) }
-export const frame = page => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+export const assert = (truth, why) => {
+  if (!truth) throw new Error(why)
+}
+export const frame = page =>
+  page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
 // Until the page moves again: a wait for an element to stand still, begun while a page comes up, has been seen to last.
-export const reload = async page => { await page.reload(); await page.waitForSelector('main h1'); await frame(page) }
+export const reload = async page => {
+  await page.reload()
+  await page.waitForSelector('main h1')
+  await frame(page)
+}
 // The address follows 150 ms behind.
-export const settled = async page => { await page.waitForTimeout(220); return page.evaluate(() => location.hash) }
+export const settled = async page => {
+  await page.waitForTimeout(220)
+  return page.evaluate(() => location.hash)
+}

@@ -3,9 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 
-const types = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm', '.json': 'application/json' }
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.wasm': 'application/wasm',
+  '.json': 'application/json',
+}
 export const headers = {
-  'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+  'content-security-policy':
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     + "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -19,7 +26,9 @@ export async function serve(folder) {
     try {
       const name = path === '/' ? 'index.html' : path
       const body = await readFile(join(folder, name))
-      response.writeHead(200, { ...headers, 'content-type': types[extname(name)] ?? 'application/octet-stream' }).end(body)
+      response
+        .writeHead(200, { ...headers, 'content-type': types[extname(name)] ?? 'application/octet-stream' })
+        .end(body)
     } catch {
       response.writeHead(404, headers).end()
     }

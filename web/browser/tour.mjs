@@ -31,7 +31,9 @@ export async function tour({ check, open, quiet }, entries) {
     const before = await page.textContent('.score output')
     await page.keyboard.press(' ')
     const [positions, scores] = await page.evaluate(async () => {
-      const positions = new Set(), scores = new Set(), until = performance.now() + 2500
+      const positions = new Set()
+      const scores = new Set()
+      const until = performance.now() + 2500
       while (performance.now() < until) {
         positions.add(document.querySelector('#slide-m').value)
         scores.add(document.querySelector('.score output').textContent)
@@ -52,7 +54,7 @@ export async function tour({ check, open, quiet }, entries) {
     await still.keyboard.press(' ')
     await still.waitForTimeout(500)
     assert((await still.textContent('.tour b')).startsWith('2 '), 'it is not the second')
-    assert(await still.locator('.tour [aria-pressed]').count() === 0, 'there is a play button')
+    assert((await still.locator('.tour [aria-pressed]').count()) === 0, 'there is a play button')
   })
   await still.context().close()
 }

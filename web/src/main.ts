@@ -11,17 +11,20 @@ import { startTheme } from './state/theme'
 
 // Fetched at the first call; a fetch that failed is tried again.
 let loading: Promise<Reader> | undefined
-const reader = () => loading ??= Reader.load(fetch(models)).catch((error: Error) => {
-  loading = undefined
-  throw new Error(`The reader of models did not start: ${error.message}`)
-})
+const reader = () =>
+  (loading ??= Reader.load(fetch(models)).catch((error: Error) => {
+    loading = undefined
+    throw new Error(`The reader of models did not start: ${error.message}`)
+  }))
 
 startTheme()
 const target = document.getElementById('app')!
-Engine.load(fetch(wasm)).then(engine => {
-  follow()
-  mount(App, { target, props: { engine, reader } })
-  performance.mark('ready')
-}).catch((error: Error) => {
-  target.textContent = `The engine did not start: ${error.message}`
-})
+Engine.load(fetch(wasm))
+  .then(engine => {
+    follow()
+    mount(App, { target, props: { engine, reader } })
+    performance.mark('ready')
+  })
+  .catch((error: Error) => {
+    target.textContent = `The engine did not start: ${error.message}`
+  })

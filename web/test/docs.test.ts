@@ -13,7 +13,11 @@ test.each(panels)('the panel %s has its row', panel => expect(page).toContain(`\
 test('the fields of a link have their rows', () => {
   const rows = Object.entries(fields).map(([key, field]) => {
     const given = Array.isArray(field.default) ? field.default.join(',') : field.default
-    const range = field.choices ? field.choices.join(', ') : field.least !== undefined ? `${field.least} to ${field.most}${field.unit ? ' ' + field.unit : ''}` : ''
+    const range = field.choices
+      ? field.choices.join(', ')
+      : field.least !== undefined
+        ? `${field.least} to ${field.most}${field.unit ? ' ' + field.unit : ''}`
+        : ''
     return `| \`${key}\` | ${typeof field.default === 'boolean' ? Number(field.default) : given} | ${range} | ${cell(field.doc)} |`
   })
   const missing = rows.filter(row => !page.includes(`\n${row}\n`))
@@ -21,7 +25,9 @@ test('the fields of a link have their rows', () => {
 })
 
 test('the keys are those that ? lists', () => {
-  const keys = [...read('web/src/parts/Keys.svelte').matchAll(/^ {4}\['(.*?)', '(.*?)'\],$/gm)].map(([, key, does]) => `| ${key} | ${does} |`)
+  const keys = [...read('web/src/parts/Keys.svelte').matchAll(/^ {4}\['(.*?)', '(.*?)'\],$/gm)].map(
+    ([, key, does]) => `| ${key} | ${does} |`,
+  )
   expect(keys.length).toBeGreaterThan(8)
   for (const row of keys) expect(page).toContain(`\n${row}\n`)
 })

@@ -6,14 +6,35 @@ import { normal } from '../src/draw/random'
 
 describe('numbers as people read them', () => {
   test.each([
-    [0, '0'], [-0, '0'], [1, '1'], [0.1 + 0.2, '0.3'], [-0.25, '−0.25'], [Math.PI, '3.142'], [999.96, '1000'], [12345, '12,345'],
-    [60611.4, '60,611'], [1e7, '1·10⁷'], [-1.5e-5, '−1.5·10⁻⁵'], [0.00099, '9.9·10⁻⁴'], [0.001, '0.001'], [NaN, 'NaN'], [Infinity, '∞'], [-Infinity, '−∞'],
+    [0, '0'],
+    [-0, '0'],
+    [1, '1'],
+    [0.1 + 0.2, '0.3'],
+    [-0.25, '−0.25'],
+    [Math.PI, '3.142'],
+    [999.96, '1000'],
+    [12345, '12,345'],
+    [60611.4, '60,611'],
+    [1e7, '1·10⁷'],
+    [-1.5e-5, '−1.5·10⁻⁵'],
+    [0.00099, '9.9·10⁻⁴'],
+    [0.001, '0.001'],
+    [NaN, 'NaN'],
+    [Infinity, '∞'],
+    [-Infinity, '−∞'],
   ])('%d reads %s', (x, text) => expect(short(x)).toBe(text))
   test('more digits on request', () => expect(short(Math.PI, 6)).toBe('3.14159'))
 })
 
 describe('waves on fewer pixels than positions', () => {
-  test.each([[100, 100], [100, 99], [384, 2048], [1, 5], [7, 7000], [3, 2]])('%d pixels show %d positions evenly', (height, count) => {
+  test.each([
+    [100, 100],
+    [100, 99],
+    [384, 2048],
+    [1, 5],
+    [7, 7000],
+    [3, 2],
+  ])('%d pixels show %d positions evenly', (height, count) => {
     const { positions, spacing } = rowsFor(height, count)
     expect(positions.length).toBeLessThanOrEqual(Math.max(height, 1))
     expect(positions[0]).toBeGreaterThanOrEqual(0)
@@ -29,8 +50,10 @@ describe('waves on fewer pixels than positions', () => {
   test('slow waves stay as they are', () => expect(gain(1e-4, 8)).toBeGreaterThan(0.999999))
   // The average of cos(ωp) under a Gaussian of σ = 0.8 rows, by summing, beside the closed form.
   test.each([0.05, 0.3, 0.7])('the gain is the Gaussian average (frequency %d)', frequency => {
-    const spacing = 6, sigma = 0.8 * spacing
-    let sum = 0, weight = 0
+    const spacing = 6
+    const sigma = 0.8 * spacing
+    let sum = 0
+    let weight = 0
     for (let p = -60; p <= 60; p++) {
       const w = Math.exp(-0.5 * (p / sigma) ** 2)
       sum += w * Math.cos(frequency * p)
@@ -60,7 +83,16 @@ describe('normal numbers', () => {
 })
 
 test('commas, quotes and newlines survive a table', () => {
-  expect(csv({ columns: ['a', 'b,c'], rows: [['x"y', 1], ['two\nlines', -0.5]] })).toBe('a,"b,c"\n"x""y",1\n"two\nlines",-0.5\n')
+  expect(
+    csv({
+      columns: ['a', 'b,c'],
+      rows: [
+        ['x"y', 1],
+        ['two\nlines', -0.5],
+      ],
+    }),
+  ).toBe('a,"b,c"\n"x""y",1\n"two\nlines",-0.5\n')
 })
 
-test('what is no number is an empty cell', () => expect(csv({ columns: ['a', 'b'], rows: [[NaN, 1]] })).toBe('a,b\n,1\n'))
+test('what is no number is an empty cell', () =>
+  expect(csv({ columns: ['a', 'b'], rows: [[NaN, 1]] })).toBe('a,b\n,1\n'))

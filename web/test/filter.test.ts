@@ -3,7 +3,8 @@ import { gain, rowsFor, screen } from '../src/draw/filter'
 import type { Plan } from '../src/engine/engine'
 import { load } from './disk'
 
-const d = 512, length = 2048
+const d = 512
+const length = 2048
 let plan: Plan, frequencies: number[]
 beforeAll(async () => {
   const engine = await load()
@@ -25,7 +26,7 @@ test('rows between those of the library are what the library gives, faded', () =
   expect(shown.columns).toBe(d)
   for (let i = 0; i < positions.length - 1; i++)
     for (let r = 1; r + 1 < d / 2; r += 7) {
-      const turn = positions[i] * 0.8 * (frequencies[r - 1] - frequencies[r + 1]) / 2
+      const turn = (positions[i] * 0.8 * (frequencies[r - 1] - frequencies[r + 1])) / 2
       const by = turn > 3.5 ? 0 : gain(frequencies[r], spacing) * Math.exp(-0.5 * turn * turn)
       // 16 steps of float, and gains below 0.002 drawn as nothing.
       expect(Math.abs(shown.values[i * d + r] - by * table[i * d + r])).toBeLessThan(0.004)

@@ -10,7 +10,7 @@ function other(key: Key): unknown {
   if (typeof field.default === 'boolean') return !field.default
   if (field.choices) return field.choices.find(choice => choice !== field.default)
   if (typeof field.default === 'string') return 'ünïcode & spaces, = # ?'
-  return field.default === field.most ? field.least : field.most! - field.most! % field.step!
+  return field.default === field.most ? field.least : field.most! - (field.most! % field.step!)
 }
 
 test('a view as at first has only its panel and version in the link', () => {
@@ -47,22 +47,52 @@ test('every field says what it is, and its default lies in its range', () => {
 })
 
 test.each([
-  ['d=1e9', 'd', 512], ['d=-4', 'd', 2], ['d=33', 'd', 32], ['m=3.7', 'm', 4], ['theta=1', 'theta', 10],
-  ['amplitude=-9', 'amplitude', 0], ['angle=99', 'angle', 6.28], ['length=0', 'length', 2],
+  ['d=1e9', 'd', 512],
+  ['d=-4', 'd', 2],
+  ['d=33', 'd', 32],
+  ['m=3.7', 'm', 4],
+  ['theta=1', 'theta', 10],
+  ['amplitude=-9', 'amplitude', 0],
+  ['angle=99', 'angle', 6.28],
+  ['length=0', 'length', 2],
 ])('%s is brought into its range', (query, key, value) => {
   expect(parse(`#/rope?${query}`).values[key as Key]).toBe(value)
 })
 
 test.each([
-  'd=', 'd=NaN', 'd=Infinity', 'd=0x10z', 'd=1e999', 'd=<script>', 'pairing=both', 'sign=7', 'probes=1,x', 'probes=1,NaN',
-  'layout=__proto__', 'content=', 'step=%00', 'm=--3',
+  'd=',
+  'd=NaN',
+  'd=Infinity',
+  'd=0x10z',
+  'd=1e999',
+  'd=<script>',
+  'pairing=both',
+  'sign=7',
+  'probes=1,x',
+  'probes=1,NaN',
+  'layout=__proto__',
+  'content=',
+  'step=%00',
+  'm=--3',
 ])('%s is left at its default', query => {
   expect(parse(`#/rope?${query}`).values).toEqual(defaults())
 })
 
 test.each([
-  '', '#', '#/', '#/nowhere', '#/nowhere?d=8', '##//?', '#/rope?%', '#/rope?%E0%A4%A', '#/../../etc?d=4', '#/constructor?v=1',
-  '#/rope?' + 'd=4&'.repeat(10000), '#/rope?words=' + 'x'.repeat(1e5), '#/rope?v=9999&future=1', '#/__proto__?__proto__=1',
+  '',
+  '#',
+  '#/',
+  '#/nowhere',
+  '#/nowhere?d=8',
+  '##//?',
+  '#/rope?%',
+  '#/rope?%E0%A4%A',
+  '#/../../etc?d=4',
+  '#/constructor?v=1',
+  '#/rope?' + 'd=4&'.repeat(10000),
+  '#/rope?words=' + 'x'.repeat(1e5),
+  '#/rope?v=9999&future=1',
+  '#/__proto__?__proto__=1',
 ])('a broken address gives a view all the same (%#)', hash => {
   const got = parse(hash)
   expect(panels).toContain(got.panel)
@@ -71,7 +101,9 @@ test.each([
 })
 
 test('no link reaches the prototypes of objects', () => {
-  parse('#/rope?__proto__=1&constructor=2&scheme.__proto__=7&scheme.constructor=3&scaling.__proto__.polluted=1&toString=1')
+  parse(
+    '#/rope?__proto__=1&constructor=2&scheme.__proto__=7&scheme.constructor=3&scaling.__proto__.polluted=1&toString=1',
+  )
   expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   expect(Object.getPrototypeOf(parse('#/rope?scheme.__proto__=7').scheme)).toBe(Object.prototype)
 })

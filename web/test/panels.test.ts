@@ -8,7 +8,9 @@ import { content, filled, logits, onText, shiftResidual, softmax } from '../src/
 import { built, load, loadReader } from './disk'
 
 let engine: Engine, reader: Reader
-beforeAll(async () => { if (built) [engine, reader] = [await load(), await loadReader()] })
+beforeAll(async () => {
+  if (built) [engine, reader] = [await load(), await loadReader()]
+})
 
 describe.skipIf(!built)('scores', () => {
   const size = { d: 16, heads: 4, length: 12 }
@@ -17,7 +19,16 @@ describe.skipIf(!built)('scores', () => {
     for (const type of ['alibi', 't5', 'kerple', 'sandwich']) {
       const { plan } = filled(engine, { type }, size, 7)
       const all = (x: Float64Array) => Float64Array.from({ length: 4 * x.length }, (_, i) => x[i % x.length])
-      const whole = plan.attend(all(tokens.q), all(tokens.k), all(tokens.k), 4, 16, { first: 0, count: 12 }, { first: 0, count: 12 }, { causal: false }).logits
+      const whole = plan.attend(
+        all(tokens.q),
+        all(tokens.k),
+        all(tokens.k),
+        4,
+        16,
+        { first: 0, count: 12 },
+        { first: 0, count: 12 },
+        { causal: false },
+      ).logits
       const one = logits(engine, plan, tokens, size, 2)
       one.forEach((x, i) => expect(x, type).toBeCloseTo(whole[2 * 144 + i], 12))
     }
@@ -53,7 +64,14 @@ describe.skipIf(!built)('extension', () => {
   })
   it('offers a config.json that reads back as the same frequencies', () => {
     for (const method of methods(engine, at, 'default', {})) {
-      const config = { model_type: 'llama', hidden_size: 1024, num_attention_heads: 8, num_hidden_layers: 1, head_dim: 128, ...fragment(method, at, 10000) }
+      const config = {
+        model_type: 'llama',
+        hidden_size: 1024,
+        num_attention_heads: 8,
+        num_hidden_layers: 1,
+        head_dim: 128,
+        ...fragment(method, at, 10000),
+      }
       const model = reader.read(new TextEncoder().encode(JSON.stringify(config)), 'config.json')
       const back = bases(model.explain(/dynamic|longrope/.test(method.name) ? at.target : 0).groups[0].plan.rotate)
       model.free()
@@ -63,14 +81,31 @@ describe.skipIf(!built)('extension', () => {
 })
 
 describe.skipIf(!built)('properties', () => {
-  const verdict = (id: string, type: string) => properties.find(p => p.id === id)!
-    .test({ engine, scheme: { type }, d: 32, heads: 4, seed: 5, rows: 512, plans: new Map() }).verdict
+  const verdict = (id: string, type: string) =>
+    properties
+      .find(p => p.id === id)!
+      .test({ engine, scheme: { type }, d: 32, heads: 4, seed: 5, rows: 512, plans: new Map() }).verdict
   it.each([
-    ['distance', { rope: 'yes', alibi: 'yes', t5: 'yes', shaw: 'yes', nope: 'yes', sinusoidal: 'no', learned: 'no', index: 'no' }],
+    [
+      'distance',
+      { rope: 'yes', alibi: 'yes', t5: 'yes', shaw: 'yes', nope: 'yes', sinusoidal: 'no', learned: 'no', index: 'no' },
+    ],
     ['norm', { rope: 'yes', xpos: 'no', sinusoidal: 'no', alibi: 'none' }],
     ['zero', { rope: 'yes', sinusoidal: 'no', index: 'yes' }],
     ['linear', { sinusoidal: 'yes', rope: 'yes', xpos: 'yes', learned: 'no', index: 'no' }],
-    ['bounded', { sinusoidal: 'yes', rope: 'yes', t5: 'yes', sandwich: 'yes', alibi: 'no', kerple: 'no', xpos: 'no', index: 'no' }],
+    [
+      'bounded',
+      {
+        sinusoidal: 'yes',
+        rope: 'yes',
+        t5: 'yes',
+        sandwich: 'yes',
+        alibi: 'no',
+        kerple: 'no',
+        xpos: 'no',
+        index: 'no',
+      },
+    ],
     ['beyond', { sinusoidal: 'yes', rope: 'yes', alibi: 'yes', learned: 'no', xpos: 'no' }],
     ['future', { alibi: 'yes', t5: 'yes', rope: 'yes', kerple: 'no', sandwich: 'no', nope: 'no' }],
     ['order', { nope: 'no', rope: 'yes', alibi: 'yes', learned: 'yes' }],

@@ -2,7 +2,10 @@ import { beforeEach, expect, test } from 'vitest'
 import { defaults, fields } from '../src/state/link'
 import { at, pin, probe, restore, set, toggle, unhover, values } from '../src/state/store.svelte'
 
-beforeEach(() => { Object.assign(values, defaults()); unhover() })
+beforeEach(() => {
+  Object.assign(values, defaults())
+  unhover()
+})
 
 test('a value is kept within its range and on its step', () => {
   set('d', 1e6)
@@ -14,7 +17,8 @@ test('a value is kept within its range and on its step', () => {
 })
 
 test('a locked pair keeps its distance whichever end moves', () => {
-  set('m', 20); set('n', 5)
+  set('m', 20)
+  set('n', 5)
   toggle('lock')
   set('m', 40)
   expect([values.m, values.n]).toEqual([40, 25])
@@ -23,7 +27,8 @@ test('a locked pair keeps its distance whichever end moves', () => {
 })
 
 test('a locked pair does not move where one end would leave its range', () => {
-  set('m', 20); set('n', 5)
+  set('m', 20)
+  set('n', 5)
   toggle('lock')
   set('m', 10)
   expect([values.m, values.n]).toEqual([20, 5])
@@ -32,7 +37,8 @@ test('a locked pair does not move where one end would leave its range', () => {
 })
 
 test('a locked pair keeps its distance when a value is cut to its range', () => {
-  set('m', 2000); set('n', 100)
+  set('m', 2000)
+  set('n', 100)
   toggle('lock')
   set('m', 99999)
   expect([values.m, values.n]).toEqual([2047, 147])

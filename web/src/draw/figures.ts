@@ -6,11 +6,14 @@ const shown = new Set<Figure>()
 export const list = () => [...shown]
 export function offer(figure: Figure): () => void {
   shown.add(figure)
-  return () => { shown.delete(figure) }
+  return () => {
+    shown.delete(figure)
+  }
 }
 
 export function csv({ columns, rows }: Table): string {
-  const cell = (x: string | number) => typeof x === 'string' && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : Number.isNaN(x) ? '' : String(x)
+  const cell = (x: string | number) =>
+    typeof x === 'string' && /[",\n]/.test(x) ? `"${x.replaceAll('"', '""')}"` : Number.isNaN(x) ? '' : String(x)
   return [columns, ...rows].map(row => row.map(cell).join(',')).join('\n') + '\n'
 }
 
@@ -18,8 +21,21 @@ export function json(figure: Figure, link: string): string {
   return JSON.stringify({ figure: figure.name, link, ...figure.table() }, null, 1) + '\n'
 }
 
-const inlined = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'font-size',
-  'font-family', 'font-variant', 'text-anchor', 'paint-order', 'opacity', 'dominant-baseline']
+const inlined = [
+  'fill',
+  'fill-opacity',
+  'stroke',
+  'stroke-width',
+  'stroke-dasharray',
+  'stroke-opacity',
+  'font-size',
+  'font-family',
+  'font-variant',
+  'text-anchor',
+  'paint-order',
+  'opacity',
+  'dominant-baseline',
+]
 
 // One file without references: styles that the page gave are written into the elements.
 export function svg(figure: Figure): string {
@@ -54,7 +70,8 @@ export async function png(figure: Figure, background: string): Promise<Blob> {
   context.fillRect(0, 0, canvas.width, canvas.height)
   context.drawImage(picture, 0, 0, canvas.width, canvas.height)
   return new Promise((done, failed) =>
-    canvas.toBlob(blob => (blob ? done(blob) : failed(new Error('the browser made no picture')))))
+    canvas.toBlob(blob => (blob ? done(blob) : failed(new Error('the browser made no picture')))),
+  )
 }
 
 export function save(blob: Blob, name: string): void {

@@ -4,7 +4,10 @@
 export function rowsFor(height: number, count: number): { positions: number[]; spacing: number } {
   const spacing = Math.max(1, Math.ceil(count / Math.max(1, height)))
   const rows = Math.ceil(count / spacing)
-  return { positions: Array.from({ length: rows }, (_, i) => Math.min(count - 1, i * spacing + (spacing >> 1))), spacing }
+  return {
+    positions: Array.from({ length: rows }, (_, i) => Math.min(count - 1, i * spacing + (spacing >> 1))),
+    spacing,
+  }
 }
 
 const sigma = 0.8
@@ -17,13 +20,21 @@ export function gain(frequency: number, spacing: number): number {
 // each are drawn as one column for each pair, the mean of its sine and cosine.
 export type Waves = { frequencies: number[]; split: boolean; length: number }
 export type Screen = {
-  values: ArrayLike<number>; rows: number; columns: number
-  spacing: number      // positions from one row to the next
-  filtered: boolean; merged: boolean
+  values: ArrayLike<number>
+  rows: number
+  columns: number
+  spacing: number // positions from one row to the next
+  filtered: boolean
+  merged: boolean
 }
-export function screen({ frequencies, split, length }: Waves, height: number, width: number,
-                       vectors: (positions: number[]) => ArrayLike<number>): Screen {
-  const pairs = frequencies.length, d = 2 * pairs
+export function screen(
+  { frequencies, split, length }: Waves,
+  height: number,
+  width: number,
+  vectors: (positions: number[]) => ArrayLike<number>,
+): Screen {
+  const pairs = frequencies.length
+  const d = 2 * pairs
   const { positions, spacing } = rowsFor(height, length)
   const merged = !split && 2 * d > width
   const across = rowsFor(merged ? width : width >> 1, pairs)
@@ -33,33 +44,48 @@ export function screen({ frequencies, split, length }: Waves, height: number, wi
   const rows = positions.length
   if (!filtered) return { values: vectors(positions), rows, columns: d, spacing, filtered, merged }
   // Every 16th row is the library's; from one to the next each pair turns by the same angle, that of position `spacing`.
-  const each = 16, anchors = Math.ceil(rows / each)
+  const each = 16
+  const anchors = Math.ceil(rows / each)
   const table = vectors([...Array.from({ length: anchors }, (_, a) => a * each * spacing + (spacing >> 1)), spacing])
-  const many = chosen.length, columns = merged ? many : 2 * many
+  const many = chosen.length
+  const columns = merged ? many : 2 * many
   const values = new Float32Array(rows * columns)
   for (let j = 0; j < many; j++) {
-    const r = chosen[j], f = frequencies[r]
+    const r = chosen[j]
+    const f = frequencies[r]
     const down = gain(f, spacing)
     if (down < 0.002) continue
     // What the angle changes by from one column to the next, for each position.
-    const next = frequencies[Math.min(pairs - 1, r + 1)], before = frequencies[Math.max(0, r - 1)]
+    const next = frequencies[Math.min(pairs - 1, r + 1)]
+    const before = frequencies[Math.max(0, r - 1)]
     const slope = ((before - next) / (Math.min(pairs - 1, r + 1) - Math.max(0, r - 1) || 1)) * step * sigma
-    const of_sine = split ? r : 2 * r, of_cosine = split ? pairs + r : 2 * r + 1
-    const step_sine = table[anchors * d + of_sine], step_cosine = table[anchors * d + of_cosine]
-    let sine = 0, cosine = 1
+    const of_sine = split ? r : 2 * r
+    const of_cosine = split ? pairs + r : 2 * r + 1
+    const step_sine = table[anchors * d + of_sine]
+    const step_cosine = table[anchors * d + of_cosine]
+    let sine = 0
+    let cosine = 1
     for (let i = 0; i < rows; i++) {
       const turn = positions[i] * slope
       if (turn > 3.5) break
-      if (i % each === 0) { sine = table[(i / each) * d + of_sine]; cosine = table[(i / each) * d + of_cosine] }
-      else {
+      if (i % each === 0) {
+        sine = table[(i / each) * d + of_sine]
+        cosine = table[(i / each) * d + of_cosine]
+      } else {
         const before = sine
         sine = sine * step_cosine + cosine * step_sine
         cosine = cosine * step_cosine - before * step_sine
       }
-      const by = turn < 0.06 ? down : down * Math.exp(-0.5 * turn * turn), to = i * columns
+      const by = turn < 0.06 ? down : down * Math.exp(-0.5 * turn * turn)
+      const to = i * columns
       if (merged) values[to + j] = 0.5 * by * (sine + cosine)
-      else if (split) { values[to + j] = by * sine; values[to + many + j] = by * cosine }
-      else { values[to + 2 * j] = by * sine; values[to + 2 * j + 1] = by * cosine }
+      else if (split) {
+        values[to + j] = by * sine
+        values[to + many + j] = by * cosine
+      } else {
+        values[to + 2 * j] = by * sine
+        values[to + 2 * j + 1] = by * cosine
+      }
     }
   }
   return { values, rows, columns, spacing, filtered, merged }

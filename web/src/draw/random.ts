@@ -4,13 +4,14 @@ export function normal(count: number, seed: number): Float64Array {
   const uniform = () => {
     state = (state + 0x9e3779b9) >>> 0
     let z = state
-    z = Math.imul(z ^ z >>> 16, 0x21f0aaad)
-    z = Math.imul(z ^ z >>> 15, 0x735a2d97)
-    return ((z ^ z >>> 15) >>> 0) / 4294967296 + 2 ** -33
+    z = Math.imul(z ^ (z >>> 16), 0x21f0aaad)
+    z = Math.imul(z ^ (z >>> 15), 0x735a2d97)
+    return ((z ^ (z >>> 15)) >>> 0) / 4294967296 + 2 ** -33
   }
   const out = new Float64Array(count)
   for (let i = 0; i < count; i += 2) {
-    const r = Math.sqrt(-2 * Math.log(uniform())), turn = 2 * Math.PI * uniform()
+    const r = Math.sqrt(-2 * Math.log(uniform()))
+    const turn = 2 * Math.PI * uniform()
     out[i] = r * Math.cos(turn)
     if (i + 1 < count) out[i + 1] = r * Math.sin(turn)
   }

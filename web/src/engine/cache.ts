@@ -13,25 +13,36 @@ export type Policy = (typeof policies)[number]
 export type Row = { scores: Float64Array; errors: Float64Array; moved: Float64Array; worst: number; typical: number }
 
 export class Text {
-  readonly positions: number[]            // of the keys looked at
+  readonly positions: number[] // of the keys looked at
   readonly scheme: Scheme
   private readonly q: Float64Array
   private readonly k: Float64Array
-  private readonly kept: Float64Array     // [key][d], as its own plan turned it
+  private readonly kept: Float64Array // [key][d], as its own plan turned it
   private readonly recovered: Float64Array // and turned back by that plan
   readonly changes: 'every token' | 'once'
 
-  constructor(private readonly engine: Engine, kind: Moving, private readonly at: Stretch, seed: number, count = 96) {
+  constructor(
+    private readonly engine: Engine,
+    kind: Moving,
+    private readonly at: Stretch,
+    seed: number,
+    count = 96,
+  ) {
     const { d, trained, target } = at
     const described = engine.scalings.find(s => s.name === kind)!
-    this.scheme = { type: 'rope', ...at.scheme, scaling: { type: kind, ...settings(described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) } }
+    this.scheme = {
+      type: 'rope',
+      ...at.scheme,
+      scaling: { type: kind, ...settings(described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) },
+    }
     this.positions = Array.from({ length: count }, (_, i) => Math.round((i * (target - 1)) / (count - 1)))
     this.q = normal(d, seed)
     this.k = normal(d, seed + 5000)
     this.kept = new Float64Array(count * d)
     this.recovered = new Float64Array(count * d)
     this.positions.forEach((p, i) => {
-      const plan = this.plan(p + 1), turned = plan.rotate(this.k, d, [p], 'key')
+      const plan = this.plan(p + 1)
+      const turned = plan.rotate(this.k, d, [p], 'key')
       this.kept.set(turned, i * d)
       this.recovered.set(plan.rotate(turned, d, [p], 'key', 'posenc_rotate_inverse'), i * d)
     })
@@ -46,11 +57,23 @@ export class Text {
 
   // The newest token's query against the cache of `length` tokens, in logits.
   row(policy: Policy, length: number): Row {
-    const { d } = this.at, plan = this.plan(length)
-    const where = this.positions.filter(p => p < length), count = where.length
+    const { d } = this.at
+    const plan = this.plan(length)
+    const where = this.positions.filter(p => p < length)
+    const count = where.length
     const query = plan.rotate(this.q, d, [length - 1])
-    const anew = plan.rotate(Float64Array.from({ length: count * d }, (_, i) => this.k[i % d]), d, where, 'key')
-    const cached = policy === 'rotated' ? this.kept : policy === 'turned' ? plan.rotate(this.recovered.subarray(0, count * d), d, where, 'key') : anew
+    const anew = plan.rotate(
+      Float64Array.from({ length: count * d }, (_, i) => this.k[i % d]),
+      d,
+      where,
+      'key',
+    )
+    const cached =
+      policy === 'rotated'
+        ? this.kept
+        : policy === 'turned'
+          ? plan.rotate(this.recovered.subarray(0, count * d), d, where, 'key')
+          : anew
     const score = (keys: Float64Array, i: number) => {
       let sum = 0
       for (let c = 0; c < d; c++) sum += query[c] * keys[i * d + c]
@@ -58,14 +81,19 @@ export class Text {
     }
     const scores = Float64Array.from(where, (_, i) => score(cached, i))
     const off = scores.map((s, i) => Math.abs(s - score(anew, i)))
-    const size = Math.hypot(...query) * Math.hypot(...anew.subarray(0, d)) / Math.sqrt(d)
+    const size = (Math.hypot(...query) * Math.hypot(...anew.subarray(0, d))) / Math.sqrt(d)
     const moved = off.map((_, i) => {
       let sum = 0
       for (let c = i * d; c < (i + 1) * d; c++) sum += (cached[c] - anew[c]) ** 2
       return Math.sqrt(sum) / Math.hypot(...anew.subarray(i * d, (i + 1) * d))
     })
-    return { scores, errors: off.map(x => x / size), moved, worst: off.reduce((a, b) => Math.max(a, b), 0),
-             typical: Math.sqrt(off.reduce((a, b) => a + b * b, 0) / Math.max(1, count)) }
+    return {
+      scores,
+      errors: off.map(x => x / size),
+      moved,
+      worst: off.reduce((a, b) => Math.max(a, b), 0),
+      typical: Math.sqrt(off.reduce((a, b) => a + b * b, 0) / Math.max(1, count)),
+    }
   }
 
   // Keys rotated: for the newest token alone, and for all tokens up to it, decoded one by one.

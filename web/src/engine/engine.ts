@@ -5,19 +5,48 @@ export type { Geometry } from './memory'
 
 // What posenc_schemes_json says of a field.
 export type SchemeField = {
-  name: string; kind: string; doc: string; unit: string; least: number | null; most: number | null; open: boolean
-  choices: string[]; required: boolean; optional: boolean; default: unknown
+  name: string
+  kind: string
+  doc: string
+  unit: string
+  least: number | null
+  most: number | null
+  open: boolean
+  choices: string[]
+  required: boolean
+  optional: boolean
+  default: unknown
 }
-export type Described = { name: string; aliases: string[]; title: string; formula: string; paper: string; fields: SchemeField[] }
+export type Described = {
+  name: string
+  aliases: string[]
+  title: string
+  formula: string
+  paper: string
+  fields: SchemeField[]
+}
 
 // A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}.
 export type Scheme = { type: string; [field: string]: unknown }
 
 // docs/json.md, "plan".
 export type PlanInfo = {
-  add: { kind: string; width: number; rows?: number; layout?: string; frequencies?: number[]; embedding_scale: number } | null
+  add: {
+    kind: string
+    width: number
+    rows?: number
+    layout?: string
+    frequencies?: number[]
+    embedding_scale: number
+  } | null
   rotate: { pairing: string; first_dim: number; rotary_dim: number; frequencies: number[][]; amplitude: number } | null
-  bias: { kind: string; slopes: number[] | null; rows?: { first: number; row: number[]; saturates: boolean }; values?: number[][] | null; row_count?: number } | null
+  bias: {
+    kind: string
+    slopes: number[] | null
+    rows?: { first: number; row: number[]; saturates: boolean }
+    values?: number[][] | null
+    row_count?: number
+  } | null
   relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
   logits: { multiplier: number; beta: number; floor: number; offset: number }
   valid: unknown
@@ -42,7 +71,9 @@ export class Engine {
     this.scalings = known.scalings
   }
 
-  static async load(wasm: Wasm): Promise<Engine> { return new Engine(await Memory.of(wasm)) }
+  static async load(wasm: Wasm): Promise<Engine> {
+    return new Engine(await Memory.of(wasm))
+  }
 
   // The plan of a scheme; the same one for the same question. Throws with the library's own sentence.
   plan(scheme: Scheme, size: Geometry): Plan {
@@ -77,7 +108,10 @@ export class Plan {
   private handle: number // 0: given back
   private readonly tables = new Map<string, () => void>()
   // make: again, for a plan that was given back and is used once more, which it then holds.
-  constructor(private readonly memory: Memory, private readonly make: (again?: Plan) => number) {
+  constructor(
+    private readonly memory: Memory,
+    private readonly make: (again?: Plan) => number,
+  ) {
     this.handle = make()
     this.info = memory.json('posenc_plan_json', this.handle)
   }
@@ -95,20 +129,30 @@ export class Plan {
 
   // Learned numbers, row-major.
   setTable(table: keyof typeof whichTable, values: ArrayLike<number>, shape: number[]): this {
-    const fill = () => this.memory.scratch(tensor =>
-      this.memory.call('posenc_plan_set_table', this.live(), whichTable[table], tensor(shape, values).view))
+    const fill = () =>
+      this.memory.scratch(tensor =>
+        this.memory.call('posenc_plan_set_table', this.live(), whichTable[table], tensor(shape, values).view),
+      )
     fill()
     this.tables.set(table, fill)
     return this
   }
 
   // x [tokens][head_dim], turned by the tokens' positions.
-  rotate(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query', verb = 'posenc_rotate'): Float64Array {
-    return this.on(where, positions => this.memory.scratch(tensor => {
-      const out = tensor([x.length / head_dim, head_dim], x)
-      this.memory.call(verb, this.live(), out.view, positions, sides[side], out.view)
-      return out.read() as Float64Array
-    }))
+  rotate(
+    x: ArrayLike<number>,
+    head_dim: number,
+    where: Where,
+    side: Side = 'query',
+    verb = 'posenc_rotate',
+  ): Float64Array {
+    return this.on(where, positions =>
+      this.memory.scratch(tensor => {
+        const out = tensor([x.length / head_dim, head_dim], x)
+        this.memory.call(verb, this.live(), out.view, positions, sides[side], out.view)
+        return out.read() as Float64Array
+      }),
+    )
   }
   rotateBack(x: ArrayLike<number>, head_dim: number, where: Where): Float64Array {
     return this.rotate(x, head_dim, where, 'query', 'posenc_rotate_inverse')
@@ -117,52 +161,90 @@ export class Plan {
   // [tokens][pairs], in radians.
   angles(where: Where): Float64Array {
     const pairs = this.info.rotate!.rotary_dim / 2
-    return this.on(where, positions => this.memory.scratch(tensor => {
-      const out = tensor([1, 1, size(where), pairs])
-      this.memory.call('posenc_rotation_angles', this.live(), positions, out.view)
-      return out.read() as Float64Array
-    }))
+    return this.on(where, positions =>
+      this.memory.scratch(tensor => {
+        const out = tensor([1, 1, size(where), pairs])
+        this.memory.call('posenc_rotation_angles', this.live(), positions, out.view)
+        return out.read() as Float64Array
+      }),
+    )
   }
 
   // What is added to the embedding: [tokens][width]; in float, or in double where asked.
   vectors(where: Where, width: number): Float32Array
   vectors(where: Where, width: number, exact: true): Float64Array
   vectors(where: Where, width: number, exact = false) {
-    return this.on(where, positions => this.memory.scratch(tensor => {
-      const out = tensor([1, size(where), width])
-      this.memory.call('posenc_position_vectors', this.live(), positions, out.view)
-      return out.read()
-    }, exact ? 0 : 1))
+    return this.on(where, positions =>
+      this.memory.scratch(
+        tensor => {
+          const out = tensor([1, size(where), width])
+          this.memory.call('posenc_position_vectors', this.live(), positions, out.view)
+          return out.read()
+        },
+        exact ? 0 : 1,
+      ),
+    )
   }
 
   // What is added to the logits: [heads][queries][keys].
   bias(heads: number, queries: Where, keys: Where): Float64Array {
-    return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
-      const out = tensor([heads, size(queries), size(keys)])
-      this.memory.call('posenc_bias', this.live(), of_queries, of_keys, out.view)
-      return out.read() as Float64Array
-    })))
+    return this.on(queries, of_queries =>
+      this.on(keys, of_keys =>
+        this.memory.scratch(tensor => {
+          const out = tensor([heads, size(queries), size(keys)])
+          this.memory.call('posenc_bias', this.live(), of_queries, of_keys, out.view)
+          return out.read() as Float64Array
+        }),
+      ),
+    )
   }
 
   // softmax(logits) v of q, k, v [heads][tokens][head_dim], and the logits [heads][queries][keys] (−∞ where hidden).
-  attend(q: ArrayLike<number>, k: ArrayLike<number>, v: ArrayLike<number>, heads: number, head_dim: number,
-         queries: Where, keys: Where = queries, how: { causal?: boolean; window?: number } = {}):
-      { out: Float64Array; logits: Float64Array } {
-    const rows = size(queries), columns = size(keys)
-    return this.on(queries, of_queries => this.on(keys, of_keys => this.memory.scratch(tensor => {
-      const out = tensor([1, heads, rows, head_dim])
-      const logits = tensor([1, heads, rows, columns])
-      this.memory.call('posenc_attend_reference', this.live(), tensor([1, heads, rows, head_dim], q).view,
-        tensor([1, heads, columns, head_dim], k).view, tensor([1, heads, columns, head_dim], v).view,
-        of_queries, of_keys, mask(how), out.view, logits.view)
-      return { out: out.read() as Float64Array, logits: logits.read() as Float64Array }
-    })))
+  attend(
+    q: ArrayLike<number>,
+    k: ArrayLike<number>,
+    v: ArrayLike<number>,
+    heads: number,
+    head_dim: number,
+    queries: Where,
+    keys: Where = queries,
+    how: { causal?: boolean; window?: number } = {},
+  ): { out: Float64Array; logits: Float64Array } {
+    const rows = size(queries)
+    const columns = size(keys)
+    return this.on(queries, of_queries =>
+      this.on(keys, of_keys =>
+        this.memory.scratch(tensor => {
+          const out = tensor([1, heads, rows, head_dim])
+          const logits = tensor([1, heads, rows, columns])
+          this.memory.call(
+            'posenc_attend_reference',
+            this.live(),
+            tensor([1, heads, rows, head_dim], q).view,
+            tensor([1, heads, columns, head_dim], k).view,
+            tensor([1, heads, columns, head_dim], v).view,
+            of_queries,
+            of_keys,
+            mask(how),
+            out.view,
+            logits.view,
+          )
+          return { out: out.read() as Float64Array, logits: logits.read() as Float64Array }
+        }),
+      ),
+    )
   }
 
   private on<T>(where: Where, work: (positions: number) => T): T {
     const { memory } = this
     const made = Array.isArray(where)
-      ? memory.make('posenc_positions_ids', new Uint8Array(BigInt64Array.from(where, BigInt).buffer), 1n, 1n, BigInt(where.length))
+      ? memory.make(
+          'posenc_positions_ids',
+          new Uint8Array(BigInt64Array.from(where, BigInt).buffer),
+          1n,
+          1n,
+          BigInt(where.length),
+        )
       : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
     try {
       return work(made)
@@ -172,4 +254,6 @@ export class Plan {
   }
 }
 
-function size(where: Where): number { return Array.isArray(where) ? where.length : where.count }
+function size(where: Where): number {
+  return Array.isArray(where) ? where.length : where.count
+}

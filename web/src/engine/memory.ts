@@ -1,7 +1,11 @@
 // posenc.wasm's functions as JavaScript calls: strings and arrays go in as copies, errors come out as exceptions.
 // Structs are laid out as c.h declares them, with 4-byte pointers.
-type Exports = { memory: WebAssembly.Memory; _initialize(): void; malloc(size: number): number; free(at: number): void }
-  & Record<string, (...args: (number | bigint)[]) => number>
+type Exports = {
+  memory: WebAssembly.Memory
+  _initialize(): void
+  malloc(size: number): number
+  free(at: number): void
+} & Record<string, (...args: (number | bigint)[]) => number>
 
 export type DType = 0 | 1 // double, float
 export type Numbers = Float64Array | Float32Array
@@ -13,9 +17,10 @@ export class Memory {
   private readonly slot: number
 
   static async of(wasm: Wasm): Promise<Memory> {
-    const { instance } = wasm instanceof ArrayBuffer
-      ? await WebAssembly.instantiate(wasm, {})
-      : await WebAssembly.instantiateStreaming(wasm, {})
+    const { instance } =
+      wasm instanceof ArrayBuffer
+        ? await WebAssembly.instantiate(wasm, {})
+        : await WebAssembly.instantiateStreaming(wasm, {})
     return new Memory(instance)
   }
 
@@ -26,15 +31,21 @@ export class Memory {
   }
 
   // A view is made anew each time: memory that grew leaves old ones empty.
-  bytes(at: number, size: number): Uint8Array { return new Uint8Array(this.api.memory.buffer, at, size) }
+  bytes(at: number, size: number): Uint8Array {
+    return new Uint8Array(this.api.memory.buffer, at, size)
+  }
 
   text(at: number): string {
     const memory = new Uint8Array(this.api.memory.buffer)
     return new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)))
   }
 
-  alloc(size: number): number { return this.api.malloc(Math.max(size, 8)) }
-  free(at: number): void { this.api.free(at) }
+  alloc(size: number): number {
+    return this.api.malloc(Math.max(size, 8))
+  }
+  free(at: number): void {
+    this.api.free(at)
+  }
 
   call(name: string, ...args: Argument[]): void {
     const held: number[] = []
@@ -64,7 +75,9 @@ export class Memory {
     return JSON.parse(text) as T
   }
 
-  call_void(name: string, at: number): void { this.api[name](at) }
+  call_void(name: string, at: number): void {
+    this.api[name](at)
+  }
 
   numbers(at: number, dtype: DType, count: number): Numbers {
     const buffer = this.api.memory.buffer

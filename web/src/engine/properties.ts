@@ -6,21 +6,42 @@ import { content, filled, logits, shiftResidual } from './scores'
 
 export type Verdict = 'yes' | 'no' | 'none' // none: the scheme has nothing that the question is about
 export type Cell = { verdict: Verdict; figure: string; limit: string; said: string; at?: [number, number] } // at: query and key of the counter-example
-export type Subject = { engine: Engine; scheme: Scheme; d: number; heads: number; seed: number; rows: number; plans: Map<number, Plan> }
+export type Subject = {
+  engine: Engine
+  scheme: Scheme
+  d: number
+  heads: number
+  seed: number
+  rows: number
+  plans: Map<number, Plan>
+}
 export type Property = { id: string; title: string; asks: string; panel: string; test: (of: Subject) => Cell }
 
 const tight = 1e-9
 const size = (x: number) => short(x, 3).replace(/^1·10/, '10')
 const none = (said: string): Cell => ({ verdict: 'none', figure: '', limit: '', said })
-const within = (residual: number, said: string, tolerance = tight): Cell =>
-  ({ verdict: residual <= tolerance ? 'yes' : 'no', figure: short(residual, 3), limit: `${residual <= tolerance ? '≤' : '>'} ${size(tolerance)}`, said })
-const beyond = (residual: number, said: string): Cell =>
-  ({ verdict: residual > tight ? 'yes' : 'no', figure: short(residual, 3), limit: `${residual > tight ? '>' : '≤'} ${size(tight)}`, said })
+const within = (residual: number, said: string, tolerance = tight): Cell => ({
+  verdict: residual <= tolerance ? 'yes' : 'no',
+  figure: short(residual, 3),
+  limit: `${residual <= tolerance ? '≤' : '>'} ${size(tolerance)}`,
+  said,
+})
+const beyond = (residual: number, said: string): Cell => ({
+  verdict: residual > tight ? 'yes' : 'no',
+  figure: short(residual, 3),
+  limit: `${residual > tight ? '>' : '≤'} ${size(tight)}`,
+  said,
+})
 
 function make(of: Subject, length = 64): Plan {
   let plan = of.plans.get(length)
   if (!plan) {
-    plan = filled(of.engine, of.scheme.type === 'learned' ? { ...of.scheme, rows: of.rows } : of.scheme, { d: of.d, heads: of.heads, length }, of.seed).plan
+    plan = filled(
+      of.engine,
+      of.scheme.type === 'learned' ? { ...of.scheme, rows: of.rows } : of.scheme,
+      { d: of.d, heads: of.heads, length },
+      of.seed,
+    ).plan
     of.plans.set(length, plan)
   }
   return plan
@@ -34,7 +55,13 @@ const apart = (a: ArrayLike<number>, b: ArrayLike<number>, from = 0, count = a.l
 // A token's vector at positions: turned, or with the position added; null where position changes no vector.
 function placed(plan: Plan, x: Float64Array, positions: number[], side: Side = 'query'): Float64Array | null {
   const d = x.length
-  if (plan.info.rotate) return plan.rotate(Float64Array.from({ length: d * positions.length }, (_, i) => x[i % d]), d, positions, side)
+  if (plan.info.rotate)
+    return plan.rotate(
+      Float64Array.from({ length: d * positions.length }, (_, i) => x[i % d]),
+      d,
+      positions,
+      side,
+    )
   if (plan.info.add) return Float64Array.from(plan.vectors(positions, d, true), (p, i) => x[i % d] + p)
   return null
 }
@@ -42,41 +69,71 @@ const untouched = 'It changes no vector: it acts on the scores.'
 const largest = (x: ArrayLike<number>) => Array.from(x).reduce((a, b) => Math.max(a, Math.abs(b)), 0)
 
 function scored(of: Subject, plan: Plan, first: number, length: number): Float64Array {
-  return logits(of.engine, plan, content('random', length, of.d, of.seed), { d: of.d, heads: of.heads, length }, 0, { first })
+  return logits(of.engine, plan, content('random', length, of.d, of.seed), { d: of.d, heads: of.heads, length }, 0, {
+    first,
+  })
 }
 
 function distance(of: Subject): Cell {
-  const n = 16, plan = make(of), here = scored(of, plan, 0, n)
+  const n = 16
+  const plan = make(of)
+  const here = scored(of, plan, 0, n)
   const inside = shiftResidual(here, n)
-  let worst = inside.residual, said = `The score of query ${inside.i} and key ${inside.j} moves by ${short(worst, 3)} when both move on by 1.`
+  let worst = inside.residual
+  let said = `The score of query ${inside.i} and key ${inside.j} moves by ${short(worst, 3)} when both move on by 1.`
   for (const by of [100, 5000]) {
     try {
       const there = scored(of, plan, by, n)
       const moved = here.reduce((most, x, i) => Math.max(most, Math.abs(x - there[i])), 0)
-      if (moved > worst) { worst = moved; said = `Query 3, key 1: ${short(here[3 * n + 1])}; ${by.toLocaleString('en')} tokens later, the same words: ${short(there[3 * n + 1])}. The largest change is ${short(moved, 3)}.` }
-    } catch (error) { said += ` At ${by.toLocaleString('en')} it ends: ${(error as Error).message}.` }
+      if (moved > worst) {
+        worst = moved
+        said = `Query 3, key 1: ${short(here[3 * n + 1])}; ${by.toLocaleString('en')} tokens later, the same words: ${short(there[3 * n + 1])}. The largest change is ${short(moved, 3)}.`
+      }
+    } catch (error) {
+      said += ` At ${by.toLocaleString('en')} it ends: ${(error as Error).message}.`
+    }
   }
-  return { ...within(worst, worst <= tight ? `Equal words moved on by 1, 100 and 5,000 tokens keep every score to ${short(worst, 2)}.` : said), at: [inside.i, inside.j] }
+  return {
+    ...within(
+      worst,
+      worst <= tight ? `Equal words moved on by 1, 100 and 5,000 tokens keep every score to ${short(worst, 2)}.` : said,
+    ),
+    at: [inside.i, inside.j],
+  }
 }
 
 function keepsNorm(of: Subject): Cell {
-  const x = normal(of.d, of.seed), at = [0, 1, 7, 60], moved = placed(make(of), x, at)
+  const x = normal(of.d, of.seed)
+  const at = [0, 1, 7, 60]
+  const moved = placed(make(of), x, at)
   if (!moved) return none(untouched)
   const lengths = at.map((_, i) => norm(moved.subarray(i * of.d, (i + 1) * of.d)))
   const worst = at.reduce((a, _, i) => (Math.abs(lengths[i] - norm(x)) > Math.abs(lengths[a] - norm(x)) ? i : a), 0)
-  return within(Math.abs(lengths[worst] / norm(x) - 1), `A vector of length ${short(norm(x))} has the length ${short(lengths[worst])} at position ${at[worst]}.`)
+  return within(
+    Math.abs(lengths[worst] / norm(x) - 1),
+    `A vector of length ${short(norm(x))} has the length ${short(lengths[worst])} at position ${at[worst]}.`,
+  )
 }
 
 function zero(of: Subject): Cell {
-  const x = normal(of.d, of.seed), moved = placed(make(of), x, [0])
+  const x = normal(of.d, of.seed)
+  const moved = placed(make(of), x, [0])
   if (!moved) return none(untouched)
   const off = apart(moved, x)
-  return within(off / norm(x), off === 0 ? 'At position 0 the vector is what it was.' : `At position 0 the vector has moved by ${short(off, 3)} of its length ${short(norm(x), 3)}.`)
+  return within(
+    off / norm(x),
+    off === 0
+      ? 'At position 0 the vector is what it was.'
+      : `At position 0 the vector has moved by ${short(off, 3)} of its length ${short(norm(x), 3)}.`,
+  )
 }
 
 // One 2 × 2 block a pair, found from two positions, must take a third one to its place.
 function linear(of: Subject): Cell {
-  const plan = make(of), k = 5, at = [3, 4, 11], x = normal(of.d, of.seed)
+  const plan = make(of)
+  const k = 5
+  const at = [3, 4, 11]
+  const x = normal(of.d, of.seed)
   if (!plan.info.rotate && !plan.info.add) return none(untouched)
   const all = [...at, ...at.map(p => p + k)]
   const v = plan.info.rotate ? placed(plan, x, all)! : plan.vectors(all, of.d, true)
@@ -88,55 +145,105 @@ function linear(of: Subject): Cell {
     const [p, q, s, p2, q2, s2] = [0, 1, 2, 3, 4, 5].map(e)
     const det = p[0] * q[1] - q[0] * p[1]
     let [u, w] = [(s[0] * q[1] - q[0] * s[1]) / det, (p[0] * s[1] - s[0] * p[1]) / det] // s = u·p + w·q
-    if (Math.abs(det) < 1e-12) { const n = q[0] ** 2 + q[1] ** 2; u = 0; w = n ? (s[0] * q[0] + s[1] * q[1]) / n : 0 }
+    if (Math.abs(det) < 1e-12) {
+      const n = q[0] ** 2 + q[1] ** 2
+      u = 0
+      w = n ? (s[0] * q[0] + s[1] * q[1]) / n : 0
+    }
     worst = Math.max(worst, Math.hypot(u * p2[0] + w * q2[0] - s2[0], u * p2[1] + w * q2[1] - s2[1]))
   }
-  return within(worst, worst <= tight ? `One matrix takes the vectors of positions 3, 4 and 11 to those of 8, 9 and 16, to ${short(worst, 2)}.`
-    : `The matrix that takes 3 to 8 and 4 to 9 misses 16 by ${short(worst, 3)} when it is given 11.`)
+  return within(
+    worst,
+    worst <= tight
+      ? `One matrix takes the vectors of positions 3, 4 and 11 to those of 8, 9 and 16, to ${short(worst, 2)}.`
+      : `The matrix that takes 3 to 8 and 4 to 9 misses 16 by ${short(worst, 3)} when it is given 11.`,
+  )
 }
 
 function back(of: Subject): Cell {
-  const plan = make(of), x = normal(of.d, of.seed)
+  const plan = make(of)
+  const x = normal(of.d, of.seed)
   if (!plan.info.rotate) return none('Nothing is rotated.')
   const off = apart(plan.rotateBack(plan.rotate(x, of.d, [60]), of.d, [60]), x) / norm(x)
   return within(off, `Turned at position 60 and turned back a vector is off by ${short(off, 2)} of its length.`)
 }
 
 function bounded(of: Subject): Cell {
-  const plan = make(of), { add, rotate, bias, relative } = plan.info
-  const held = (most: number, bound: number, said: string): Cell => ({ verdict: most <= bound * (1 + tight) ? 'yes' : 'no', figure: short(most, 3),
-    limit: `${most <= bound * (1 + tight) ? '≤' : '>'} ${short(bound, 3)}`, said })
+  const plan = make(of)
+  const { add, rotate, bias, relative } = plan.info
+  const held = (most: number, bound: number, said: string): Cell => ({
+    verdict: most <= bound * (1 + tight) ? 'yes' : 'no',
+    figure: short(most, 3),
+    limit: `${most <= bound * (1 + tight) ? '≤' : '>'} ${short(bound, 3)}`,
+    said,
+  })
   if (rotate) {
-    const x = normal(of.d, of.seed), far = Math.max(largest(placed(plan, x, [1e5])!), largest(placed(plan, x, [1e5], 'key')!))
-    return held(far, norm(x), `A vector of length ${short(norm(x), 3)} has an entry of ${short(far, 3)} at position 100,000.`)
+    const x = normal(of.d, of.seed)
+    const far = Math.max(largest(placed(plan, x, [1e5])!), largest(placed(plan, x, [1e5], 'key')!))
+    return held(
+      far,
+      norm(x),
+      `A vector of length ${short(norm(x), 3)} has an entry of ${short(far, 3)} at position 100,000.`,
+    )
   }
-  if (add?.kind === 'table') return { verdict: 'yes', figure: short(largest(plan.vectors({ first: 0, count: add.rows! }, of.d)), 3), limit: 'its rows', said: 'As large as its learned rows are, and no position is beyond them.' }
+  if (add?.kind === 'table')
+    return {
+      verdict: 'yes',
+      figure: short(largest(plan.vectors({ first: 0, count: add.rows! }, of.d)), 3),
+      limit: 'its rows',
+      said: 'As large as its learned rows are, and no position is beyond them.',
+    }
   if (add) {
     const far = largest(plan.vectors([1e12, 1e6, 99], of.d))
     return held(far, 1, `The largest entry at positions up to 10¹² is ${short(far, 3)}.`)
   }
-  if (relative) return { verdict: 'yes', figure: `${relative.row_count}`, limit: 'rows in all', said: `Distances beyond the last of its ${relative.row_count} rows share that one.` }
+  if (relative)
+    return {
+      verdict: 'yes',
+      figure: `${relative.row_count}`,
+      limit: 'rows in all',
+      said: `Distances beyond the last of its ${relative.row_count} rows share that one.`,
+    }
   if (!bias) return none('It adds nothing.')
   if (of.scheme.type === 'sandwich') {
-    const bound = 128 * of.heads / 8 // dim·H/(8h) of head 1
-    return held(largest(make(of, 1024).bias(of.heads, [1023], { first: 0, count: 1024 })), bound, `Over 1,024 tokens; no distance can pass dim·H/8 = ${short(bound)}.`)
+    const bound = (128 * of.heads) / 8 // dim·H/(8h) of head 1
+    return held(
+      largest(make(of, 1024).bias(of.heads, [1023], { first: 0, count: 1024 })),
+      bound,
+      `Over 1,024 tokens; no distance can pass dim·H/8 = ${short(bound)}.`,
+    )
   }
   const saturates = bias.kind === 'table' && bias.rows?.saturates
   const reach = of.scheme.type === 'kerple' ? 2048 : 1e6
   const near = largest(plan.bias(of.heads, [saturates ? 200 : 60], { first: 0, count: saturates ? 201 : 61 }))
   const far = largest(make(of, of.scheme.type === 'kerple' ? reach : 64).bias(of.heads, [reach - 1], [0]))
-  return held(far, near, saturates ? `At distance ${reach.toLocaleString('en')} the bias is one of the ${bias.row_count} there are.`
-    : `The largest bias is ${short(near, 3)} at distance 60 and ${short(far, 3)} at ${(reach - 1).toLocaleString('en')}.`)
+  return held(
+    far,
+    near,
+    saturates
+      ? `At distance ${reach.toLocaleString('en')} the bias is one of the ${bias.row_count} there are.`
+      : `The largest bias is ${short(near, 3)} at distance 60 and ${short(far, 3)} at ${(reach - 1).toLocaleString('en')}.`,
+  )
 }
 
 function unique(of: Subject): Cell {
-  const count = 128, at = Array.from({ length: count }, (_, i) => i), x = normal(of.d, of.seed), v = placed(make(of), x, at)
+  const count = 128
+  const at = Array.from({ length: count }, (_, i) => i)
+  const x = normal(of.d, of.seed)
+  const v = placed(make(of), x, at)
   if (!v) return none(untouched)
-  let nearest = Infinity, i0 = 0, j0 = 0
-  for (let i = 0; i < count; i++) for (let j = i + 1; j < count; j++) {
-    const by = apart(v, v, i * of.d, of.d, j * of.d)
-    if (by < nearest) { nearest = by; i0 = i; j0 = j }
-  }
+  let nearest = Infinity
+  let i0 = 0
+  let j0 = 0
+  for (let i = 0; i < count; i++)
+    for (let j = i + 1; j < count; j++) {
+      const by = apart(v, v, i * of.d, of.d, j * of.d)
+      if (by < nearest) {
+        nearest = by
+        i0 = i
+        j0 = j
+      }
+    }
   return beyond(nearest, `Of ${count} positions the nearest two, ${i0} and ${j0}, are ${short(nearest, 3)} apart.`)
 }
 
@@ -147,28 +254,56 @@ function anyLength(of: Subject): Cell {
   try {
     const s = scored(of, make(of, tabled || of.scheme.type === 'xpos' ? reach : 64), reach - 2, 2)
     const fine = s.every(Number.isFinite)
-    return { verdict: fine ? 'yes' : 'no', figure: fine ? short(s[0], 3) : 'overflow', limit: `at ${reach.toLocaleString('en')}`,
-      said: fine ? `At position ${reach.toLocaleString('en')} a score is ${short(s[0])}, as good a number as any. Whether a model was trained for it is another question.`
-        : `At position ${reach.toLocaleString('en')} keys have grown past what a double holds.` }
+    return {
+      verdict: fine ? 'yes' : 'no',
+      figure: fine ? short(s[0], 3) : 'overflow',
+      limit: `at ${reach.toLocaleString('en')}`,
+      said: fine
+        ? `At position ${reach.toLocaleString('en')} a score is ${short(s[0])}, as good a number as any. Whether a model was trained for it is another question.`
+        : `At position ${reach.toLocaleString('en')} keys have grown past what a double holds.`,
+    }
   } catch (error) {
-    return { verdict: 'no', figure: 'refused', limit: `at ${reach.toLocaleString('en')}`, said: `The library's own words: ${(error as Error).message}.` }
+    return {
+      verdict: 'no',
+      figure: 'refused',
+      limit: `at ${reach.toLocaleString('en')}`,
+      said: `The library's own words: ${(error as Error).message}.`,
+    }
   }
 }
 
 function future(of: Subject): Cell {
-  const n = 16, s = scored(of, make(of), 0, n)
-  let worst = 0, i0 = 0, j0 = 0
-  for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) {
-    const by = Math.abs(s[i * n + j] - s[j * n + i])
-    if (by > worst) { worst = by; i0 = i; j0 = j }
+  const n = 16
+  const s = scored(of, make(of), 0, n)
+  let worst = 0
+  let i0 = 0
+  let j0 = 0
+  for (let i = 0; i < n; i++)
+    for (let j = 0; j < i; j++) {
+      const by = Math.abs(s[i * n + j] - s[j * n + i])
+      if (by > worst) {
+        worst = by
+        i0 = i
+        j0 = j
+      }
+    }
+  return {
+    ...beyond(
+      worst,
+      worst > tight
+        ? `Equal words: the key ${i0 - j0} before the query scores ${short(s[i0 * n + j0])}, the one ${i0 - j0} after it ${short(s[j0 * n + i0])}.`
+        : 'A key before the query scores as one equally far after it.',
+    ),
+    at: [i0, j0],
   }
-  return { ...beyond(worst, worst > tight ? `Equal words: the key ${i0 - j0} before the query scores ${short(s[i0 * n + j0])}, the one ${i0 - j0} after it ${short(s[j0 * n + i0])}.`
-    : 'A key before the query scores as one equally far after it.'), at: [i0, j0] }
 }
 
 // The same words in another order: does any word's output change?
 function order(of: Subject, causal: boolean): Cell {
-  const words = [3, 0, 4, 1, 2], n = words.length, plan = make(of), x = normal(n * of.d, of.seed)
+  const words = [3, 0, 4, 1, 2]
+  const n = words.length
+  const plan = make(of)
+  const x = normal(n * of.d, of.seed)
   const run = (tokens: Float64Array) => {
     const where = { first: 0, count: n }
     const p = plan.info.add ? plan.vectors(where, of.d) : null
@@ -177,33 +312,125 @@ function order(of: Subject, causal: boolean): Cell {
     for (let h = 0; h < of.heads; h++) all.set(one, h * one.length)
     return plan.attend(all, all, all, of.heads, of.d, where, where, { causal }).out
   }
-  const before = run(x), after = run(Float64Array.from({ length: n * of.d }, (_, i) => x[words[(i / of.d) | 0] * of.d + (i % of.d)]))
-  const moved = words.map((w, i) => apart(after, before, i * of.d, of.d, w * of.d)), most = Math.max(...moved)
-  return beyond(most, most > tight ? `Five words in another order: the output of word ${words[moved.indexOf(most)] + 1} changes by ${short(most, 3)}.`
-    : 'Five words in another order give the same outputs, in that order.')
+  const before = run(x)
+  const after = run(Float64Array.from({ length: n * of.d }, (_, i) => x[words[(i / of.d) | 0] * of.d + (i % of.d)]))
+  const moved = words.map((w, i) => apart(after, before, i * of.d, of.d, w * of.d))
+  const most = Math.max(...moved)
+  return beyond(
+    most,
+    most > tight
+      ? `Five words in another order: the output of word ${words[moved.indexOf(most)] + 1} changes by ${short(most, 3)}.`
+      : 'Five words in another order give the same outputs, in that order.',
+  )
 }
 
 function parameters(of: Subject): Cell {
   const { add, bias, relative } = make(of).info
   const counts: Record<string, [number, string]> = {
-    learned: [of.rows * of.d, `${of.rows} rows of ${of.d} channels`], t5: [of.heads * (bias?.row_count ?? 0), `${of.heads} heads × ${bias?.row_count} buckets, shared by all layers`],
-    kerple: [2 * of.heads, 'two for each head'], shaw: [2 * (relative?.row_count ?? 0) * of.d, `keys and values, ${relative?.row_count} distances of ${of.d} channels, a layer`],
-    deberta: [2 * (relative?.row_count ?? 0) * of.d, `keys and queries, ${relative?.row_count} distances of ${of.d} channels`] }
+    learned: [of.rows * of.d, `${of.rows} rows of ${of.d} channels`],
+    t5: [of.heads * (bias?.row_count ?? 0), `${of.heads} heads × ${bias?.row_count} buckets, shared by all layers`],
+    kerple: [2 * of.heads, 'two for each head'],
+    shaw: [
+      2 * (relative?.row_count ?? 0) * of.d,
+      `keys and values, ${relative?.row_count} distances of ${of.d} channels, a layer`,
+    ],
+    deberta: [
+      2 * (relative?.row_count ?? 0) * of.d,
+      `keys and queries, ${relative?.row_count} distances of ${of.d} channels`,
+    ],
+  }
   const [count, said] = counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
-  return { verdict: 'none', figure: count.toLocaleString('en'), limit: 'learned', said: `${count.toLocaleString('en')} learned numbers: ${said}.` }
+  return {
+    verdict: 'none',
+    figure: count.toLocaleString('en'),
+    limit: 'learned',
+    said: `${count.toLocaleString('en')} learned numbers: ${said}.`,
+  }
 }
 
 export const properties: Property[] = [
-  { id: 'distance', title: 'a score depends on distance alone', asks: 'Query and key move on together, the words stay: does their score?', panel: 'compare', test: distance },
-  { id: 'norm', title: 'a vector keeps its length', asks: 'Is ‖x‖ the same at every position?', panel: 'rotate', test: keepsNorm },
-  { id: 'zero', title: 'position 0 changes nothing', asks: 'Is the vector at position 0 the bare one?', panel: 'vectors', test: zero },
-  { id: 'linear', title: 'a step is one matrix', asks: 'Does one matrix M_k lead from every position p to p + k?', panel: 'waves', test: linear },
-  { id: 'back', title: 'it can be undone', asks: 'Turned, then turned back: is it the vector again?', panel: 'rotate', test: back },
-  { id: 'bounded', title: 'values stay bounded', asks: 'Do its numbers stay below a bound, however long the text?', panel: 'sinusoid', test: bounded },
-  { id: 'unique', title: 'each position is its own', asks: 'Are the vectors of all positions different?', panel: 'sinusoid', test: unique },
-  { id: 'beyond', title: 'defined at any length', asks: 'Is there a number at position 1,000,000?', panel: 'extend', test: anyLength },
-  { id: 'future', title: 'past and future differ', asks: 'Does a key before the query score otherwise than one after it?', panel: 'compare', test: future },
-  { id: 'order', title: 'word order counts', asks: 'Without a mask: do other orders give other outputs?', panel: 'order', test: of => order(of, false) },
-  { id: 'masked', title: 'word order counts under a causal mask', asks: 'With the future hidden: do other orders give other outputs?', panel: 'order', test: of => order(of, true) },
-  { id: 'parameters', title: 'learned numbers', asks: 'How many numbers are learned?', panel: 'learned', test: parameters },
+  {
+    id: 'distance',
+    title: 'a score depends on distance alone',
+    asks: 'Query and key move on together, the words stay: does their score?',
+    panel: 'compare',
+    test: distance,
+  },
+  {
+    id: 'norm',
+    title: 'a vector keeps its length',
+    asks: 'Is ‖x‖ the same at every position?',
+    panel: 'rotate',
+    test: keepsNorm,
+  },
+  {
+    id: 'zero',
+    title: 'position 0 changes nothing',
+    asks: 'Is the vector at position 0 the bare one?',
+    panel: 'vectors',
+    test: zero,
+  },
+  {
+    id: 'linear',
+    title: 'a step is one matrix',
+    asks: 'Does one matrix M_k lead from every position p to p + k?',
+    panel: 'waves',
+    test: linear,
+  },
+  {
+    id: 'back',
+    title: 'it can be undone',
+    asks: 'Turned, then turned back: is it the vector again?',
+    panel: 'rotate',
+    test: back,
+  },
+  {
+    id: 'bounded',
+    title: 'values stay bounded',
+    asks: 'Do its numbers stay below a bound, however long the text?',
+    panel: 'sinusoid',
+    test: bounded,
+  },
+  {
+    id: 'unique',
+    title: 'each position is its own',
+    asks: 'Are the vectors of all positions different?',
+    panel: 'sinusoid',
+    test: unique,
+  },
+  {
+    id: 'beyond',
+    title: 'defined at any length',
+    asks: 'Is there a number at position 1,000,000?',
+    panel: 'extend',
+    test: anyLength,
+  },
+  {
+    id: 'future',
+    title: 'past and future differ',
+    asks: 'Does a key before the query score otherwise than one after it?',
+    panel: 'compare',
+    test: future,
+  },
+  {
+    id: 'order',
+    title: 'word order counts',
+    asks: 'Without a mask: do other orders give other outputs?',
+    panel: 'order',
+    test: of => order(of, false),
+  },
+  {
+    id: 'masked',
+    title: 'word order counts under a causal mask',
+    asks: 'With the future hidden: do other orders give other outputs?',
+    panel: 'order',
+    test: of => order(of, true),
+  },
+  {
+    id: 'parameters',
+    title: 'learned numbers',
+    asks: 'How many numbers are learned?',
+    panel: 'learned',
+    test: parameters,
+  },
 ]

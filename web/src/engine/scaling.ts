@@ -6,9 +6,14 @@ import type { Group } from './reader'
 
 export type Stretch = { d: number; trained: number; target: number; scheme: Settings } // scheme: RoPE's own fields
 export type Method = {
-  name: string; title: string; settings: Settings; error: string
-  frequencies: number[]; amplitude: number; multiplier: number
-  unseen: number[]          // pairs that meet angles beyond those of training
+  name: string
+  title: string
+  settings: Settings
+  error: string
+  frequencies: number[]
+  amplitude: number
+  multiplier: number
+  unseen: number[] // pairs that meet angles beyond those of training
 }
 
 export const bases = (rotate: PlanInfo['rotate']) => rotate?.frequencies[0] ?? []
@@ -16,19 +21,23 @@ export const bases = (rotate: PlanInfo['rotate']) => rotate?.frequencies[0] ?? [
 // The list of Phi-3.5, made as long as the pairs are, its exponent fitted to the factor.
 const plausible = (list: number[], factor: number, pairs: number, s: number) =>
   Array.from({ length: pairs }, (_, r) => {
-    const x = pairs > 1 ? (r * (list.length - 1)) / (pairs - 1) : 0, i = Math.floor(x)
+    const x = pairs > 1 ? (r * (list.length - 1)) / (pairs - 1) : 0
+    const i = Math.floor(x)
     const between = list[i] + (x - i) * ((list[i + 1] ?? list[i]) - list[i])
     return Math.max(1, between) ** (Math.log(s) / Math.log(factor))
   })
 
 // What a scaling needs to reach the target.
 export function settings({ name, fields }: Described, { trained, target }: Stretch, pairs: number): Settings {
-  const s = Math.max(1, target / trained), made: Settings = {}
+  const s = Math.max(1, target / trained)
+  const made: Settings = {}
   for (const field of fields) {
-    if (field.name === 'factor') { if (name !== 'longrope') made.factor = name === 'dynamic' ? 1 : s }
-    else if (field.name === 'original_max_position_embeddings') made[field.name] = trained
-    else if (field.name === 'max_position_embeddings') { if (name !== 'yarn') made[field.name] = name === 'dynamic' ? trained : Math.max(trained, target) }
-    else if (field.name === 'low_freq_factor') made[field.name] = 1
+    if (field.name === 'factor') {
+      if (name !== 'longrope') made.factor = name === 'dynamic' ? 1 : s
+    } else if (field.name === 'original_max_position_embeddings') made[field.name] = trained
+    else if (field.name === 'max_position_embeddings') {
+      if (name !== 'yarn') made[field.name] = name === 'dynamic' ? trained : Math.max(trained, target)
+    } else if (field.name === 'low_freq_factor') made[field.name] = 1
     else if (field.name === 'high_freq_factor') made[field.name] = 4
     else if (field.name === 'short_factor') made[field.name] = Array<number>(pairs).fill(1)
     else if (field.name === 'long_factor') made[field.name] = plausible(phi.long_factor, 32, pairs, s)
@@ -39,21 +48,43 @@ export function settings({ name, fields }: Described, { trained, target }: Stret
 
 // All but `explicit`, which is no method but its result; that one only where it is chosen.
 export function methods(engine: Engine, at: Stretch, chosen: string, given: Settings): Method[] {
-  const rope = (scaling: Settings | null) => engine.plan({ type: 'rope', ...at.scheme, ...(scaling ? { scaling } : {}) } as Scheme,
-    { head_dim: at.d, length: scaling && /dynamic|longrope|yarn/.test(String(scaling.type)) ? at.target : 0 }).info
+  const rope = (scaling: Settings | null) =>
+    engine.plan({ type: 'rope', ...at.scheme, ...(scaling ? { scaling } : {}) } as Scheme, {
+      head_dim: at.d,
+      length: scaling && /dynamic|longrope|yarn/.test(String(scaling.type)) ? at.target : 0,
+    }).info
   const plain = bases(rope(null).rotate)
-  return engine.scalings.filter(s => s.name !== 'explicit' || s.name === chosen).map(described => {
-    const { name, title } = described
-    const own = { ...settings(described, at, plain.length), ...(name === chosen ? given : {}) }
-    try {
-      const { rotate, logits } = rope({ type: name, ...own })
-      const frequencies = bases(rotate)
-      return { name, title, settings: own, error: '', frequencies, amplitude: rotate!.amplitude, multiplier: logits.multiplier,
-               unseen: unseen(plain, frequencies, at) }
-    } catch (error) {
-      return { name, title, settings: own, error: (error as Error).message, frequencies: [], amplitude: 1, multiplier: 1, unseen: [] }
-    }
-  })
+  return engine.scalings
+    .filter(s => s.name !== 'explicit' || s.name === chosen)
+    .map(described => {
+      const { name, title } = described
+      const own = { ...settings(described, at, plain.length), ...(name === chosen ? given : {}) }
+      try {
+        const { rotate, logits } = rope({ type: name, ...own })
+        const frequencies = bases(rotate)
+        return {
+          name,
+          title,
+          settings: own,
+          error: '',
+          frequencies,
+          amplitude: rotate!.amplitude,
+          multiplier: logits.multiplier,
+          unseen: unseen(plain, frequencies, at),
+        }
+      } catch (error) {
+        return {
+          name,
+          title,
+          settings: own,
+          error: (error as Error).message,
+          frequencies: [],
+          amplitude: 1,
+          multiplier: 1,
+          unseen: [],
+        }
+      }
+    })
 }
 
 // A pair that made a whole turn in training has met every angle.
@@ -87,7 +118,11 @@ export function fragment({ name, settings: own }: Method, at: Stretch, theta: nu
   if (name === 'ntk') return { ...context, rope_theta: theta * Number(own.factor) ** (at.d / (at.d - 2)) }
   if (name === 'ntk_by_parts') {
     const { alpha = 1, beta = 32, ...rest } = own
-    return { ...context, rope_theta: theta, rope_scaling: { rope_type: 'llama3', ...rest, low_freq_factor: alpha, high_freq_factor: beta } }
+    return {
+      ...context,
+      rope_theta: theta,
+      rope_scaling: { rope_type: 'llama3', ...rest, low_freq_factor: alpha, high_freq_factor: beta },
+    }
   }
   const { max_position_embeddings: _, ...rest } = own
   return { ...context, rope_theta: theta, rope_scaling: { rope_type: name, ...rest } }
@@ -95,9 +130,11 @@ export function fragment({ name, settings: own }: Method, at: Stretch, theta: nu
 
 // Fields that differ from their defaults: all that a link must say.
 export function unusual(described: Described, from: Settings): Settings {
-  return Object.fromEntries(described.fields
-    .filter(f => from[f.name] !== undefined && JSON.stringify(from[f.name]) !== JSON.stringify(f.default))
-    .map(f => [f.name, from[f.name]]))
+  return Object.fromEntries(
+    described.fields
+      .filter(f => from[f.name] !== undefined && JSON.stringify(from[f.name]) !== JSON.stringify(f.default))
+      .map(f => [f.name, from[f.name]]),
+  )
 }
 
 // The group whose stretching matters: one with a scaling, else the first that rotates by one axis.

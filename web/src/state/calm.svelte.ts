@@ -5,26 +5,40 @@ const waiting = new Set<() => void>()
 let resting = false
 function rest() {
   resting = true
-  setTimeout(() => requestAnimationFrame(() => {
-    resting = false
-    if (waiting.size === 0) return
-    for (const show of waiting) show()
-    waiting.clear()
-    rest()
-  }), pause)
+  setTimeout(
+    () =>
+      requestAnimationFrame(() => {
+        resting = false
+        if (waiting.size === 0) return
+        for (const show of waiting) show()
+        waiting.clear()
+        rest()
+      }),
+    pause,
+  )
 }
 
 // Where it is `urgent`, as under the keys of one who listens, every change shows at once.
 export function calm<T>(get: () => T, urgent = () => false): () => T {
-  let shown = $state.raw(get()), next: T
-  const show = () => { shown = next }
+  let shown = $state.raw(get())
+  let next: T
+  const show = () => {
+    shown = next
+  }
   $effect(() => {
     next = get()
-    if (urgent()) { show(); return }
+    if (urgent()) {
+      show()
+      return
+    }
     waiting.add(show)
     if (resting) return
     // Others change in the same frame.
-    queueMicrotask(() => { for (const each of waiting) each(); waiting.clear(); if (!resting) rest() })
+    queueMicrotask(() => {
+      for (const each of waiting) each()
+      waiting.clear()
+      if (!resting) rest()
+    })
   })
   $effect(() => () => waiting.delete(show))
   return () => shown

@@ -24,7 +24,9 @@ export const fields = spec.fields as Record<Key, Field>
 export type View = { panel: string; values: Values; scheme: Settings; scaling: Settings }
 
 export function defaults(): Values {
-  return structuredClone(Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.default]))) as Values
+  return structuredClone(
+    Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.default])),
+  ) as Values
 }
 
 // The nearest value that a field may have; undefined where text cannot be read as one.

@@ -3,22 +3,38 @@ import { clamp, defaults, fields, format, parse, type Key, type Settings, type V
 
 export const values: Values = $state(defaults())
 export const encoding = $state({ scheme: {} as Settings, scaling: {} as Settings })
-export const page = $state({ panel: 'order', theme: '' as '' | 'light' | 'dark', playing: '' as '' | Key, reduced: false })
-export const probe = $state({ position: null as number | null, key: null as number | null, pair: null as number | null })
+export const page = $state({
+  panel: 'order',
+  theme: '' as '' | 'light' | 'dark',
+  playing: '' as '' | Key,
+  reduced: false,
+})
+export const probe = $state({
+  position: null as number | null,
+  key: null as number | null,
+  pair: null as number | null,
+})
 
 // Where the crosshair stands: hovered, else pinned.
 export const at = {
-  get m() { return probe.position ?? values.m },
-  get n() { return probe.key ?? values.n },
-  get pair() { return Math.min(probe.pair ?? values.pair, values.d / 2 - 1) },
+  get m() {
+    return probe.position ?? values.m
+  },
+  get n() {
+    return probe.key ?? values.n
+  },
+  get pair() {
+    return Math.min(probe.pair ?? values.pair, values.d / 2 - 1)
+  },
 }
 
 // Sets a field within its range; with `lock`, m and n keep their distance.
 export function set<K extends Key>(key: K, value: Values[K]): void {
   const before = values[key]
   const field = fields[key]
-  values[key] = (typeof value === 'number' && typeof field.default === 'number' && !field.choices
-    ? clamp(field, value) : value) as Values[K]
+  values[key] = (
+    typeof value === 'number' && typeof field.default === 'number' && !field.choices ? clamp(field, value) : value
+  ) as Values[K]
   if (values.lock && (key === 'm' || key === 'n') && typeof value === 'number') {
     const other = key === 'm' ? 'n' : 'm'
     const moved = values[other] + (values[key] as number) - (before as number)
@@ -79,7 +95,9 @@ export function follow(): () => void {
     $effect(() => {
       const hash = link()
       clearTimeout(timer)
-      timer = setTimeout(() => { if (location.hash !== hash) history.replaceState(null, '', hash) }, 150)
+      timer = setTimeout(() => {
+        if (location.hash !== hash) history.replaceState(null, '', hash)
+      }, 150)
     })
     play()
   })
@@ -99,7 +117,7 @@ function play(): void {
     if (!key) return
     const field = fields[key]
     const least = field.least ?? 0
-    const most = key === 'm' || key === 'n' ? Math.max(1, values.length - 1) : field.most ?? 1
+    const most = key === 'm' || key === 'n' ? Math.max(1, values.length - 1) : (field.most ?? 1)
     const steps = (most - least) / (field.step ?? 1)
     const every = page.reduced ? 1000 : Math.max(33, 8000 / steps)
     let held = values[key] as number
