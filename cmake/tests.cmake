@@ -91,9 +91,11 @@ endforeach()
 add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
 add_test(NAME wasm_answers_like_native
          COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm $<TARGET_FILE:posenc_native>)
+add_test(NAME playground_is_formatted COMMAND ${root}/web/ctest.sh format)
 add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
 add_test(NAME playground_in_a_browser COMMAND ${root}/web/ctest.sh browser)
-set_tests_properties(wasm_answers_like_native playground playground_in_a_browser PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(wasm_answers_like_native playground_is_formatted playground playground_in_a_browser
+                     PROPERTIES SKIP_RETURN_CODE 77)
 # A browser beside other tests is slow enough to miss its own patience.
 set_tests_properties(playground_in_a_browser PROPERTIES RUN_SERIAL ON TIMEOUT 300)
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ctest.sh test|browser: runs it where it can be run. 77: skipped, and why; with POSENC_NEED_PLAYGROUND 1 instead.
+# ctest.sh format|test|browser: runs it where it can be run. 77: skipped, and why; with POSENC_NEED_PLAYGROUND 1 instead.
 skip() { echo "skipped: $1"; exit "${POSENC_NEED_PLAYGROUND:-77}"; }
 web=$(cd "$(dirname "$0")" && pwd)
 cd "$web" || exit 1
@@ -8,9 +8,10 @@ command -v node >/dev/null 2>&1 || skip "there is no node here"
 # The tests of a build must not fetch: an old Node is reason enough to skip.
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' \
   || [ -d ../build/node/node_modules ] || skip "node $(node --version) is older than 20.19; make site brings one"
-[ -e ../build/wasm/posenc.wasm ] || skip "build/wasm/posenc.wasm is not built; make wasm builds it"
+[ "$1" = format ] || [ -e ../build/wasm/posenc.wasm ] || skip "build/wasm/posenc.wasm is not built; make wasm builds it"
 case $1 in
+  format) exec ./node.sh npm --silent run prettier -- --check ;;
   test) exec ./node.sh npm --silent test ;;
   browser) exec ./node.sh npm --silent run browser -- --untimed ;;
-  *) echo "usage: ctest.sh test|browser" >&2; exit 2 ;;
+  *) echo "usage: ctest.sh format|test|browser" >&2; exit 2 ;;
 esac
