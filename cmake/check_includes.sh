@@ -10,7 +10,7 @@ BEGIN {
   plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
   schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
   public  = "^include/posenc/"
-  common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/saturating\\.h$"  # named by all
+  common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/(saturating|try)\\.h$"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
   room("^include/posenc/", "^$")
