@@ -189,5 +189,115 @@ TEST(Positions, ARangeShiftedPastTheLargestIntegerIsAnError) {
   EXPECT_FALSE(Positions::range(0, 5).shifted(largest - 3));
 }
 
+TEST(PositionsPacked, OneSequenceIsARange) {
+  EXPECT_EQ(*Positions::packed(Ids{0, 3}), Positions::range(0, 3));
+  EXPECT_EQ(*Positions::packed(Ids{0, 3, 3}), Positions::range(0, 3));
+  EXPECT_NE(*Positions::packed(Ids{0, 0, 3}), Positions::range(0, 3));  // the second sequence's
+}
+
+TEST(PositionsSlice, SeesTheSameTokensOnEveryAxis) {
+  const auto all = Positions::ids(Ids{0, 1, 5, 3, 9, 4, 6, 6, 8, 0, 2, 7}, 2, 2);
+  const Positions part = all->slice(1, 1, 2);
+  EXPECT_EQ(part.batch(), 1);
+  EXPECT_EQ(row(part, 0, 0), (Ids{9, 4}));
+  EXPECT_EQ(row(part, 0, 1), (Ids{2, 7}));
+  EXPECT_EQ(row(part.slice(0, 1, 1), 7, 1), Ids{7});
+  EXPECT_EQ(part, *Positions::ids(Ids{9, 4, 2, 7}, 2));
+  EXPECT_EQ(part.length(), 10);
+  EXPECT_EQ(row(*part.shifted(1), 0, 1), (Ids{3, 8}));
+}
+
+TEST(PositionsSlice, KeepsSegments) {
+  const Positions part = Positions::packed(Ids{0, 3, 5})->slice(0, 2, 2);
+  EXPECT_EQ(row(part), (Ids{2, 0}));
+  EXPECT_EQ(part.segment(0), 0);
+  EXPECT_EQ(part.segment(1), 1);
+}
+
+TEST(PositionsSlice, OfThePacksFirstSequenceIsPlainText) {
+  Positions part = Positions::packed(Ids{0, 3, 5})->slice(0, 0, 3);
+  ASSERT_TRUE(part.append(Positions::range(3, 1)));
+  EXPECT_EQ(row(part), (Ids{0, 1, 2, 3}));
+}
+
+TEST(PositionsSlice, NoTokensAreThere) {
+  EXPECT_EQ(Positions::ids(Ids{4, 2})->slice(0, 1, 0).size(), 0);
+  EXPECT_EQ(Positions::ids(Ids{4, 2})->slice(0, 1, 0).length(), 0);
+}
+
+TEST(PositionsAppend, ARangeGoesOn) {
+  Positions positions;
+  ASSERT_TRUE(positions.append(Positions::range(3, 2)));
+  ASSERT_TRUE(positions.append(Positions::range(5, 4)));
+  ASSERT_TRUE(positions.append(Positions::range(0, 0)));
+  EXPECT_EQ(positions, Positions::range(3, 6));
+}
+
+TEST(PositionsAppend, AHoleMakesIds) {
+  Positions positions = Positions::range(3, 2);
+  ASSERT_TRUE(positions.append(Positions::range(9, 2)));
+  ASSERT_TRUE(positions.append(*Positions::ids(Ids{2, 7})));
+  EXPECT_EQ(row(positions), (Ids{3, 4, 9, 10, 2, 7}));
+  EXPECT_EQ(positions, *Positions::ids(Ids{3, 4, 9, 10, 2, 7}));
+}
+
+TEST(PositionsAppend, CopiesAndSlicesKeepTheirTokens) {
+  Positions positions = *Positions::ids(Ids{3, 9});
+  for (std::int64_t t = 0; t < 100; ++t) {
+    const Positions copy = positions, last = positions.slice(0, t, 2);
+    Positions other = copy;
+    ASSERT_TRUE(positions.append(Positions::range(t, 1)));
+    ASSERT_TRUE(other.append(Positions::range(1000, 1)));
+    ASSERT_EQ(copy.size(), t + 2);
+    ASSERT_EQ(positions.at(t + 2), t);
+    ASSERT_EQ(other.at(t + 2), 1000);
+    ASSERT_EQ(last.at(1), copy.at(t + 1));
+  }
+}
+
+// What a cache does: it alone has the ids, and gives views of them away for a moment.
+TEST(PositionsAppend, StaysWhereItIsWhileThereIsRoom) {
+  Positions positions = *Positions::ids(Ids{3, 9, 0, 1, 5, 5}, 3);
+  for (std::int64_t t = 2; t < 1000; ++t) {
+    ASSERT_TRUE(positions.append(*Positions::ids(Ids{t, t + 1, t + 2}, 3)));
+    ASSERT_EQ(positions.slice(0, t, 1).at(0, 0, 2), t + 2);
+  }
+  EXPECT_EQ(positions.at(1, 0, 2), 5);
+  EXPECT_EQ(positions.at(500, 0, 1), 501);
+  EXPECT_EQ(positions.length(), 1002);
+}
+
+TEST(PositionsAppend, TextAmongPicturesStandsOnEveryAxis) {
+  Positions positions = Positions::range(0, 2);
+  ASSERT_TRUE(positions.append(*Positions::ids(Ids{2, 2, 2, 3}, 2)));
+  ASSERT_TRUE(positions.append(Positions::range(4, 1)));
+  EXPECT_EQ(positions.axes(), 2);
+  EXPECT_EQ(row(positions, 0, 0), (Ids{0, 1, 2, 2, 4}));
+  EXPECT_EQ(row(positions, 0, 1), (Ids{0, 1, 2, 3, 4}));
+}
+
+TEST(PositionsAppend, OneSequenceGoesOnAsMany) {
+  Positions positions = Positions::range(0, 1);
+  ASSERT_TRUE(positions.append(*Positions::ids(Ids{5, 6}, 1, 2)));
+  EXPECT_EQ(row(positions, 0), (Ids{0, 5}));
+  EXPECT_EQ(row(positions, 1), (Ids{0, 6}));
+}
+
+TEST(PositionsAppend, ItselfIsRepeated) {
+  Positions positions = *Positions::ids(Ids{3, 9});
+  ASSERT_TRUE(positions.append(positions));
+  ASSERT_TRUE(positions.append(positions));
+  EXPECT_EQ(row(positions), (Ids{3, 9, 3, 9, 3, 9, 3, 9}));
+}
+
+TEST(PositionsAppend, WhatDoesNotMatchIsAnErrorThatChangesNothing) {
+  const Positions before = *Positions::ids(Ids{3, 9, 4, 4}, 2);
+  Positions positions = before;
+  EXPECT_FALSE(positions.append(*Positions::ids(Ids{3, 9, 4}, 3)));
+  EXPECT_FALSE(positions.append(*Positions::packed(Ids{0, 1, 2})));
+  EXPECT_FALSE(positions.append(Positions::range(0, std::int64_t{1} << 40)));
+  EXPECT_EQ(positions, before);
+}
+
 }  // namespace
 }  // namespace posenc

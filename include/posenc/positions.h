@@ -1,8 +1,10 @@
 // Where each token stands: 64-bit integers [axis][batch][seq]. Text has one axis, a picture two, a
-// video three. A contiguous range is kept as its first position and costs no memory.
+// video three. A contiguous range is stored as its first position. Other ids are shared by copies
+// and slices, so that passing positions by value costs the same for any number of tokens.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,37 +40,50 @@ class Positions {
 
   std::int64_t axes() const { return axes_; }
   std::int64_t batch() const { return batch_; }
-  std::int64_t size() const { return seq_; }  // tokens of one sequence
-  bool contiguous() const { return ids_.empty(); }
+  std::int64_t size() const { return seq_; }           // tokens of one sequence
+  bool contiguous() const { return ids_ == nullptr; }  // a range
 
   // Position of token t of sequence b on an axis. One-axis positions answer for every axis asked
   // (text has t = h = w), one-sequence positions for every sequence.
   std::int64_t at(std::int64_t t, std::int64_t b = 0, std::int64_t axis = 0) const {
-    if (ids_.empty()) return first_ + t;
-    const std::int64_t row = (axes_ == 1 ? 0 : axis) * batch_ + (batch_ == 1 ? 0 : b);
-    return ids_[static_cast<std::size_t>(row * seq_ + t)];
+    return ids_ == nullptr ? first_ + t : ids_[axis * axis_step_ + b * batch_step_ + t];
   }
 
   // Largest position of all plus one: what length-dependent scalings mean by the current length.
   std::int64_t length() const;
 
   // Packed sequences only: which sequence token t belongs to; otherwise 0.
-  std::int64_t segment(std::int64_t t) const {
-    return segments_.empty() ? 0 : segments_[static_cast<std::size_t>(t)];
-  }
+  std::int64_t segment(std::int64_t t) const { return segments_ == nullptr ? 0 : segments_[t]; }
 
-  // Tokens [first, first + count) of one sequence, which are there.
+  // Tokens [first, first + count) of one sequence, which are there. Shares their ids.
   Positions slice(std::int64_t sequence, std::int64_t first, std::int64_t count) const;
+
+  // Puts the tokens of `more` behind these, in constant time a token on average. Copies and slices
+  // made before keep their tokens. Positions of one axis answer for every axis of the others, those
+  // of one sequence for every sequence.
+  // Errors: axes or batches that differ and are not 1, packed sequences.
+  Expected<void> append(const Positions& more);
 
   // The same tokens moved by `offset` (cache shift, prefix).
   Expected<Positions> shifted(std::int64_t offset) const;
 
-  bool operator==(const Positions&) const = default;
+  bool operator==(const Positions& other) const;  // the same tokens at the same positions
 
  private:
-  std::int64_t axes_ = 1, batch_ = 1, seq_ = 0, first_ = 0;
-  std::vector<std::int64_t> ids_;       // empty for a range
-  std::vector<std::int64_t> segments_;  // packed only
+  using Ids = std::shared_ptr<std::int64_t[]>;  // written only by append(), where nobody else reads
+  std::span<const std::int64_t> row(std::int64_t b, std::int64_t axis) const {
+    return {ids_.get() + axis * axis_step_ + b * batch_step_, static_cast<std::size_t>(seq_)};
+  }
+  void copy_row(std::int64_t b, std::int64_t axis, std::int64_t* to) const;
+  void own(std::span<const std::int64_t> ids);  // [axis][batch][seq]
+  void reserve(std::int64_t axes, std::int64_t batch, std::int64_t tokens);
+
+  std::int64_t axes_ = 1, batch_ = 1, seq_ = 0;
+  std::int64_t first_ = 0;                       // of a range
+  Ids ids_;                                      // null for a range
+  std::int64_t axis_step_ = 0, batch_step_ = 0;  // between rows of ids; 0: one row answers for all
+  std::int64_t room_ = 0;                        // tokens that fit behind the last one of each row
+  Ids segments_;                                 // [seq], packed only
 };
 
 // Images and videos among text: builds the three rows t, h, w of M-RoPE from token ids and grids.
