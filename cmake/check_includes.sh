@@ -22,8 +22,8 @@ BEGIN {
   room("^src/files/", "^include/posenc/files\\.h$")
   room("^src/model/", schemes "|^src/files/")
   room("^src/explain/", schemes "|^src/(files|model)/")
-  room("^src/claims/", public "|^src/explain/text\\.h$")
-  room("^src/bench/", public "|^src/kernels/")
+  room("^claims/", public "|^src/explain/text\\.h$")
+  room("^bench/", public "|^src/kernels/(threads|elements|elements-inl)\\.h$")
   room("^cuda/", plans)
   room("^cli/", public)
   room("^lab/", public)
@@ -31,7 +31,6 @@ BEGIN {
   room("^distributed/", public)
   room("^examples/", public)
   room("^web/", "^include/posenc/c\\.h$")
-  room("^bench/", public "|^src/")
   room("^fuzz/", public "|^src/|^cli/parse\\.h$")
 
   # --- What the files of a place, but for some, may not reach through however many headers.
@@ -42,10 +41,12 @@ BEGIN {
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(files|schemes|model|explain|claims|bench)/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
-  never("^src/", "^src/(files|model|explain|claims|bench)/", "^<nlohmann/",
-        "JSON belongs to src/files, src/model, src/explain, src/claims and src/bench")
-  never("^src/", "", "^<(fmt|CLI)/", "the core prints nothing")
+  never("^src/(files|schemes|model|explain)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/", "^src/(files|model|explain)/", "^<nlohmann/",
+        "JSON belongs to src/files, src/model and src/explain")
+  never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",
+        "claims and bench stand on the library")
+  never("^(src|claims|bench)/", "", "^<(fmt|CLI)/", "the core prints nothing")
   never("", "^(cli|fuzz)/", "^cli/", "nothing includes cli")
   never("", "^lab/", "^lab/", "nothing includes lab")
   never("", "", "^tests/|_test\\.", "nothing includes a test")

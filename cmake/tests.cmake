@@ -6,7 +6,7 @@ find_package(GTest REQUIRED)
 set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(house ${root}/tests/house)
 
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc tests/*.cc)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc tests/*.cc)
 list(FILTER test_sources EXCLUDE REGEX "/tests/soak/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/[^/]*$")
@@ -31,7 +31,7 @@ if(test_sources)
     set_source_files_properties(${root}/src/kernels/turns_test.cc PROPERTIES COMPILE_DEFINITIONS
       POSENC_QUADMATH=1)
   endif()
-  target_link_libraries(posenc_tests PRIVATE posenc posenc_json fmt::fmt GTest::gtest_main)
+  target_link_libraries(posenc_tests PRIVATE posenc_claims posenc_harness posenc_json fmt::fmt GTest::gtest_main)
   if(TARGET posenc_command)
     add_dependencies(posenc_tests posenc_command)
     target_link_libraries(posenc_tests PRIVATE posenc_commands)
@@ -106,7 +106,8 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME missing_packages COMMAND ${house}/missing_packages.sh)
   add_test(NAME headers_stand_alone
            COMMAND ${house}/headers.sh ${root}/include ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
-  add_test(NAME library_without_exceptions COMMAND ${house}/symbols.sh $<TARGET_FILE:posenc>)
+  add_test(NAME library_without_exceptions COMMAND ${house}/symbols.sh $<TARGET_FILE:posenc> $<TARGET_FILE:posenc_claims>
+           $<TARGET_FILE:posenc_harness>)
   add_test(NAME install COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${root}
            ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
 endif()

@@ -1,6 +1,7 @@
 // How fast the kernels are beside what the memory of this machine allows. The limit is measured in
 // the same run on the same buffer, in turns with the kernel, so that ratios mean something where
-// seconds do not. One thread is timed by its own processor time, several by the clock.
+// seconds do not. One thread is timed by its own processor time, several by the clock. It is the library
+// posenc::bench (-lposenc_bench), which stands on posenc.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,7 @@ struct BenchCase {
   std::int64_t bytes() const;
 };
 
+// What ratios depend on; bench_machine() asks the system.
 struct BenchMachine {
   std::string processor = {};
   std::string instruction_set = {};  // the one kernels use; "" without SIMD
@@ -64,12 +66,14 @@ constexpr bool from_memory(std::int64_t working_set, const BenchMachine& machine
 // available memory is the most a case takes; one that would need more says "capped" in its name.
 std::vector<BenchCase> bench_cases(const BenchMachine& machine, int threads = 0);
 
+// How long a case is measured.
 struct BenchEffort {
   int least_runs = 7;
   double seconds = 2;      // for one case, but for a run that takes longer
   double settled = 0.005;  // enough when the median ratio's relative standard error is below this
 };
 
+// A case with its times and those of its limit, measured in turns.
 struct BenchRow {
   BenchCase what = {};
   bool ram = false;              // from_memory()

@@ -1,5 +1,6 @@
 // What is said about positional encodings, checked: every claim is data beside a function that computes
-// whether it holds. The command, the documentation, bindings and the browser show the same list.
+// whether it holds. The command, the documentation, bindings and the browser show the same list. It is
+// the library posenc::claims (-lposenc_claims), which stands on posenc.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,14 @@ struct Measure {
   bool agrees() const { return inside ? residual <= tolerance : residual > tolerance; }
 };
 
+// What a check computed, in a sentence and in the numbers that decide.
 struct Finding {
   std::string computed = {};  // a sentence with the numbers found, the same on every machine
   std::string machine = {};   // what differs between machines: times, a C library's float rounding
   std::vector<Measure> measures = {};  // the deciding one first; all must agree
 };
 
+// A statement, who makes it, whether it holds, and the check that computes this.
 struct Claim {
   int row = 0;      // claims of one subject share a row
   char part = 'a';  // and differ in the letter
@@ -48,6 +51,7 @@ struct Claim {
   std::string number() const { return std::to_string(row) + part; }  // "4b"
 };
 
+// A text that makes claims: the name that Claim::texts uses, and what it is about.
 struct ClaimText {
   std::string_view name, about;
 };

@@ -1,11 +1,9 @@
-// All of posenc.
+// All of the library posenc. claims.h and bench.h belong to libraries of their own.
 #pragma once
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
-#include "posenc/bench.h"
 #include "posenc/cache.h"
-#include "posenc/claims.h"
 #include "posenc/content.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"

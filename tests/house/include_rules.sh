@@ -11,7 +11,7 @@ expect() {
   shift 3
   rm -rf "${tree:?}"/*
   mkdir -p "$tree/include/posenc" "$tree/src/model" "$tree/src/kernels" "$tree/cli" "$tree/${file%/*}"
-  touch "$tree/include/posenc/plan.h" "$tree/include/posenc/c.h" "$tree/cli/table.h" "$tree/src/model/json.h"
+  touch "$tree/include/posenc/plan.h" "$tree/include/posenc/c.h" "$tree/include/posenc/claims.h" "$tree/include/posenc/bench.h" "$tree/cli/table.h" "$tree/src/model/json.h"
   echo '#include "inner.h"' >"$tree/src/kernels/outer.cc"
   touch "$tree/src/kernels/inner.h"
   echo '#include "posenc/plan.h"' >"$tree/include/posenc/schemes.h"
@@ -45,6 +45,9 @@ expect 1 'src/model/gguf.cc: the core prints nothing' src/model/gguf.cc '<fmt/co
 expect 1 'src/c.cc: may not include src/model/json.h' src/c.cc '"src/model/json.h"'
 expect 1 'cli/main.cc: may not include src/model/json.h' cli/main.cc '"src/model/json.h"'
 expect 1 'src/explain/show.cc: nothing includes cli' src/explain/show.cc '"cli/table.h"'
+expect 1 'claims/a.cc: may not include src/model/json.h' claims/a.cc '"src/model/json.h"'
+expect 1 'src/explain/a.cc: claims and bench stand on' src/explain/a.cc '"posenc/claims.h"'
+expect 1 'include/posenc/posenc.h: claims and bench stand on' include/posenc/posenc.h '"posenc/bench.h"'
 expect 1 'web/engine.cc: may not include include/posenc/plan.h' web/engine.cc '"posenc/plan.h"'
 expect 1 'src/schemes/a.cc: nothing includes a test' src/schemes/a.cc '"src/schemes/b_test.cc"'
 expect 1 'engine/a.cc: is in no room' engine/a.cc '<cmath>'

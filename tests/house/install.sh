@@ -23,6 +23,8 @@ run 'find_package: configure' "$cmake" -G Ninja -S "$root/examples/find_package"
 run 'find_package: build' "$cmake" --build "$work/consumer"
 run 'find_package: run' "$work/consumer/uses_posenc"
 expect "$says"
+run 'find_package: run' "$work/consumer/uses_more"
+expect '^1a agrees'
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name posenc.pc)")
 export PKG_CONFIG_PATH
@@ -31,6 +33,11 @@ run 'pkg-config: build' "$cxx" -std=c++23 "$root/examples/find_package/main.cc" 
   $(pkg-config --static --cflags --libs posenc)
 run 'pkg-config: run' env LD_LIBRARY_PATH="$(pkg-config --variable=libdir posenc)" "$work/uses_posenc"
 expect "$says"
+# shellcheck disable=SC2046
+run 'pkg-config: build' "$cxx" -std=c++23 "$root/examples/find_package/more.cc" -o "$work/uses_more" \
+  $(pkg-config --static --cflags --libs posenc-claims posenc-bench)
+run 'pkg-config: run' env LD_LIBRARY_PATH="$(pkg-config --variable=libdir posenc)" "$work/uses_more"
+expect '^1a agrees'
 
 if [ -x "$build/posenc" ]; then
   run 'installed command' "$prefix/bin/posenc" --version

@@ -1,4 +1,4 @@
-#include "src/bench/blas.h"
+#include "bench/harness/blas.h"
 
 #include <dlfcn.h>
 

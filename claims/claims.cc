@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc {
 

@@ -1,7 +1,7 @@
 // What attention sees of position: the offset between two tokens, and how scores behave with it.
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_distance {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/limits.h"
 #include "posenc/apply.h"
-#include "src/kernels/limits.h"
 
 namespace posenc::bench {
 namespace {

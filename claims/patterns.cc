@@ -1,7 +1,7 @@
 // Which positions can be told apart, and what the waves have in common with binary counting.
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_patterns {

@@ -1,8 +1,8 @@
 // Scalings that follow the length of the text, and what they mean for cached keys.
 #include <algorithm>
 
+#include "claims/shorthand.h"
 #include "posenc/cache.h"
-#include "src/claims/lab.h"
 
 namespace posenc::detail {
 namespace of_dynamic {

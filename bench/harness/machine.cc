@@ -1,4 +1,4 @@
-#include "src/bench/machine.h"
+#include "bench/harness/machine.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,10 +8,8 @@
 
 #include <unistd.h>
 
+#include "bench/harness/limits.h"
 #include "posenc/bench.h"
-#if POSENC_SIMD
-#include "src/kernels/instruction_sets.h"
-#endif
 
 namespace posenc {
 namespace {
@@ -69,10 +67,7 @@ BenchMachine bench_machine() {
   BenchMachine machine;
   machine.processor = value_of("/proc/cpuinfo", "model name");
   if (machine.processor.empty()) machine.processor = "a processor without a name";
-#if POSENC_SIMD
-  if (const auto sets = detail::instruction_sets(); !sets.empty())
-    machine.instruction_set = sets.front().name;
-#endif
+  machine.instruction_set = detail::instruction_set();
   machine.processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   machine.last_level_cache = last_level_cache();
   machine.memory_available = bytes_in(value_of("/proc/meminfo", "MemAvailable"));

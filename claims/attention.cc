@@ -1,7 +1,7 @@
 // Attention itself: what it sees without position, through a mask, and on the values.
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_attention {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_padding {

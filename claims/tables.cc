@@ -1,7 +1,7 @@
 // Learned tables and biases by distance: how many parameters, where they end, what models use them.
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_tables {

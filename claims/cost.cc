@@ -4,7 +4,7 @@
 #include <array>
 #include <ctime>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_cost {

@@ -1,7 +1,7 @@
 // RoPE beyond its trained length: interpolation, NTK-aware scaling, YaRN and their dynamic forms.
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_scaling {

@@ -6,12 +6,12 @@
 #include <optional>
 #include <random>
 
+#include "bench/harness/blas.h"
+#include "bench/harness/limits.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/timing.h"
 #include "posenc/bench.h"
 #include "posenc/schemes.h"
-#include "src/bench/blas.h"
-#include "src/bench/machine.h"
-#include "src/bench/timing.h"
-#include "src/kernels/limits.h"
 
 namespace posenc {
 namespace {

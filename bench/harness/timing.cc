@@ -1,4 +1,4 @@
-#include "src/bench/timing.h"
+#include "bench/harness/timing.h"
 
 #include <time.h>
 

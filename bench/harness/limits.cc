@@ -1,13 +1,14 @@
+// Scaling, filling and reading by vectors, compiled once for each instruction set as kernels are.
 #if POSENC_SIMD
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "src/kernels/limits.cc"
+#define HWY_TARGET_INCLUDE "bench/harness/limits.cc"
 #include "hwy/foreach_target.h"
 // foreach_target comes first.
+#include "bench/harness/limits.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/kernels/elements-inl.h"
-#include "src/kernels/limits.h"
 #include "src/kernels/threads.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,6 +78,8 @@ double Read(const void* data, std::int64_t bytes) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other))));
 }
 
+const char* Name() { return hwy::TargetName(HWY_TARGET); }
+
 }  // namespace posenc::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -86,6 +89,7 @@ namespace posenc::detail {
 HWY_EXPORT(Scale);
 HWY_EXPORT(Fill);
 HWY_EXPORT(Read);
+HWY_EXPORT(Name);
 
 void scale_in_place(void* data, DType dtype, std::int64_t count, double factor, int threads) {
   const auto bytes = count * static_cast<std::int64_t>(size_of(dtype));
@@ -110,12 +114,14 @@ void read_all(const void* data, std::int64_t bytes, int threads) {
   });
 }
 
+std::string_view instruction_set() { return HWY_DYNAMIC_DISPATCH(Name)(); }
+
 }  // namespace posenc::detail
 #endif
 
 #else  // without vectors the limit is what a compiler makes of plain loops
 
-#include "src/kernels/limits.h"
+#include "bench/harness/limits.h"
 
 namespace posenc::detail {
 namespace {
@@ -142,6 +148,8 @@ void read_all(const void* data, std::int64_t bytes, int) {
   for (std::int64_t i = 0; i < bytes; i += 64) sum += static_cast<const unsigned char*>(data)[i];
   seen = sum;
 }
+
+std::string_view instruction_set() { return {}; }
 
 }  // namespace posenc::detail
 #endif

@@ -1,6 +1,6 @@
 // Claims about trained models: what training alone can tell is not checkable here, and says why. Numbers
 // that papers publish are named as such.
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_published {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "posenc/tensor.h"
 
@@ -16,5 +17,8 @@ void fill(void* data, DType dtype, std::int64_t count, double value, int threads
 
 // Reads the memory once; of a whole number of cache lines.
 void read_all(const void* data, std::int64_t bytes, int threads);
+
+// The instruction set of these and of the kernels, "AVX2"; "" without SIMD.
+std::string_view instruction_set();
 
 }  // namespace posenc::detail

@@ -6,8 +6,8 @@
 #include <set>
 #include <nlohmann/json.hpp>
 
+#include "bench/harness/limits.h"
 #include "posenc/apply.h"
-#include "src/kernels/limits.h"
 
 namespace {
 

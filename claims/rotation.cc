@@ -2,7 +2,7 @@
 //   R(φ)(a, b) = (a cos φ − b sin φ, a sin φ + b cos φ), pair r at position p turns by p·θ_r
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_rotation {

@@ -1,4 +1,4 @@
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 #include <algorithm>
 #include <numeric>

@@ -6,13 +6,13 @@
 #include <new>
 #include <random>
 
+#include "bench/harness/limits.h"
+#include "bench/harness/machine.h"
+#include "bench/harness/timing.h"
 #include "posenc/apply.h"
 #include "posenc/bench.h"
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
-#include "src/bench/machine.h"
-#include "src/bench/timing.h"
-#include "src/kernels/limits.h"
 
 namespace posenc {
 namespace {

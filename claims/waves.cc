@@ -2,7 +2,7 @@
 //   PE[p, 2r] = sin(p·ω_r), PE[p, 2r+1] = cos(p·ω_r), ω_r = 10000^(−2r/d)
 #include <algorithm>
 
-#include "src/claims/lab.h"
+#include "claims/shorthand.h"
 
 namespace posenc::detail {
 namespace of_waves {
