@@ -1,8 +1,10 @@
+// Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
 #include "src/kernels/by_distance.h"
 
 #include <cstdlib>
 #include <string>
 
+#include "posenc/apply.h"
 #include "src/kernels/check.h"
 
 namespace posenc::detail {
@@ -48,3 +50,33 @@ Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t dista
 }
 
 }  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
+                    const Tensor& out_view) {
+  const auto out = detail::viewed("bias", "out", out_view, 3);
+  if (!out) return std::unexpected(out.error());
+  if (auto ok = detail::check_distinct("bias", *out); !ok) return ok;
+  const std::int64_t heads = out->shape[0], rows = out->shape[1], columns = out->shape[2];
+  if (auto ok = detail::check_positions("bias", queries, 1, rows, 1); !ok) return ok;
+  if (auto ok = detail::check_positions("bias", keys, 1, columns, 1); !ok) return ok;
+  if (plan.bias) {
+    if (auto ok = detail::check_bias("bias", *plan.bias, heads); !ok) return ok;
+    if (auto ok = detail::check_length("bias", plan, queries); !ok) return ok;
+    if (auto ok = detail::check_length("bias", plan, keys); !ok) return ok;
+  }
+  for (std::int64_t h = 0; h < heads; ++h) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        Expected<double> value = 0.0;
+        if (plan.bias) value = detail::bias_at(*plan.bias, h, queries.at(i) - keys.at(j));
+        if (!value) return std::unexpected(value.error());
+        out->set(out->offset(h, i, j), *value);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc

@@ -1,11 +1,10 @@
-// Every verb of apply.h as plain loops in double.
+// add, rotate and their kin as plain loops in double.
 #include "src/kernels/reference.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "src/kernels/by_distance.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
 
@@ -138,39 +137,3 @@ Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positi
 }
 
 }  // namespace posenc::detail::reference
-
-namespace posenc {
-
-using detail::check_length;
-using detail::check_positions;
-using detail::viewed;
-
-// --- bias on the attention logit ----------------------------------------------------------------
-
-Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
-                    const Tensor& out_view) {
-  const auto out = viewed("bias", "out", out_view, 3);
-  if (!out) return std::unexpected(out.error());
-  if (auto ok = detail::check_distinct("bias", *out); !ok) return ok;
-  const std::int64_t heads = out->shape[0], rows = out->shape[1], columns = out->shape[2];
-  if (auto ok = check_positions("bias", queries, 1, rows, 1); !ok) return ok;
-  if (auto ok = check_positions("bias", keys, 1, columns, 1); !ok) return ok;
-  if (plan.bias) {
-    if (auto ok = detail::check_bias("bias", *plan.bias, heads); !ok) return ok;
-    if (auto ok = check_length("bias", plan, queries); !ok) return ok;
-    if (auto ok = check_length("bias", plan, keys); !ok) return ok;
-  }
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        Expected<double> value = 0.0;
-        if (plan.bias) value = detail::bias_at(*plan.bias, h, queries.at(i) - keys.at(j));
-        if (!value) return std::unexpected(value.error());
-        out->set(out->offset(h, i, j), *value);
-      }
-    }
-  }
-  return {};
-}
-
-}  // namespace posenc

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "posenc/schemes.h"
-#include "src/schemes/engines.h"
+#include "src/schemes/reflection.h"
 
 namespace posenc {
 namespace {
@@ -415,25 +415,11 @@ std::vector<FieldSetting> settings(const Scaling& scaling) {
   return settings_of(about(scaling), struct_in(scaling));
 }
 
-Expected<Plan> compile(const Scheme& scheme, const Geometry& geometry, Angles angles) {
-  for (const std::int64_t extent :
-       {geometry.width, geometry.heads, geometry.kv_heads, geometry.head_dim, geometry.length,
-        geometry.grid_height, geometry.grid_width}) {
-    if (extent < 0)
-      return fail("compile", "a geometry has no negative sizes", std::to_string(extent));
-  }
-  auto ok = check_fields(about(scheme), struct_in(scheme));
-  if (const Rope* rope = std::get_if<Rope>(&scheme); ok && rope) {
-    ok = check_fields(about(rope->scaling), struct_in(rope->scaling));
-  }
-  if (!ok) return std::unexpected(ok.error());
-  auto plan = std::visit([&](const auto& s) { return s.compiled(geometry); }, scheme);
-  if (!plan) return plan;
-  if (plan->rotate && angles != Angles::exact) {
-    ok = detail::take_angles(scheme, geometry, angles, *plan->rotate);
-    if (!ok) return std::unexpected(ok.error());
-  }
-  return checked(std::move(*plan), geometry.head_dim);
+Expected<void> detail::check_fields(const Scheme& scheme) {
+  auto ok = posenc::check_fields(about(scheme), struct_in(scheme));
+  const Rope* rope = std::get_if<Rope>(&scheme);
+  if (!ok || !rope) return ok;
+  return posenc::check_fields(about(rope->scaling), struct_in(rope->scaling));
 }
 
 }  // namespace posenc
