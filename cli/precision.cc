@@ -9,9 +9,9 @@
 
 #include "cli/command.h"
 #include "cli/json_text.h"
-#include "cli/phase_errors.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace {

@@ -22,6 +22,7 @@ BEGIN {
   room("^src/files/", "^include/posenc/files\\.h$")
   room("^src/model/", schemes "|^src/files/")
   room("^src/explain/", schemes "|^src/(files|model)/")
+  room("^src/tools/", schemes "|^include/posenc/(tools|apply)\\.h$")
   room("^claims/", public "|^src/explain/text\\.h$")
   room("^bench/", public "|^src/kernels/(threads|elements|elements-inl)\\.h$")
   room("^cuda/", plans)
@@ -35,13 +36,13 @@ BEGIN {
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
-  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|posenc)\\.h$"
+  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|tools|posenc)\\.h$"
   never("^src/(kernels|attention)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(files|schemes|model|explain)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/(files|schemes|model|explain|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
   never("^src/", "^src/(files|model|explain)/", "^<nlohmann/",
         "JSON belongs to src/files, src/model and src/explain")
   never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",

@@ -9,9 +9,9 @@
 #include "cli/figures/colours.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
-#include "cli/phase_errors.h"
 #include "cli/terminal.h"
 #include "posenc/apply.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace of_phase {

@@ -16,3 +16,4 @@
 #include "posenc/scalings.h"
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"
+#include "posenc/tools.h"

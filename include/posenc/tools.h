@@ -1,4 +1,5 @@
-// How far the angles that engines form are off, and the cosines and sines they keep of them.
+// What engines make of a model: how far the angles are off that they form in float, and the cosines and
+// sines that they store of them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 #include "posenc/model.h"
 
-namespace posenc::cli {
+namespace posenc {
 
 // Cosines and sines as an engine keeps them for tensors of a type.
 struct KeptError {
@@ -18,22 +19,25 @@ struct KeptError {
   std::vector<double> error = {};  // [mark], largest of a cosine or sine
 };
 
+// What one engine is off, or one of the slips in 16 bits that are known.
 struct EngineError {
   std::string_view id, name;
-  std::string refused = {};        // why the engine cannot turn so; then there is nothing below
+  std::string refused = {};        // why the engine cannot rotate so; then there is nothing below
   std::vector<double> phase = {};  // [mark], radians, largest of an angle
   std::vector<KeptError> kept = {};
   // First position with an angle off by more than the type rounds a cosine; absent: none up to the end.
   std::optional<std::int64_t> beyond_half = {}, beyond_bfloat16 = {};
 };
 
+// Errors up to some lengths, the marks.
 struct PhaseErrors {
-  std::vector<std::int64_t> marks = {};  // errors are those of the `window` positions before each
+  static constexpr std::int64_t window = 1024;
+  std::vector<std::int64_t> marks = {};  // each measured in the `window` positions before it
   std::vector<EngineError> engines = {};
 };
 
-constexpr std::int64_t window = 1024;
-constexpr double half_rounding = 0x1p-12, bfloat16_rounding = 0x1p-9;  // of numbers from 1/2 to 1
+inline constexpr double half_rounding = 0x1p-12,
+                        bfloat16_rounding = 0x1p-9;  // of numbers from 1/2 to 1
 
 // Up to which length errors are measured: what is asked, else 2^20, or where the plan ends.
 std::int64_t phase_end(const Plan& plan, std::int64_t asked);
@@ -46,4 +50,4 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
                                    std::vector<std::int64_t> marks,
                                    const std::function<void(double)>& tell = {});
 
-}  // namespace posenc::cli
+}  // namespace posenc

@@ -1,12 +1,12 @@
-#include "cli/phase_errors.h"
-
+// Angles in float as engines form them, beside the same in long double.
 #include <algorithm>
 #include <cmath>
 #include <span>
 
 #include "posenc/apply.h"
+#include "posenc/tools.h"
 
-namespace posenc::cli {
+namespace posenc {
 namespace {
 
 constexpr std::int64_t usual_end = 1 << 20;
@@ -94,8 +94,8 @@ Expected<void> find_beyond(const Former& former, const Truth& truth, std::int64_
                            EngineError& out, const std::function<void(double)>& tell) {
   const std::size_t pairs = truth.frequency.size();
   std::vector<double> angles;
-  for (std::int64_t begin = 0; begin < end && !out.beyond_bfloat16; begin += window) {
-    const std::int64_t count = std::min(window, end - begin);
+  for (std::int64_t begin = 0; begin < end && !out.beyond_bfloat16; begin += PhaseErrors::window) {
+    const std::int64_t count = std::min(PhaseErrors::window, end - begin);
     if (Expected<void> formed = former.form(begin, count, angles); !formed) return formed;
     for (std::size_t i = 0; i < angles.size() && !out.beyond_bfloat16; i++) {
       const std::int64_t position = begin + static_cast<std::int64_t>(i / pairs);
@@ -150,7 +150,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
     if (!plan && engine.angles == Angles::exact) return std::unexpected(plan.error());
     if (!plan) {
       out.refused = plan.error().message();
-      formers.emplace_back(engine, compile(group, asked).value());
+      formers.emplace_back(engine, *compile(group, asked));
       continue;
     }
     formers.emplace_back(engine, *plan);
@@ -160,7 +160,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
   std::vector<double> angles;
   std::vector<long double> cosine, sine;
   for (const std::int64_t mark : result.marks) {
-    const std::int64_t count = std::min(window, mark), begin = mark - count;
+    const std::int64_t count = std::min(PhaseErrors::window, mark), begin = mark - count;
     cosine.resize(static_cast<std::size_t>(count) * pairs);
     sine.resize(cosine.size());
     for (std::size_t i = 0; i < cosine.size(); i++) {
@@ -210,4 +210,4 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
   return result;
 }
 
-}  // namespace posenc::cli
+}  // namespace posenc
