@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench pictures models wasm site serve web-test asan tsan fuzz soak lint format install clean help
+.PHONY: run build test bench pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -115,6 +115,11 @@ format:  ## clang-format over the C and C++ files, prettier over the playground
 	@$(files) '*.h' '*.c' '*.cc' | xargs -r clang-format-22 -i
 	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
 	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
+
+docs:  ## the API reference, a page a header: build/docs/html/
+	@cmake/need.sh "to make the API reference" doxygen:doxygen
+	@cmake/reference/make.sh $(CURDIR)/build/docs
+	@ls build/docs/html/index.html
 
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)

@@ -106,6 +106,8 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME missing_packages COMMAND ${house}/missing_packages.sh)
   add_test(NAME headers_stand_alone
            COMMAND ${house}/headers.sh ${root}/include ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  add_test(NAME api_reference COMMAND ${root}/cmake/reference/make.sh ${PROJECT_BINARY_DIR}/docs)
+  set_tests_properties(api_reference PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME library_without_exceptions COMMAND ${house}/symbols.sh $<TARGET_FILE:posenc> $<TARGET_FILE:posenc_claims>
            $<TARGET_FILE:posenc_harness>)
   add_test(NAME install COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${root}

@@ -13,6 +13,7 @@
 
 namespace posenc {
 
+// What explain() is asked for.
 struct Ask {
   std::int64_t at = 0;  // length to explain for (positions 0 to at - 1); 0: as constructed
   std::optional<std::int64_t> layer;  // only the groups that hold this layer
@@ -35,6 +36,7 @@ struct Band {
   std::string effect;
 };
 
+// What a group of layers does about position, in words and numbers.
 struct GroupExplanation {
   std::size_t group = 0;  // index into model.groups
   Plan plan;
@@ -47,6 +49,7 @@ struct GroupExplanation {
       0;  // all layers of the group, in the model's dtype (2 if unsaid)
 };
 
+// What a model does about position: as a whole, group by group, and what deserves a warning.
 struct Explanation {
   Model model;
   std::int64_t asked = 0;          // length explained for; 0: as constructed

@@ -14,6 +14,7 @@
 
 namespace posenc {
 
+// The numbers that a field may hold, both ends included.
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -30,6 +31,7 @@ constexpr Range above_one{.least = 1, .open = true};
 constexpr Range fraction{.least = 0, .most = 1, .open = true};
 constexpr Range row_index{.least = -1};  // -1: none
 
+// One entry of a scheme's fields(): a member with all that is said of it.
 template <class Owner, class T>
 struct Field {
   std::string_view name;  // as Hugging Face spells it, where it has the field
@@ -53,6 +55,7 @@ using FieldValue =
 
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
+// A Field at run time, with the default that its struct has.
 struct FieldInfo {
   std::string_view name;
   FieldKind kind;
@@ -66,6 +69,7 @@ struct FieldInfo {
   FieldValue default_value;
 };
 
+// A field with the value that one scheme has.
 struct FieldSetting {
   std::string_view name;
   FieldValue value;

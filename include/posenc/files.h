@@ -58,6 +58,7 @@ Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
 // Errors: not such a file, unknown type, truncated, sizes that overflow or do not fit the bytes.
 Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where);
 
+// What a safetensors file lists, over the file's own bytes.
 struct Safetensors {
   std::vector<std::pair<std::string, std::string>> metadata = {};  // __metadata__
   std::vector<StoredTensor> tensors = {};                          // by offset
@@ -75,6 +76,7 @@ struct GgufStrings {
 using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string,
                                std::vector<std::int64_t>, std::vector<double>, GgufStrings>;
 
+// What a GGUF file's header lists, over the file's own bytes.
 struct Gguf {
   std::uint32_t version = 3;
   std::vector<std::pair<std::string, GgufValue>> metadata = {};  // in the file's order

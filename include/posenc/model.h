@@ -28,6 +28,7 @@ enum class Origin {
 };
 std::string_view name(Origin origin);
 
+// One value of a group, and where it came from.
 struct Provenance {
   std::string field = {};  // "rope_theta", "head_dim", "pairing", "layer_types"
   std::string value = {};  // as text: "500000", "halves"
@@ -71,6 +72,7 @@ enum class FileRole {
 };
 std::string_view name(FileRole role);
 
+// A file that was looked at, and what it counted for.
 struct ModelFile {
   std::string path = {};
   FileFormat format = FileFormat::config;
@@ -78,6 +80,7 @@ struct ModelFile {
   bool operator==(const ModelFile&) const = default;
 };
 
+// A model's layers, grouped by how they treat position.
 struct Model {
   std::string name = {};    // of the file or folder, without its extension
   std::string family = {};  // model_type as the file spells it; "mistral" for a params.json

@@ -65,6 +65,7 @@ struct Ramp {
   bool operator==(const Ramp&) const = default;
 };
 
+// What is added to the token embedding, which is scaled first.
 struct Add {
   std::variant<Waves, Rows, Ramp> kind = {};
   double embedding_scale = 1;  // the token embedding is multiplied by this before the sum (√d)

@@ -12,6 +12,7 @@
 
 namespace posenc {
 
+// The positions of a batch of sequences: a range, or explicit ids.
 class Positions {
  public:
   // first, first + 1, ... shared by every sequence of a batch.
@@ -105,12 +106,14 @@ enum class FrameStep {
   per_frame,  // Qwen3-VL: every frame is an image of its own, with time-stamp text between them
 };
 
+// How far a grid and a frame move the position, which differs between releases.
 struct VisionRule {
   GridAdvance advance = GridAdvance::past_height_width;
   FrameStep step = FrameStep::one;
   double tokens_per_second = 2;
 };
 
+// Positions of text with images and videos, and where the text goes on.
 struct VisionPositions {
   Positions positions;     // [3][1][tokens]
   std::int64_t delta = 0;  // next text position = number of tokens so far + delta

@@ -25,6 +25,7 @@ struct RopeBase {
   std::int64_t pairs() const { return (dim + 1) / 2; }
 };
 
+// What a scaling makes of the base: frequencies, amplitude, logit scale.
 template <class Real>
 struct Scaled {
   std::vector<Real> frequency = {};   // [pairs], radians per position
