@@ -21,7 +21,7 @@ set(fuzz_cli_code cli/parse.cc cli/npy.cc cli/output.cc)
 
 # The words of the readers, for fuzzers that make JSON: always those that the code knows.
 set(fuzz_words ${CMAKE_CURRENT_BINARY_DIR}/words.dict)
-file(GLOB fuzz_word_sources CONFIGURE_DEPENDS src/model/*.cc include/posenc/*.h)
+file(GLOB_RECURSE fuzz_word_sources CONFIGURE_DEPENDS src/model/*.cc include/posenc/*.h)
 list(FILTER fuzz_word_sources EXCLUDE REGEX "_test\\.cc$")
 
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cc)

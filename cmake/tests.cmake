@@ -103,6 +103,8 @@ set_tests_properties(playground_in_a_browser PROPERTIES RUN_SERIAL ON TIMEOUT 30
 if(NOT POSENC_SANITIZE)
   add_test(NAME include_rules COMMAND ${root}/cmake/check_includes.sh ${root})
   add_test(NAME include_rules_find_violations COMMAND ${house}/include_rules.sh)
+  add_test(NAME family_names COMMAND ${root}/cmake/check_family_names.sh ${root})
+  add_test(NAME family_names_find_violations COMMAND ${house}/family_names.sh)
   add_test(NAME missing_packages COMMAND ${house}/missing_packages.sh)
   add_test(NAME headers_stand_alone
            COMMAND ${house}/headers.sh ${root}/include ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})

@@ -13,7 +13,7 @@ namespace posenc::detail {
 namespace {
 
 // Where the first token stands in the table: RoBERTa's rows start after the padding token's.
-std::int64_t row_offset(const Section& config, const Family& family, Notes& notes) {
+std::int64_t row_offset(const Section& config, const Family& family, ProvenanceList& notes) {
   if (family.row_offset == 0) return 0;
   std::int64_t offset = family.row_offset;
   if (!family.rows_beyond) {
@@ -33,23 +33,24 @@ struct Table {
   std::int64_t usable = 0;  // positions that have a row
 };
 
-Table learned_table(const Section& config, const Family& family, const Shape& shape, Notes& notes) {
+Table learned_table(const Section& config, const Family& family, const ModelDims& dims,
+                    ProvenanceList& notes) {
   Reading& reading = config.reading;
   Table table;
   table.learned.row_offset = row_offset(config, family, notes);
-  if (shape.context == 0 && !reading.error) {
+  if (dims.context == 0 && !reading.error) {
     reading.refuse(config.where("max_position_embeddings"), "is missing", "",
                    "add it: the rows of the table");
   }
-  table.learned.rows = shape.context + (family.rows_beyond ? table.learned.row_offset : 0);
+  table.learned.rows = dims.context + (family.rows_beyond ? table.learned.row_offset : 0);
   table.usable = table.learned.rows - table.learned.row_offset;
   if (table.usable < 1 && !reading.error) {
     reading.refuse(config.where("max_position_embeddings"),
                    "must leave a row beyond the offset " + std::to_string(table.learned.row_offset),
-                   std::to_string(shape.context), "correct the file");
+                   std::to_string(dims.context), "correct the file");
   }
   // RoBERTa's rows before the offset hold no position, so the context is shorter than the file says.
-  if (table.learned.rows == shape.context && table.learned.row_offset > 0) {
+  if (table.learned.rows == dims.context && table.learned.row_offset > 0) {
     for (Provenance& row : notes) {
       if (row.field != "context") continue;
       row = {"context", std::to_string(table.usable), Origin::derived,
@@ -80,40 +81,15 @@ bool is_causal(const Section& config, const Family& family) {
   return decoder ? decoder->value : family.causal;
 }
 
-LayerGroup start(const Section& config, const Family& family, const Shape& shape, Notes notes) {
+LayerGroup start(const Section& config, const Family& family, const ModelDims& dims,
+                 ProvenanceList notes) {
   const bool causal = is_causal(config, family);
-  return uniform_group(causal ? Stack::text : Stack::encoder, shape, causal, std::move(notes));
+  return uniform_group(causal ? Stack::text : Stack::encoder, dims, causal, std::move(notes));
 }
 
-// GPT-2's switches: q·k as it is, and divided by the layer's number (Mistral's GPT-2s).
-void set_logits(const Section& config, const Family& family, LayerGroup group,
-                std::int64_t context) {
-  Reading& reading = config.reading;
-  if (!lists("gpt2 imagegpt gpt_bigcode", family.types.substr(0, family.types.find(' '))))
-    return add_group(reading, std::move(group), context);
-  const auto weights = config.flag("scale_attn_weights");
-  const auto inverse = config.flag("scale_attn_by_inverse_layer_idx");
-  if (weights && !weights->value) {
-    group.logits.multiplier = std::sqrt(static_cast<double>(group.geometry.head_dim));
-    group.logits_note = "q·k is not divided by √head_dim";
-    note(group.provenance, "scale_attn_weights", "false", Origin::file, weights->key);
-  }
-  if (!inverse || !inverse->value || lists(family.types, "gpt_bigcode"))
-    return add_group(reading, std::move(group), context);
-  note(group.provenance, "scale_attn_by_inverse_layer_idx", "true", Origin::file, inverse->key);
-  if (!group.logits_note.empty()) group.logits_note += ", ";
-  for (const std::int64_t layer : group.layers) {
-    LayerGroup one = group;
-    one.layers = {layer};
-    one.label = "layer " + std::to_string(layer);
-    one.logits.multiplier /= static_cast<double>(layer + 1);
-    one.logits_note += "scale_attn_by_inverse_layer_idx: q·k / " + std::to_string(layer + 1);
-    add_group(reading, std::move(one), context);
-  }
-}
-
-// Longformer's window, half of it on each side; a list gives every layer its own.
-void add_local(const Section& config, LayerGroup group, std::int64_t context) {
+// A window, half of it on each side; a list gives every layer its own.
+void add_local(const Section& config, const Family& family, LayerGroup group,
+               std::int64_t context) {
   Reading& reading = config.reading;
   std::vector<std::int64_t> windows;
   const Range range{.least = 1, .most = static_cast<double>(most_length)};
@@ -122,7 +98,7 @@ void add_local(const Section& config, LayerGroup group, std::int64_t context) {
     if (const auto list = config.integers("attention_window", range)) windows = list->value;
   } else {
     const auto one = config.integer("attention_window", range);
-    windows.assign(group.layers.size(), one ? one->value : 512);
+    windows.assign(group.layers.size(), one ? one->value : family.window);
   }
   if (windows.size() != group.layers.size() && !reading.error) {
     reading.refuse(
@@ -131,7 +107,7 @@ void add_local(const Section& config, LayerGroup group, std::int64_t context) {
         std::to_string(windows.size()) + " entries", "correct it");
   }
   if (reading.error) return;
-  note(group.provenance, "window", said ? said->text() : "512",
+  note(group.provenance, "window", said ? said->text() : std::to_string(family.window),
        said ? Origin::file : Origin::family,
        (said ? config.where("attention_window") : "default of " + reading.family) +
            ", half of it on each side");
@@ -148,28 +124,31 @@ void add_local(const Section& config, LayerGroup group, std::int64_t context) {
     });
     add_group(reading, std::move(same), context);
   }
-  reading.warn("family_remark", "longformer: tokens marked global attend to all, and all to them");
 }
 
-}  // namespace
+struct Group {
+  LayerGroup group;
+  std::int64_t context;
+};
 
-void read_learned(const Section& config, const Family& family) {
+// All layers as one group, by the kind of position that the file names.
+Group whole_group(const Section& config, const Family& family) {
   Reading& reading = config.reading;
-  Notes notes;
-  const Shape shape = read_shape(config, family, notes);
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
   const auto type = config.word("position_embedding_type");
   const std::string kind = type ? type->value : "absolute";
-  LayerGroup group = start(config, family, shape, std::move(notes));
+  LayerGroup group = start(config, family, dims, std::move(notes));
   if (type) note(group.provenance, "position_embedding_type", kind, Origin::file, type->key);
-  std::int64_t context = shape.context;
+  std::int64_t context = dims.context;
   if (kind == "absolute" || kind == "learned" || kind == "learned_absolute") {
-    const Table table = learned_table(config, family, shape, group.provenance);
+    const Table table = learned_table(config, family, dims, group.provenance);
     group.schemes = {table.learned};
     context = table.usable;
     narrow(config, family, group);
   } else if (kind == "relative_key" || kind == "relative_key_query") {
     // No vector is added; E[query − key + max − 1] meets the query (and the key) before the scale.
-    group.schemes = {Shaw{.max_distance = shape.context - 1,
+    group.schemes = {Shaw{.max_distance = dims.context - 1,
                           .use_values = false,
                           .use_keys = kind == "relative_key_query",
                           .row_order = RowOrder::query_minus_key}};
@@ -179,37 +158,58 @@ void read_learned(const Section& config, const Family& family) {
     reading.refuse(type->key, "is not a known kind", "'" + kind + "'",
                    "one of: absolute relative_key relative_key_query alibi");
   }
-  if (reading.family == "longformer")
-    add_local(config, std::move(group), context);
-  else
-    set_logits(config, family, std::move(group), context);
+  if (family.logits) family.logits(config, group);
   if (!family.remark.empty()) reading.warn("family_remark", family.remark);
+  return {std::move(group), context};
 }
 
-// DistilBERT's frozen sinusoids, CTRL's and XGLM's.
+}  // namespace
+
+void read_learned(const Section& config, const Family& family) {
+  auto [group, context] = whole_group(config, family);
+  add_group(config.reading, std::move(group), context);
+}
+
+void read_longformer(const Section& config, const Family& family) {
+  auto [group, context] = whole_group(config, family);
+  add_local(config, family, std::move(group), context);
+}
+
+// Mistral's GPT-2s divide q·k by the layer's number as well, so that no two layers are alike.
+void read_gpt2(const Section& config, const Family& family) {
+  auto [group, context] = whole_group(config, family);
+  const auto inverse = config.flag("scale_attn_by_inverse_layer_idx");
+  if (!inverse || !inverse->value) return add_group(config.reading, std::move(group), context);
+  note(group.provenance, "scale_attn_by_inverse_layer_idx", "true", Origin::file, inverse->key);
+  if (!group.logits_note.empty()) group.logits_note += ", ";
+  for (const std::int64_t layer : group.layers) {
+    LayerGroup one = group;
+    one.layers = {layer};
+    one.label = "layer " + std::to_string(layer);
+    one.logits.multiplier /= static_cast<double>(layer + 1);
+    one.logits_note += "scale_attn_by_inverse_layer_idx: q·k / " + std::to_string(layer + 1);
+    add_group(config.reading, std::move(one), context);
+  }
+}
+
+// Sinusoids of the row's layout.
 void read_waves(const Section& config, const Family& family) {
-  Notes notes;
-  const auto frozen = config.flag("sinusoidal_pos_embds sinusoidal_embeddings");
-  if (lists("distilbert xlm", family.types.substr(0, family.types.find(' '))) &&
-      !(frozen && frozen->value)) {
-    return read_learned(config, family);
-  }
-  const Shape shape = read_shape(config, family, notes);
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
   const auto scale = config.flag("scale_embedding");
-  Sinusoidal waves{.scale_embedding = scale ? scale->value : family.scale_embedding};
-  if (lists(family.types, "ctrl")) waves.layout = WaveLayout::concatenated;
-  if (lists(family.types, "xglm")) {
-    waves = {.layout = WaveLayout::concatenated,
-             .spacing = WaveSpacing::ends,
-             .odd = OddWidth::zero,
-             .row_offset = 2,
-             .padding_idx = 1,
-             .scale_embedding = waves.scale_embedding};
-  }
+  Sinusoidal waves = family.waves;
+  waves.scale_embedding = scale ? scale->value : family.scale_embedding;
   note(notes, "layout", name(waves.layout), Origin::family, "rule of " + config.reading.family);
-  LayerGroup group = start(config, family, shape, std::move(notes));
+  LayerGroup group = start(config, family, dims, std::move(notes));
   group.schemes = {waves};
-  add_group(config.reading, std::move(group), shape.context);
+  add_group(config.reading, std::move(group), dims.context);
+}
+
+// Frozen sinusoids where the file says so; a table that training has begun with sinusoids is as
+// learned as any other.
+void read_waves_if_said(const Section& config, const Family& family) {
+  const auto frozen = config.flag("sinusoidal_pos_embds sinusoidal_embeddings");
+  return frozen && frozen->value ? read_waves(config, family) : read_learned(config, family);
 }
 
 namespace {
@@ -246,14 +246,14 @@ std::vector<std::string> neo_layers(const Section& config, std::int64_t layers) 
 }  // namespace
 
 void read_gpt_neo(const Section& config, const Family& family) {
-  Notes notes;
-  const Shape shape = read_shape(config, family, notes);
-  const Table table = learned_table(config, family, shape, notes);
-  const std::vector<std::string> kinds = neo_layers(config, shape.layers);
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const Table table = learned_table(config, family, dims, notes);
+  const std::vector<std::string> kinds = neo_layers(config, dims.layers);
   const auto window = config.integer("window_size", at_least_one);
   if (config.reading.error) return;
   for (const std::string_view kind : {"global", "local"}) {
-    LayerGroup group = uniform_group(Stack::text, shape, true, notes);
+    LayerGroup group = uniform_group(Stack::text, dims, true, notes);
     std::erase_if(group.layers, [&](std::int64_t layer) {
       return kinds[static_cast<std::size_t>(layer)] != kind;
     });
@@ -261,7 +261,7 @@ void read_gpt_neo(const Section& config, const Family& family) {
     group.label = std::string(kind) + " attention";
     if (kind == "local") group.window = window ? window->value : 256;
     group.schemes = {table.learned};
-    group.logits = {.multiplier = std::sqrt(static_cast<double>(shape.head_dim))};
+    group.logits = {.multiplier = std::sqrt(static_cast<double>(dims.head_dim))};
     group.logits_note = "q·k is not divided by √head_dim";
     add_group(config.reading, std::move(group), table.usable);
   }
@@ -269,12 +269,12 @@ void read_gpt_neo(const Section& config, const Family& family) {
 
 // MPNet: a table like RoBERTa's, and T5's bias in every layer.
 void read_mpnet(const Section& config, const Family& family) {
-  Notes notes;
-  const Shape shape = read_shape(config, family, notes);
-  const Table table = learned_table(config, family, shape, notes);
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const Table table = learned_table(config, family, dims, notes);
   const auto buckets =
       config.integer("relative_attention_num_buckets", Range{.least = 4, .most = 65536});
-  LayerGroup group = uniform_group(Stack::encoder, shape, false, std::move(notes));
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
   group.schemes = {table.learned,
                    T5{.num_buckets = buckets ? buckets->value : 32, .bidirectional = true}};
   add_group(config.reading, std::move(group), table.usable);

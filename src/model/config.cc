@@ -64,12 +64,12 @@ namespace {
 // An unknown family that says outright that it does something else.
 const Family* stated_scheme(const Section& text) {
   const auto alibi = text.flag("alibi use_alibi");
-  if (alibi && alibi->value) return find_family("bloom");
+  if (alibi && alibi->value) return &unknown_family_with_alibi();
   const auto type = text.word("position_embedding_type");
-  if (type && lists("absolute learned learned_absolute relative_key relative_key_query alibi",
-                    type->value)) {
-    return type->value == "alibi" ? find_family("bloom") : find_family("bert");
-  }
+  if (type && type->value == "alibi") return &unknown_family_with_alibi();
+  if (type && contains_word("absolute learned learned_absolute relative_key relative_key_query",
+                            type->value))
+    return &unknown_family_with_table();
   return nullptr;
 }
 
@@ -99,10 +99,7 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
     reading.warn(
         "unknown_family",
         "'" + type + "' is not a known family: read by what the file says of its positions");
-    Family named = *stated;
-    named.sizes = {};
-    named.context = 0;
-    named.read(text, named);
+    stated->read(text, *stated);
   } else {
     admit_assumptions(reading, text);
     unknown_family().read(text, unknown_family());

@@ -1,9 +1,11 @@
 // What is known of a family of models beyond its file: Hugging Face's modeling code decides the
 // pairing, the layers' pattern and what a missing key means, and none of that is written in a
-// config.json.
+// config.json. It is written here once, as a row for each family (families/rows_*.cc). Readers ask the
+// row and never the family's name (cmake/check_family_names.sh), so a row can be read alone.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,24 +15,26 @@
 namespace posenc::detail {
 
 struct Family;
-using Reader = void(const Section& config,
-                    const Family& family);  // adds groups to config.reading.model
+struct LayerDraft;
 
-// How full attention and the other kind of layer alternate where the file has no layer_types.
-enum class Alternate {
-  no,           // all layers attend fully; a sliding_window in the file is not read
-  all_slide,    // a sliding_window, if any, holds for all layers (Mistral)
-  every_last,   // layer i attends fully if (i + 1) % every == 0
-  every_first,  // layer i attends fully if i % every == 0
-  past_layer,   // Qwen: the window holds from max_window_layers on, if use_sliding_window
-  at_offset,    // Jamba: i % attn_layer_period == attn_layer_offset
-};
+// --- what a row can name -------------------------------------------------------------------------
+// A convention that no field can say is a function of one of these kinds: shared ones are declared
+// in layer_rules.h and logit_rules.h, those of a single family stand beside its row.
 
-enum class NoPeLayers {
-  none,
-  listed,  // no_rope_layers, or each no_rope_layer_interval-th (Llama 4, SmolLM3)
-  full,    // the layers with full attention, where others slide (Cohere 2, EXAONE 4)
-  all,
+// Reads a whole file: adds groups of layers to config.reading.model.
+using Reader = void(const Section& config, const Family& family);
+
+// Decides a property of each layer: its kind of attention, or whether it rotates.
+using LayerRule = void(LayerDraft& layers);
+
+// Sets the scale of a group's logits where it is not 1/√head_dim.
+using LogitRule = void(const Section& config, LayerGroup& group);
+
+// How full attention and the other kind of layer alternate where the file does not list its layers.
+struct LayerPattern {
+  LayerRule* mark = nullptr;  // null: all layers attend fully; a sliding_window is not read
+  bool window_optional =
+      false;  // without a window the marked layers attend fully; else it is missed
 };
 
 // What sliding layers rotate by where the file has one set of rope parameters.
@@ -40,13 +44,6 @@ enum class LocalRope {
   own_theta,  // also its own base (Gemma 3: rope_local_base_freq; ModernBERT: local_rope_theta)
 };
 
-enum class LogitScale {
-  usual,                 // 1/√head_dim
-  query_pre_attn,        // 1/√query_pre_attn_scalar (Gemma 2, 3)
-  attention_multiplier,  // the file's number (Granite)
-  one,                   // q·k as it is (T5, GPT-Neo, Gemma 4)
-};
-
 // Documented defaults of the configuration class; 0: the class has none that one could mean.
 struct Sizes {
   std::int64_t width = 0, layers = 0, heads = 0;
@@ -54,53 +51,88 @@ struct Sizes {
   std::int64_t head_dim = 0;  // 0: width / heads
 };
 
-// Multi-head latent attention: a head is `nope` channels without position, `rope` rotated.
-struct Latent {
+// Multi-head latent attention: a head is `nope` channels without position, then `rope` rotated
+// ones; the cache holds `rank` compressed numbers and one rotated key for all heads.
+struct Mla {
   std::int64_t nope = 0, rope = 0, rank = 0;
 };
 
 Reader read_decoder;  // rotary models: decoder.cc
-Reader read_dbrx;
+
+// --- a row ---------------------------------------------------------------------------------------
+// Every field has a default, so that a row says what is special. A number is the default of the
+// configuration class for the key of that name; a file that has the key overrides it.
 
 struct Family {
-  std::string_view types;  // model_type, separated by spaces
+  std::string_view types = {};  // model_type, separated by spaces
   Reader* read = read_decoder;
-  Pairing pairing = Pairing::halves;
-  double theta = 0;          // default of rope_theta; 0: none, or versions disagree
-  double local_theta = 0;    // of LocalRope::own_theta
   std::int64_t context = 0;  // default of max_position_embeddings
   Sizes sizes = {};
-  double partial = 1;       // default of partial_rotary_factor
-  std::int64_t window = 0;  // default of sliding_window
-  Alternate alternate = Alternate::no;
-  std::int64_t every = 0;
-  std::string_view other = "sliding_attention";  // the kind of layer between the full ones
-  NoPeLayers nope = NoPeLayers::none;
-  LocalRope local = LocalRope::same;
-  LogitScale scale = LogitScale::usual;
-  Latent latent = {};         // nope > 0: multi-head latent attention
-  bool scale_logits = false;  // YaRN's mscale_all_dim² on the logits (DeepSeek)
-  bool alpha = false;         // dynamic with alpha is NTK-aware (HunYuan)
   bool causal = true;
+
+  // Rotation.
+  Pairing pairing = Pairing::halves;
+  std::string_view pairing_key = {};  // true: neighbours pair, false: halves; "": no such key
+  double theta = 0;                   // default of rope_theta; 0: none, or versions disagree
+  double partial = 1;                 // default of partial_rotary_factor
+  std::int64_t rotary_dim = 0;        // default of rotary_dim; 0: partial says it
+  bool rotary_half = false;           // half of a head rotates, and no key says otherwise (ChatGLM)
+  bool alpha = false;                 // dynamic with alpha is NTK-aware (HunYuan)
   std::string_view sections = {};     // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
-  std::int64_t row_offset = 0;        // position p reads row p + offset of a table
-  bool rows_beyond = false;      // the offset's rows come on top of max_position_embeddings (OPT)
-  bool scale_embedding = false;  // default of scale_embedding
+
+  // Layers that are not alike.
+  LayerPattern pattern = {};
+  std::int64_t every = 0;                        // the pattern's period, or its layer
+  std::string_view other = "sliding_attention";  // the kind of layer between the full ones
+  LayerRule* forced = nullptr;                   // kinds set by the code against the file
+  LayerRule* rotates = nullptr;                  // which layers rotate; null: all
+  std::int64_t window = 0;                       // default of sliding_window
+  bool half_window = false;                      // a decoder that has half of local_attention
+  LocalRope local = LocalRope::same;
+  double local_theta = 0;          // default of LocalRope::own_theta
+  std::int64_t full_head_dim = 0;  // default of global_head_dim; 0: all layers have one head_dim
+  std::int64_t shared_kv = 0;      // default of num_kv_shared_layers
+
+  // Attention.
+  Mla mla = {};                 // nope > 0: multi-head latent attention
+  bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
+  LogitRule* logits = nullptr;  // null: 1/√head_dim
+  bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
+
+  // Vectors added to the embedding.
+  std::int64_t row_offset = 0;  // position p reads row p + offset of a table
+  bool rows_beyond = false;     // the offset's rows come on top of max_position_embeddings (OPT)
   std::string_view table_width = {};  // key of a table narrower than the model: embedding_size
-  std::string_view remark = {};       // a warning every file of the family deserves
+  Sinusoidal waves = {};              // of readers that add sinusoids
+  bool scale_embedding = false;       // default of scale_embedding
+
+  // T5.
+  bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
+
+  std::string_view remark = {};  // a warning every file of the family deserves
 };
 
 const Family* find_family(std::string_view model_type);  // null: not known
-const Family& unknown_family();                          // Hugging Face's generic rule
+
+// What an unknown family is read as: by Hugging Face's generic rule, or by what its file says
+// outright of its positions.
+const Family& unknown_family();
+const Family& unknown_family_with_alibi();
+const Family& unknown_family_with_table();
 
 // model_type of the text part, where the model around it is of another type and the part does not
 // say.
 std::string_view inner_type(std::string_view outer);
 
-// Readers, each in its own file.
+// --- readers, each in its own file ---------------------------------------------------------------
+
+Reader read_dbrx;     // decoder.cc
 Reader read_learned;  // vectors added to the embedding: absolute.cc
+Reader read_longformer;
+Reader read_gpt2;
 Reader read_waves;
+Reader read_waves_if_said;
 Reader read_gpt_neo;
 Reader read_mpnet;
 Reader read_esm;
@@ -112,6 +144,7 @@ Reader read_jais;
 Reader read_deberta;
 Reader read_t5;
 Reader read_bart;  // encoder and decoder with added vectors: pair.cc
+Reader read_led;
 Reader read_marian;
 Reader read_m2m;
 Reader read_whisper;
@@ -124,20 +157,22 @@ void read_tower(const Section& vision, std::string_view outer_type);
 
 // --- what readers share: shape.cc ----------------------------------------------------------------
 
-struct Shape {
+// Sizes of a stack of layers, in the terms of posenc::Geometry; 0: not known.
+struct ModelDims {
   std::int64_t width = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
   std::int64_t context = 0;  // 0: the file does not say and the family has no default
   Geometry geometry() const;
 };
 
-Shape read_shape(const Section& config, const Family& family, Notes& notes);
+ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes);
 std::vector<std::int64_t> all_layers(std::int64_t count);
-std::int64_t head_dim_of(const Section& config, Notes& notes, std::int64_t width,
+std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int64_t width,
                          std::int64_t heads);
-void set_cache(LayerGroup& group, const Shape& shape);  // 2 · kv heads · head_dim, or why it is 0
+void set_cache(LayerGroup& group,
+               const ModelDims& dims);  // 2 · kv heads · head_dim, or why it is 0
 
-// A group of all layers with one shape; causal groups get their cache.
-LayerGroup uniform_group(Stack stack, const Shape& shape, bool causal, Notes notes);
+// A group of all layers with one set of sizes; causal groups get their cache.
+LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, ProvenanceList notes);
 
 // Adds the group and, from the first one, the model's context.
 void add_group(Reading& reading, LayerGroup group, std::int64_t context);

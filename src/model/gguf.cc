@@ -10,16 +10,12 @@
 #include <utility>
 
 #include "src/model/gguf_values.h"
-#include "src/model/rope.h"
+#include "src/model/logit_rules.h"
 
 namespace posenc::detail {
 namespace {
 
-struct Key {
-  std::string_view gguf;  // behind the architecture
-  std::string_view name;  // in Hugging Face's words
-};
-constexpr Key keys[] = {
+constexpr GgufKey keys[] = {
     {"context_length", "max_position_embeddings"},
     {"embedding_length", "hidden_size"},
     {"attention.key_length", "head_dim"},
@@ -34,18 +30,13 @@ constexpr Key keys[] = {
     {"rope.freq_base_swa", "rope_local_base_freq"},
     {"rope.dimension_count", "rotary_dim"},
 };
-constexpr Key t5_keys[] = {{"embedding_length", "d_model"},
-                           {"attention.head_count", "num_heads"},
-                           {"attention.key_length", "d_kv"},
-                           {"block_count", "num_layers"},
-                           {"context_length", "n_positions"}};
-constexpr Key yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
-                             {"rope.scaling.yarn_beta_slow", "beta_slow"},
-                             {"rope.scaling.yarn_attn_factor", "attention_factor"}};
+constexpr GgufKey yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
+                                 {"rope.scaling.yarn_beta_slow", "beta_slow"},
+                                 {"rope.scaling.yarn_attn_factor", "attention_factor"}};
 
-class GgufReader : GgufValues {
+class GgufReader : GgufTranslation {
  public:
-  using GgufValues::GgufValues;
+  using GgufTranslation::GgufTranslation;
 
   void read() {
     if (!find_architecture_row()) return;
@@ -63,24 +54,6 @@ class GgufReader : GgufValues {
 
  private:
   // --- the translation ---------------------------------------------------------------------------
-
-  void spell(std::string_view name, std::string said) {
-    reading_.spelled.emplace_back(std::string(name), std::move(said));
-  }
-  void put(std::string_view name, Json value, std::string said) {
-    config_.push_back({std::string(name), std::move(value)});
-    spell(name, std::move(said));
-  }
-  void put_scaling(std::string_view name, Json value, std::string said) {
-    scaling_.push_back({std::string(name), std::move(value)});
-    spell("rope_scaling." + std::string(name), std::move(said));
-  }
-  // A key of the file under another name.
-  void carry(const Key& key) {
-    const GgufValue* value = find(key.gguf);
-    if (value) put(key.name, json(*value), path(key.gguf));
-    if (!value) spell(key.name, path(key.gguf));  // a message that it is missing
-  }
 
   bool find_architecture_row() {
     spell("model_type", "general.architecture");
@@ -104,22 +77,21 @@ class GgufReader : GgufValues {
     arch_ = *name;
     reading_.family = arch_ + " in llama.cpp";
     reading_.model.family = arch_;
-    if (arch_ == "clip") {
-      reading_.refuse("general.architecture", "is a projector of pictures (mmproj), not a model",
-                      "'clip'", "give the GGUF of the text model");
-      return false;
-    }
     row_ = find_architecture(arch_);
-    return true;
+    if (!row_) return true;
+    base_ = find_family(row_->family);
+    if (row_->refused.empty()) return true;
+    reading_.refuse("general.architecture", row_->refused, "'" + arch_ + "'",
+                    "give the GGUF of the text model");
+    return false;
   }
 
-  bool is(std::string_view names) const { return lists(names, arch_); }
-  bool latent() const { return is("deepseek2 mistral4 minicpm3"); }
+  bool latent() const { return base_ && base_->mla.nope > 0; }
 
   void translate() {
-    for (const Key& key : keys) carry(key);
-    if (is("t5 t5encoder"))
-      for (const Key& key : t5_keys) carry(key);
+    for (const GgufKey& key : keys) carry(key);
+    if (row_)
+      for (const GgufKey& key : row_->keys) carry(key);
     translate_layers();
     translate_heads();
     if (latent()) translate_latent();
@@ -171,9 +143,8 @@ class GgufReader : GgufValues {
     one_count("attention.head_count_kv", "num_key_value_heads");
     const auto* each = get<std::vector<std::int64_t>>("attention.head_count_kv");
     if (each && std::ranges::find(*each, 0) != each->end()) {
-      const Family* base = find_family(row_ ? row_->family : "");
       layer_types("attention.head_count_kv", *each, "full_attention",
-                  base && !base->other.contains("sliding") ? base->other : "mamba");
+                  base_ && !base_->other.contains("sliding") ? base_->other : "mamba");
     }
   }
 
@@ -203,18 +174,18 @@ class GgufReader : GgufValues {
   void translate_latent() {
     const auto own = whole("attention.key_length_mla");
     const auto key = own ? own : whole("attention.key_length");
-    const auto turned = whole("rope.dimension_count");
-    if (!key || !turned || *turned >= *key) {
+    const auto rotated = whole("rope.dimension_count");
+    if (!key || !rotated || *rotated >= *key) {
       reading_.refuse(path(key ? "rope.dimension_count" : "attention.key_length_mla"),
-                      key && turned ? "must be below the head's width" : "is missing", "",
+                      key && rotated ? "must be below the head's width" : "is missing", "",
                       "the file is damaged");
       return;
     }
     std::erase_if(config_, [](const JsonMember& member) {
       return member.key == "rotary_dim" || member.key == "head_dim" || member.key == "v_head_dim";
     });
-    put("qk_rope_head_dim", {*turned}, path("rope.dimension_count"));
-    put("qk_nope_head_dim", {*key - *turned},
+    put("qk_rope_head_dim", {*rotated}, path("rope.dimension_count"));
+    put("qk_nope_head_dim", {*key - *rotated},
         path(own ? "attention.key_length_mla" : "attention.key_length") + " − " +
             path("rope.dimension_count"));
     const std::string_view value_key = find("attention.value_length_mla")
@@ -252,7 +223,7 @@ class GgufReader : GgufValues {
                       "'" + type.substr(0, 60) + "'");
     }
     if (row_ && row_->rotation == Rotation::mrope) translate_sections(true);
-    if (is("glm4 glm4moe")) translate_sections(false);
+    if (row_ && row_->may_have_sections) translate_sections(false);
   }
 
   void translate_sections(bool required) {
@@ -285,7 +256,7 @@ class GgufReader : GgufValues {
     put_scaling("rope_type", {std::string("yarn")}, path("rope.scaling.type"));
     put_scaling("factor", {*factor}, path("rope.scaling.factor"));
     put_original();
-    for (const Key& key : yarn_keys) {
+    for (const GgufKey& key : yarn_keys) {
       const auto value = number(key.gguf);
       if (value && *value > 0) put_scaling(key.name, {*value}, path(key.gguf));
     }
@@ -342,38 +313,15 @@ class GgufReader : GgufValues {
   void translate_rest() {
     const bool* said = get<bool>("attention.causal");
     const bool causal = said ? *said : !row_ || row_->causal;
-    const std::string why = said ? path("attention.causal") : "rule of " + reading_.family;
+    const std::string why = said ? path("attention.causal") : rule();
     put("is_decoder", {causal}, why);
     if (!causal) put("use_bidirectional_attention", {true}, why);
-    const std::string rule = "rule of " + reading_.family;
-    if (is("jina-bert-v2")) put("position_embedding_type", {std::string("alibi")}, rule);
-    if (is("jais")) put("scale_qk_dot_by_d", {true}, rule);
-    if (is("granitehybrid")) {  // rope.scaling.finetuned is its switch
-      const bool* on = get<bool>("rope.scaling.finetuned");
-      put("position_embedding_type", {std::string(on && !*on ? "nope" : "rope")},
-          path("rope.scaling.finetuned"));
-    }
-    if (is("gemma2 gemma3")) {  // the 27B alone is scaled by the width, known by its layers
-      const auto width = whole("embedding_length"), heads = whole("attention.head_count"),
-                 key = whole("attention.key_length");
-      const bool largest = layers_ == (is("gemma2") ? 46 : 62);
-      if (width && heads && *heads > 0)
-        put("query_pre_attn_scalar", {largest || !key ? *width / *heads : *key}, rule);
-    }
-    if (is("mpt")) {
-      const auto most = number("attention.max_alibi_bias");
-      Json::Object attention = {{"alibi", {most.value_or(0) > 0}}};
-      if (most && *most > 0) attention.push_back({"alibi_bias_max", {*most}});
-      put("attn_config", {std::move(attention)}, path("attention"));
-      spell("attn_config.alibi_bias_max", path("attention.max_alibi_bias"));
-      spell("attn_config.alibi", path("attention.max_alibi_bias"));
-    }
+    if (row_ && row_->rule) row_->rule(*this);
   }
 
   // The family's row as llama.cpp has it: its own pairing and defaults, and no class defaults.
   Family family_of() {
-    const bool generic = !row_ || row_->family.empty();
-    Family family = generic ? unknown_family() : *find_family(row_->family);
+    Family family = base_ ? *base_ : unknown_family();
     if (!row_) {
       reading_.model.known_family = false;
       if (!find("rope.freq_base") && !find("rope.dimension_count")) {
@@ -392,7 +340,7 @@ class GgufReader : GgufValues {
                         "every layer rotates, pairing (r, r + d/2), with logits × 1/√head_dim, a "
                         "causal mask and no window; a GGUF does not say its pairing");
     }
-    const bool slides = family.alternate != Alternate::no && family.other == "sliding_attention";
+    const bool slides = family.pattern.mark && family.other == "sliding_attention";
     family.pairing =
         row_ && row_->rotation == Rotation::normal ? Pairing::interleaved : Pairing::halves;
     family.theta = 10000;
@@ -403,11 +351,10 @@ class GgufReader : GgufValues {
     family.sections = {};
     family.row_offset = 0;  // the converter cuts the rows before the first position
     family.rows_beyond = false;
-    if (family.scale == LogitScale::attention_multiplier) family.scale = LogitScale::usual;
+    if (family.logits == attention_multiplier) family.logits = nullptr;  // attention.scale says it
     if (row_ && !row_->remark.empty()) family.remark = row_->remark;
     const auto window = whole("attention.sliding_window");
-    if (slides && !window && row_ && row_->may_slide) family.alternate = Alternate::no;
-    if (family.alternate == Alternate::no) family.nope = generic ? NoPeLayers::none : family.nope;
+    if (slides && !window && row_ && row_->may_slide) family.pattern = {};
     return family;
   }
 
@@ -423,7 +370,7 @@ class GgufReader : GgufValues {
       note(group.provenance, "attention.scale", number_text(*scale), Origin::file,
            path("attention.scale"));
     }
-    if (arch_ == "t5encoder")
+    if (row_ && row_->only_encoder)
       std::erase_if(model.groups, [](const LayerGroup& g) { return g.stack == Stack::decoder; });
     for (LayerGroup& group : model.groups) {  // what the translation added, no key says
       for (Provenance& value : group.provenance) {
@@ -477,9 +424,8 @@ class GgufReader : GgufValues {
     }
   }
 
-  const Architecture* row_ = nullptr;
-  std::int64_t layers_ = 0;
-  Json::Object config_, scaling_;
+  const Architecture* row_ = nullptr;  // null: not a known architecture
+  const Family* base_ = nullptr;       // whose layers it builds; null: the generic rotary one's
 };
 
 }  // namespace

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "src/model/family.h"
+#include "src/model/gguf_values.h"
 
 namespace posenc::detail {
 
@@ -18,16 +20,23 @@ enum class Rotation {
   mrope,   // neox, with an axis for each section of pairs
 };
 
+// Says what llama.cpp knows of an architecture and no key of its files does.
+using GgufRule = void(GgufTranslation& gguf);
+
 struct Architecture {
-  std::string_view names;  // general.architecture, separated by spaces
-  std::string_view family =
-      {};  // of families.cc, in Hugging Face's names; "": the generic rotary one
+  std::string_view names;        // general.architecture, separated by spaces
+  std::string_view family = {};  // in Hugging Face's names; "": the generic rotary one
   Rotation rotation = Rotation::neox;
-  bool causal = true;       // where no key says it
-  std::int64_t window = 0;  // of sliding layers where no key says it
+  bool may_have_sections = false;  // position axes where the file has them (GLM-4V); mrope must
+  bool causal = true;              // where no key says it
+  std::int64_t window = 0;         // of sliding layers where no key says it
   // The layers slide only where the file has a window; else a missing one is an error.
   bool may_slide = false;
-  std::string_view remark = {};  // a warning every file of the architecture deserves
+  std::span<const GgufKey> keys = {};  // of the family's own words, beside those of all
+  GgufRule* rule = nullptr;
+  bool only_encoder = false;      // of a family that has both stacks
+  std::string_view refused = {};  // "is ...": what the file is, if it is no model
+  std::string_view remark = {};   // a warning every file of the architecture deserves
 };
 
 const Architecture* find_architecture(std::string_view name);  // null: not known

@@ -1,3 +1,5 @@
+// Values of a GGUF as the kinds that readers ask for: single precision as the decimal it was meant to
+// be, whole numbers checked, and each of them as JSON.
 #include "src/model/gguf_values.h"
 
 #include <cmath>
@@ -30,7 +32,7 @@ Json json(const GgufValue& value) {
   return {std::move(list)};
 }
 
-std::optional<double> GgufValues::number(std::string_view key) const {
+std::optional<double> GgufTranslation::number(std::string_view key) const {
   const GgufValue* value = find(key);
   if (!value) return std::nullopt;
   if (const auto* x = std::get_if<double>(value)) return meant(*x);
@@ -40,7 +42,7 @@ std::optional<double> GgufValues::number(std::string_view key) const {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> GgufValues::whole(std::string_view key) const {
+std::optional<std::int64_t> GgufTranslation::whole(std::string_view key) const {
   const auto x = number(key);
   if (!x) return std::nullopt;
   constexpr double most = 9007199254740992.0;
@@ -49,7 +51,7 @@ std::optional<std::int64_t> GgufValues::whole(std::string_view key) const {
   return std::nullopt;
 }
 
-std::vector<double> GgufValues::values(const StoredTensor& from) const {
+std::vector<double> GgufTranslation::values(const StoredTensor& from) const {
   constexpr std::size_t most = 65536 * sizeof(double);
   if (from.bytes.empty() || from.bytes.size() > most) {
     reading_.refuse(from.name,
@@ -62,6 +64,26 @@ std::vector<double> GgufValues::values(const StoredTensor& from) const {
   if (numbers) return std::move(*numbers);
   reading_.refuse(from.name, numbers.error().rule, numbers.error().got, numbers.error().cure);
   return {};
+}
+
+void GgufTranslation::spell(std::string_view name, std::string said) {
+  reading_.spelled.emplace_back(std::string(name), std::move(said));
+}
+
+void GgufTranslation::put(std::string_view name, Json value, std::string said) {
+  config_.push_back({std::string(name), std::move(value)});
+  spell(name, std::move(said));
+}
+
+void GgufTranslation::put_scaling(std::string_view name, Json value, std::string said) {
+  scaling_.push_back({std::string(name), std::move(value)});
+  spell("rope_scaling." + std::string(name), std::move(said));
+}
+
+void GgufTranslation::carry(const GgufKey& key) {
+  const GgufValue* value = find(key.gguf);
+  if (value) put(key.name, json(*value), path(key.gguf));
+  if (!value) spell(key.name, path(key.gguf));  // a message that it is missing
 }
 
 }  // namespace posenc::detail

@@ -1,4 +1,5 @@
-// A GGUF's metadata by key, behind the architecture's name, as the kinds that readers ask for.
+// A GGUF's metadata by key, behind the architecture's name, as the kinds that readers ask for, and the
+// config.json that says the same.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,19 @@
 
 namespace posenc::detail {
 
-// A value of another kind than asked is refused, with its key.
-class GgufValues {
- public:
-  GgufValues(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
+// A key of the file, and of a config.json.
+struct GgufKey {
+  std::string_view gguf;  // behind the architecture
+  std::string_view name;  // in Hugging Face's words
+};
 
- protected:
+// What a GGUF says, translated key by key. A value of another kind than asked is refused, with its
+// key.
+class GgufTranslation {
+ public:
+  GgufTranslation(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
+
+  // --- the file ---
   std::string path(std::string_view key) const { return arch_ + "." + std::string(key); }
   const GgufValue* find(std::string_view key) const { return gguf_.find(path(key)); }
   template <class T>
@@ -34,9 +42,21 @@ class GgufValues {
   }
   std::vector<double> values(const StoredTensor& from) const;  // a small tensor's numbers
 
+  std::int64_t layers() const { return layers_; }
+  std::string rule() const { return "rule of " + reading_.family; }
+
+  // --- the config.json; `said` is what messages call a value: the file's key, or a rule ---
+  void spell(std::string_view name, std::string said);
+  void put(std::string_view name, Json value, std::string said);
+  void put_scaling(std::string_view name, Json value, std::string said);  // of rope_scaling
+  void carry(const GgufKey& key);  // the same value under the other name
+
+ protected:
   Reading& reading_;
   const Gguf& gguf_;
   std::string arch_;
+  std::int64_t layers_ = 0;
+  Json::Object config_, scaling_;
 };
 
 // A number stored in single precision stands for the shortest decimal that rounds to it.

@@ -26,8 +26,31 @@ struct Layers {
   Provenance window_note;
 };
 
-Layers read_layers(const Section& config, const Family& family, const Shape& shape, bool causal,
-                   Notes& notes);
+// What a LayerRule works on: the layers as far as they are known, and what to ask.
+struct LayerDraft : Layers {
+  const Section& config;
+  const Family& family;
+  const ModelDims& dims;
+  ProvenanceList& notes;
+
+  std::int64_t count() const { return dims.layers; }
+  LayerKind& at(std::int64_t layer) { return kinds[static_cast<std::size_t>(layer)]; }
+  bool any_has_window() const;
+
+  // Notes what the file says under the key, or else what the family's rule (or default) is.
+  template <class T>
+  void note_choice(std::string_view field, std::string_view value,
+                   const std::optional<Found<T>>& said, std::string_view otherwise = "rule") {
+    note(notes, field, value, said ? Origin::file : Origin::family,
+         said ? said->key : std::string(otherwise) + " of " + config.reading.family);
+  }
+
+  // Whether a list of the file has an entry ("letter") for each layer; if not, the file is refused.
+  bool covers_layers(std::string_view key, std::int64_t entries, std::string_view unit) const;
+};
+
+Layers read_layers(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+                   ProvenanceList& notes);
 
 bool has_window(std::string_view layer_type);  // sliding or chunked
 bool is_chunked(std::string_view layer_type);

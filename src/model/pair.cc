@@ -8,18 +8,18 @@ namespace posenc::detail {
 namespace {
 
 struct Stacks {
-  Notes notes;
-  Shape encoder, decoder;
+  ProvenanceList notes;
+  ModelDims encoder, decoder;
 };
 
 Stacks read_stacks(const Section& config, const Family& family) {
   Stacks both;
-  Notes& notes = both.notes;
+  ProvenanceList& notes = both.notes;
   const std::int64_t width =
       config.size(notes, "width", "d_model hidden_size", family.sizes.width, most_width);
-  const auto shape = [&](std::string_view prefix, std::int64_t sources) {
+  const auto stack = [&](std::string_view prefix, std::int64_t sources) {
     const std::string side(prefix);
-    Shape s;
+    ModelDims s;
     s.width = width;
     s.layers =
         config.size(notes, side + " layers", side + "_layers", family.sizes.layers, most_layers);
@@ -32,8 +32,8 @@ Stacks read_stacks(const Section& config, const Family& family) {
   const std::int64_t context =
       config.size(notes, "context", "max_position_embeddings max_target_positions", family.context,
                   most_length);
-  both.encoder = shape("encoder", context);
-  both.decoder = shape("decoder", context);
+  both.encoder = stack("encoder", context);
+  both.decoder = stack("decoder", context);
   return both;
 }
 
@@ -52,16 +52,18 @@ void add_stacks(const Section& config, const Stacks& both, const Scheme& encoder
   add_group(config.reading, std::move(target), both.decoder.context);
 }
 
-bool scales(const Section& config, const Family& family, Notes& notes) {
+bool scales(const Section& config, const Family& family, ProvenanceList& notes) {
   return config.flag_or(notes, "scale_embedding", "scale_embedding", family.scale_embedding);
 }
 
 }  // namespace
 
-// Learned tables; BART's have two rows more than positions and start at row 2.
-void read_bart(const Section& config, const Family& family) {
-  Stacks both = read_stacks(config, family);
-  const bool scale = scales(config, family, both.notes);
+namespace {
+
+// Learned tables; BART's have two rows more than positions and start at row 2. The encoder has
+// `source` positions.
+void add_tables(const Section& config, const Family& family, Stacks both, std::int64_t source,
+                bool scale) {
   const auto table = [&](std::int64_t positions) {
     return Learned{.rows = positions + family.row_offset,
                    .row_offset = family.row_offset,
@@ -71,22 +73,34 @@ void read_bart(const Section& config, const Family& family) {
     note(both.notes, "row_offset", std::to_string(family.row_offset), Origin::family,
          "rule of " + config.reading.family);
   }
-  std::int64_t source = both.encoder.context;
-  if (lists(family.types, "led")) {  // LED gives each side its own length
-    source = config.size(both.notes, "encoder context", "max_encoder_position_embeddings", 16384,
-                         most_length);
-    both.decoder.context = config.size(both.notes, "decoder context",
-                                       "max_decoder_position_embeddings", 1024, most_length);
-  }
   add_stacks(config, both, table(source), table(both.decoder.context));
   if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
+}
+
+}  // namespace
+
+void read_bart(const Section& config, const Family& family) {
+  Stacks both = read_stacks(config, family);
+  const bool scale = scales(config, family, both.notes);
+  add_tables(config, family, both, both.encoder.context, scale);
+}
+
+// LED gives each side its own length.
+void read_led(const Section& config, const Family& family) {
+  Stacks both = read_stacks(config, family);
+  const bool scale = scales(config, family, both.notes);
+  const std::int64_t source = config.size(both.notes, "encoder context",
+                                          "max_encoder_position_embeddings", 16384, most_length);
+  both.decoder.context = config.size(both.notes, "decoder context",
+                                     "max_decoder_position_embeddings", 1024, most_length);
+  add_tables(config, family, std::move(both), source, scale);
 }
 
 // Marian and Pegasus: the paper's frequencies, all sines, then all cosines.
 void read_marian(const Section& config, const Family& family) {
   Stacks both = read_stacks(config, family);
-  const Sinusoidal waves{.layout = WaveLayout::concatenated,
-                         .scale_embedding = scales(config, family, both.notes)};
+  Sinusoidal waves = family.waves;
+  waves.scale_embedding = scales(config, family, both.notes);
   note(both.notes, "layout", name(waves.layout), Origin::family,
        "rule of " + config.reading.family);
   note(both.notes, "rows", std::to_string(both.decoder.context), Origin::derived,
@@ -99,12 +113,10 @@ void read_m2m(const Section& config, const Family& family) {
   Stacks both = read_stacks(config, family);
   const auto pad = config.integer("pad_token_id", Range{.least = 0, .most = 1 << 24});
   const std::int64_t padding = pad ? pad->value : 1;
-  const Sinusoidal waves{.layout = WaveLayout::concatenated,
-                         .spacing = WaveSpacing::ends,
-                         .odd = OddWidth::zero,
-                         .row_offset = padding + 1,
-                         .padding_idx = padding,
-                         .scale_embedding = scales(config, family, both.notes)};
+  Sinusoidal waves = family.waves;
+  waves.row_offset = padding + 1;
+  waves.padding_idx = padding;
+  waves.scale_embedding = scales(config, family, both.notes);
   note(both.notes, "row_offset", std::to_string(padding + 1), pad ? Origin::file : Origin::family,
        "padding_idx + 1");
   add_stacks(config, both, waves, waves);
@@ -116,9 +128,7 @@ void read_whisper(const Section& config, const Family& family) {
       config.size(both.notes, "rows", "max_source_positions", 1500, most_length);
   both.encoder.context = source;
   const bool scale = scales(config, family, both.notes);
-  // The encoder's embedding is audio features and is never scaled.
-  const Sinusoidal waves{
-      .layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends, .odd = OddWidth::zero};
+  const Sinusoidal& waves = family.waves;  // the embedding is audio features and is never scaled
   note(both.notes, "layout", name(waves.layout), Origin::family,
        "rule of " + config.reading.family);
   add_stacks(config, both, waves, Learned{.rows = both.decoder.context, .scale_embedding = scale});

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/model/family.h"
+#include "src/model/layer_rules.h"
 
 namespace posenc::detail {
 namespace {
@@ -56,12 +56,11 @@ constexpr std::string_view engine = "mistral-inference";
 
 Family family_of(bool window, bool latent) {
   Family family{.types = engine,
+                .context = 128'000,
                 .pairing = Pairing::interleaved,
                 .theta = window ? 1e4 : 1e6,
-                .context = 128'000,
-                .alternate = Alternate::all_slide};
-  if (latent)
-    family.latent = {.nope = 1, .rope = 1, .rank = 1};  // the file's own: all are required
+                .pattern = all_slide};
+  if (latent) family.mla = {.nope = 1, .rope = 1, .rank = 1};  // the file's own: all are required
   return family;
 }
 
@@ -110,7 +109,7 @@ class ParamsReader {
     if (latent) require_latent(config);
     const auto type = config.word("model_type");
     if (type && type->value == "mamba") {
-      find_family("mamba")->read(config, *find_family("mamba"));
+      read_no_attention(config, unknown_family());
     } else {
       if (type && type->value != "transformer")
         reading_.refuse(type->key, "is not one of a params.json",
@@ -272,7 +271,7 @@ bool is_params(const Json& json) {
   const Json* type = json.find("model_type");
   const auto* word = type ? type->get<std::string>() : nullptr;
   return said(json.find("dim")) && said(json.find("n_layers")) &&
-         (!said(type) || (word && lists("transformer mamba", *word)));
+         (!said(type) || (word && contains_word("transformer mamba", *word)));
 }
 
 Expected<Model> read_params_json(const Json& json, std::string_view name) {

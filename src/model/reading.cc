@@ -26,12 +26,12 @@ bool is_word(std::string_view text) { return text == printable(text, 200); }
 
 }  // namespace
 
-bool lists(std::string_view words, std::string_view word) {
+bool contains_word(std::string_view words, std::string_view word) {
   const auto list = split(words);
   return std::ranges::find(list, word) != list.end();
 }
 
-void note(Notes& notes, std::string_view field, std::string_view value, Origin origin,
+void note(ProvenanceList& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail) {
   notes.push_back({std::string(field), printable(value), origin, printable(detail)});
 }
@@ -209,7 +209,7 @@ Section Section::section(std::string_view names) const {
   return Section(reading, value, inside(*key));
 }
 
-std::int64_t Section::size(Notes& notes, std::string_view field, std::string_view names,
+std::int64_t Section::size(ProvenanceList& notes, std::string_view field, std::string_view names,
                            std::int64_t family_default, std::int64_t most) const {
   if (reading.error) return 0;
   const Range range{.least = 1, .most = static_cast<double>(most)};
@@ -229,7 +229,7 @@ std::int64_t Section::size(Notes& notes, std::string_view field, std::string_vie
   return 0;
 }
 
-bool Section::flag_or(Notes& notes, std::string_view field, std::string_view names,
+bool Section::flag_or(ProvenanceList& notes, std::string_view field, std::string_view names,
                       bool family_default) const {
   const auto found = flag(names);
   const bool value = found ? found->value : family_default;

@@ -15,7 +15,7 @@
 
 namespace posenc::detail {
 
-using Notes = std::vector<Provenance>;
+using ProvenanceList = std::vector<Provenance>;
 
 struct Reading {
   std::string file;    // for messages: "config.json"
@@ -66,11 +66,11 @@ class Section {
 
   // The value with its provenance noted: the file's, else the family's default (0: refused as
   // missing).
-  std::int64_t size(Notes& notes, std::string_view field, std::string_view names,
+  std::int64_t size(ProvenanceList& notes, std::string_view field, std::string_view names,
                     std::int64_t family_default, std::int64_t most) const;
 
   // A choice of the family with its provenance noted: the file's, else the family's.
-  bool flag_or(Notes& notes, std::string_view field, std::string_view names,
+  bool flag_or(ProvenanceList& notes, std::string_view field, std::string_view names,
                bool family_default) const;
 
  private:
@@ -85,9 +85,9 @@ class Section {
   std::string path_;
 };
 
-bool lists(std::string_view words, std::string_view word);  // "a b c" has "b"
+bool contains_word(std::string_view words, std::string_view word);  // "a b c" has "b"
 
-void note(Notes& notes, std::string_view field, std::string_view value, Origin origin,
+void note(ProvenanceList& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail);
 
 constexpr std::int64_t most_layers = 10'000;

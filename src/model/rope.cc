@@ -75,12 +75,12 @@ const FieldInfo* find_field(const Scaling& scaling, std::string_view name) {
 
 // Fields of ours that no file has: they are set by the family's rule, never by a key.
 bool is_ours(std::string_view name) {
-  return lists("scale_logits dynamic max_position_embeddings", name);
+  return contains_word("scale_logits dynamic max_position_embeddings", name);
 }
 
 class RopeReader {
  public:
-  RopeReader(const Section& config, const Family& family, const RopeAsk& ask, Notes& notes)
+  RopeReader(const Section& config, const Family& family, const RopeAsk& ask, ProvenanceList& notes)
       : config_(config),
         reading_(config.reading),
         family_(family),
@@ -186,7 +186,7 @@ class RopeReader {
       if (reading_.error) return;
       const std::string_view key = member.key;
       const FieldInfo* field = is_ours(key) ? nullptr : find_field(rope_.scaling, key);
-      if (member.value.is_null() || lists(elsewhere, key)) continue;
+      if (member.value.is_null() || contains_word(elsewhere, key)) continue;
       if (!field) {
         const bool read_later =
             key == "partial_rotary_factor" || (ntk && key == "factor") || same_as_config(member);
@@ -194,7 +194,7 @@ class RopeReader {
         continue;
       }
       if (field->name == "factor" && ntk && key != "alpha") continue;  // alpha is the factor
-      if (lists("beta_fast beta_slow", field->name) && member.value.text() == "0") {
+      if (contains_word("beta_fast beta_slow", field->name) && member.value.text() == "0") {
         reading_.warn("zero_beta",
                       p.where(key) + " is 0, which Hugging Face reads as not given: the default " +
                           "holds; leave the key out");
@@ -380,7 +380,7 @@ class RopeReader {
   Reading& reading_;
   const Family& family_;
   const RopeAsk& ask_;
-  Notes& notes_;
+  ProvenanceList& notes_;
   Parameters parameters_;
   Rope rope_;
   std::string type_key_;            // where the type was said; "" if nowhere
@@ -407,7 +407,8 @@ FieldValue to_field(const Json& json) {
   return std::string(json.text());
 }
 
-RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask, Notes& notes) {
+RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
+                    ProvenanceList& notes) {
   return RopeReader(config, family, ask, notes).read();
 }
 

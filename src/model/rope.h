@@ -24,7 +24,8 @@ struct RopeFound {
   std::int64_t original = 0;  // trained length, 0: the scaling does not say
 };
 
-RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask, Notes& notes);
+RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
+                    ProvenanceList& notes);
 
 // Warnings about a resolved scaling: numbers that contradict each other or have no effect.
 // Keys of the file that change positions and that no scheme here says.

@@ -1,4 +1,5 @@
-// Sizes of a model, in the spellings of all families.
+// Sizes of a model, in the spellings of all families: no two families use one word for two sizes, so
+// a single list of spellings reads them all.
 #include <numeric>
 #include <utility>
 
@@ -6,7 +7,7 @@
 
 namespace posenc::detail {
 
-Geometry Shape::geometry() const {
+Geometry ModelDims::geometry() const {
   return {.width = width, .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim};
 }
 
@@ -16,7 +17,7 @@ std::vector<std::int64_t> all_layers(std::int64_t count) {
   return layers;
 }
 
-std::int64_t head_dim_of(const Section& config, Notes& notes, std::int64_t width,
+std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int64_t width,
                          std::int64_t heads) {
   if (config.reading.error || heads == 0) return 0;
   if (width % heads != 0) {
@@ -32,7 +33,7 @@ std::int64_t head_dim_of(const Section& config, Notes& notes, std::int64_t width
 
 namespace {
 
-std::int64_t kv_heads_of(const Section& config, const Family& family, Notes& notes,
+std::int64_t kv_heads_of(const Section& config, const Family& family, ProvenanceList& notes,
                          std::int64_t heads) {
   const Range range{.least = 1, .most = static_cast<double>(most_heads)};
   const auto said =
@@ -40,8 +41,8 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Notes& not
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
   const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
-  const bool one = shared && shared->value && !(grouped && grouped->value) &&
-                   (!said || !lists("chatglm", family.types));
+  const bool one =
+      shared && shared->value && !(grouped && grouped->value) && (!said || !family.counts_groups);
   std::int64_t kv_heads = heads;
   if (one) {
     kv_heads = 1;
@@ -66,7 +67,7 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Notes& not
 }
 
 // A file may list its layers and not count them (Nemotron-H, as transformers 5 writes it).
-std::int64_t layers_of(const Section& config, const Family& family, Notes& notes) {
+std::int64_t layers_of(const Section& config, const Family& family, ProvenanceList& notes) {
   constexpr std::string_view names = "num_hidden_layers n_layer n_layers num_layers";
   if (!config.has(names)) {
     const auto list = config.words("layer_types layers_block_type");
@@ -83,14 +84,14 @@ std::int64_t layers_of(const Section& config, const Family& family, Notes& notes
 
 }  // namespace
 
-Shape read_shape(const Section& config, const Family& family, Notes& notes) {
+ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
   Reading& reading = config.reading;
-  Shape shape;
+  ModelDims dims;
   const std::size_t first = notes.size();
-  shape.layers = layers_of(config, family, notes);
-  shape.width = config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim",
-                            family.sizes.width, most_width);
-  shape.heads =
+  dims.layers = layers_of(config, family, notes);
+  dims.width = config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim",
+                           family.sizes.width, most_width);
+  dims.heads =
       config.size(notes, "heads", "num_attention_heads n_head n_heads num_heads attention_heads",
                   family.sizes.heads, most_heads);
   for (std::size_t i = first; i < notes.size() && !reading.error; ++i) {
@@ -99,58 +100,58 @@ Shape read_shape(const Section& config, const Family& family, Notes& notes) {
                                           "; the default of " + reading.family + ", " +
                                           notes[i].value + ", is used");
   }
-  shape.kv_heads = kv_heads_of(config, family, notes, shape.heads);
+  dims.kv_heads = kv_heads_of(config, family, notes, dims.heads);
 
   const Range head_range{.least = 1, .most = static_cast<double>(most_head_dim)};
-  if (family.latent.nope > 0) {
-    const std::int64_t nope = config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim",
-                                          family.latent.nope, most_head_dim);
-    const std::int64_t turned = config.size(notes, "qk_rope_head_dim", "qk_rope_head_dim",
-                                            family.latent.rope, most_head_dim);
-    if (turned % 2 != 0) {
+  if (family.mla.nope > 0) {
+    const std::int64_t nope =
+        config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim", family.mla.nope, most_head_dim);
+    const std::int64_t rotated =
+        config.size(notes, "qk_rope_head_dim", "qk_rope_head_dim", family.mla.rope, most_head_dim);
+    if (rotated % 2 != 0) {
       config.reading.refuse(config.where("qk_rope_head_dim"),
-                            "must be even: channels turn in pairs", std::to_string(turned),
+                            "must be even: channels turn in pairs", std::to_string(rotated),
                             "correct it");
     }
-    shape.head_dim = nope + turned;
-    note(notes, "head_dim", std::to_string(shape.head_dim), Origin::derived,
+    dims.head_dim = nope + rotated;
+    note(notes, "head_dim", std::to_string(dims.head_dim), Origin::derived,
          "qk_nope_head_dim + qk_rope_head_dim");
   } else if (const auto said =
                  config.integer("head_dim kv_channels attention_head_dim", head_range)) {
-    shape.head_dim = said->value;
+    dims.head_dim = said->value;
     note(notes, "head_dim", std::to_string(said->value), Origin::file, said->key);
   } else if (family.sizes.head_dim > 0) {
-    shape.head_dim = family.sizes.head_dim;
-    note(notes, "head_dim", std::to_string(shape.head_dim), Origin::family,
+    dims.head_dim = family.sizes.head_dim;
+    note(notes, "head_dim", std::to_string(dims.head_dim), Origin::family,
          "default of " + reading.family);
   } else {
-    shape.head_dim = head_dim_of(config, notes, shape.width, shape.heads);
+    dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
   }
   const auto value_dim = config.integer("v_head_dim", head_range);
-  shape.value_dim = value_dim ? value_dim->value : shape.head_dim;
+  dims.value_dim = value_dim ? value_dim->value : dims.head_dim;
 
   const auto context = config.integer(
       "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
       "max_sequence_length model_max_length",
       Range{.least = 1, .most = static_cast<double>(most_length)});
-  shape.context = context ? context->value : family.context;
+  dims.context = context ? context->value : family.context;
   if (context) {
-    note(notes, "context", std::to_string(shape.context), Origin::file, context->key);
-  } else if (shape.context > 0) {
-    note(notes, "context", std::to_string(shape.context), Origin::family,
+    note(notes, "context", std::to_string(dims.context), Origin::file, context->key);
+  } else if (dims.context > 0) {
+    note(notes, "context", std::to_string(dims.context), Origin::family,
          "default of " + reading.family);
   }
-  return shape;
+  return dims;
 }
 
-LayerGroup uniform_group(Stack stack, const Shape& shape, bool causal, Notes notes) {
+LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, ProvenanceList notes) {
   LayerGroup group;
   group.stack = stack;
-  group.layers = all_layers(shape.layers);
-  group.geometry = shape.geometry();
+  group.layers = all_layers(dims.layers);
+  group.geometry = dims.geometry();
   group.causal = causal;
   group.provenance = std::move(notes);
-  set_cache(group, shape);
+  set_cache(group, dims);
   return group;
 }
 
@@ -161,18 +162,18 @@ void add_group(Reading& reading, LayerGroup group, std::int64_t context) {
   model.groups.push_back(std::move(group));
 }
 
-void set_cache(LayerGroup& group, const Shape& shape) {
+void set_cache(LayerGroup& group, const ModelDims& dims) {
   if (!group.causal) {
     group.cache_note = "bidirectional: nothing is cached";
     return;
   }
-  const std::int64_t value_dim = shape.value_dim > 0 ? shape.value_dim : shape.head_dim;
+  const std::int64_t value_dim = dims.value_dim > 0 ? dims.value_dim : dims.head_dim;
   const std::string heads =
-      std::to_string(shape.kv_heads) + (shape.kv_heads == 1 ? " kv head" : " kv heads");
-  group.cache_elements = shape.kv_heads * (shape.head_dim + value_dim);
-  group.cache_note = value_dim == shape.head_dim
-                         ? "2 · " + heads + " · " + std::to_string(shape.head_dim)
-                         : heads + " · (" + std::to_string(shape.head_dim) + " + " +
+      std::to_string(dims.kv_heads) + (dims.kv_heads == 1 ? " kv head" : " kv heads");
+  group.cache_elements = dims.kv_heads * (dims.head_dim + value_dim);
+  group.cache_note = value_dim == dims.head_dim
+                         ? "2 · " + heads + " · " + std::to_string(dims.head_dim)
+                         : heads + " · (" + std::to_string(dims.head_dim) + " + " +
                                std::to_string(value_dim) + ")";
 }
 

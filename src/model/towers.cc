@@ -5,122 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "src/model/family.h"
+#include "src/model/tower.h"
 
 namespace posenc::detail {
 namespace {
 
-enum class Kind { learned, rotated, rotated_and_learned };
-
-struct Tower {
-  std::string_view
-      types;  // of vision_config, or of the model around it where vision_config has none
-  Kind kind = Kind::learned;
-  Axial axial = {};
-  std::int64_t width = 768, layers = 12, heads = 12, image = 224, patch = 16;  // class defaults
-  std::int64_t extra_rows = 1;  // class and distillation tokens
-  bool unscaled = false;        // q·k is not divided by √head_dim
-  std::string_view remark = {};
-};
-
-constexpr std::string_view resized =
-    "the learned table is stretched to the picture's grid; rows are those stored";
-
-const Tower towers[] = {
-    {.types = "clip_vision_model clip chinese_clip_vision_model", .image = 224, .patch = 32},
-    {.types = "siglip_vision_model siglip", .extra_rows = 0},
-    {.types = "vit vit_msn"},
-    {.types = "deit", .extra_rows = 2},
-    {.types = "dinov2 dinov2_with_registers", .image = 224, .patch = 14, .remark = resized},
-    {.types = "internvl_vision",
-     .width = 1024,
-     .layers = 24,
-     .heads = 16,
-     .image = 448,
-     .patch = 14},
-    {.types = "dinov3_vit",
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 100,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::height_width,
-               .normalised = true},
-     .width = 384,
-     .layers = 12,
-     .heads = 6},
-    {.types = "pixtral",
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::height_width,
-               .frequencies = AxisFrequencies::alternating},
-     .width = 1024,
-     .layers = 24,
-     .heads = 16,
-     .image = 1024},
-    {.types = "mistral-inference",  // the same tower in a params.json: neighbours, not halves
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::interleaved,
-               .order = AxisOrder::height_width,
-               .frequencies = AxisFrequencies::alternating},
-     .width = 0,  // sizes have no default there
-     .layers = 0,
-     .heads = 0},
-    {.types = "qwen2_vl_vision qwen2_vl",
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1280,
-     .layers = 32,
-     .heads = 16},
-    {.types = "qwen2_5_vl_vision qwen2_5_vl qwen2_5_omni_vision_encoder",
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1280,
-     .layers = 32,
-     .heads = 16,
-     .patch = 14},
-    {.types = "qwen3_vl_vision qwen3_vl qwen3_vl_moe_vision qwen3_vl_moe qwen3_5_vision qwen3_5 "
-              "qwen3_5_moe_vision qwen3_5_moe",
-     .kind = Kind::rotated_and_learned,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1152,
-     .layers = 27,
-     .heads = 16,
-     .extra_rows = 0,
-     .remark = resized},
-    {.types = "gemma4_vision gemma4",
-     .kind = Kind::rotated,
-     .axial = {.rope_theta = 100,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::width_height,
-               .blocks = true},
-     .width = 768,
-     .layers = 16,
-     .heads = 12,
-     .unscaled = true,
-     .remark = "the tower also adds a learned row of the column and one of the row; those two "
-               "tables are not in the plan"},
-    {.types = "llama4_vision_model llama4",
-     .kind = Kind::rotated_and_learned,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::interleaved,
-               .order = AxisOrder::width_height},
-     .width = 768,
-     .layers = 34,
-     .heads = 16,
-     .image = 448,
-     .patch = 14,
-     .remark = "the tower counts rows and columns from 1, and the class token is not rotated"},
-};
-
-const Tower* find_tower(std::string_view type) {
-  const auto found =
-      std::ranges::find_if(towers, [&](const Tower& tower) { return lists(tower.types, type); });
-  return found == std::end(towers) ? nullptr : found;
-}
-
 // Rows of the table: as the file counts them, else the patches of the picture and the extra tokens.
-std::int64_t table_rows(const Section& vision, const Tower& tower, Notes& notes) {
+std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes) {
   const Range range{.least = 1, .most = static_cast<double>(most_width)};
   if (const auto said = vision.integer("num_position_embeddings", range)) {
     note(notes, "rows", std::to_string(said->value), Origin::file, said->key);
@@ -194,29 +85,27 @@ void read_tower(const Section& vision, std::string_view outer_type) {
   }
   const std::string outer =
       std::exchange(reading.family, said ? said->value : std::string(outer_type));
-  Notes notes;
-  Shape shape;
+  ProvenanceList notes;
+  ModelDims dims;
   const bool embed_dim =
       vision.has("embed_dim");  // Qwen2-VL: hidden_size is the text model's there
-  shape.width = vision.size(notes, "width", embed_dim ? "embed_dim" : "hidden_size", tower->width,
-                            most_width);
-  shape.layers = vision.size(notes, "layers", "num_hidden_layers depth num_layers", tower->layers,
-                             most_layers);
-  shape.heads = shape.kv_heads = vision.size(
+  dims.width = vision.size(notes, "width", embed_dim ? "embed_dim" : "hidden_size", tower->width,
+                           most_width);
+  dims.layers = vision.size(notes, "layers", "num_hidden_layers depth num_layers", tower->layers,
+                            most_layers);
+  dims.heads = dims.kv_heads = vision.size(
       notes, "heads", "num_heads num_attention_heads attention_heads", tower->heads, most_heads);
   const auto head_dim =
       vision.integer("head_dim", Range{.least = 1, .most = static_cast<double>(most_head_dim)});
-  shape.head_dim =
-      head_dim ? head_dim->value : head_dim_of(vision, notes, shape.width, shape.heads);
-  if (head_dim)
-    note(notes, "head_dim", std::to_string(shape.head_dim), Origin::file, head_dim->key);
+  dims.head_dim = head_dim ? head_dim->value : head_dim_of(vision, notes, dims.width, dims.heads);
+  if (head_dim) note(notes, "head_dim", std::to_string(dims.head_dim), Origin::file, head_dim->key);
 
-  LayerGroup group = uniform_group(Stack::vision, shape, false, std::move(notes));
+  LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(notes));
   if (tower->unscaled) {
-    group.logits.multiplier = std::sqrt(static_cast<double>(shape.head_dim));
+    group.logits.multiplier = std::sqrt(static_cast<double>(dims.head_dim));
     group.logits_note = "q·k is not divided by √head_dim";
   }
-  if (tower->kind != Kind::learned) {
+  if (tower->kind != TowerKind::learned) {
     Axial axial = tower->axial;
     const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
     const auto beside = vision.number("rope_theta", above_one);
@@ -236,7 +125,7 @@ void read_tower(const Section& vision, std::string_view outer_type) {
     }
     group.schemes.push_back(axial);
   }
-  if (tower->kind != Kind::rotated) {
+  if (tower->kind != TowerKind::rotated) {
     group.schemes.push_back(Learned{.rows = table_rows(vision, *tower, group.provenance)});
   }
   if (!tower->remark.empty())

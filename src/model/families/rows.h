@@ -1,0 +1,27 @@
+// The table of families, a file for each kind. Readers find a row by find_family() and never include
+// this: only the files here name a family.
+#pragma once
+
+#include <span>
+
+#include "src/model/family.h"
+
+namespace posenc::detail {
+
+std::span<const Family> rows_alike();  // all layers rotate alike
+std::span<const Family>
+rows_alternating();                     // layers with and without a window, position, attention
+std::span<const Family> rows_latent();  // multi-head latent attention
+std::span<const Family> rows_added();   // vectors on the embedding, biases on the logits
+std::span<const Family> rows_other();   // pictures; what is known not to be covered
+
+// --- short words of the rows ---------------------------------------------------------------------
+
+constexpr Pairing halves = Pairing::halves;
+constexpr Pairing interleaved = Pairing::interleaved;
+constexpr std::int64_t K = 1024;
+
+// Checkpoints whose weights may be permuted say so by either of these.
+constexpr std::string_view interleave_keys = "rope_interleave rotary_emb_interleaved";
+
+}  // namespace posenc::detail

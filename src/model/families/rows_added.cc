@@ -1,0 +1,103 @@
+// Families that add vectors to the embedding, or biases to the logits.
+#include "src/model/families/rows.h"
+#include "src/model/logit_rules.h"
+
+namespace posenc::detail {
+namespace {
+
+// All sines, then all cosines; and fairseq's, whose frequencies reach both ends. XGLM has fairseq's
+// two rows before the first position, the second of them the zeros of padding.
+constexpr Sinusoidal concatenated{.layout = WaveLayout::concatenated};
+constexpr Sinusoidal fairseq{
+    .layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends, .odd = OddWidth::zero};
+constexpr Sinusoidal fairseq_behind_padding{.layout = WaveLayout::concatenated,
+                                            .spacing = WaveSpacing::ends,
+                                            .odd = OddWidth::zero,
+                                            .row_offset = 2,
+                                            .padding_idx = 1};
+
+// clang-format off: one row a family, as dense as it can be read.
+// sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
+constexpr Family added[] = {
+    // --- vectors added to the embedding ----------------------------------------------------------
+    {.types = "gpt2 imagegpt", .read = read_gpt2, .context = 1024, .sizes = {768, 12, 12},
+     .logits = scale_attn_weights},
+    {.types = "openai-gpt", .read = read_learned, .context = 512, .sizes = {768, 12, 12}},
+    {.types = "gpt_bigcode", .read = read_learned, .context = 1024, .sizes = {768, 12, 12, 1},
+     .logits = scale_attn_weights},
+    {.types = "gpt_neo", .read = read_gpt_neo, .context = 2048, .sizes = {2048, 24, 16}},
+    {.types = "opt", .read = read_learned, .context = 2048, .sizes = {768, 12, 12}, .row_offset = 2,
+     .rows_beyond = true},
+    {.types = "biogpt", .read = read_learned, .context = 1024, .sizes = {1024, 24, 16},
+     .row_offset = 2, .rows_beyond = true, .scale_embedding = true},
+    {.types = "clip clip_text_model", .read = read_learned, .context = 77, .sizes = {512, 12, 8}},
+    {.types = "siglip siglip_text_model", .read = read_learned, .context = 64,
+     .sizes = {768, 12, 12}, .causal = false},
+    {.types = "bert ernie visual_bert roc_bert splinter squeezebert mobilebert",
+     .read = read_learned, .context = 512, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "megatron-bert bert-generation", .read = read_learned, .context = 512,
+     .sizes = {1024, 24, 16}, .causal = false},
+    {.types = "big_bird", .read = read_learned, .context = 4096, .sizes = {768, 12, 12},
+     .causal = false},
+    {.types = "electra convbert", .read = read_learned, .context = 512, .sizes = {256, 12, 4},
+     .causal = false, .table_width = "embedding_size"},
+    {.types = "albert", .read = read_learned, .context = 512, .sizes = {4096, 12, 64},
+     .causal = false, .table_width = "embedding_size"},
+    {.types = "distilbert", .read = read_waves_if_said, .context = 512, .sizes = {768, 6, 12},
+     .causal = false},
+    {.types = "roberta xlm-roberta camembert roberta-prelayernorm data2vec-text xmod ibert",
+     .read = read_learned, .context = 512, .sizes = {768, 12, 12}, .causal = false,
+     .row_offset = 2},
+    {.types = "longformer", .read = read_longformer, .context = 512, .sizes = {768, 12, 12},
+     .causal = false, .window = 512, .row_offset = 2,
+     .remark = "longformer: tokens marked global attend to all, and all to them"},
+    {.types = "xlm-roberta-xl", .read = read_learned, .context = 514, .sizes = {2560, 36, 32},
+     .causal = false, .row_offset = 2},
+    {.types = "mpnet", .read = read_mpnet, .context = 512, .sizes = {768, 12, 12}, .causal = false,
+     .row_offset = 2},
+    {.types = "esm", .read = read_esm, .context = 1026, .sizes = {768, 12, 12}, .causal = false,
+     .row_offset = 2},
+    {.types = "xlm", .read = read_waves_if_said, .context = 512, .sizes = {2048, 12, 16},
+     .causal = false},
+    {.types = "ctrl", .read = read_waves, .context = 256, .sizes = {1280, 48, 16},
+     .waves = concatenated, .scale_embedding = true},
+    {.types = "xglm", .read = read_waves, .context = 2048, .sizes = {1024, 24, 16},
+     .waves = fairseq_behind_padding, .scale_embedding = true},
+
+    // --- biases and vectors by distance ----------------------------------------------------------
+    {.types = "bloom", .read = read_bloom, .sizes = {64, 2, 8}},
+    {.types = "mpt", .read = read_mpt, .context = 2048, .sizes = {2048, 24, 16}},
+    {.types = "jais", .read = read_jais, .context = 1024, .sizes = {768, 12, 12}},
+    {.types = "deberta", .read = read_deberta, .context = 512, .sizes = {768, 12, 12},
+     .causal = false},
+    {.types = "deberta-v2", .read = read_deberta, .context = 512, .sizes = {1536, 24, 24},
+     .causal = false},
+    {.types = "t5 mt5", .read = read_t5, .sizes = {512, 6, 8, 0, 64}},
+    {.types = "umt5", .read = read_t5, .sizes = {512, 6, 8, 0, 64}, .table_each_layer = true},
+    {.types = "switch_transformers", .read = read_t5, .sizes = {768, 12, 12, 0, 64}},
+    {.types = "longt5", .read = read_t5, .sizes = {512, 6, 8, 0, 64},
+     .remark = "longt5: the encoder attends to a neighbourhood of local_radius and, as tglobal, "
+               "to summaries of blocks with a bias of their own"},
+
+    // --- encoder and decoder with added vectors --------------------------------------------------
+    {.types = "bart mbart plbart mvp", .read = read_bart, .context = 1024, .sizes = {1024, 12, 16},
+     .row_offset = 2},
+    {.types = "led", .read = read_led, .context = 1024, .sizes = {1024, 12, 16}},
+    {.types = "blenderbot", .read = read_bart, .context = 128, .sizes = {2560, 0, 32}},
+    {.types = "blenderbot-small", .read = read_bart, .context = 512, .sizes = {512, 8, 16}},
+    {.types = "bigbird_pegasus", .read = read_bart, .context = 4096, .sizes = {1024, 16, 16},
+     .scale_embedding = true},
+    {.types = "marian pegasus", .read = read_marian, .context = 1024, .sizes = {1024, 12, 16},
+     .waves = concatenated},
+    {.types = "m2m_100 nllb-moe", .read = read_m2m, .context = 1024, .sizes = {1024, 12, 16},
+     .waves = fairseq, .scale_embedding = true},
+    {.types = "whisper", .read = read_whisper, .context = 448, .sizes = {384, 4, 6},
+     .waves = fairseq},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Family> rows_added() { return added; }
+
+}  // namespace posenc::detail

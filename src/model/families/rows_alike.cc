@@ -1,0 +1,106 @@
+// Families whose layers all rotate alike.
+#include "src/model/families/rows.h"
+#include "src/model/layer_rules.h"
+#include "src/model/logit_rules.h"
+
+namespace posenc::detail {
+namespace {
+
+// clang-format off: one row a family, as dense as it can be read.
+// sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
+constexpr Family alike[] = {
+    // --- rotate halves ---------------------------------------------------------------------------
+    {.types = "llama llama2 code_llama llava llava_next vipllava idefics3 smolvlm", .context = 2048,
+     .sizes = {4096, 32, 32}, .theta = 10000},
+    {.types = "mistral ministral mistral3 llava_mistral", .context = 128 * K,
+     .sizes = {4096, 32, 32, 8}, .theta = 10000, .pattern = all_slide, .window = 4096},
+    {.types = "ministral3", .context = 256 * K, .sizes = {4096, 34, 32, 8, 128},
+     .pattern = all_slide},
+    {.types = "mixtral", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .theta = 1e6,
+     .pattern = all_slide},
+    {.types = "phi", .context = 2048, .sizes = {2048, 24, 32}, .theta = 10000, .partial = 0.5},
+    {.types = "phi-msft mixformer-sequential", .context = 2048, .theta = 10000},
+    {.types = "phi3 phi3_v phi4_multimodal phi4mm", .context = 4096, .sizes = {3072, 32, 32},
+     .theta = 10000, .pattern = all_slide},
+    {.types = "phimoe", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .theta = 1e6,
+     .pattern = all_slide},
+    {.types = "gemma paligemma", .context = 8192, .sizes = {3072, 28, 16, 16, 256}, .theta = 10000},
+    {.types = "gpt_neox", .context = 2048, .sizes = {6144, 44, 64}, .theta = 10000,
+     .partial = 0.25},
+    {.types = "gpt_neox_japanese", .context = 2048, .sizes = {2560, 32, 32}, .theta = 10000},
+    {.types = "dbrx", .read = read_dbrx, .context = 2048, .sizes = {2048, 24, 16, 1},
+     .theta = 10000},
+    {.types = "falcon RefinedWeb RefinedWebModel", .read = read_falcon, .context = 2048,
+     .sizes = {4544, 32, 71}, .theta = 10000},
+    {.types = "stablelm stablelm_epoch", .context = 4096, .sizes = {2560, 32, 32, 32},
+     .theta = 10000, .partial = 0.25},
+    {.types = "starcoder2", .context = 4096, .sizes = {3072, 30, 24, 2}, .theta = 10000,
+     .pattern = all_slide},
+    {.types = "persimmon fuyu", .context = 16 * K, .sizes = {4096, 36, 64}, .theta = 25000,
+     .partial = 0.5},
+    {.types = "nemotron", .context = 4096, .sizes = {6144, 32, 48}, .theta = 10000, .partial = 0.5},
+    {.types = "olmo olmo2", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000},
+    {.types = "olmoe", .context = 4096, .sizes = {2048, 16, 16}, .theta = 10000},
+    {.types = "flex_olmo", .context = 4096, .sizes = {4096, 32, 32}, .theta = 500000},
+    {.types = "apertus", .context = 64 * K, .sizes = {4096, 32, 32}, .theta = 12e6},
+    {.types = "arcee", .context = 4096, .sizes = {2560, 32, 32}, .theta = 10000},
+    {.types = "aria_text", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000},
+    {.types = "bitnet", .context = 2048, .sizes = {2560, 30, 20, 5}, .theta = 500000},
+    {.types = "seed_oss", .context = 512 * K, .sizes = {4096, 64, 80, 8, 128}, .theta = 10000},
+    {.types = "minimax_m2", .context = 192 * K, .sizes = {3072, 62, 48, 8, 128}, .theta = 5e6},
+    {.types = "glm4_moe", .context = 128 * K, .sizes = {4096, 46, 96, 8}, .theta = 10000,
+     .partial = 0.5},
+    {.types = "emu3_text_model", .context = 9216, .sizes = {4096, 32, 32, 8}, .theta = 1e6},
+    {.types = "hunyuan_v1_dense hunyuan_v1_moe hunyuan", .context = 2048, .sizes = {4096, 32, 32},
+     .theta = 10000, .alpha = true},
+    {.types = "internlm2 internlm3 internlm", .context = 2048, .theta = 10000},
+    {.types = "deepseek orion minicpm exaone aquila xverse Yi", .theta = 10000},
+    {.types = "qwen", .context = 8192,
+     .theta = 10000,
+     .remark = "qwen: beyond seq_length its own code stretches the base (use_dynamic_ntk) and "
+               "the logits (use_logn_attn); the plan is that of lengths up to seq_length"},
+    {.types = "baichuan", .read = read_baichuan, .context = 4096, .theta = 10000},
+    {.types = "granite granitemoe granitemoeshared", .context = 2048, .sizes = {4096, 32, 32},
+     .theta = 10000, .logits = attention_multiplier},
+    {.types = "qwen3_vl qwen3_vl_text", .context = 128000, .sizes = {4096, 32, 32, 32, 128},
+     .sections = "24 20 20", .sections_interleaved = true},
+    {.types = "qwen3_vl_moe qwen3_vl_moe_text", .context = 128000, .sizes = {2048, 24, 16, 16},
+     .sections = "24 20 20", .sections_interleaved = true},
+    {.types = "qwen3_omni_moe_text", .context = 32 * K, .sizes = {2048, 28, 28, 4}, .theta = 1e6,
+     .sections = "24 20 20", .sections_interleaved = true},
+    {.types = "glm4v_moe glm4v_moe_text Glm4vMoe_text", .context = 64 * K,
+     .sizes = {4096, 46, 96, 8}, .theta = 10000, .partial = 0.5, .sections = "8 12 12"},
+    {.types = "eurobert", .context = 8192, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "nomic_bert", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
+     .pairing_key = interleave_keys, .theta = 1000},
+
+    // --- rotate neighbours -----------------------------------------------------------------------
+    {.types = "gptj codegen", .context = 2048, .sizes = {4096, 28, 16}, .pairing = interleaved,
+     .theta = 10000, .rotary_dim = 64},
+    {.types = "cohere", .context = 8192, .sizes = {8192, 40, 64}, .pairing = interleaved},
+    {.types = "glm glm4", .context = 128 * K, .sizes = {4096, 40, 32, 2, 128},
+     .pairing = interleaved, .theta = 10000, .partial = 0.5},
+    {.types = "glm4v glm4v_text", .context = 32 * K, .sizes = {4096, 40, 32, 2},
+     .pairing = interleaved, .theta = 10000, .sections = "8 12 12"},
+    {.types = "glm_ocr glm_ocr_text", .context = 128 * K, .sizes = {1024, 16, 16, 8},
+     .pairing = interleaved, .sections = "8 12 12"},
+    {.types = "chatglm", .pairing = interleaved, .theta = 10000, .rotary_half = true,
+     .counts_groups = true},
+    {.types = "ernie4_5", .context = 128 * K, .sizes = {1024, 18, 16, 2, 128},
+     .pairing = interleaved, .theta = 500000},
+    {.types = "ernie4_5_moe", .context = 128 * K, .sizes = {2560, 28, 20, 4},
+     .pairing = interleaved, .theta = 500000},
+    {.types = "helium", .context = 4096, .sizes = {2560, 24, 20, 20, 128}, .pairing = interleaved,
+     .theta = 100000},
+    {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,
+     .pairing = interleaved, .theta = 10000,
+     .remark = "roformer: rotary_value, where true, turns the values too and does not turn the "
+               "output back"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Family> rows_alike() { return alike; }
+
+}  // namespace posenc::detail

@@ -1,0 +1,195 @@
+// Families whose layers alternate: some have a window, some have no position, some no attention.
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "src/model/families/rows.h"
+#include "src/model/layer_rules.h"
+#include "src/model/logit_rules.h"
+
+namespace posenc::detail {
+namespace {
+
+// --- conventions of one family -------------------------------------------------------------------
+
+// Llama 3.2 Vision: some layers attend to the picture alone, and nothing in them has a position.
+void cross_attention_layers(LayerDraft& layers) {
+  const auto said = layers.config.integers("cross_attention_layers", not_negative);
+  const std::vector<std::int64_t> cross =
+      said ? said->value : std::vector<std::int64_t>{3, 8, 13, 18, 23, 28, 33, 38};
+  for (const std::int64_t layer : cross)
+    if (layer < layers.count()) layers.at(layer) = {std::string(cross_attention), false};
+  layers.note_choice("cross_attention_layers", std::to_string(cross.size()) + " layers", said,
+                     "default");
+}
+
+// Gemma 4: the last layer sees everything, even where layer_types says that it slides.
+void last_layer_full(LayerDraft& layers) {
+  if (layers.count() == 0 || !has_window(layers.kinds.back().type)) return;
+  layers.kinds.back().type = "full_attention";
+  note(layers.notes, "layer_types", "the last layer is full attention", Origin::family,
+       "rule of " + layers.config.reading.family);
+}
+
+// Granite 4: no position unless the file says rope.
+void all_if_rope_is_said(LayerDraft& layers) {
+  const auto type = layers.config.word("position_embedding_type");
+  const bool rope = type && type->value == "rope";
+  for (LayerKind& kind : layers.kinds) kind.rotates = rope;
+  layers.note_choice("position_embedding_type", rope ? "rope" : "nope", type, "default");
+}
+
+// Llama 4: the layers that rotate see a chunk, and those without position see everything, whatever
+// layer_types says.
+void listed_layers_in_chunks(LayerDraft& layers) {
+  listed_layers(layers);
+  for (LayerKind& kind : layers.kinds)
+    kind.type = kind.rotates && layers.window ? "chunked_attention" : "full_attention";
+}
+
+// Cohere 2 MoE: the dense layers in front attend fully by a pattern of 1, and rotate all the same.
+void windowed_layers_and_dense_front(LayerDraft& layers) {
+  windowed_layers(layers);
+  const Section& config = layers.config;
+  const auto front = config.integer("first_k_dense_replace", not_negative);
+  const auto pattern = config.integer("prefix_dense_sliding_window_pattern", at_least_one);
+  if (!front || front->value == 0) return;
+  const std::int64_t every = pattern ? pattern->value : 1;
+  const std::int64_t dense = std::min(front->value, layers.count());
+  if (!config.has("layer_types")) {  // the usual pattern starts behind them
+    const auto rest = config.integer("sliding_window_pattern", at_least_one);
+    const std::int64_t usual = rest ? rest->value : layers.family.every;
+    for (std::int64_t i = 0; i < layers.count(); ++i) {
+      const bool full = i < dense ? (i + 1) % every == 0 : (i - dense + 1) % usual == 0;
+      layers.at(i).type = full ? "full_attention" : layers.family.other;
+      layers.at(i).rotates = !full;
+    }
+  }
+  if (every != 1) return;
+  for (std::int64_t i = 0; i < dense; ++i) layers.at(i).rotates = true;
+  note(layers.notes, "rotates", std::to_string(dense) + " dense layers in front rotate",
+       Origin::file, front->key);
+}
+
+// Llama 4's layers without position: q × (1 + attn_scale·ln(1 + ⌊(p + 1)/floor_scale⌋)).
+void position_temperature(const Section& config, LayerGroup& group) {
+  if (!std::holds_alternative<NoPe>(group.schemes.front())) return;
+  const Json* tuning = config.raw("attn_temperature_tuning");
+  const bool counts = tuning && tuning->get<std::int64_t>();  // the first files say 4 for true
+  if (counts) {
+    if (tuning->text() == "0") return;
+    note(group.provenance, "attn_temperature_tuning", tuning->text(), Origin::file,
+         config.where("attn_temperature_tuning"));
+  } else if (!config.flag_or(group.provenance, "attn_temperature_tuning", "attn_temperature_tuning",
+                             true)) {
+    return;
+  }
+  const auto scale = config.number("attn_scale", not_negative),
+             floor = config.number("floor_scale", at_least_one);
+  group.logits.beta = scale ? scale->value : 0.1;
+  group.logits.floor = floor ? floor->value : 8192;
+  group.logits.offset = 1;
+  group.logits_note = "attn_temperature_tuning";
+}
+
+// Falcon H1 multiplies its keys by a number, which the logits get.
+void key_multiplier(const Section& config, LayerGroup& group) {
+  const auto keys = config.number("key_multiplier", positive);
+  if (!keys) return;
+  group.logits.multiplier *= keys->value;
+  group.logits_note = "key_multiplier " + number_text(keys->value);
+  note(group.provenance, "key_multiplier", number_text(keys->value), Origin::file, keys->key);
+}
+
+// --- the rows ------------------------------------------------------------------------------------
+
+// clang-format off: one row a family, as dense as it can be read.
+// sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
+constexpr Family alternating[] = {
+    // --- rotate halves ---------------------------------------------------------------------------
+    {.types = "mllama mllama_text_model", .context = 128 * K, .sizes = {4096, 40, 32, 8},
+     .theta = 500000, .forced = cross_attention_layers},
+    {.types = "qwen2 internvl", .context = 32 * K, .sizes = {4096, 32, 32, 32}, .theta = 10000,
+     .pattern = past_layer, .every = 28, .window = 4096},
+    {.types = "qwen2_moe", .context = 32 * K, .sizes = {2048, 24, 16, 16}, .theta = 10000,
+     .pattern = past_layer, .every = 28, .window = 4096},
+    {.types = "qwen3", .context = 32 * K, .sizes = {4096, 32, 32, 32, 128}, .theta = 10000,
+     .pattern = past_layer, .every = 28, .window = 4096},
+    {.types = "qwen3_moe", .context = 32 * K, .sizes = {2048, 24, 32, 4}, .theta = 10000,
+     .pattern = past_layer, .window = 4096},
+    {.types = "dots1", .context = 2048, .sizes = {4608, 62, 32, 32}, .theta = 10000,
+     .pattern = past_layer, .every = 62, .window = 4096},
+    {.types = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .context = 32 * K,
+     .sizes = {8192, 80, 64, 8}, .theta = 1e6, .sections = "16 24 24", .pattern = past_layer,
+     .every = 80, .window = 4096},
+    {.types = "qwen2_5_omni_text", .context = 32 * K, .sizes = {3584, 28, 28, 4}, .theta = 1e6,
+     .sections = "16 24 24", .pattern = past_layer, .every = 28, .window = 32 * K},
+    {.types = "qwen3_next", .context = 32 * K, .sizes = {2048, 48, 16, 2, 256}, .theta = 10000,
+     .partial = 0.25, .pattern = every_last, .every = 4, .other = "linear_attention"},
+    {.types = "qwen3_5 qwen3_5_text", .context = 32 * K, .sizes = {4096, 32, 16, 4, 256},
+     .theta = 10000, .partial = 0.25, .sections = "11 11 10", .sections_interleaved = true,
+     .pattern = every_last, .every = 4, .other = "linear_attention"},
+    {.types = "qwen3_5_moe qwen3_5_moe_text", .context = 32 * K, .sizes = {2048, 40, 16, 2, 256},
+     .theta = 10000, .partial = 0.25, .sections = "11 11 10", .sections_interleaved = true,
+     .pattern = every_last, .every = 4, .other = "linear_attention"},
+    {.types = "gemma2 vaultgemma", .context = 8192, .sizes = {2304, 26, 8, 4, 256}, .theta = 10000,
+     .pattern = every_last, .every = 2, .window = 4096, .logits = query_pre_attn},
+    {.types = "gemma3 gemma3_text", .context = 128 * K, .sizes = {2304, 26, 8, 4, 256},
+     .theta = 1e6, .pattern = every_last, .every = 6, .window = 4096, .local = LocalRope::own_theta,
+     .local_theta = 10000, .logits = query_pre_attn},
+    {.types = "gemma3n gemma3n_text", .context = 32 * K, .sizes = {2048, 35, 8, 2, 256},
+     .theta = 1e6, .pattern = every_last, .every = 5, .window = 512, .local = LocalRope::own_theta,
+     .local_theta = 10000, .shared_kv = 15, .logits = undivided},
+    {.types = "gemma4 gemma4_text", .context = 128 * K, .sizes = {2304, 30, 8, 4, 256},
+     .pattern = every_last, .every = 6, .forced = last_layer_full, .window = 512,
+     .full_head_dim = 512, .logits = undivided},
+    {.types = "gpt_oss", .context = 128 * K, .sizes = {2880, 36, 64, 8, 64}, .theta = 150000,
+     .pattern = every_last, .every = 2, .window = 128},
+    {.types = "olmo3", .context = 2048, .sizes = {4096, 32, 32}, .pattern = every_last, .every = 4,
+     .window = 4096, .local = LocalRope::unscaled},
+    {.types = "cwm", .context = 128 * K, .sizes = {6144, 64, 48, 8, 128}, .theta = 1e6,
+     .pattern = every_first, .every = 4, .window = 8192},
+    {.types = "exaone4 exaone_moe", .context = 2048, .sizes = {4096, 32, 32, 32}, .theta = 10000,
+     .pattern = every_last, .every = 4, .rotates = windowed_layers, .window = 4096},
+    {.types = "afmoe", .context = 16 * K, .sizes = {2048, 32, 16, 0, 128}, .theta = 10000,
+     .pattern = every_last, .every = 4, .rotates = windowed_layers, .window = 1024},
+    {.types = "smollm3", .context = 32 * K, .sizes = {2048, 36, 16, 4}, .theta = 2e6, .every = 4,
+     .rotates = listed_layers},
+    {.types = "granitemoehybrid", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000,
+     .pattern = listed_attend, .other = "mamba", .rotates = all_if_rope_is_said,
+     .logits = attention_multiplier},
+    {.types = "lfm2 lfm2_moe", .context = 128000, .sizes = {2560, 32, 32, 8}, .theta = 1e6,
+     .other = "conv"},
+    {.types = "falcon_h1", .context = 8192, .sizes = {4096, 32, 32, 8}, .logits = key_multiplier},
+    {.types = "bamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .theta = 10000,
+     .partial = 0.5, .pattern = listed_attend, .other = "mamba"},
+    {.types = "jamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .pattern = at_offset,
+     .every = 8, .other = "mamba", .rotates = no_layer},
+    {.types = "nemotron_h", .context = 4096, .sizes = {4096, 0, 32, 8, 128},
+     .other = "mamba or mlp", .rotates = no_layer},
+    {.types = "modernbert", .context = 8192, .sizes = {768, 22, 12}, .causal = false,
+     .theta = 160000, .pattern = every_first, .every = 3, .window = 128,
+     .local = LocalRope::own_theta, .local_theta = 10000},
+    {.types = "modernbert-decoder", .context = 8192, .sizes = {768, 22, 12}, .theta = 160000,
+     .pattern = every_first, .every = 3, .window = 64, .half_window = true,
+     .local = LocalRope::own_theta, .local_theta = 10000},
+
+    // --- rotate neighbours -----------------------------------------------------------------------
+    {.types = "cohere2 aya_vision cohere2_vision", .context = 8192, .sizes = {8192, 40, 64},
+     .pairing = interleaved, .theta = 10000, .pattern = every_last, .every = 4,
+     .rotates = windowed_layers, .window = 4096},
+    {.types = "cohere2_moe", .context = 8192, .sizes = {8192, 40, 64, 0, 128},
+     .pairing = interleaved, .theta = 10000, .pattern = every_last, .every = 4,
+     .rotates = windowed_layers_and_dense_front, .window = 4096},
+    {.types = "llama4 llama4_text", .context = 128 * K, .sizes = {5120, 48, 40, 8, 128},
+     .pairing = interleaved, .theta = 500000, .every = 4, .other = "chunked_attention",
+     .rotates = listed_layers_in_chunks, .window = 8192, .logits = position_temperature},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Family> rows_alternating() { return alternating; }
+
+}  // namespace posenc::detail
