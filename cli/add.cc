@@ -9,6 +9,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_add(CLI::App& app) {
   struct Options {
@@ -60,5 +61,9 @@ Run define_add(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command add_command{"add", "add position vectors to token embeddings", define_add};
 
 }  // namespace posenc::cli

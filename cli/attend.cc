@@ -156,8 +156,6 @@ Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t b
   return out;
 }
 
-}  // namespace
-
 Run define_attend(CLI::App& app) {
   struct Options {
     std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits;
@@ -296,5 +294,11 @@ Run define_attend(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command attend_command{
+    "attend", "attention over .npy tensors with any scheme, fused or by plain loops",
+    define_attend};
 
 }  // namespace posenc::cli

@@ -15,8 +15,6 @@ BenchEffort effort_of(bool quick) {
   return quick ? BenchEffort{.least_runs = 3, .seconds = 0.2, .settled = 0.02} : BenchEffort{};
 }
 
-}  // namespace
-
 Run define_bench(CLI::App& app) {
   struct Options {
     BenchWanted wanted;
@@ -114,5 +112,10 @@ Run define_bench(CLI::App& app) {
     return options->strict ? strict_exit_code(rows) : 0;
   };
 }
+
+}  // namespace
+
+extern const Command bench_command{
+    "bench", "how fast the kernels are beside what this machine's memory allows", define_bench};
 
 }  // namespace posenc::cli

@@ -8,6 +8,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_bias(CLI::App& app) {
   struct Options {
@@ -69,5 +70,10 @@ Run define_bias(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command bias_command{"bias", "write what a scheme adds to attention logits",
+                                  define_bias};
 
 }  // namespace posenc::cli

@@ -9,6 +9,7 @@
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_buckets(CLI::App& app) {
   struct Options {
@@ -69,5 +70,10 @@ Run define_buckets(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command buckets_command{"buckets", "T5's and DeBERTa's buckets of relative positions",
+                                     define_buckets};
 
 }  // namespace posenc::cli

@@ -1,4 +1,5 @@
-// What main.cc knows of a command: its name, its line in the list, and what it defines.
+// A command: its name, its line in the list, and what it defines. It lives in a file of its name, and main.cc
+// lists it.
 #pragma once
 
 #include <functional>
@@ -22,26 +23,6 @@ struct Command {
   Define define;
   std::span<const Command> (*kinds)() = nullptr;  // commands below it: `posenc plot heatmap`
 };
-
-Run define_add(CLI::App& app);
-Run define_attend(CLI::App& app);
-Run define_bench(CLI::App& app);
-Run define_bias(CLI::App& app);
-Run define_buckets(CLI::App& app);
-Run define_explain(CLI::App& app);
-Run define_link(CLI::App& app);
-Run define_models(CLI::App& app);
-Run define_plot(CLI::App& app);
-Run define_positions(CLI::App& app);
-Run define_precision(CLI::App& app);
-Run define_rotate(CLI::App& app);
-Run define_schemes(CLI::App& app);
-Run define_serve(CLI::App& app);
-Run define_slopes(CLI::App& app);
-Run define_table(CLI::App& app);
-Run define_verify(CLI::App& app);
-
-std::span<const Command> plot_kinds();
 
 // A check of a flag: a whole number above 0. CLI11's own tells the range in 300 digits.
 CLI::Validator above_zero();

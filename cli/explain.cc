@@ -66,8 +66,6 @@ Expected<int> print_link(const Options& options, const Terminal& term) {
   return options.strict && !explanation->warnings.empty() ? 1 : 0;
 }
 
-}  // namespace
-
 Run define_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model,
@@ -102,5 +100,10 @@ Run define_explain(CLI::App& app) {
     return print(*explanation, *options, terminal(no_color(app)));
   };
 }
+
+}  // namespace
+
+extern const Command explain_command{
+    "explain", "what a model does about position, in words and numbers", define_explain};
 
 }  // namespace posenc::cli

@@ -233,8 +233,6 @@ class Asked {
   std::vector<std::string> notes_;
 };
 
-}  // namespace
-
 Run define_link(CLI::App& app) {
   auto flags = std::make_shared<LinkFlags>();
   std::string panels;
@@ -300,5 +298,10 @@ Run define_link(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command link_command{"link", "the playground's link of a view, or of a model's scheme",
+                                  define_link};
 
 }  // namespace posenc::cli

@@ -14,29 +14,21 @@
 #include "cli/terminal.h"
 
 namespace posenc::cli {
+
+// Each in a file of its name.
+extern const Command add_command, attend_command, bench_command, bias_command, buckets_command,
+    explain_command, link_command, models_command, plot_command, positions_command,
+    precision_command, rotate_command, schemes_command, serve_command, slopes_command,
+    table_command, verify_command;
+
 namespace {
 
-constexpr Command commands[] = {
-    {"explain", "what a model does about position, in words and numbers", define_explain},
-    {"models", "real configurations that travel with posenc", define_models},
-    {"schemes", "every scheme and scaling: formula, paper, fields", define_schemes},
-    {"rotate", "rotate queries or keys (RoPE and its kin), or rotate them back", define_rotate},
-    {"add", "add position vectors to token embeddings", define_add},
-    {"table", "write a table of position vectors", define_table},
-    {"bias", "write what a scheme adds to attention logits", define_bias},
-    {"attend", "attention over .npy tensors with any scheme, fused or by plain loops",
-     define_attend},
-    {"precision", "what angles formed in float cost a model, by engine and position",
-     define_precision},
-    {"slopes", "ALiBi's slopes", define_slopes},
-    {"buckets", "T5's and DeBERTa's buckets of relative positions", define_buckets},
-    {"positions", "position ids from masks, packed sequences, images and videos", define_positions},
-    {"verify", "claims about positional encodings, each computed anew", define_verify},
-    {"bench", "how fast the kernels are beside what this machine's memory allows", define_bench},
-    {"serve", "the playground in a browser, from this file alone", define_serve},
-    {"link", "the playground's link of a view, or of a model's scheme", define_link},
-    {"plot", "pictures of all this: heat maps, waves, wavelengths, decay", define_plot, plot_kinds},
-};
+// In the order of posenc --help.
+const Command commands[] = {explain_command,   models_command, schemes_command, rotate_command,
+                            add_command,       table_command,  bias_command,    attend_command,
+                            precision_command, slopes_command, buckets_command, positions_command,
+                            verify_command,    bench_command,  serve_command,   link_command,
+                            plot_command};
 
 // Standard error may be closed or full as well: nothing here throws.
 int report(const std::string& text) {

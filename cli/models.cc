@@ -8,6 +8,7 @@
 #include "posenc/model.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_models(CLI::App& app) {
   auto name = std::make_shared<std::string>();
@@ -32,5 +33,10 @@ Run define_models(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command models_command{"models", "real configurations that travel with posenc",
+                                    define_models};
 
 }  // namespace posenc::cli

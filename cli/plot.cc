@@ -13,6 +13,11 @@
 #include "cli/terminal.h"
 
 namespace posenc::cli {
+
+// Each in a file of figures/.
+extern const Kind heatmap, dimensions, differences, binary, similarity, turns, rotation,
+    wavelengths, decay, bias_map, scores, bucket_stairs, phase, precision;
+
 namespace {
 
 // In the order in which one would read them.
@@ -93,10 +98,6 @@ constexpr auto commands_of(std::index_sequence<i...>) {
   return std::array{Command{{}, {}, define_kind<*kinds[i]>}...};
 }
 
-}  // namespace
-
-std::span<const Kind* const> all_kinds() { return kinds; }
-
 std::span<const Command> plot_kinds() {
   static const auto commands = [] {
     constexpr std::size_t count = std::size(kinds);
@@ -108,14 +109,6 @@ std::span<const Command> plot_kinds() {
     return out;
   }();
   return commands;
-}
-
-Expected<Format> format_of(const std::string& path, std::string_view where) {
-  constexpr std::pair<std::string_view, Format> endings[] = {
-      {".png", Format::png}, {".svg", Format::svg}, {".pdf", Format::pdf}};
-  for (const auto& [ending, format] : endings)
-    if (path.ends_with(ending)) return format;
-  return fail(where, "the picture's name must end in .png, .svg or .pdf", path);
 }
 
 Run define_plot(CLI::App& app) {
@@ -138,5 +131,20 @@ Run define_plot(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+std::span<const Kind* const> all_kinds() { return kinds; }
+
+Expected<Format> format_of(const std::string& path, std::string_view where) {
+  constexpr std::pair<std::string_view, Format> endings[] = {
+      {".png", Format::png}, {".svg", Format::svg}, {".pdf", Format::pdf}};
+  for (const auto& [ending, format] : endings)
+    if (path.ends_with(ending)) return format;
+  return fail(where, "the picture's name must end in .png, .svg or .pdf", path);
+}
+
+extern const Command plot_command{
+    "plot", "pictures of all this: heat maps, waves, wavelengths, decay", define_plot, plot_kinds};
 
 }  // namespace posenc::cli

@@ -157,8 +157,6 @@ Expected<void> write(const Positions& positions, const std::string& path) {
   return write_npy(path, *array);
 }
 
-}  // namespace
-
 Run define_positions(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("OUT", options->out, "Write int64 ids there, .npy, instead of printing them");
@@ -236,5 +234,10 @@ Run define_positions(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command positions_command{
+    "positions", "position ids from masks, packed sequences, images and videos", define_positions};
 
 }  // namespace posenc::cli

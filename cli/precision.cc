@@ -181,8 +181,6 @@ std::string json(const Model& model, const std::vector<Rotation>& found) {
                      model.context > 0 ? std::to_string(model.context) : "null", groups);
 }
 
-}  // namespace
-
 Run define_precision(CLI::App& app) {
   struct Options {
     std::string model;
@@ -241,5 +239,11 @@ Run define_precision(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command precision_command{
+    "precision", "what angles formed in float cost a model, by engine and position",
+    define_precision};
 
 }  // namespace posenc::cli

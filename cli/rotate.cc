@@ -54,8 +54,6 @@ Angles angles_named(const std::string& word) {
   return Angles::exact;
 }
 
-}  // namespace
-
 Run define_rotate(CLI::App& app) {
   struct Options {
     std::string in, out, positions, dtype, side = "q", angles = "exact";
@@ -124,5 +122,10 @@ Run define_rotate(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command rotate_command{
+    "rotate", "rotate queries or keys (RoPE and its kin), or rotate them back", define_rotate};
 
 }  // namespace posenc::cli

@@ -62,8 +62,6 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
   }
 }
 
-}  // namespace
-
 Run define_schemes(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   app.add_option("NAME", *name, "Show this scheme or scaling with its fields");
@@ -88,5 +86,10 @@ Run define_schemes(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command schemes_command{"schemes", "every scheme and scaling: formula, paper, fields",
+                                     define_schemes};
 
 }  // namespace posenc::cli

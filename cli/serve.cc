@@ -4,6 +4,7 @@
 #include "cli/server.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_serve(CLI::App& app) {
   auto serving = std::make_shared<Serving>();
@@ -27,5 +28,10 @@ Run define_serve(CLI::App& app) {
     return serve(*serving);
   };
 }
+
+}  // namespace
+
+extern const Command serve_command{"serve", "the playground in a browser, from this file alone",
+                                   define_serve};
 
 }  // namespace posenc::cli

@@ -8,6 +8,7 @@
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_slopes(CLI::App& app) {
   struct Options {
@@ -42,5 +43,9 @@ Run define_slopes(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command slopes_command{"slopes", "ALiBi's slopes", define_slopes};
 
 }  // namespace posenc::cli

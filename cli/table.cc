@@ -9,6 +9,7 @@
 #include "posenc/apply.h"
 
 namespace posenc::cli {
+namespace {
 
 Run define_table(CLI::App& app) {
   struct Options {
@@ -57,5 +58,9 @@ Run define_table(CLI::App& app) {
     return 0;
   };
 }
+
+}  // namespace
+
+extern const Command table_command{"table", "write a table of position vectors", define_table};
 
 }  // namespace posenc::cli

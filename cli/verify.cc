@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 
 namespace posenc::cli {
+namespace {
 Run define_verify(CLI::App& app) {
   struct Options {
     Wanted wanted;
@@ -59,5 +60,10 @@ Run define_verify(CLI::App& app) {
     return exit_code(results);
   };
 }
+
+}  // namespace
+
+extern const Command verify_command{
+    "verify", "claims about positional encodings, each computed anew", define_verify};
 
 }  // namespace posenc::cli

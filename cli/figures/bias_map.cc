@@ -123,7 +123,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_bias_map
 
-const Kind bias_map{"bias", "What a scheme adds to the logits, a map for each head",
-                    of_bias_map::define, of_bias_map::examples};
+extern const Kind bias_map{"bias", "What a scheme adds to the logits, a map for each head",
+                           of_bias_map::define, of_bias_map::examples};
 
 }  // namespace posenc::cli

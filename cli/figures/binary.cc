@@ -103,7 +103,8 @@ constexpr std::string_view examples[] = {"binary.png --bits 4 --width 8 --length
 
 }  // namespace of_binary
 
-const Kind binary{"binary", "Counting in binary beside the waves, and where the analogy limps",
-                  of_binary::define, of_binary::examples};
+extern const Kind binary{"binary",
+                         "Counting in binary beside the waves, and where the analogy limps",
+                         of_binary::define, of_binary::examples};
 
 }  // namespace posenc::cli

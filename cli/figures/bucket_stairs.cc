@@ -103,7 +103,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_bucket_stairs
 
-const Kind bucket_stairs{"buckets", "The stairs of T5's and DeBERTa's buckets",
-                         of_bucket_stairs::define, of_bucket_stairs::examples};
+extern const Kind bucket_stairs{"buckets", "The stairs of T5's and DeBERTa's buckets",
+                                of_bucket_stairs::define, of_bucket_stairs::examples};
 
 }  // namespace posenc::cli

@@ -188,8 +188,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_decay
 
-const Kind decay{"decay",
-                 "Score against distance: RoPE and xPos beside ALiBi, KERPLE, Sandwich and T5",
-                 of_decay::define, of_decay::examples};
+extern const Kind decay{
+    "decay", "Score against distance: RoPE and xPos beside ALiBi, KERPLE, Sandwich and T5",
+    of_decay::define, of_decay::examples};
 
 }  // namespace posenc::cli

@@ -193,7 +193,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_differences
 
-const Kind differences{"differences", "How far apart the vectors of two positions are",
-                       of_differences::define, of_differences::examples};
+extern const Kind differences{"differences", "How far apart the vectors of two positions are",
+                              of_differences::define, of_differences::examples};
 
 }  // namespace posenc::cli

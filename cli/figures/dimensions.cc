@@ -139,7 +139,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_dimensions
 
-const Kind dimensions{"dimensions", "Chosen dimensions as lines over the positions",
-                      of_dimensions::define, of_dimensions::examples};
+extern const Kind dimensions{"dimensions", "Chosen dimensions as lines over the positions",
+                             of_dimensions::define, of_dimensions::examples};
 
 }  // namespace posenc::cli

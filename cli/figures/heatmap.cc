@@ -110,8 +110,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_heatmap
 
-const Kind heatmap{"heatmap",
-                   "A table of position vectors, or the cosines of RoPE's angles, as colours",
-                   of_heatmap::define, of_heatmap::examples};
+extern const Kind heatmap{
+    "heatmap", "A table of position vectors, or the cosines of RoPE's angles, as colours",
+    of_heatmap::define, of_heatmap::examples};
 
 }  // namespace posenc::cli

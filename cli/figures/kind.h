@@ -1,5 +1,4 @@
-// One kind of picture: a file here that turns its flags into a Figure, and a line in cli/plot.cc's
-// table.
+// One kind of picture: a file here that turns its flags into a Figure, and a word in cli/plot.cc's list.
 #pragma once
 
 #include <functional>
@@ -21,8 +20,5 @@ struct Kind {
   std::span<const std::string_view>
       examples;  // what follows `posenc plot KIND`; the gallery draws them
 };
-
-extern const Kind heatmap, dimensions, differences, binary, turns, rotation, wavelengths, decay,
-    similarity, bias_map, scores, bucket_stairs, phase, precision;
 
 }  // namespace posenc::cli

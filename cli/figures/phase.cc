@@ -144,7 +144,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_phase
 
-const Kind phase{"phase", "How far angles formed in float are off, by position", of_phase::define,
-                 of_phase::examples};
+extern const Kind phase{"phase", "How far angles formed in float are off, by position",
+                        of_phase::define, of_phase::examples};
 
 }  // namespace posenc::cli

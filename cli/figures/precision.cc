@@ -97,7 +97,7 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_precision
 
-const Kind precision{"precision", "What float angles cost a model, by position and engine",
-                     of_precision::define, of_precision::examples};
+extern const Kind precision{"precision", "What float angles cost a model, by position and engine",
+                            of_precision::define, of_precision::examples};
 
 }  // namespace posenc::cli

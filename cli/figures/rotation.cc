@@ -94,7 +94,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_rotation
 
-const Kind rotation{"rotation", "A random vector before and after its rotation, pair by pair",
-                    of_rotation::define, of_rotation::examples};
+extern const Kind rotation{"rotation",
+                           "A random vector before and after its rotation, pair by pair",
+                           of_rotation::define, of_rotation::examples};
 
 }  // namespace posenc::cli

@@ -263,7 +263,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_scores
 
-const Kind scores{"scores", "Logits and attention weights of a head, two maps of queries and keys",
-                  of_scores::define, of_scores::examples};
+extern const Kind scores{"scores",
+                         "Logits and attention weights of a head, two maps of queries and keys",
+                         of_scores::define, of_scores::examples};
 
 }  // namespace posenc::cli

@@ -90,7 +90,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_similarity
 
-const Kind similarity{"similarity", "How alike the vectors of any two positions are, as a map",
-                      of_similarity::define, of_similarity::examples};
+extern const Kind similarity{"similarity",
+                             "How alike the vectors of any two positions are, as a map",
+                             of_similarity::define, of_similarity::examples};
 
 }  // namespace posenc::cli

@@ -112,7 +112,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_turns
 
-const Kind turns{"turns", "One vector of a pair at many positions: a circle for each frequency",
-                 of_turns::define, of_turns::examples};
+extern const Kind turns{"turns",
+                        "One vector of a pair at many positions: a circle for each frequency",
+                        of_turns::define, of_turns::examples};
 
 }  // namespace posenc::cli

@@ -232,8 +232,8 @@ constexpr std::string_view examples[] = {
 
 }  // namespace of_wavelengths
 
-const Kind wavelengths{"wavelengths",
-                       "Wavelengths of all pairs against the trained and the asked length",
-                       of_wavelengths::define, of_wavelengths::examples};
+extern const Kind wavelengths{"wavelengths",
+                              "Wavelengths of all pairs against the trained and the asked length",
+                              of_wavelengths::define, of_wavelengths::examples};
 
 }  // namespace posenc::cli
