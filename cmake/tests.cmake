@@ -105,6 +105,7 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME include_rules_find_violations COMMAND ${house}/include_rules.sh)
   add_test(NAME family_names COMMAND ${root}/cmake/check_family_names.sh ${root})
   add_test(NAME family_names_find_violations COMMAND ${house}/family_names.sh)
+  add_test(NAME pages_name_what_is_there COMMAND ${house}/paths.sh ${root})
   add_test(NAME missing_packages COMMAND ${house}/missing_packages.sh)
   add_test(NAME headers_stand_alone
            COMMAND ${house}/headers.sh ${root}/include ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
