@@ -124,7 +124,7 @@ Finding stale_cache(Lab& lab) {
 
 // The outputs of a text decoded token by token, each with the plan for the length reached.
 Matrix decoded(Lab& lab, const Matrix& q, const Matrix& k, const Matrix& v, auto&& plan_at,
-               KeptKeys keys) {
+               CachedKeys keys) {
   Matrix out(q.rows, dim);
   auto cache = KvCache::make({.kv_heads = 1, .head_dim = dim, .dtype = DType::f64, .keys = keys});
   if (!cache) return lab.keep(cache.error()), out;
@@ -175,8 +175,8 @@ Finding decoding(Lab& lab) {
   const auto off = [&](const Matrix& out) {
     return largest_difference(out.values, prefill.values);
   };
-  const double unrotated = off(decoded(lab, q, k, v, plan_at, KeptKeys::unrotated));
-  const double again = off(decoded(lab, q, k, v, plan_at, KeptKeys::rotated));
+  const double unrotated = off(decoded(lab, q, k, v, plan_at, CachedKeys::unrotated));
+  const double again = off(decoded(lab, q, k, v, plan_at, CachedKeys::rotated));
   return {say(n, " tokens decoded one by one, ", first,
               " trained, dynamic NTK: through KvCache with keys kept unrotated, or turned on at "
               "each new plan, every output is that of the prefill; with keys left as they were "
@@ -231,7 +231,7 @@ constexpr Claim claims[] = {
      "True, and so do rotated keys that are turned on with each new plan; left alone they are "
      "stale",
      "decode(t) = prefill(t + 1), last row", yarn_paper,
-     "KvCache with KeptKeys::unrotated and ::rotated, DynamicNtk, against attend_reference()",
+     "KvCache with CachedKeys::unrotated and ::rotated, DynamicNtk, against attend_reference()",
      run<decoding>},
 };
 

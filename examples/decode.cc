@@ -1,4 +1,4 @@
-// Decoding with a key-value cache. Whichever way keys are kept, token by token gives what one pass
+// Decoding with a key-value cache. Whichever way keys are cached, token by token gives what one pass
 // over the whole text gives; a scaling that changes with the length shows what a cache of stale
 // keys gives instead. Prints the largest differences, and exits with 1 if one is larger than
 // rounding explains.
@@ -87,7 +87,7 @@ double difference(Text& text, const Scheme& scheme, Vectors& out) {
 
 // A prompt of 16 tokens at once, then token by token; each time with the plan for the length
 // reached.
-double decoded(const Scheme& scheme, KeptKeys keys, DType dtype) {
+double decoded(const Scheme& scheme, CachedKeys keys, DType dtype) {
   Text text(dtype);
   Vectors out{heads, dtype};
   KvCache cache = must(
@@ -120,7 +120,7 @@ double decoded_with_stale_keys(const Scheme& scheme) {
 
 // A stream that keeps its first four tokens and the newest 28, renumbered after each: what the last
 // one gets, beside a cache that was given the survivors alone, where they stand now.
-double streamed(KeptKeys keys, DType dtype) {
+double streamed(CachedKeys keys, DType dtype) {
   constexpr std::int64_t sinks = 4, window = 28;
   Text text(dtype);
   const Plan plan = plan_for(Rope{}, 0);
@@ -160,18 +160,18 @@ int main() {
   std::printf("largest difference from one pass over the text, %d tokens\n",
               static_cast<int>(length));
   std::printf("RoPE\n");
-  report("keys unrotated, float32", decoded(rope, KeptKeys::unrotated, DType::f32), 1e-5);
-  report("keys rotated, float32", decoded(rope, KeptKeys::rotated, DType::f32), 1e-5);
-  report("keys unrotated, bfloat16", decoded(rope, KeptKeys::unrotated, DType::bf16), 2e-2);
-  report("keys rotated, bfloat16", decoded(rope, KeptKeys::rotated, DType::bf16), 5e-2);
+  report("keys unrotated, float32", decoded(rope, CachedKeys::unrotated, DType::f32), 1e-5);
+  report("keys rotated, float32", decoded(rope, CachedKeys::rotated, DType::f32), 1e-5);
+  report("keys unrotated, bfloat16", decoded(rope, CachedKeys::unrotated, DType::bf16), 2e-2);
+  report("keys rotated, bfloat16", decoded(rope, CachedKeys::rotated, DType::bf16), 5e-2);
 
   std::printf("RoPE with dynamic NTK, whose frequencies change with every token past %d\n",
               static_cast<int>(trained));
-  report("keys unrotated, float32", decoded(dynamic, KeptKeys::unrotated, DType::f32), 1e-5);
+  report("keys unrotated, float32", decoded(dynamic, CachedKeys::unrotated, DType::f32), 1e-5);
   report("keys rotated again for each token, float32",
-         decoded(dynamic, KeptKeys::rotated, DType::f32), 1e-5);
-  report("keys unrotated, bfloat16", decoded(dynamic, KeptKeys::unrotated, DType::bf16), 2e-2);
-  const double small_turns = decoded(dynamic, KeptKeys::rotated, DType::bf16);
+         decoded(dynamic, CachedKeys::rotated, DType::f32), 1e-5);
+  report("keys unrotated, bfloat16", decoded(dynamic, CachedKeys::unrotated, DType::bf16), 2e-2);
+  const double small_turns = decoded(dynamic, CachedKeys::rotated, DType::bf16);
   std::printf("  %-46s %.1e  small turns are rounded away\n",
               "keys rotated again for each token, bfloat16", small_turns);
   const double stale = decoded_with_stale_keys(dynamic);
@@ -180,16 +180,16 @@ int main() {
   good = good && stale > 0.1;
 
   std::printf("RoPE, a stream of 4 sinks and a window of 28, renumbered at every token\n");
-  report("keys unrotated, bfloat16", streamed(KeptKeys::unrotated, DType::bf16), 0);
-  report("keys rotated, float32", streamed(KeptKeys::rotated, DType::f32), 1e-5);
+  report("keys unrotated, bfloat16", streamed(CachedKeys::unrotated, DType::bf16), 0);
+  report("keys rotated, float32", streamed(CachedKeys::rotated, DType::f32), 1e-5);
   std::printf("  %-46s %.1e  again\n", "keys rotated, bfloat16",
-              streamed(KeptKeys::rotated, DType::bf16));
+              streamed(CachedKeys::rotated, DType::bf16));
 
   // A cache told to refuse says so instead of mixing.
   Text text(DType::f32);
   KvCache cache = must(KvCache::make({.kv_heads = kv_heads,
                                       .head_dim = head_dim,
-                                      .keys = KeptKeys::rotated,
+                                      .keys = CachedKeys::rotated,
                                       .new_plan = NewPlan::refuse}));
   const KvCache::Sequence sequences[] = {cache.add()};
   std::int64_t t = 0;

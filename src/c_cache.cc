@@ -29,7 +29,7 @@ posenc_status posenc_cache_make(const posenc_cache_options* options, posenc_cach
       .head_dim = options->head_dim,
       .dtype = static_cast<DType>(options->dtype),
       .max_pages = options->max_pages,
-      .keys = options->rotated ? KeptKeys::rotated : KeptKeys::unrotated,
+      .keys = options->rotated ? CachedKeys::rotated : CachedKeys::unrotated,
       .new_plan = options->one_plan ? NewPlan::refuse : NewPlan::rerotate,
   };
   if (options->page_size != 0) made.page_size = options->page_size;

@@ -45,7 +45,7 @@ struct Text {
   Geometry geometry(std::int64_t length = 0) const {
     return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .length = length};
   }
-  KvCacheOptions options(KeptKeys keys, std::int64_t page_size = 3) const {
+  KvCacheOptions options(CachedKeys keys, std::int64_t page_size = 3) const {
     return {.kv_heads = kv_heads,
             .head_dim = dim,
             .dtype = dtype,

@@ -45,7 +45,7 @@ struct Numbers {
 enum class Pages { neighbours, scattered };
 enum class Plans { one, changing };
 
-void decode(benchmark::State& state, DType dtype, KeptKeys keys, Pages pages, Plans plans) {
+void decode(benchmark::State& state, DType dtype, CachedKeys keys, Pages pages, Plans plans) {
   const Geometry geometry{.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim};
   const auto rope = compile(Rope{}, geometry), other = compile(Rope{.rope_theta = 10001}, geometry);
   auto cache = KvCache::make({.kv_heads = kv_heads,
@@ -90,9 +90,9 @@ void decode(benchmark::State& state, DType dtype, KeptKeys keys, Pages pages, Pl
 
 int registered() {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    for (const auto& [name, keys, plans] : {std::tuple{"rotated", KeptKeys::rotated, Plans::one},
-                                            {"rotated_again", KeptKeys::rotated, Plans::changing},
-                                            {"unrotated", KeptKeys::unrotated, Plans::one}}) {
+    for (const auto& [name, keys, plans] : {std::tuple{"rotated", CachedKeys::rotated, Plans::one},
+                                            {"rotated_again", CachedKeys::rotated, Plans::changing},
+                                            {"unrotated", CachedKeys::unrotated, Plans::one}}) {
       for (const Pages pages : {Pages::neighbours, Pages::scattered}) {
         benchmark::RegisterBenchmark(
             ("cache/" + std::string(name) +

@@ -335,8 +335,8 @@ typedef struct posenc_cache_options {
   int64_t head_dim;
   int64_t page_size; /* tokens; 0: 16 */
   int64_t max_pages; /* reserved at once, and never more; 0: grows */
-  int32_t rotated;   /* nonzero: keys are kept rotated; 0: as they came, and rotated when read */
-  int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are turned on to it */
+  int32_t rotated;   /* nonzero: keys are cached rotated; 0: as they came, and rotated when read */
+  int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are rotated to it */
 } posenc_cache_options;
 
 /* Errors: sizes below 1, or pages that do not fit in memory. */
@@ -353,7 +353,7 @@ POSENC_API posenc_status posenc_cache_remove(posenc_cache* cache, int64_t sequen
 
 /* Appends tokens to each of `count` sequences: k, v [sequence, kv_heads, tokens, head_dim], unrotated. positions may
    be NULL: behind the largest of each. Errors: unknown or repeated sequences, shapes, dtype, positions, a plan that
-   does not hold for the length or that kept keys refuse, no page left. */
+   does not hold for the length or that cached keys refuse, no page left. */
 POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t* sequences,
                                              size_t count, const posenc_tensor* k,
                                              const posenc_tensor* v, const posenc_plan* plan,
@@ -369,7 +369,7 @@ POSENC_API posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t*
                                              const posenc_tensor* out,
                                              int32_t threads) POSENC_NOTHROW;
 
-/* Adds `offset` to the positions of tokens [first, last), counted as they are kept; rotated keys are turned along.
+/* Adds `offset` to the positions of tokens [first, last), counted without evicted ones; rotated keys are rotated along.
    Errors: unknown, tokens that are not there, positions out of range. */
 POSENC_API posenc_status posenc_cache_shift(posenc_cache* cache, int64_t sequence, int64_t first,
                                             int64_t last, int64_t offset) POSENC_NOTHROW;
@@ -379,7 +379,7 @@ POSENC_API posenc_status posenc_cache_shift(posenc_cache* cache, int64_t sequenc
 POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequence, int64_t first,
                                             int64_t last, int32_t closes) POSENC_NOTHROW;
 
-/* How many tokens are kept, and the largest position + 1. Errors: unknown. */
+/* How many tokens are cached, and the largest position + 1. Errors: unknown. */
 POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
                                            int64_t* tokens, int64_t* length) POSENC_NOTHROW;
 

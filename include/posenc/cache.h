@@ -1,5 +1,6 @@
-// Keys and values of the tokens so far, kept in pages, together with where each token stands and by
-// which rotation its key was turned: neither can go stale unseen. One cache serves one layer.
+// Cached keys and values of the tokens so far, in pages, together with the position of each token
+// and the rotation of its key, so that a change of plan or position is detected. One cache serves
+// one layer.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +12,40 @@
 
 namespace posenc {
 
-// How keys (and values, where the plan rotates them) are kept.
-enum class KeptKeys {
+// How keys (and values, where the plan rotates them) are cached.
+enum class CachedKeys {
   unrotated,  // as they came, and rotated in every attend: any plan may follow any other
   rotated,    // by the plan they were appended with: attend rotates the queries alone
 };
 
-// What becomes of rotated keys when another plan comes (dynamic NTK, LongRoPE's switch). They are
-// never mixed. Each time they are turned again they are rounded again (twice where the plans differ
-// in more than frequency and amplitude), and a turn by less than half a step of the dtype is lost:
-// 16-bit keys whose plan changes often are better kept unrotated.
+// What becomes of rotated keys when another plan comes (dynamic NTK, LongRoPE's switch). Keys of two
+// plans are never mixed. Each rotation rounds the keys again (twice where the plans differ in more
+// than frequency and amplitude), and an angle too small to change a number by half a step of the
+// dtype is lost: if the plan changes often, cache 16-bit keys unrotated.
 enum class NewPlan {
-  rerotate,  // every key of the sequence is turned from the old plan's angle to the new one's
+  rerotate,  // every key of the sequence is rotated from the old plan's angle to the new one's
   refuse,    // an error
 };
 
-// The sizes of a cache, and how it keeps keys.
 struct KvCacheOptions {
   std::int64_t kv_heads = 0, head_dim = 0;
   DType dtype = DType::f32;
   std::int64_t page_size = 16;  // tokens
   std::int64_t max_pages = 0;   // reserved at once, and never more; 0: grows, moving what there is
-  KeptKeys keys = KeptKeys::unrotated;
+  CachedKeys keys = CachedKeys::unrotated;
   NewPlan new_plan = NewPlan::rerotate;
 };
 
-// A batch of sequences of any lengths. A call that fails leaves the sequences as they were, but for
-// keys that attend had turned to its plan already: they and the plan on record agree. Not for
-// several threads at once.
+// A batch of sequences of any lengths. A call that fails leaves the sequences as they were, except
+// that attend may have rotated keys to its plan already; keys and the plan on record agree. Not
+// thread-safe: one call at a time.
 //
-// Memory: 2 · pages · page_size · kv_heads · head_dim numbers, and 8 bytes a token and axis.
-// attend() reads a sequence where it lies if its pages are neighbours; otherwise they are gathered,
-// one sequence at a time, into a scratch as large as the longest sequence gathered, which stays
-// with the cache.
+// Memory: 2 · pages · page_size · kv_heads · head_dim numbers, and 8 bytes a token and axis where
+// positions are no range. attend() reads a sequence where it lies if its pages are neighbours;
+// otherwise the cache gathers it, one sequence at a time, into memory as large as the longest one
+// gathered, which the cache keeps.
+// Time: a token costs append() the same at any length, and attend() of a sequence in neighbouring
+// pages the attention itself.
 class KvCache {
  public:
   using Sequence = std::int64_t;  // never used twice: that of a removed sequence stays unknown
@@ -58,50 +60,50 @@ class KvCache {
   Expected<void> remove(Sequence sequence);  // its pages serve others. Errors: unknown
 
   // Appends `tokens` tokens to each sequence: k, v [sequence, kv_heads, tokens, head_dim],
-  // unrotated whatever the cache keeps. They stand at `positions`, of one sequence or of all, by
-  // default behind the largest position of each. The plan must hold for the length that each
+  // unrotated whatever is cached. Their positions are `positions`, of one sequence or of all, by
+  // default those behind the largest position of each. The plan must hold for the length that each
   // sequence reaches (Plan::valid).
   // Errors: unknown or repeated sequences, shapes, dtype, positions, no token, a plan that does not
-  // hold or that kept keys refuse, no page left; for keys kept rotated also a rotation with vectors
-  // by distance beside, which meet unrotated keys.
+  // hold or that NewPlan::refuse forbids, no page left; if keys are cached rotated, also a rotation
+  // with vectors by distance beside, since those are multiplied by unrotated keys.
   Expected<void> append(std::span<const Sequence> sequences, const Tensor& k, const Tensor& v,
                         const Plan& plan, const std::optional<Positions>& positions = {},
                         Threads threads = {});
 
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q and out [sequence, heads, tokens,
-  // head_dim], q unrotated; where the queries stand is known from append(). `mask` goes by
-  // position, without keep. 16-bit queries are rounded once more where keys are kept rotated, and
-  // so are outputs whose values the plan rotates.
+  // head_dim], q unrotated; append() has recorded the queries' positions. `mask` goes by position,
+  // without keep. If keys are cached rotated, 16-bit queries are rounded once more, and so are
+  // outputs whose values the plan rotates.
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
                         const Mask& mask, const Tensor& out, Threads threads = {});
 
-  // Adds `offset` to the position of tokens [first, last) of a sequence, counted as they were
-  // appended and survived, on every axis. Rotated keys are turned along: exact but for rounding, as
-  // by NewPlan.
+  // Adds `offset` to the position of tokens [first, last) of a sequence on every axis; tokens are
+  // counted in the order of append(), without evicted ones. Rotated keys are rotated along: exact
+  // but for rounding, see NewPlan.
   // Errors: unknown, tokens that are not there, positions below 0 or beyond 2^62, positions of 2^24
-  // and beyond for keys that an engine's angles turned.
+  // and beyond for keys rotated by an engine's angles.
   Expected<void> shift(Sequence sequence, std::int64_t first, std::int64_t last,
                        std::int64_t offset);
 
   // What becomes of the tokens behind a hole.
   enum class Gap {
-    keep,   // they stay where they stand
-    close,  // they are shifted so that the first of them stands where the first evicted one stood
+    keep,   // they keep their positions
+    close,  // they are shifted so that the first of them takes the position of the first evicted
   };
   // Drops tokens [first, last): attention sinks are tokens [0, first) (StreamingLLM, 2309.17453).
-  // Whole pages become free.
+  // Pages that held nothing else become free.
   // Errors: those of shift; closing a gap between positions of several axes.
   Expected<void> evict(Sequence sequence, std::int64_t first, std::int64_t last, Gap gap);
 
   Expected<std::int64_t> tokens(Sequence sequence) const;
   Expected<std::int64_t> length(Sequence sequence) const;  // largest position + 1
-  Expected<Positions> positions(Sequence sequence) const;  // of the tokens that are kept
+  Expected<Positions> positions(Sequence sequence) const;  // of the cached tokens
 
   std::int64_t pages() const;       // reserved
   std::int64_t free_pages() const;  // of them
-  std::int64_t bytes() const;       // of pages and scratch
+  std::int64_t bytes() const;       // of pages and of what is gathered
 
  private:
   struct State;

@@ -2,7 +2,10 @@
 // precision. Schemes compile to a Plan once; kernels see nothing else. One may write it by hand.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -156,11 +159,33 @@ struct Slopes {
   bool operator==(const Slopes&) const = default;
 };
 
+// A list of rows. Copies share its numbers, so copying a plan copies no list as long as the text: a
+// list is replaced, never written.
+class RowList {
+ public:
+  RowList() = default;
+  RowList(std::vector<std::int32_t> rows)
+      : rows_(std::make_shared<const std::vector<std::int32_t>>(std::move(rows))) {}
+  RowList(std::initializer_list<std::int32_t> rows) : RowList(std::vector(rows)) {}
+
+  std::size_t size() const { return rows_ == nullptr ? 0 : rows_->size(); }
+  bool empty() const { return size() == 0; }
+  std::int32_t operator[](std::size_t index) const { return (*rows_)[index]; }
+  const std::int32_t* begin() const { return rows_ == nullptr ? nullptr : rows_->data(); }
+  const std::int32_t* end() const { return begin() + size(); }
+  bool operator==(const RowList& other) const {  // the same numbers
+    return rows_ == other.rows_ || std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+ private:
+  std::shared_ptr<const std::vector<std::int32_t>> rows_;
+};
+
 // Distance to row of a table: row[clamp(distance, first, last) - first].
 struct DistanceRows {
-  std::int64_t first = 0;              // smallest distance listed
-  std::vector<std::int32_t> row = {};  // one entry for each distance from first on
-  bool saturates = true;  // beyond both ends the end's row holds; else asking there is an error
+  std::int64_t first = 0;  // smallest distance listed
+  RowList row = {};        // one entry for each distance from first on
+  bool saturates = true;   // beyond both ends the end's row holds; else asking there is an error
   std::int64_t last() const { return first + static_cast<std::int64_t>(row.size()) - 1; }
   Expected<std::int64_t> at(std::int64_t distance) const;
   bool operator==(const DistanceRows&) const = default;

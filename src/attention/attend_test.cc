@@ -52,8 +52,10 @@ DistanceRows random_rows(Chance& chance, std::int64_t& count) {
   const std::int64_t reach = chance.whole(0, 40);
   rows.first = -reach;
   count = chance.whole(1, 2 * reach + 1);
+  std::vector<std::int32_t> row;
   for (std::int64_t d = 0; d <= 2 * reach; ++d)
-    rows.row.push_back(static_cast<std::int32_t>(std::min(d, count - 1)));
+    row.push_back(static_cast<std::int32_t>(std::min(d, count - 1)));
+  rows.row = row;
   return rows;
 }
 

@@ -12,7 +12,7 @@ using namespace kv;
 namespace {
 
 using Gap = KvCache::Gap;
-constexpr KeptKeys both[] = {KeptKeys::unrotated, KeptKeys::rotated};
+constexpr CachedKeys both[] = {CachedKeys::unrotated, CachedKeys::rotated};
 
 // Every kind of rotation that moves in a way of its own, and places without one.
 std::vector<Plan> plans(const Text& text) {
@@ -79,7 +79,7 @@ double allowed(Text& text, const Plan& plan) {
 TEST(CacheMove, EvictedAndRenumberedIsAFreshCacheOfTheSurvivors) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const KeptKeys keys : both) {
+    for (const CachedKeys keys : both) {
       for (const std::int64_t page_size : {1, 3, 16}) {
         for (const auto& [first, last] : std::vector<std::pair<std::int64_t, std::int64_t>>{
                  {4, 11}, {0, 20}, {1, 2}, {2, 16}, {0, 1}}) {
@@ -104,7 +104,7 @@ TEST(CacheMove, EvictedAndRenumberedIsAFreshCacheOfTheSurvivors) {
 TEST(CacheMove, EvictedAndKeptInPlaceIsAFreshCacheWithAHole) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const KeptKeys keys : both) {
+    for (const CachedKeys keys : both) {
       std::vector<std::int64_t> survivors;
       counted(survivors, 0, 4);
       counted(survivors, 13, 21);
@@ -123,7 +123,7 @@ TEST(CacheMove, EvictedAndKeptInPlaceIsAFreshCacheWithAHole) {
 TEST(CacheMove, ShiftedIsAFreshCacheAtTheNewPositions) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const KeptKeys keys : both) {
+    for (const CachedKeys keys : both) {
       for (const std::int64_t offset : {1, 7, 1000}) {
         std::vector<std::int64_t> tokens, positions;
         counted(tokens, 0, 21);
@@ -150,7 +150,7 @@ TEST(CacheMove, ShiftedIsAFreshCacheAtTheNewPositions) {
 TEST(CacheMove, AStreamWithSinksGoesOnForEverInTheSamePages) {
   Text text{.tokens = 200};
   const Plan plan = compiled(Rope{}, text.geometry());
-  for (const KeptKeys keys : both) {
+  for (const CachedKeys keys : both) {
     KvCacheOptions options = text.options(keys);
     options.max_pages = 7;
     KvCache cache = made(options);
@@ -181,10 +181,10 @@ TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
   const Plan plan = compiled(Rope{}, text.geometry());
   std::vector<std::int64_t> tokens;
   counted(tokens, 0, 32);
-  const Numbers truth = fresh(text, text.options(KeptKeys::unrotated), plan, tokens, tokens);
+  const Numbers truth = fresh(text, text.options(CachedKeys::unrotated), plan, tokens, tokens);
   const double size = rms_difference(truth, Numbers(truth.size()));
   // From position 400 back to 0: what it costs, of the outputs' own size.
-  const auto drift = [&](KeptKeys keys, std::int64_t by) {
+  const auto drift = [&](CachedKeys keys, std::int64_t by) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     EXPECT_TRUE(
@@ -194,8 +194,8 @@ TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
     EXPECT_TRUE(cache.attend({{sequence}}, tokens_of(text.q.view(), 31, 1), plan, {}, out.view()));
     return rms_difference(truth, numbers(out.view())) / size;
   };
-  EXPECT_EQ(drift(KeptKeys::unrotated, 1), 0);
-  const double once = drift(KeptKeys::rotated, 400), often = drift(KeptKeys::rotated, 1);
+  EXPECT_EQ(drift(CachedKeys::unrotated, 1), 0);
+  const double once = drift(CachedKeys::rotated, 400), often = drift(CachedKeys::rotated, 1);
   RecordProperty("once", std::to_string(once));
   RecordProperty("often", std::to_string(often));
   EXPECT_LT(once, step(DType::bf16));
@@ -205,7 +205,7 @@ TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
 TEST(CacheMove, WholePagesOfAHoleBecomeFree) {
   Text text;
   const Plan plan = compiled(Rope{}, text.geometry());
-  KvCacheOptions options = text.options(KeptKeys::rotated);
+  KvCacheOptions options = text.options(CachedKeys::rotated);
   options.max_pages = 7;
   KvCache cache = made(options);
   const auto sequence = cache.add();
@@ -221,7 +221,7 @@ TEST(CacheMove, WholePagesOfAHoleBecomeFree) {
 TEST(CacheMove, TheNextTokenStandsBehindTheLastSurvivor) {
   Text text;
   const Plan plan = compiled(Rope{}, text.geometry());
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
   const auto one = [&](Memory& x) { return tokens_of(x.view(), 0, 1); };
   ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), plan));
@@ -236,7 +236,7 @@ TEST(CacheMove, ImpossibleMovesAreErrorsAndMoveNothing) {
   plan.rotate->angles = Angles::hf_float;
   for (double& f : plan.rotate->frequency) f = static_cast<float>(f);
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  for (const KeptKeys keys : both) {
+  for (const CachedKeys keys : both) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), plan));
@@ -253,7 +253,7 @@ TEST(CacheMove, ImpossibleMovesAreErrorsAndMoveNothing) {
     EXPECT_FALSE(cache.shift(sequence, 0, 4, -huge - 1));
     EXPECT_FALSE(cache.shift(sequence, 0, 4, std::int64_t{1} << 62));
     EXPECT_EQ(cache.shift(sequence, 0, 4, float_positions - 3).has_value(),
-              keys == KeptKeys::unrotated);
+              keys == CachedKeys::unrotated);
     EXPECT_EQ(*cache.tokens(sequence), 4);
     EXPECT_TRUE(cache.evict(sequence, 2, 2, Gap::close));
     EXPECT_EQ(*cache.tokens(sequence), 4);
@@ -265,7 +265,7 @@ TEST(CacheMove, AGapOfSeveralAxesIsForTheCallerToClose) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = 4, .axes = 2, .frequency = {1, 0, 0, 1}};
   const std::vector<std::int64_t> ids = {0, 1, 2, 0, 2, 3};
-  for (const KeptKeys keys : both) {
+  for (const CachedKeys keys : both) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     ASSERT_TRUE(

@@ -58,14 +58,14 @@ const Rope dynamic_yarn{.rotate_values = true,
 
 TEST(CachePlan, KeysFollowDynamicNtkExactly) {
   Growing growing;
-  for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated})
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated})
     EXPECT_LE(growing.error(growing.text.options(keys)), growing.text.rounding());
 }
 
 TEST(CachePlan, KeysFollowLongRopesSwitchAndYarnsDynamicForm) {
   for (const Rope& rope : {long_rope, dynamic_yarn}) {
     Growing growing{.scheme = rope};
-    for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated})
+    for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated})
       EXPECT_LE(growing.error(growing.text.options(keys)), growing.text.rounding(1.2));
   }
 }
@@ -74,7 +74,7 @@ TEST(CachePlan, KeysFollowLongRopesSwitchAndYarnsDynamicForm) {
 TEST(CachePlan, KeysFollowAMovingCentreOfGrowth) {
   Growing growing{.scheme = XPos{}};
   EXPECT_NE(growing.plan(8), growing.plan(24));
-  EXPECT_LE(growing.error(growing.text.options(KeptKeys::rotated)), growing.text.rounding());
+  EXPECT_LE(growing.error(growing.text.options(CachedKeys::rotated)), growing.text.rounding());
 }
 
 // An engine's float angles are no product that a difference could be taken of: near position
@@ -87,7 +87,7 @@ TEST(CachePlan, KeysFollowAnEnginesFloatAngles) {
   Plan after = before;
   for (double& f : after.rotate->frequency) f = static_cast<float>(f / 3);
   const Positions at = Positions::range(1000000, text.tokens);
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
   Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 21, 8);
   ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), before, at));
@@ -126,14 +126,14 @@ TEST(CachePlan, MixedRotationsAreAsWrongAsIsSaidAndOursAreNot) {
   RecordProperty("mixed", std::to_string(wrong));
   EXPECT_GT(wrong, 0.25);  // of the output's own size
   const Numbers out =
-      through_cache(text.options(KeptKeys::rotated), text, {1}, growing.by_length());
+      through_cache(text.options(CachedKeys::rotated), text, {1}, growing.by_length());
   EXPECT_LT(rms_difference(growing.of(out, last), truth) / size, 1e-12);
 }
 
 TEST(CachePlan, RefusedKeysAreNeverMixed) {
   Growing growing;
   Text& text = growing.text;
-  KvCacheOptions options = text.options(KeptKeys::rotated);
+  KvCacheOptions options = text.options(CachedKeys::rotated);
   options.new_plan = NewPlan::refuse;
   KvCache cache = made(options);
   const auto sequence = cache.add();
@@ -144,7 +144,7 @@ TEST(CachePlan, RefusedKeysAreNeverMixed) {
   EXPECT_EQ(
       message(cache.append({{sequence}}, k, v, growing.plan(9))),
       "cache append: the plan must rotate as the 8 keys of sequence 0 were rotated, got another "
-      "rotation, for which they are stale; keep keys unrotated, or let them be turned with "
+      "rotation, for which they are stale; cache keys unrotated, or rotate them anew with "
       "NewPlan::rerotate");
   EXPECT_NE(message(cache.attend({{sequence}}, q, growing.plan_of_any_length(9), {}, o)), "");
   EXPECT_EQ(*cache.tokens(sequence), 8);
@@ -157,7 +157,7 @@ TEST(CachePlan, RefusedKeysAreNeverMixed) {
 TEST(CachePlan, APlanThatDoesNotHoldForTheLengthIsRefusedByName) {
   Growing growing;
   Text& text = growing.text;
-  for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated}) {
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     const auto piece = [&](Memory& x) { return tokens_of(x.view(), 0, 9); };
@@ -181,9 +181,9 @@ TEST(CachePlan, VectorsByDistanceMeetUnrotatedKeys) {
                            .row_count = 3,
                            .key = Table::borrow(Tensor::dense(rows.data(), {3, 8}))};
   const Numbers out =
-      through_cache(text.options(KeptKeys::unrotated), text, {2}, [&](auto) { return plan; });
+      through_cache(text.options(CachedKeys::unrotated), text, {2}, [&](auto) { return plan; });
   EXPECT_LE(largest_difference(out, text.at_once(plan)), text.rounding());
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const std::string told =
       message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan));
   EXPECT_NE(told.find("no vectors by distance"), std::string::npos) << told;
@@ -207,7 +207,7 @@ TEST(CacheArguments, SizesThatCannotBeAreErrors) {
 
 TEST(CacheArguments, UnknownSequencesAreErrorsEverywhere) {
   Text text;
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const auto removed = cache.add();
   ASSERT_TRUE(cache.remove(removed));
   for (const KvCache::Sequence sequence :
@@ -225,7 +225,7 @@ TEST(CacheArguments, UnknownSequencesAreErrorsEverywhere) {
 
 TEST(CacheArguments, ASequenceTwiceInACallIsAnError) {
   Text text{.tokens = 1};
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
   Memory k = memory(DType::f64, Layout::heads_first, 2, 2, 1, 8);
   EXPECT_FALSE(cache.append({{sequence, sequence}}, k.view(), k.view(), Plan{}));
@@ -234,7 +234,7 @@ TEST(CacheArguments, ASequenceTwiceInACallIsAnError) {
 
 TEST(CacheArguments, ShapesAndDtypesThatDoNotFitAreErrors) {
   Text text;
-  KvCache cache = made(text.options(KeptKeys::rotated));
+  KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
   const Tensor k = text.k.view(), q = text.q.view();
   const auto other = [](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t d,
@@ -264,7 +264,7 @@ TEST(CacheArguments, ShapesAndDtypesThatDoNotFitAreErrors) {
 
 TEST(CacheArguments, AskingBeforeAnythingIsKeptIsAnError) {
   Text text;
-  KvCache cache = made(text.options(KeptKeys::unrotated));
+  KvCache cache = made(text.options(CachedKeys::unrotated));
   const auto sequence = cache.add();
   EXPECT_EQ(
       message(cache.attend({{sequence}}, tokens_of(text.q.view(), 0, 1), Plan{}, {},
@@ -275,7 +275,7 @@ TEST(CacheArguments, AskingBeforeAnythingIsKeptIsAnError) {
 
 TEST(CacheArguments, AMaskOfPaddingIsRefused) {
   Text text;
-  KvCache cache = made(text.options(KeptKeys::unrotated));
+  KvCache cache = made(text.options(CachedKeys::unrotated));
   const auto sequence = cache.add();
   ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), Plan{}));
   const std::vector<std::uint8_t> keep(21, 1);
@@ -286,7 +286,7 @@ TEST(CacheArguments, AMaskOfPaddingIsRefused) {
 TEST(CacheArguments, PositionsOfNoRealTextAreErrors) {
   Text text{.tokens = 4};
   const Plan plan = compiled(Rope{}, text.geometry());
-  for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated}) {
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     const auto at = [&](const Positions& positions) {
@@ -316,7 +316,7 @@ TEST(CacheArguments, PositionsNearTwoToThe24) {
   Plan engine = plan;
   engine.rotate->angles = Angles::hf_float;
   for (double& f : engine.rotate->frequency) f = static_cast<float>(f);
-  for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated}) {
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     const Tensor k = text.k.view(), v = text.v.view(), q = text.q.view();
@@ -339,7 +339,7 @@ TEST(CacheArguments, PositionsNearTwoToThe24) {
 
 TEST(CacheArguments, RotationsThatDoNotFitTheKeysAreErrors) {
   Text text;
-  for (const KeptKeys keys : {KeptKeys::unrotated, KeptKeys::rotated}) {
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     const auto with = [&](const Rotate& rotate) {

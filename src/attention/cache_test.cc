@@ -13,9 +13,9 @@ using namespace kv;
 
 namespace {
 
-constexpr KeptKeys both[] = {KeptKeys::unrotated, KeptKeys::rotated};
+constexpr CachedKeys both[] = {CachedKeys::unrotated, CachedKeys::rotated};
 
-std::string name(KeptKeys keys) { return keys == KeptKeys::rotated ? "rotated" : "unrotated"; }
+std::string name(CachedKeys keys) { return keys == CachedKeys::rotated ? "rotated" : "unrotated"; }
 
 // --- every scheme, dtype, policy and page size ---------------------------------------------------
 
@@ -44,7 +44,7 @@ const Named schemes[] = {
     {"Shaw", Shaw{.max_distance = 4, .key = learned(9, 8), .value = learned(9, 8)}},
 };
 
-using Case = std::tuple<Named, DType, KeptKeys>;
+using Case = std::tuple<Named, DType, CachedKeys>;
 class CacheOf : public testing::TestWithParam<Case> {
  protected:
   Text text{.dtype = std::get<DType>(GetParam())};
@@ -52,7 +52,7 @@ class CacheOf : public testing::TestWithParam<Case> {
   const Numbers truth = text.at_once(plan);
 
   Numbers in_pieces(const std::vector<std::int64_t>& pieces, std::int64_t page_size) {
-    return through_cache(text.options(std::get<KeptKeys>(GetParam()), page_size), text, pieces,
+    return through_cache(text.options(std::get<CachedKeys>(GetParam()), page_size), text, pieces,
                          [&](auto) { return plan; });
   }
   double rounding() { return text.rounding(plan.rotate ? plan.rotate->amplitude : 1); }
@@ -83,7 +83,7 @@ TEST_P(CacheOf, APrefillCutAnywhereGivesTheSame) {
 
 // --- masks, batches, axes ------------------------------------------------------------------------
 
-class Cache : public testing::TestWithParam<KeptKeys> {};
+class Cache : public testing::TestWithParam<CachedKeys> {};
 INSTANTIATE_TEST_SUITE_P(Keys, Cache, testing::ValuesIn(both),
                          [](const auto& each) { return name(each.param); });
 

@@ -84,7 +84,9 @@ TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {
   for (std::int64_t n = 0; n < e.view.size(); ++n) doubled.push_back(2 * e.view.get(n));
   Plan relative;
   relative.relative = Relative{.row_count = rows, .key = Table::own(doubled, rows, 4)};
-  for (std::int32_t d = 0; d < rows - 1; ++d) relative.relative->rows.row.push_back(d + 1);
+  std::vector<std::int32_t> next;
+  for (std::int32_t d = 0; d < rows - 1; ++d) next.push_back(d + 1);
+  relative.relative->rows.row = next;
   Numbers wanted(DType::f64, {1, 2, 100, 4}, std::vector<double>(800));
   ASSERT_TRUE(attend_reference(call.inputs(), relative, wanted.view));
   expect_near(call.out, wanted, 1e-11);

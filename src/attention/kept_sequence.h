@@ -1,5 +1,5 @@
-// One sequence of the key-value cache: where its tokens lie, where they stand, and what its keys
-// are turned by.
+// One sequence of the key-value cache: where its tokens lie, at which positions they stand, and by
+// what its keys are rotated.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,6 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "posenc/attention.h"
 #include "src/attention/kept_keys.h"
@@ -15,17 +14,14 @@
 
 namespace posenc::detail {
 
-// Positions that tokens of a cache can have: those of real tokens of one text.
-Expected<void> check_kept_positions(std::string_view where, const Positions& positions);
+// Tokens of a cache stand at positions of one text, none of them padding.
+Expected<void> check_cached_positions(std::string_view where, const Positions& positions);
 
-// Tokens [first, first + count) of one sequence of a batch: of its positions, or of a tensor
-// [sequence, head, token, head_dim].
-Positions part(const Positions& positions, std::int64_t sequence, std::int64_t first,
-               std::int64_t count);
+// Tokens [first, first + count) of one sequence of a tensor [sequence, head, token, head_dim].
 Tensor part(const Tensor& x, std::int64_t sequence, std::int64_t first, std::int64_t count);
 
 // Memory that is used again from call to call, and only grows.
-class Scratch {
+class Gathered {
  public:
   // [1, heads, tokens, head_dim]. Errors: no memory.
   Expected<Tensor> dense(std::string_view where, DType dtype, std::int64_t heads,
@@ -37,23 +33,25 @@ class Scratch {
   std::int64_t bytes_ = 0;
 };
 
-class KeptSequence {
+class CachedSequence {
  public:
   std::int64_t tokens() const { return table_.tokens(); }
   std::int64_t length() const { return length_; }  // largest position + 1
-  std::int64_t axes() const { return static_cast<std::int64_t>(at_.size()); }
   const Rotation& rotation() const { return rotation_; }
-  Positions positions(std::int64_t first, std::int64_t last) const;
-  Positions positions() const { return positions(0, tokens()); }
+  const Positions& positions() const { return positions_; }
+  Positions positions(std::int64_t first, std::int64_t last) const {
+    return positions_.slice(0, first, last - first);
+  }
   std::int64_t pages_needed(std::int64_t count, std::int64_t page_size) const {
     return table_.pages_needed(count, page_size);
   }
 
-  // What there is is turned to `rotation`, if it is at another.
-  Expected<void> rerotate(Pages& pages, const Rotation& rotation, Threads threads);
+  // Rotates the cached keys by `rotation`, if they are rotated by another.
+  void rerotate(Pages& pages, const Rotation& rotation, Threads threads);
 
-  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are kept rotated by `rotation`, like
-  // what there is. Arguments are checked and pages reserved.
+  // k, v [1, kv_heads, tokens, head_dim] come unrotated and are cached rotated by `rotation`, as all
+  // others then are. Arguments have been checked and pages reserved.
+  // Errors: more tokens than positions can be listed for; then nothing has changed.
   Expected<void> append(Pages& pages, const Tensor& k, const Tensor& v, const Rotation& rotation,
                         const Positions& positions, Threads threads);
 
@@ -71,17 +69,19 @@ class KeptSequence {
   // Keys and values of the tokens from `first` on, each as one view: in their pages if those are
   // neighbours, else gathered in the two scratches.
   Expected<std::pair<Tensor, Tensor>> read(std::string_view where, const Pages& pages,
-                                           std::int64_t first, Scratch& keys, Scratch& values,
+                                           std::int64_t first, Gathered& keys, Gathered& values,
                                            Threads threads) const;
 
  private:
   Expected<void> check_tokens(std::string_view where, std::int64_t first, std::int64_t last) const;
   Positions positions(const Run& run) const { return positions(run.first, run.first + run.size); }
-  void measure();
+  // The positions of the survivors of [0, first) and [last, tokens), with `between` in the middle.
+  void replace_positions(std::int64_t first, std::int64_t last, const Positions& between);
 
   BlockTable table_;
-  std::vector<std::vector<std::int64_t>> at_ = {{}};  // [axis][token]
+  Positions positions_;
   std::int64_t length_ = 0;
+  bool ascending_ = true;  // on one axis, no position is below that of the token before it
   Rotation rotation_;
 };
 

@@ -1,3 +1,6 @@
+// The pool of pages and the tables of where each sequence's tokens lie. Free pages are a sorted list
+// of stretches, so that a sequence finds the neighbour of its last page by bisection; a sequence is a
+// list of runs, of which an undisturbed one has a single run whatever its length.
 #include "src/attention/pages.h"
 
 #include <algorithm>
@@ -71,6 +74,7 @@ Expected<void> Pages::reserve(std::string_view where, std::int64_t count) {
 
 Expected<void> Pages::grow(std::string_view where, std::int64_t count) {
   if (count > most_bytes / page_bytes_) return too_large(where, shape_, count);
+  free_.reserve(static_cast<std::size_t>(count / 2 + 1));  // every second page
   auto keys = memory(count * page_bytes_), values = memory(count * page_bytes_);
   if (keys == nullptr || values == nullptr) return too_large(where, shape_, count);
   const std::int64_t old_head = count_ * page_bytes_ / shape_.kv_heads,
@@ -87,54 +91,60 @@ Expected<void> Pages::grow(std::string_view where, std::int64_t count) {
   return {};
 }
 
+Pages::Stretches::iterator Pages::behind(std::int64_t page) {
+  return std::ranges::lower_bound(free_, page, {}, &Stretch::first);
+}
+
 void Pages::release(std::int64_t page, std::int64_t count) {
   free_count_ += count;
-  const auto after = free_.lower_bound(page);
-  if (after != free_.end() && after->first == page + count) {
-    count += after->second;
-    free_.erase(after);
+  const auto next = behind(page);
+  const bool joins_next = next != free_.end() && next->first == page + count;
+  const bool joins_last = next != free_.begin() && std::prev(next)->end() == page;
+  if (joins_last) {
+    std::prev(next)->count += count + (joins_next ? next->count : 0);
+    if (joins_next) free_.erase(next);
+  } else if (joins_next) {
+    *next = {.first = page, .count = count + next->count};
+  } else {
+    free_.insert(next, {.first = page, .count = count});
   }
-  const auto behind = free_.lower_bound(page);
-  if (behind != free_.begin()) {
-    const auto before = std::prev(behind);
-    if (before->first + before->second == page) {
-      before->second += count;
-      return;
-    }
-  }
-  free_.emplace(page, count);
 }
 
 std::int64_t Pages::take(std::int64_t after) {
-  auto stretch = free_.find(after + 1);
-  std::int64_t page = after + 1;
-  if (stretch == free_.end()) {
-    stretch = std::ranges::max_element(free_, {}, [](const auto& each) { return each.second; });
-    // Its first page is where the sequence before it wants to grow, the very first nobody's.
-    page = stretch->first == 0 ? 0 : stretch->first + stretch->second / 2;
-  }
-  const auto [first, count] = *stretch;
-  free_.erase(stretch);
-  if (page > first) free_.emplace(first, page - first);
-  if (page + 1 < first + count) free_.emplace(page + 1, first + count - page - 1);
   --free_count_;
+  auto stretch = behind(after + 1);
+  std::int64_t page = after + 1;
+  if (stretch == free_.end() || stretch->first != page) {
+    stretch = std::ranges::max_element(free_, {}, &Stretch::count);
+    // Its first page is where the sequence before it wants to grow, but page 0 has none before it.
+    page = stretch->first == 0 ? 0 : stretch->first + stretch->count / 2;
+  }
+  const Stretch rest{.first = page + 1, .count = stretch->end() - page - 1};
+  stretch->count = page - stretch->first;
+  if (stretch->count == 0 && rest.count == 0) {
+    free_.erase(stretch);
+  } else if (stretch->count == 0) {
+    *stretch = rest;
+  } else if (rest.count > 0) {
+    free_.insert(std::next(stretch), rest);
+  }
   return page;
 }
 
-Tensor Pages::view(std::byte* memory, std::int64_t page, std::int64_t token,
-                   std::int64_t tokens) const {
-  const std::int64_t start = (page * shape_.page_size + token) * shape_.head_dim;
-  Tensor tensor = Tensor::dense(memory + start * static_cast<std::int64_t>(size_of(shape_.dtype)),
-                                shape_.dtype, {1, shape_.kv_heads, tokens, shape_.head_dim});
+Tensor Pages::view(std::byte* memory, std::int64_t place, std::int64_t tokens) const {
+  const std::int64_t start =
+      place * shape_.head_dim * static_cast<std::int64_t>(size_of(shape_.dtype));
+  Tensor tensor =
+      Tensor::dense(memory + start, shape_.dtype, {1, shape_.kv_heads, tokens, shape_.head_dim});
   tensor.stride[1] = count_ * shape_.page_size * shape_.head_dim;
   return tensor;
 }
 
-void Pages::move(std::int64_t page, std::int64_t from, std::int64_t to, std::int64_t begin) {
+void Pages::move(std::int64_t from, std::int64_t to, std::int64_t begin) {
   const auto size = static_cast<std::int64_t>(size_of(shape_.dtype));
   const auto bytes = static_cast<std::size_t>((to - from) * shape_.head_dim * size);
   for (std::byte* const memory : {keys_.get(), values_.get()}) {
-    const Tensor source = view(memory, page, from, 1), target = view(memory, page, begin, 1);
+    const Tensor source = view(memory, from, 1), target = view(memory, begin, 1);
     for (std::int64_t head = 0; head < shape_.kv_heads; ++head) {
       const std::int64_t offset = source.offset(0, head) * size;
       std::memmove(static_cast<std::byte*>(target.data) + offset,
@@ -144,71 +154,69 @@ void Pages::move(std::int64_t page, std::int64_t from, std::int64_t to, std::int
 }
 
 std::int64_t BlockTable::pages_needed(std::int64_t count, std::int64_t page_size) const {
-  const std::int64_t room = parts_.empty() ? 0 : page_size - parts_.back().end;
+  const std::int64_t used = runs_.empty() ? 0 : runs_.back().end() % page_size;
+  const std::int64_t room = used == 0 ? 0 : page_size - used;
   const std::int64_t rest = std::max<std::int64_t>(count - room, 0);
   return rest / page_size + (rest % page_size != 0 ? 1 : 0);
 }
 
 void BlockTable::extend(Pages& pages, std::int64_t count) {
   const std::int64_t page_size = pages.shape().page_size;
-  tokens_ += count;
   while (count > 0) {
-    if (parts_.empty() || parts_.back().end == page_size) {
-      const std::int64_t page = pages.take(parts_.empty() ? -1 : parts_.back().page);
-      parts_.push_back({.page = page});
+    std::int64_t place = runs_.empty() ? 0 : runs_.back().end();
+    if (place % page_size == 0) {
+      const std::int64_t last_page = runs_.empty() ? -1 : place / page_size - 1;
+      place = pages.take(last_page) * page_size;
     }
-    const std::int64_t more = std::min(count, page_size - parts_.back().end);
-    parts_.back().end += more;
+    const std::int64_t more = std::min(count, page_size - place % page_size);
+    keep(runs_, place, place + more);
+    tokens_ += more;
     count -= more;
   }
 }
 
-void BlockTable::drop(Pages& pages, std::int64_t first, std::int64_t last) {
-  std::vector<PagePart> kept;
-  std::int64_t start = 0;  // the sequence's token at the part's begin
-  for (PagePart part : parts_) {
-    const std::int64_t from = std::clamp<std::int64_t>(first - start, 0, part.size());
-    const std::int64_t to = std::clamp<std::int64_t>(last - start, 0, part.size());
-    start += part.size();
-    if (from == 0 && to == part.size()) {
-      pages.give_back(part.page);
-      continue;
-    }
-    if (from == 0) {
-      part.begin += to;
-    } else {
-      // Those behind a hole within the page move up to its begin.
-      if (from < to) pages.move(part.page, part.begin + to, part.end, part.begin + from);
-      part.end -= to - from;
-    }
-    kept.push_back(part);
+void BlockTable::keep(std::vector<Run>& runs, std::int64_t place, std::int64_t end) {
+  if (place == end) return;
+  if (!runs.empty() && runs.back().end() == place) {
+    runs.back().size += end - place;
+    return;
   }
-  parts_ = std::move(kept);
-  tokens_ -= last - first;
+  const std::int64_t first = runs.empty() ? 0 : runs.back().first + runs.back().size;
+  runs.push_back({.place = place, .first = first, .size = end - place});
 }
 
-std::vector<Run> BlockTable::runs(std::int64_t first, std::int64_t last,
-                                  std::int64_t page_size) const {
-  std::vector<Run> runs;
-  std::int64_t start = 0, next = -1;  // next: where, counted in tokens of the pool, the run ends
-  for (const PagePart& part : parts_) {
-    const std::int64_t from = std::clamp<std::int64_t>(first - start, 0, part.size());
-    const std::int64_t to = std::clamp<std::int64_t>(last - start, 0, part.size());
-    const std::int64_t place = part.page * page_size + part.begin + from;
-    if (from < to) {
-      if (place == next) {
-        runs.back().size += to - from;
-      } else {
-        runs.push_back({.page = part.page,
-                        .token = part.begin + from,
-                        .first = start + from,
-                        .size = to - from});
-      }
-      next = place + (to - from);
+void BlockTable::drop(Pages& pages, std::int64_t first, std::int64_t last) {
+  const std::int64_t page_size = pages.shape().page_size;
+  std::vector<Run> rest;
+  for (const Run& run : runs_) {
+    const std::int64_t hole = run.place + std::clamp<std::int64_t>(first - run.first, 0, run.size);
+    const std::int64_t hole_end =
+        run.place + std::clamp<std::int64_t>(last - run.first, 0, run.size);
+    if (hole == hole_end) {
+      keep(rest, run.place, run.end());
+      continue;
     }
-    start += part.size();
+    const std::int64_t pages_begin = hole / page_size * page_size;
+    keep(rest, run.place, std::max(run.place, pages_begin));
+    std::int64_t page = pages_begin;
+    for (; page < hole_end; page += page_size) {
+      const std::int64_t begin = std::max(page, run.place);
+      const std::int64_t end = std::min(page + page_size, run.end());
+      const std::int64_t from = std::max(begin, hole), to = std::min(end, hole_end);
+      if (from == begin && to == end) {
+        pages.release_page(page / page_size);
+      } else if (from == begin) {
+        keep(rest, to, end);
+      } else {
+        // Tokens behind a hole within the page move up to where the hole begins.
+        if (to < end) pages.move(to, end, from);
+        keep(rest, begin, end - (to - from));
+      }
+    }
+    keep(rest, std::min(page, run.end()), run.end());
   }
-  return runs;
+  runs_ = std::move(rest);
+  tokens_ -= last - first;
 }
 
 }  // namespace posenc::detail

@@ -21,11 +21,11 @@ TEST(KvPages, GrowingKeepsWhatIsThere) {
   Pages pages = made(0);
   ASSERT_TRUE(pages.reserve("pages", 1));
   const std::int64_t page = pages.take(-1);
-  const Tensor keys = pages.keys(page, 0, 3);
+  const Tensor keys = pages.keys(3 * page, 3);
   for (std::int64_t t = 0; t < 3; ++t)
     keys.set(keys.offset(0, 1, t, 2), static_cast<double>(t) + 1);
   ASSERT_TRUE(pages.reserve("pages", 100));
-  const Tensor moved = pages.keys(page, 0, 3);
+  const Tensor moved = pages.keys(3 * page, 3);
   for (std::int64_t t = 0; t < 3; ++t)
     EXPECT_EQ(moved.get(moved.offset(0, 1, t, 2)), static_cast<double>(t) + 1);
   EXPECT_EQ(pages.free(), pages.count() - 1);
@@ -33,7 +33,7 @@ TEST(KvPages, GrowingKeepsWhatIsThere) {
 
 TEST(KvPages, NeighboursAreSeenAsOne) {
   const Pages pages = made(4);
-  const Tensor both = pages.values(1, 1, 5), second = pages.values(2, 0, 3);
+  const Tensor both = pages.values(4, 5), second = pages.values(6, 3);
   EXPECT_EQ(static_cast<char*>(both.data) + 4 * both.offset(0, 0, 2), second.data);
 }
 
@@ -53,7 +53,7 @@ TEST(KvPages, NoPageIsTakenTwiceAndNoneIsLost) {
     } else {
       std::swap(taken[engine() % taken.size()], taken.back());
       used[static_cast<std::size_t>(taken.back())] = false;
-      pages.give_back(taken.back());
+      pages.release_page(taken.back());
       taken.pop_back();
     }
     ASSERT_EQ(pages.free(), 50 - static_cast<std::int64_t>(taken.size()));
@@ -88,8 +88,8 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
         table.extend(pages, count);
         ASSERT_EQ(pages.free(), free - needed);
         if (neighbour.pages_needed(1, page_size) <= pages.free()) neighbour.extend(pages, 1);
-        for (const auto& run : table.runs(before, table.tokens(), page_size)) {
-          const Tensor keys = pages.keys(run.page, run.token, run.size);
+        for (const auto& run : table.runs(before, table.tokens())) {
+          const Tensor keys = pages.keys(run.place, run.size);
           for (std::int64_t t = 0; t < run.size; ++t, ++next) {
             keys.set(keys.offset(0, 1, t, 3), next);
             list.push_back(next);
@@ -102,9 +102,9 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
         list.erase(list.begin() + first, list.begin() + last);
       }
       std::vector<float> kept;
-      for (const auto& run : table.runs(0, table.tokens(), page_size)) {
+      for (const auto& run : table.runs(0, table.tokens())) {
         ASSERT_EQ(run.first, static_cast<std::int64_t>(kept.size()));
-        const Tensor keys = pages.keys(run.page, run.token, run.size);
+        const Tensor keys = pages.keys(run.place, run.size);
         for (std::int64_t t = 0; t < run.size; ++t)
           kept.push_back(static_cast<float>(keys.get(keys.offset(0, 1, t, 3))));
       }

@@ -9,6 +9,7 @@
 #include "src/kernels/elements.h"
 #include "src/kernels/reference.h"
 #include "src/kernels/rotate.h"
+#include "src/kernels/rotate_checked.h"
 #include "src/kernels/threads.h"
 
 namespace posenc {
@@ -69,31 +70,44 @@ void turn(const Rotate& rotate, const detail::TurnRule& rule, const Positions& p
 
 #endif
 
-void rotated(const Plan& plan, const Positions& positions, Side side, Action action,
+// `rotation` may be null where the arguments' side is not rotated.
+void rotated(const Rotate* rotation, const Positions& positions, Side side, Action action,
              const RotateArguments& arguments, [[maybe_unused]] Threads threads) {
   if (arguments.x.size() == 0) return;
   if (!arguments.turns && arguments.x.data == arguments.out.data) return;
 #if POSENC_SIMD
   static const Rotate nothing;  // copies
-  const Rotate& rotate = arguments.turns ? *plan.rotate : nothing;
+  const Rotate& rotate = arguments.turns ? *rotation : nothing;
   if (rotate.angles == Angles::exact) {
     turn(rotate, detail::TurnRule::of(rotate, side, action), positions, {&arguments, 1}, threads);
     return;
   }
 #endif
-  detail::reference::rotate(plan, positions, side, action, arguments);
+  detail::reference::rotate(rotation, positions, side, action, arguments);
 }
+
+const Rotate* rotation_of(const Plan& plan) { return plan.rotate ? &*plan.rotate : nullptr; }
 
 Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
                        const Positions& positions, Side side, const Tensor& out, Action action,
                        Threads threads) {
   const auto arguments = detail::rotate_arguments(where, plan, x, positions, side, out);
   if (!arguments) return std::unexpected(arguments.error());
-  rotated(plan, positions, side, action, *arguments, threads);
+  rotated(rotation_of(plan), positions, side, action, *arguments, threads);
   return {};
 }
 
 }  // namespace
+
+namespace detail {
+
+void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
+                    Action action, const Tensor& out, Threads threads) {
+  const bool turns = rotate != nullptr && (side != Side::value || rotate->values);
+  rotated(rotate, positions, side, action, {x, out, turns}, threads);
+}
+
+}  // namespace detail
 
 Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,
                    const Tensor& out, Threads threads) {
@@ -136,8 +150,8 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
     return {};
   }
 #endif
-  rotated(plan, positions, Side::query, Action::forward, *query, threads);
-  rotated(plan, positions, Side::key, Action::forward, *key, threads);
+  rotated(rotation_of(plan), positions, Side::query, Action::forward, *query, threads);
+  rotated(rotation_of(plan), positions, Side::key, Action::forward, *key, threads);
   return {};
 }
 

@@ -80,21 +80,21 @@ void add(const Plan& plan, const Positions& positions, const AddArguments& argum
   }
 }
 
-void rotate(const Plan& plan, const Positions& positions, Side side, Action action,
+void rotate(const Rotate* rotation, const Positions& positions, Side side, Action action,
             const RotateArguments& arguments) {
   const Tensor &x = arguments.x, &out = arguments.out;
-  if (arguments.turns && plan.rotate->angles != Angles::exact) {
-    return engine_rotated(*plan.rotate, x, positions, side, out, action);
+  if (arguments.turns && rotation->angles != Angles::exact) {
+    return engine_rotated(*rotation, x, positions, side, out, action);
   }
   const std::int64_t batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], dim = x.shape[3];
-  const std::int64_t pairs = arguments.turns ? plan.rotate->pairs() : 0;
+  const std::int64_t pairs = arguments.turns ? rotation->pairs() : 0;
   std::vector<Turn> turn_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
       for (std::int64_t h = 0; h < heads; ++h) {
-        for (std::int64_t r = 0; r < pairs && (h == 0 || plan.rotate->heads > 1); ++r) {
+        for (std::int64_t r = 0; r < pairs && (h == 0 || rotation->heads > 1); ++r) {
           turn_of[static_cast<std::size_t>(r)] =
-              turn(*plan.rotate, positions, t, b, h, r, side, action);
+              turn(*rotation, positions, t, b, h, r, side, action);
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };
@@ -102,7 +102,7 @@ void rotate(const Plan& plan, const Positions& positions, Side side, Action acti
           for (std::int64_t c = 0; c < dim; ++c) copy(x, from(c), out, to(c));
         }
         for (std::int64_t r = 0; r < pairs; ++r) {
-          const Channels pair = channels(*plan.rotate, r);
+          const Channels pair = channels(*rotation, r);
           const Turn& m = turn_of[static_cast<std::size_t>(r)];
           const double a = x.get(from(pair.a)), c = x.get(from(pair.b));
           out.set(to(pair.a), a * m.cosine - c * m.sine);
@@ -132,7 +132,8 @@ Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positi
                       const Tensor& out, Action action) {
   const auto arguments = rotate_arguments("rotate", plan, x, positions, side, out);
   if (!arguments) return std::unexpected(arguments.error());
-  if (arguments->x.size() > 0) rotate(plan, positions, side, action, *arguments);
+  const Rotate* const rotation = plan.rotate ? &*plan.rotate : nullptr;
+  if (arguments->x.size() > 0) rotate(rotation, positions, side, action, *arguments);
   return {};
 }
 

@@ -18,7 +18,7 @@ Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positi
 
 // The loops behind, for arguments that have been checked.
 void add(const Plan& plan, const Positions& positions, const AddArguments& arguments);
-void rotate(const Plan& plan, const Positions& positions, Side side, Action action,
-            const RotateArguments& arguments);
+void rotate(const Rotate* rotation, const Positions& positions, Side side, Action action,
+            const RotateArguments& arguments);  // null where this side is not rotated
 
 }  // namespace posenc::detail::reference

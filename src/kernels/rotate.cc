@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 #include "src/kernels/elements-inl.h"
 #include "src/kernels/rotate.h"
+#include "src/kernels/scratch.h"
 #include "src/kernels/turns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -338,14 +339,15 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   const std::int64_t row_size = 2 * sines;
   constexpr std::int64_t most_tokens = 16;
   constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
-  const std::int64_t block = std::clamp(room / row_size, std::int64_t{1}, most_tokens);
-  const AlignedDoubles memory((block * row_size * static_cast<std::int64_t>(sizeof(C)) + 7) / 8);
-  C* const rows = reinterpret_cast<C*>(memory.data());
+  const std::int64_t block =
+      std::min(std::clamp(room / row_size, std::int64_t{1}, most_tokens), last_token - first_token);
+  Scratch scratch;
+  C* const rows = scratch.take_zeros<C>(block * row_size);
 
   const std::int64_t batch = job.x[0].shape[0], seq = job.x[0].shape[2];
   const std::int64_t sequences = job.shared ? batch : 1;
   const std::int64_t head_pairs = plan.heads == 1 ? 0 : per_pair * plan.pairs();
-  std::vector<std::int64_t> position(static_cast<std::size_t>(plan.axes));
+  std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
 
   for (std::int64_t start = first_token; start < last_token; start += block) {
     const std::int64_t count = std::min(block, last_token - start);
@@ -359,7 +361,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
       };
       for (std::int64_t i = 0; i < count;) {
         for (std::int64_t a = 0; a < plan.axes; ++a) {
-          position[static_cast<std::size_t>(a)] = position_of(i, a);
+          position[a] = position_of(i, a);
         }
         const std::int64_t p = position[0];
         if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
@@ -368,7 +370,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
           MakeFourRows<C>(turns, p, 0, turns.size, puts);
           i += 4;
         } else {
-          MakeRow<C>(turns, position.data(), 0, turns.size, row(i));
+          MakeRow<C>(turns, position, 0, turns.size, row(i));
           ++i;
         }
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace posenc::detail {
 
@@ -30,14 +31,9 @@ Turns::Turns(const TurnRule& turn_rule)
     : rule(turn_rule),
       count(turn_rule.rows * turn_rule.pairs),
       size((count + lanes - 1) / lanes * lanes),
-      axes(std::make_unique<Axis[]>(static_cast<std::size_t>(turn_rule.axes))),
-      memory_(rule.axes * size * (1 + 2 * (2 + 16 + 4))) {
-  double* next = memory_.data();
-  const auto take = [&](std::int64_t rows) {
-    double* const taken = next;
-    next += rows * size;
-    return taken;
-  };
+      axes(scratch_.take<Axis>(turn_rule.axes)) {
+  const auto take = [this](std::int64_t rows) { return scratch_.take<double>(rows * size); };
+  std::uninitialized_default_construct_n(axes, rule.axes);
   for (std::int64_t a = 0; a < rule.axes; ++a) {
     Axis& axis = axes[static_cast<std::size_t>(a)];
     double* const frequency = take(1);
@@ -47,6 +43,7 @@ Turns::Turns(const TurnRule& turn_rule)
       frequency[i] = rule.backward ? -f : f;
       axis.fastest = std::max(axis.fastest, std::abs(f));
     }
+    std::fill(frequency + count, frequency + size, 0.0);
     axis.frequency = frequency;
     axis.anchor = take(2);
     axis.near = take(2);

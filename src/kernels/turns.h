@@ -16,6 +16,7 @@
 #include "posenc/apply.h"
 #include "posenc/plan.h"
 #include "src/kernels/rotation.h"
+#include "src/kernels/scratch.h"
 
 namespace posenc::detail {
 
@@ -48,7 +49,7 @@ class AlignedDoubles {
   std::unique_ptr<double[], Free> memory_;
 };
 
-// The factors at hand for one position after another. Belongs to one thread.
+// The factors at hand for one position after another. Belongs to one thread, whose scratch it uses.
 struct Turns {
   static constexpr std::int64_t none = std::int64_t{1} << 62;  // no position's ⌊p/4⌋
   static constexpr std::int64_t lanes = 16;  // sizes are whole vectors of any kind
@@ -65,19 +66,17 @@ struct Turns {
 
   explicit Turns(const TurnRule& turn_rule);
 
+  Scratch scratch_;  // before what is taken from it
   TurnRule rule;
   std::int64_t count = 0;  // pairs of all heads
   std::int64_t size = 0;   // the same in whole vectors
-  std::unique_ptr<Axis[]> axes;
+  Axis* axes = nullptr;    // [rule.axes]
 
   // Multiplies cos[size], sin[size] by the growth of `position` steps (and by the amplitude, of a
   // first factor).
   void magnify(double* row, double position, double amplitude) const;
   // cos and sin where the angle is too large for the vectors' reduction.
   void direct_slowly(const Axis& axis, std::int64_t position, double* row) const;
-
- private:
-  AlignedDoubles memory_;
 };
 
 }  // namespace posenc::detail

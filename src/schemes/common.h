@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "posenc/schemes.h"
 
@@ -65,13 +67,11 @@ inline Expected<DistanceRows> every_distance(std::string_view where, std::int64_
   if (auto ok = affordable(where, {"length", length}, {"directions", 2}); !ok) {
     return std::unexpected(ok.error());
   }
-  DistanceRows rows{.first = 1 - length, .row = {}, .saturates = false};
-  rows.row.resize(static_cast<std::size_t>(2 * length - 1));
-  for (std::int64_t distance = rows.first; distance < length; ++distance) {
-    rows.row[static_cast<std::size_t>(distance - rows.first)] =
-        static_cast<std::int32_t>(std::abs(distance));
-  }
-  return rows;
+  std::vector<std::int32_t> row;
+  row.reserve(static_cast<std::size_t>(2 * length - 1));
+  for (std::int64_t distance = 1 - length; distance < length; ++distance)
+    row.push_back(static_cast<std::int32_t>(std::abs(distance)));
+  return DistanceRows{.first = 1 - length, .row = std::move(row), .saturates = false};
 }
 
 }  // namespace posenc::detail

@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common.h"
@@ -50,11 +52,9 @@ Expected<DistanceRows> rows_of(const Deberta& scheme, std::int64_t span) {
         !ok) {
       return std::unexpected(ok.error());
     }
-    DistanceRows rows{.first = -span, .row = {}, .saturates = true};
-    for (std::int64_t row = 0; row < 2 * span; ++row) {
-      rows.row.push_back(static_cast<std::int32_t>(row));
-    }
-    return rows;
+    std::vector<std::int32_t> row(static_cast<std::size_t>(2 * span));
+    std::iota(row.begin(), row.end(), 0);
+    return DistanceRows{.first = -span, .row = std::move(row), .saturates = true};
   }
   const auto log = log_buckets(span, scheme.max_relative_positions);
   if (!log) return std::unexpected(log.error());
@@ -65,11 +65,11 @@ Expected<DistanceRows> rows_of(const Deberta& scheme, std::int64_t span) {
   }
   const std::vector<std::int32_t> bucket = log->up_to(reach, span);
   const auto middle = static_cast<std::int32_t>(span);
-  DistanceRows rows{.first = -reach, .row = {}, .saturates = true};
-  rows.row.reserve(2 * bucket.size() - 1);
-  for (std::size_t n = bucket.size(); --n > 0;) rows.row.push_back(middle - bucket[n]);
-  for (const std::int32_t b : bucket) rows.row.push_back(std::min(middle + b, 2 * middle - 1));
-  return rows;
+  std::vector<std::int32_t> row;
+  row.reserve(2 * bucket.size() - 1);
+  for (std::size_t n = bucket.size(); --n > 0;) row.push_back(middle - bucket[n]);
+  for (const std::int32_t b : bucket) row.push_back(std::min(middle + b, 2 * middle - 1));
+  return DistanceRows{.first = -reach, .row = std::move(row), .saturates = true};
 }
 
 }  // namespace

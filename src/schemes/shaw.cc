@@ -8,6 +8,8 @@
 // one table in the other order mirrors it, and nothing fails loudly.
 // BERT's relative_key_query has one table for both products: the key table serves for both.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common.h"
 
@@ -39,11 +41,12 @@ Expected<Plan> Shaw::compiled(const Geometry& geometry) const {
       return std::unexpected(ok.error());
     }
   }
-  relative.rows.row.resize(static_cast<std::size_t>(rows));
+  std::vector<std::int32_t> listed;
   for (std::int64_t r = 0; r < rows; ++r) {  // r = distance + k, distance = i − j
     const std::int64_t row = row_order == RowOrder::key_minus_query ? rows - 1 - r : r;
-    relative.rows.row[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(row);
+    listed.push_back(static_cast<std::int32_t>(row));
   }
+  relative.rows.row = std::move(listed);
   Plan plan;
   plan.relative = std::move(relative);
   return plan;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common.h"
@@ -77,10 +78,10 @@ Expected<Plan> T5::compiled(const Geometry& geometry) const {
                  .max_distance = max_distance};
   const std::vector<std::int32_t> past = s->log.up_to(max_distance, s->buckets - 1);
   const auto half = static_cast<std::int32_t>(s->buckets);
-  for (std::size_t n = bidirectional ? past.size() : 1; --n > 0;) {
-    bias.rows.row.push_back(past[n] + half);
-  }
-  bias.rows.row.insert(bias.rows.row.end(), past.begin(), past.end());
+  std::vector<std::int32_t> row;
+  for (std::size_t n = bidirectional ? past.size() : 1; --n > 0;) row.push_back(past[n] + half);
+  row.insert(row.end(), past.begin(), past.end());
+  bias.rows.row = std::move(row);
   // The table is [bucket][head], the plan's values [head][row].
   if (table) bias.values = Table::borrow(table.values.swapped(0, 1), table.lender);
   Plan plan;

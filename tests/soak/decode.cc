@@ -29,7 +29,7 @@ struct Case {
   const char* name;
   Scheme scheme;
   DType dtype = DType::f32;
-  KeptKeys keys = KeptKeys::unrotated;
+  CachedKeys keys = CachedKeys::unrotated;
   End end = End::go;
   std::int64_t page_size = 16, sequences = 3;
   std::int64_t max_pages = 0;  // fewer than the sequences would fill: the longest must go
@@ -47,7 +47,7 @@ Table learned(std::int64_t rows, std::int64_t columns) {
 
 std::vector<Case> cases() {
   using enum DType;
-  constexpr KeptKeys rotated = KeptKeys::rotated;
+  constexpr CachedKeys rotated = CachedKeys::rotated;
   const Rope rope, interleaved{.pairing = Pairing::interleaved, .rotary_dim = 16};
   const Rope dynamic{.scaling = DynamicNtk{.factor = 4, .max_position_embeddings = trained}};
   const Rope yarn{.rotate_values = true,
@@ -168,7 +168,7 @@ class Decoder {
     if (tally_.wrong++ > 0) return;
     fmt::print(stderr, "{}MISMATCH {}, {}, {} after {} tokens: {}\n",
                isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "", what_.name, name(what_.dtype),
-               what_.keys == KeptKeys::rotated ? "rotated" : "unrotated", tally_.tokens, why);
+               what_.keys == CachedKeys::rotated ? "rotated" : "unrotated", tally_.tokens, why);
   }
   void check(const Expected<void>& done) {
     if (!done) complain(done.error().message());
@@ -214,7 +214,7 @@ class Decoder {
     for (std::size_t s = 0; s < ids.size(); ++s) {
       History& history = histories_[first + s];
       history.append(k, v, static_cast<std::int64_t>(s), count);
-      if (what_.by_length && what_.keys == KeptKeys::rotated && history.next() > trained)
+      if (what_.by_length && what_.keys == CachedKeys::rotated && history.next() > trained)
         ++history.turns;
       tally_.furthest = std::max(tally_.furthest, history.next());
     }
@@ -344,7 +344,7 @@ int soaked(const Options& options) {
     const Tally& tally = decoder.tally();
     all.wrong += tally.wrong;
     fmt::print("{:<21}{:<9}{:<10}{:>5}{:>12}{:>12}{:>10}{:>11}{:>9.1e}{:>4.0f}%{}\n", what.name,
-               name(what.dtype), what.keys == KeptKeys::rotated ? "rotated" : "unrotated",
+               name(what.dtype), what.keys == CachedKeys::rotated ? "rotated" : "unrotated",
                what.page_size, cli::grouped(tally.tokens), cli::grouped(tally.comparisons),
                cli::grouped(tally.moves), cli::grouped(tally.furthest), tally.largest,
                std::min(100 * tally.of_allowed, 999.0), tally.wrong > 0 ? "  MISMATCH" : "");

@@ -1,4 +1,4 @@
-// What a sequence of a cache should hold, kept beside it as plain numbers, and what attention in
+// What a sequence of a cache should hold, beside it as plain numbers, and what attention in
 // double makes of all of it for its newest token.
 #pragma once
 
@@ -44,7 +44,7 @@ class Numbers {
 struct History {
   std::vector<double> k, v;             // [token][kv_head][channel], unrotated
   std::vector<std::int64_t> positions;  // of each token
-  std::int64_t turns = 0;               // times that its keys kept rotated were turned on
+  std::int64_t turns = 0;               // times that its rotated keys were rotated further
 
   std::int64_t tokens() const { return static_cast<std::int64_t>(positions.size()); }
   std::int64_t next() const {

@@ -1,0 +1,15 @@
+// Rotation of arguments that are known to fit, for loops that rotate some rows of one head at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/apply.h"
+#include "src/kernels/rotation.h"
+
+namespace posenc::detail {
+
+// rotate() and its kin, x [batch, head, seq, head_dim] -> out; without a rotation x is copied.
+void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
+                    Action action, const Tensor& out, Threads threads);
+
+}  // namespace posenc::detail
