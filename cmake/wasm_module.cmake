@@ -21,19 +21,29 @@ target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-
   "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
 
 # These are compiled as the C library is, which calls some of their functions.
-add_library(posenc_wasm_own OBJECT src/wasm.cc src/files/wasm_numbers.cc)
+add_library(posenc_wasm_own OBJECT src/wasm/runtime.cc src/wasm/c_library.cc)
 target_include_directories(posenc_wasm_own PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_features(posenc_wasm_own PRIVATE cxx_std_23)
 target_compile_options(posenc_wasm_own PRIVATE -fno-exceptions -fno-rtti)
 
+# How the structs of c.h lie in memory, for JavaScript.
+set(layout ${CMAKE_CURRENT_BINARY_DIR}/layout.json)
+set(layout_script ${CMAKE_CURRENT_SOURCE_DIR}/cmake/wasm_layout.sh)
+set(c_header ${CMAKE_CURRENT_SOURCE_DIR}/include/posenc/c.h)
+add_custom_command(OUTPUT ${layout} COMMAND ${layout_script} ${CMAKE_C_COMPILER} ${c_header} > ${layout}
+                   DEPENDS ${layout_script} ${c_header} VERBATIM)
+
 function(wasm_module name)
   string(REPLACE "-" "_" target ${name}_wasm)
-  add_executable(${target} $<TARGET_OBJECTS:posenc_wasm_own>)
+  add_executable(${target} $<TARGET_OBJECTS:posenc_wasm_own> ${layout})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .wasm LINKER_LANGUAGE CXX)
   target_link_libraries(${target} PRIVATE posenc)
   target_link_options(${target} PRIVATE -mexec-model=reactor -mmultivalue
     LINKER:--fatal-warnings,--gc-sections,--strip-all,-O2,--compress-relocations
     LINKER:-mllvm,-target-abi=experimental-mv,-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions ${ARGN})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${layout})
+  add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+    COMMAND llvm-objcopy-22 --add-section=posenc.layout=${layout} $<TARGET_FILE:${target}>)
 endfunction()
 wasm_module(posenc ${exports_without_models})
 wasm_module(posenc-models ${exports})

@@ -11,6 +11,12 @@ struct Digits {
   int point = 0;  // of these before the decimal point; may be negative or beyond the last
 };
 
+// The fewest digits of a positive finite number that read back the same, and of those the nearest;
+// and so many digits (at least 1), rounded to nearest even. In digits.cc by <charconv>, for
+// WebAssembly in src/wasm/digits.cc without its tables.
+Digits shortest_digits(double number);
+Digits rounded_digits(double number, int significant);
+
 // As printf's %g with so many significant digits, in any locale.
 std::string rounded_text(double number, int significant);
 

@@ -10,8 +10,9 @@ expect() {
   status=$1 text=$2 file=$3
   shift 3
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree/include/posenc" "$tree/src/model" "$tree/src/kernels" "$tree/cli" "$tree/${file%/*}"
-  touch "$tree/include/posenc/plan.h" "$tree/include/posenc/c.h" "$tree/include/posenc/claims.h" "$tree/include/posenc/bench.h" "$tree/cli/table.h" "$tree/src/model/json.h"
+  mkdir -p "$tree/include/posenc" "$tree/src/model" "$tree/src/kernels" "$tree/src/wasm" "$tree/cli" "$tree/${file%/*}"
+  touch "$tree/include/posenc/plan.h" "$tree/include/posenc/c.h" "$tree/include/posenc/claims.h" \
+    "$tree/include/posenc/bench.h" "$tree/cli/table.h" "$tree/src/model/json.h" "$tree/src/wasm/decimal.h"
   echo '#include "inner.h"' >"$tree/src/kernels/outer.cc"
   touch "$tree/src/kernels/inner.h"
   echo '#include "posenc/plan.h"' >"$tree/include/posenc/schemes.h"
@@ -48,6 +49,7 @@ expect 1 'src/explain/show.cc: nothing includes cli' src/explain/show.cc '"cli/t
 expect 1 'claims/a.cc: may not include src/model/json.h' claims/a.cc '"src/model/json.h"'
 expect 1 'src/explain/a.cc: claims and bench stand on' src/explain/a.cc '"posenc/claims.h"'
 expect 1 'include/posenc/posenc.h: claims and bench stand on' include/posenc/posenc.h '"posenc/bench.h"'
+expect 1 'src/files/number.cc: src/wasm stands in' src/files/number.cc '"src/wasm/decimal.h"'
 expect 1 'web/engine.cc: may not include include/posenc/plan.h' web/engine.cc '"posenc/plan.h"'
 expect 1 'src/schemes/a.cc: nothing includes a test' src/schemes/a.cc '"src/schemes/b_test.cc"'
 expect 1 'engine/a.cc: is in no room' engine/a.cc '<cmath>'

@@ -5,11 +5,11 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { Engine } from './engine.mjs'
+import { geometry as struct_of, Memory, Struct, tensor } from './memory.mjs'
 
 const [small, whole, native] = process.argv.slice(2)
 const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
-const [core, models] = modules.map(({ bytes }) => new Engine(bytes))
+const [core, models] = await Promise.all(modules.map(({ bytes }) => Memory.of(bytes)))
 const failures = []
 const budget = 100_000 // bytes of the first, gzipped
 const worst = { double: 0, float: 0 }
@@ -36,7 +36,7 @@ const filled = ({ name, fields }) => ({
   ...Object.fromEntries(fields.filter(f => f.required).map(f => [f.name, example(f)])),
 })
 
-const lists = JSON.parse(core.json('posenc_schemes_json'))
+const lists = core.json('posenc_schemes_json')
 for (const scaling of lists.scalings) {
   const scheme = { type: 'rope', rope_theta: 500000, scaling: filled(scaling) }
   const usual = { factor: 4, original_max_position_embeddings: 64, max_position_embeddings: 256 }
@@ -73,7 +73,7 @@ for (const dtype of [0, 1]) {
   for (const type of ['alibi', 'kerple', 'sandwich'])
     ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })
 }
-for (const { name } of JSON.parse(models.json('posenc_models_json')))
+for (const { name } of models.json('posenc_models_json'))
   for (const length of [0, 200]) ask('explain', name, { around: { ...geometry, length } })
 
 // --- answers -------------------------------------------------------------------------------------
@@ -83,11 +83,11 @@ const hex = array => Buffer.from(array).toString('hex')
 function answer(engine, { kind, text, dtype, first, count, around }) {
   if (kind === 'explain') {
     const model = engine.make('posenc_model_open', text)
-    const json = engine.json('posenc_model_explain_json', model, BigInt(around.length), -1n)
-    engine.api.posenc_model_free(model)
+    const json = engine.json_text('posenc_model_explain_json', model, BigInt(around.length), -1n)
+    engine.call_void('posenc_model_free', model)
     return json
   }
-  const plan = engine.make('posenc_plan_from_scheme', text, engine.geometry(around))
+  const plan = engine.make('posenc_plan_from_scheme', text, struct_of(around))
   const positions = engine.make('posenc_positions_range', BigInt(first), BigInt(count))
   const shape = {
     vectors: [count, around.width],
@@ -98,26 +98,25 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
   }[kind]
   let out
   if (kind === 'plan') {
-    out = engine.json('posenc_plan_json', plan)
+    out = engine.json_text('posenc_plan_json', plan)
   } else {
     const size = shape.reduce((a, b) => a * b)
-    const data = engine.api.malloc(size * 8)
-    const numbers = dtype ? new Float32Array(size) : new Float64Array(size)
+    const data = engine.alloc(size * 8)
+    const numbers = engine.numbers(data, dtype, size)
     for (let i = 0; i < size; i++) numbers[i] = Number((BigInt(i) * 2654435761n) % 2048n) / 1024 - 1
-    engine.bytes(data, numbers.byteLength).set(new Uint8Array(numbers.buffer))
-    const tensor = engine.tensor(data, dtype, shape)
-    if (kind === 'rotate') engine.call('posenc_rotate', plan, tensor, positions, 0, tensor)
-    if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, tensor)
-    if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, tensor)
-    if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, tensor)
+    const view = tensor(data, dtype, shape)
+    if (kind === 'rotate') engine.call('posenc_rotate', plan, view, positions, 0, view)
+    if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, view)
+    if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, view)
+    if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, view)
     out =
       kind === 'attend'
         ? attention(engine, plan, positions, data, dtype, shape)
-        : hex(engine.bytes(data, numbers.byteLength))
-    engine.api.free(data)
+        : hex(engine.bytes(data, size * (dtype ? 4 : 8)))
+    engine.free(data)
   }
-  engine.api.posenc_positions_free(positions)
-  engine.api.posenc_plan_free(plan)
+  engine.call_void('posenc_positions_free', positions)
+  engine.call_void('posenc_plan_free', plan)
   return out
 }
 
@@ -127,14 +126,14 @@ function attention(engine, plan, positions, data, dtype, [, heads, count, head_d
   const size = heads * count * head_dim * wide
   const square = heads * count * count * wide
   const shape = [1, heads, count, head_dim]
-  const at = engine.api.malloc(square)
-  const [q, k, v, out] = [0, 1, 2, 3].map(i => engine.tensor(data + i * size, dtype, shape))
-  const logits = engine.tensor(at, dtype, [1, heads, count, count])
+  const at = engine.alloc(square)
+  const [q, k, v, out] = [0, 1, 2, 3].map(i => tensor(data + i * size, dtype, shape))
+  const logits = tensor(at, dtype, [1, heads, count, count])
   engine.call('posenc_attend_reference', plan, q, k, v, positions, positions, 0, out, logits)
   const answer = hex(engine.bytes(data + 3 * size, size)) + hex(engine.bytes(at, square))
   engine.call('posenc_attend', plan, q, k, v, positions, positions, 0, out, 0)
   if (hex(engine.bytes(data + 3 * size, size)) !== answer.slice(0, 2 * size)) failures.push('posenc_attend differs')
-  engine.api.free(at)
+  engine.free(at)
   return answer
 }
 
@@ -225,7 +224,7 @@ function refuses(what, call, start) {
   }
 }
 for (const [i, engine] of [core, models].entries()) {
-  const imports = WebAssembly.Module.imports(engine.module)
+  const imports = WebAssembly.Module.imports(new WebAssembly.Module(modules[i].bytes))
   if (imports.length)
     failures.push(`${modules[i].path} imports ${imports.map(x => `${x.module}.${x.name}`).join(', ')}`)
   for (const text of ['{"type": "rop"}', '{', '{"type": "rope", "scaling": {"type": "linear"}}'])
@@ -243,6 +242,12 @@ for (const [i, engine] of [core, models].entries()) {
       'patch positions',
     )
 }
+
+refuses(
+  'a member that no mask has',
+  () => core.call('posenc_bias', new Struct('posenc_mask', { wide: 1 })),
+  'posenc_mask',
+)
 
 console.log(
   `${questions.length} answers compared, beyond the kernels' bounds at most ${worst.double} ulp apart (floats ${worst.float}); `

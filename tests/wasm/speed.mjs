@@ -1,10 +1,9 @@
 // node speed.mjs posenc-models.wasm: how long the playground's largest figures take. A measurement, not a test.
 import { readFileSync } from 'node:fs'
-import { Engine } from './engine.mjs'
+import { geometry, Memory, tensor as dense } from './memory.mjs'
 
-const engine = new Engine(readFileSync(process.argv[2]))
-const plan = (scheme, geometry) =>
-  engine.make('posenc_plan_from_scheme', JSON.stringify(scheme), engine.geometry(geometry))
+const engine = await Memory.of(readFileSync(process.argv[2]))
+const plan = (scheme, sizes) => engine.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(sizes))
 const range = count => engine.make('posenc_positions_range', 0n, BigInt(count))
 
 // The median of several runs, in ms.
@@ -20,11 +19,11 @@ function time(what, run) {
 
 function tensor(shape) {
   const size = shape.reduce((a, b) => a * b)
-  const data = engine.api.malloc(4 * size)
-  new Float32Array(engine.api.memory.buffer, data, size).forEach((_, i, all) => {
+  const data = engine.alloc(4 * size)
+  engine.numbers(data, 1, size).forEach((_, i, all) => {
     all[i] = Math.sin(i)
   })
-  return engine.tensor(data, 1, shape)
+  return dense(data, 1, shape)
 }
 
 const vectors = tensor([2048, 512])

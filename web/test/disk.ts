@@ -1,8 +1,8 @@
 // The modules that `make wasm` builds, and the repository's golden numbers, from disk.
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Engine } from '../src/engine/engine'
-import { Reader } from '../src/engine/reader'
+import { Engine } from 'posenc'
+import { Reader } from 'posenc/reader'
 
 const root = new URL('../../', import.meta.url)
 const path = (name: string) => fileURLToPath(new URL(name, root))

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Engine, Scheme } from '../src/engine/engine'
-import type { Reader } from '../src/engine/reader'
+import type { Engine, Scheme } from 'posenc'
+import type { Reader } from 'posenc/reader'
 import { apart, built, bytes, golden, load, loadReader } from './disk'
 
 let engine: Engine, reader: Reader

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { gain, rowsFor, screen } from '../src/draw/filter'
-import type { Plan } from '../src/engine/engine'
+import type { Plan } from 'posenc'
 import { load } from './disk'
 
 const d = 512

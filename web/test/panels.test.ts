@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { moving, Text } from '../src/engine/cache'
-import type { Engine } from '../src/engine/engine'
-import { properties } from '../src/engine/properties'
-import type { Reader } from '../src/engine/reader'
-import { bands, bases, fragment, methods, unseen } from '../src/engine/scaling'
-import { content, filled, logits, onText, shiftResidual, softmax } from '../src/engine/scores'
+import { moving, Text } from '../src/compute/cache'
+import type { Engine } from 'posenc'
+import { properties } from '../src/compute/properties'
+import type { Reader } from 'posenc/reader'
+import { bands, bases, fragment, methods, unseen } from '../src/compute/scaling'
+import { content, filled, logits, onText, shiftResidual, softmax } from '../src/compute/scores'
 import { built, load, loadReader } from './disk'
 
 let engine: Engine, reader: Reader

@@ -1,7 +1,8 @@
-// The library, as panels use it: the same words as in C and on the command line.
-import { geometry, mask, Memory, type Geometry, type Wasm } from './memory'
+// The library as JavaScript objects, in the same words as in C and on the command line: schemes become plans, plans act
+// on arrays of numbers.
+import { Memory, Struct, type Wasm } from './memory.ts'
 
-export type { Geometry } from './memory'
+export type Geometry = { width?: number; heads?: number; kv_heads?: number; head_dim?: number; length?: number }
 
 // What posenc_schemes_json says of a field.
 export type SchemeField = {
@@ -90,7 +91,11 @@ export class Engine {
           this.plans.get(key)?.free() // a twin, made since
           this.plans.set(key, made)
         }
-        return this.memory.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(size))
+        return this.memory.make(
+          'posenc_plan_from_scheme',
+          JSON.stringify(scheme),
+          new Struct('posenc_geometry', { kv_heads: size.heads, ...size }),
+        )
       })
     } else this.plans.delete(key)
     this.plans.set(key, plan) // last again: the oldest is the one longest unused
@@ -105,13 +110,14 @@ export class Engine {
 
 export class Plan {
   readonly info: PlanInfo
-  private handle: number // 0: given back
+  private readonly memory: Memory
+  private readonly make: (again?: Plan) => number
+  private handle: number // 0: freed
   private readonly tables = new Map<string, () => void>()
-  // make: again, for a plan that was given back and is used once more, which it then holds.
-  constructor(
-    private readonly memory: Memory,
-    private readonly make: (again?: Plan) => number,
-  ) {
+  // make: again, for a plan that was freed and is used once more, which it then holds.
+  constructor(memory: Memory, make: (again?: Plan) => number) {
+    this.memory = memory
+    this.make = make
     this.handle = make()
     this.info = memory.json('posenc_plan_json', this.handle)
   }
@@ -225,7 +231,7 @@ export class Plan {
             tensor([1, heads, columns, head_dim], v).view,
             of_queries,
             of_keys,
-            mask(how),
+            new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
             out.view,
             logits.view,
           )

@@ -1,9 +1,9 @@
-// What the JSON parser calls of the C library, for numbers whose spelling it has checked; the library's own
-// brings long doubles, their tables and all of printf. Only in WebAssembly.
+// What the JSON parser calls of the C library, for numbers whose spelling it has checked. The
+// library's own bring long doubles, their tables and all of printf.
 #include <cstdarg>
 #include <cstddef>
 
-#include "src/files/decimal.h"
+#include "src/wasm/decimal.h"
 
 extern "C" {
 double strtod(const char* text, char** end) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "posenc/error.h"
-#include "src/files/decimal.h"
+#include "src/wasm/decimal.h"
 
 namespace posenc::detail {
 namespace {

@@ -1,7 +1,7 @@
 // Attention logits of one head under any scheme on a line of text. Tables that a model would have learned are filled
 // with seeded random numbers.
 import { normal } from '../draw/random'
-import type { Engine, Plan, Scheme } from './engine'
+import type { Engine, Plan, Scheme } from 'posenc'
 
 export type Size = { d: number; heads: number; length: number }
 export type Content = { q: Float64Array; k: Float64Array } // [tokens][d]

@@ -2,7 +2,7 @@
 // the plan of its own time, and later scored by a query of a later plan.
 import { normal } from '../draw/random'
 import { settings, type Stretch } from './scaling'
-import type { Engine, Plan, Scheme } from './engine'
+import type { Engine, Plan, Scheme } from 'posenc'
 
 export const moving = ['dynamic', 'yarn', 'longrope'] as const
 export type Moving = (typeof moving)[number]
@@ -20,14 +20,12 @@ export class Text {
   private readonly kept: Float64Array // [key][d], as its own plan turned it
   private readonly recovered: Float64Array // and turned back by that plan
   readonly changes: 'every token' | 'once'
+  private readonly engine: Engine
+  private readonly at: Stretch
 
-  constructor(
-    private readonly engine: Engine,
-    kind: Moving,
-    private readonly at: Stretch,
-    seed: number,
-    count = 96,
-  ) {
+  constructor(engine: Engine, kind: Moving, at: Stretch, seed: number, count = 96) {
+    this.engine = engine
+    this.at = at
     const { d, trained, target } = at
     const described = engine.scalings.find(s => s.name === kind)!
     this.scheme = {

@@ -1,4 +1,6 @@
-#include "src/small_math.h"
+// Logarithms and powers in sums of two and three doubles, and 2/π to as many digits as the largest
+// double needs.
+#include "src/wasm/small_math.h"
 
 #include <bit>
 #include <cmath>

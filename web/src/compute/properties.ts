@@ -1,7 +1,7 @@
 // What a scheme keeps and what it does not, each found by running the engine: a residual and the tolerance it is held to.
 import { short } from '../draw/number'
 import { normal } from '../draw/random'
-import type { Engine, Plan, Scheme, Side } from './engine'
+import type { Engine, Plan, Scheme, Side } from 'posenc'
 import { content, filled, logits, shiftResidual } from './scores'
 
 export type Verdict = 'yes' | 'no' | 'none' // none: the scheme has nothing that the question is about

@@ -1,4 +1,4 @@
-// In place of folder.cc where there are no files (WebAssembly): models come as bytes or by name.
+// In place of model/folder.cc, as WebAssembly has no files: models come as bytes or by name.
 #include <string>
 
 #include "src/model/bundled.h"

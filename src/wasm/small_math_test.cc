@@ -5,7 +5,7 @@
 #include <random>
 #include <gtest/gtest.h>
 
-#include "src/small_math.h"
+#include "src/wasm/small_math.h"
 
 namespace posenc::detail {
 namespace {

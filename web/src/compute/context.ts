@@ -1,6 +1,6 @@
 import { createContext } from 'svelte'
-import type { Engine } from './engine'
-import type { Reader } from './reader'
+import type { Engine } from 'posenc'
+import type { Reader } from 'posenc/reader'
 
 export const [useEngine, provideEngine] = createContext<Engine>()
 export const [useReader, provideReader] = createContext<() => Promise<Reader>>()

@@ -1,9 +1,12 @@
 // The readers of model files. They are a module of their own, twice the engine's size: it is fetched when a model is.
-import type { PlanInfo, Scheme } from './engine'
-import { Memory, type Wasm } from './memory'
+import type { PlanInfo, Scheme } from './engine.ts'
+import { Memory, type Wasm } from './memory.ts'
 
 export class Reader {
-  private constructor(private readonly memory: Memory) {}
+  private readonly memory: Memory
+  private constructor(memory: Memory) {
+    this.memory = memory
+  }
   static async load(wasm: Wasm): Promise<Reader> {
     return new Reader(await Memory.of(wasm))
   }
@@ -22,10 +25,12 @@ export class Reader {
 }
 
 export class Model {
-  constructor(
-    private readonly memory: Memory,
-    private readonly handle: number,
-  ) {}
+  private readonly memory: Memory
+  private readonly handle: number
+  constructor(memory: Memory, handle: number) {
+    this.memory = memory
+    this.handle = handle
+  }
   free(): void {
     this.memory.call_void('posenc_model_free', this.handle)
   }

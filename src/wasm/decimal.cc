@@ -1,4 +1,5 @@
-#include "src/files/decimal.h"
+// Decimal digits of binary numbers, and back, by long division of whole numbers, without tables.
+#include "src/wasm/decimal.h"
 
 #include <array>
 #include <bit>

@@ -1,0 +1,166 @@
+// posenc.wasm's functions as JavaScript calls: strings, arrays and structs go in as copies, errors come out as exceptions.
+// The module itself says how the compiler laid out the structs of c.h (cmake/wasm_layout.sh).
+type Exports = {
+  memory: WebAssembly.Memory
+  _initialize(): void
+  malloc(size: number): number
+  free(at: number): void
+} & Record<string, (...args: (number | bigint)[]) => number>
+
+// [offset, kind] of a member, or [offset, kind, count] of an array; a pointer is a uint32.
+type Layout = Record<string, { size: number; members: Record<string, [number, keyof typeof kinds, number?]> }>
+const kinds = {
+  uint8: Uint8Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int64: BigInt64Array,
+  uint64: BigUint64Array,
+  float32: Float32Array,
+  float64: Float64Array,
+}
+
+export type DType = 0 | 1 // double, float
+export type Numbers = Float64Array | Float32Array
+export type Argument = number | bigint | string | Uint8Array | Struct
+export type Wasm = BufferSource | Response | Promise<Response>
+
+// A struct of c.h by the names of its members. Members left out are zero, struct_size is filled in, and a pointer may be
+// given as what it points to.
+export class Struct {
+  readonly name: string
+  readonly members: Record<string, Argument | number[] | undefined>
+  constructor(name: string, members: Struct['members']) {
+    this.name = name
+    this.members = members
+  }
+}
+
+export class Memory {
+  private readonly api: Exports
+  private readonly layout: Layout
+  private readonly slot: number
+
+  static async of(wasm: Wasm): Promise<Memory> {
+    const { module, instance } =
+      wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)
+        ? await WebAssembly.instantiate(wasm, {})
+        : await WebAssembly.instantiateStreaming(wasm, {})
+    return new Memory(module, instance)
+  }
+
+  private constructor(module: WebAssembly.Module, instance: WebAssembly.Instance) {
+    const [layout] = WebAssembly.Module.customSections(module, 'posenc.layout')
+    this.layout = JSON.parse(new TextDecoder().decode(layout)) as Layout
+    this.api = instance.exports as unknown as Exports
+    this.api._initialize()
+    this.slot = this.api.malloc(64)
+  }
+
+  // A view is made anew each time: memory that grew leaves old ones empty.
+  bytes(at: number, size: number): Uint8Array {
+    return new Uint8Array(this.api.memory.buffer, at, size)
+  }
+
+  text(at: number): string {
+    const memory = new Uint8Array(this.api.memory.buffer)
+    return new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)))
+  }
+
+  alloc(size: number): number {
+    return this.api.malloc(Math.max(size, 8))
+  }
+  free(at: number): void {
+    this.api.free(at)
+  }
+
+  call(name: string, ...args: Argument[]): void {
+    const held: number[] = []
+    try {
+      const status = this.api[name](...args.map(arg => this.pass(arg, held)))
+      if (status !== 0) throw new Error(this.text(this.api.posenc_last_error()))
+    } finally {
+      for (const at of held) this.free(at)
+    }
+  }
+
+  // What a function hands out through its last argument.
+  make(name: string, ...args: Argument[]): number {
+    this.call(name, ...args, this.slot)
+    return new DataView(this.api.memory.buffer).getUint32(this.slot, true)
+  }
+
+  // The text of the JSON that a function hands out.
+  json_text(name: string, ...args: Argument[]): string {
+    const at = this.make(name, ...args)
+    const text = this.text(at)
+    this.call_void('posenc_string_free', at)
+    return text
+  }
+
+  json<T>(name: string, ...args: Argument[]): T {
+    return JSON.parse(this.json_text(name, ...args)) as T
+  }
+
+  call_void(name: string, at: number): void {
+    this.api[name](at)
+  }
+
+  numbers(at: number, dtype: DType, count: number): Numbers {
+    const buffer = this.api.memory.buffer
+    return dtype === 0 ? new Float64Array(buffer, at, count) : new Float32Array(buffer, at, count)
+  }
+
+  // Memory for the tensors of one call, freed afterwards.
+  scratch<T>(work: (tensor: (shape: number[], from?: ArrayLike<number>) => Scratch) => T, dtype: DType = 0): T {
+    const held: number[] = []
+    try {
+      return work((shape, from) => {
+        const count = shape.reduce((a, b) => a * b, 1)
+        const at = this.alloc(count * (dtype === 0 ? 8 : 4))
+        held.push(at)
+        if (from) this.numbers(at, dtype, count).set(from)
+        return { view: tensor(at, dtype, shape), read: () => this.numbers(at, dtype, count).slice() }
+      })
+    } finally {
+      for (const at of held) this.free(at)
+    }
+  }
+
+  // An argument as WebAssembly takes it: a number, or the address of a copy, which joins `held`.
+  private pass(arg: Argument, held: number[]): number | bigint {
+    if (typeof arg === 'number' || typeof arg === 'bigint') return arg
+    const bytes =
+      typeof arg === 'string'
+        ? new TextEncoder().encode(arg + '\0')
+        : arg instanceof Struct
+          ? this.pack(arg, held)
+          : arg
+    const at = this.alloc(bytes.length)
+    held.push(at)
+    this.bytes(at, bytes.length).set(bytes)
+    return at
+  }
+
+  private pack({ name, members }: Struct, held: number[]): Uint8Array {
+    const { size, members: places } = this.layout[name]
+    const buffer = new ArrayBuffer(size)
+    for (const [member, given] of Object.entries({ struct_size: size, ...members })) {
+      if (given === undefined) continue
+      if (!(member in places)) throw new Error(`${name} has no member ${member}`)
+      const [at, kind, count = 1] = places[member]
+      const values = (Array.isArray(given) ? given : [given]).map(value => this.pass(value, held))
+      if (values.length > count) throw new Error(`${name}.${member} holds ${count}, got ${values.length}`)
+      const view = new kinds[kind](buffer, at, count)
+      values.forEach((value, i) => (view[i] = typeof view[i] === 'bigint' ? BigInt(value) : Number(value)))
+    }
+    return new Uint8Array(buffer)
+  }
+}
+
+export type Scratch = { view: Struct; read(): Numbers }
+
+// A row-major, dense tensor whose numbers start at the address `data`.
+export function tensor(data: number, dtype: DType, shape: number[]): Struct {
+  const stride = shape.map((_, axis) => shape.slice(axis + 1).reduce((a, b) => a * b, 1))
+  return new Struct('posenc_tensor', { dtype, rank: shape.length, data, shape, stride })
+}
