@@ -50,14 +50,15 @@ std::vector<Number> float_inputs(const Json& list) {
   return std::vector<Number>(floats.begin(), floats.end());
 }
 
-// A record as a test's parameter: failures show its name and not its thousand numbers.
+// A record as a test's parameter, by its name: the file is parsed when a test asks for the numbers.
 struct Case {
-  std::string name;
-  const Json& record;
+  std::string file, name;
+  const Json& record() const;
 };
 inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-std::vector<Case> cases(std::string_view name);
+// Every record of golden/<file>.json that has a name.
+std::vector<Case> cases(std::string_view file);
 
 // A name as gtest allows it.
 std::string test_name(std::string_view name);

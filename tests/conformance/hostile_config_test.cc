@@ -1,5 +1,6 @@
 // Configurations that are gigantic, contradictory or cut short: each is refused with a message that
 // names the key, and none may crash.
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -287,6 +288,7 @@ std::vector<std::string> zoo_files() {
     const std::string file = entry.path().filename();
     if (file != "index.json") files.push_back(file);
   }
+  std::ranges::sort(files);  // a folder's own order is another one on each machine
   return files;
 }
 

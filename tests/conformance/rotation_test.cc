@@ -81,7 +81,7 @@ std::int64_t largest_position(const Json& record) {
 class RotationGolden : public testing::TestWithParam<Case> {};
 
 TEST_P(RotationGolden, Double) {
-  const Json& record = GetParam().record;
+  const Json& record = GetParam().record();
   expect_close(rotated<double>(record, "q", Side::query), numbers<double>(record.at("q_out_f64")),
                kRotationF64);
   expect_close(rotated<double>(record, "k", Side::key), numbers<double>(record.at("k_out_f64")),
@@ -89,7 +89,7 @@ TEST_P(RotationGolden, Double) {
 }
 
 TEST_P(RotationGolden, Float) {
-  const Json& record = GetParam().record;
+  const Json& record = GetParam().record();
   const double tolerance = rotation_f32(largest_position(record));
   expect_close(rotated<float>(record, "q", Side::query), numbers<double>(record.at("q_out_f32")),
                tolerance);
@@ -99,13 +99,13 @@ TEST_P(RotationGolden, Float) {
 
 // Float tensors lose one rounding: our float result is the double one, not the peers' float one.
 TEST_P(RotationGolden, FloatTensorsHaveExactAngles) {
-  const Json& record = GetParam().record;
+  const Json& record = GetParam().record();
   expect_close(rotated<float>(record, "q", Side::query), numbers<double>(record.at("q_out_f64")),
                1e-6);
 }
 
 TEST_P(RotationGolden, HuggingFaceAnglesGiveHuggingFaceFloats) {
-  const Json& record = GetParam().record;
+  const Json& record = GetParam().record();
   const auto plan = plan_of(record, Angles::hf_float);
   ASSERT_TRUE(plan) << plan.error().message();
   for (const auto& [which, side] : {std::pair{"q", Side::query}, {"k", Side::key}}) {
@@ -120,6 +120,11 @@ TEST_P(RotationGolden, HuggingFaceAnglesGiveHuggingFaceFloats) {
 
 INSTANTIATE_TEST_SUITE_P(Families, RotationGolden, testing::ValuesIn(cases("rotation")),
                          [](const auto& c) { return test_name(c.param.name); });
+
+TEST(GoldenCases, EveryRecordIsOne) {
+  for (const char* file : {"rotation", "zoo_rope"})
+    EXPECT_EQ(cases(file).size(), records(file).size()) << file;
+}
 
 }  // namespace
 }  // namespace posenc::golden

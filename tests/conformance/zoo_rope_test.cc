@@ -24,7 +24,7 @@ class ZooRope : public testing::TestWithParam<Case> {
     model_ = *std::move(read);
   }
 
-  static const Json& record() { return GetParam().record; }
+  static const Json& record() { return GetParam().record(); }
 
   // A group of the text stack that uses a set of the record: any that rotates where all are alike.
   const LayerGroup* group_of(const std::string& label) const {
