@@ -5,6 +5,7 @@
 #include <sstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/claims.h"
 #include "tests/cli/command.h"
 
 namespace {
@@ -13,7 +14,14 @@ using posenc::test::has;
 using posenc::test::Outcome;
 namespace cli = posenc::cli;
 
-class Verify : public posenc::test::CommandTest {};
+class Verify : public posenc::test::CommandTest {
+ protected:
+  // The command computes every claim once, for all tests of a process.
+  const Outcome& all() const {
+    static const Outcome outcome = posenc("verify");
+    return outcome;
+  }
+};
 
 posenc::Expected<posenc::Finding> failing() {
   return posenc::Finding{.computed = "3 instead of 1", .measures = {{"residual", 2, 1e-12}}};
@@ -37,9 +45,8 @@ const posenc::Claim made_up[] = {
 };
 
 TEST_F(Verify, AllComputationsAgree) {
-  const Outcome outcome = posenc("verify");
-  EXPECT_EQ(outcome.code, 0) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "all computations agree with these"));
+  EXPECT_EQ(all().code, 0) << all().out;
+  EXPECT_TRUE(has(all().out, "all computations agree with these"));
 }
 
 TEST_F(Verify, NothingIsWrittenBesideThePage) { EXPECT_EQ(posenc("verify --claim 3").err, ""); }
@@ -59,7 +66,7 @@ TEST_F(Verify, AFailingClaimIsMarkedAndNamed) {
 }
 
 TEST_F(Verify, APageIsAtMost100ColumnsWide) {
-  std::istringstream page(posenc("verify").out);
+  std::istringstream page(all().out);
   for (std::string line; std::getline(page, line);) EXPECT_LE(cli::columns(line), 100u) << line;
 }
 
@@ -96,7 +103,7 @@ TEST_F(Verify, AnUnknownClaimTextOrGroupIsBadInput) {
 }
 
 TEST_F(Verify, JsonHasTheDocumentedKeysInOrder) {
-  const auto list = nlohmann::ordered_json::parse(posenc("verify --json").out);
+  const auto list = nlohmann::ordered_json::parse(to_json(posenc::test::all_verified()));
   ASSERT_GE(list.size(), 41u);
   const std::vector<std::string> keys{"number",   "row",     "group",    "texts",  "statement",
                                       "verdict",  "correct", "formula",  "paper",  "reproduce",
@@ -132,8 +139,16 @@ TEST_F(Verify, TheCommittedPageIsWhatTheCommandPrints) {
   std::ifstream file(posenc::test::data_path("../../docs/claims.md"));
   std::stringstream committed;
   committed << file.rdbuf();
-  EXPECT_EQ(committed.str(), posenc("verify --markdown").out)
+  EXPECT_EQ(committed.str(), to_markdown(posenc::test::all_verified()))
       << "posenc verify --markdown > docs/claims.md";
+}
+
+TEST_F(Verify, MarkdownOfOneClaimHasItsRowOfThePage) {
+  const std::string page = posenc("verify --claim 5b --markdown").out;
+  const auto at = page.find("| 5b |");
+  ASSERT_NE(at, page.npos) << page;
+  const auto row = page.substr(at, page.find('\n', at) - at);
+  EXPECT_TRUE(has(to_markdown(posenc::test::all_verified()), row)) << row;
 }
 
 TEST_F(Verify, EveryCommandToReproduceRuns) {
