@@ -29,12 +29,16 @@ struct Worst {
   }
 };
 
-std::mt19937_64 random_bits(1);
-double uniform(double a, double b) {
-  return std::uniform_real_distribution<double>(a, b)(random_bits);
-}
+// Each test has the numbers from the first on, whatever ran before it.
+class SmallMath : public testing::Test {
+ protected:
+  double uniform(double a, double b) {
+    return std::uniform_real_distribution<double>(a, b)(random_bits_);
+  }
+  std::mt19937_64 random_bits_{1};
+};
 
-TEST(SmallMath, PowersAreRoundedCorrectlyButForAHair) {
+TEST_F(SmallMath, PowersAreRoundedCorrectlyButForAHair) {
   if (!wide) GTEST_SKIP() << "long double is double here";
   Worst worst;
   for (int i = 0; i < 200000; i++) {
@@ -56,7 +60,7 @@ TEST(SmallMath, PowersAreRoundedCorrectlyButForAHair) {
   EXPECT_LT(worst.ulp, 0.503) << worst.x << " " << worst.y;
 }
 
-TEST(SmallMath, LogarithmsAreRoundedCorrectlyButForAHair) {
+TEST_F(SmallMath, LogarithmsAreRoundedCorrectlyButForAHair) {
   if (!wide) GTEST_SKIP() << "long double is double here";
   Worst log, log1p, exp2;
   for (int i = 0; i < 200000; i++) {
@@ -75,7 +79,7 @@ TEST(SmallMath, LogarithmsAreRoundedCorrectlyButForAHair) {
   EXPECT_LT(exp2.ulp, 0.502) << exp2.x;
 }
 
-TEST(SmallMath, ExponentialIsWithinOneUlp) {
+TEST_F(SmallMath, ExponentialIsWithinOneUlp) {
   if (!wide) GTEST_SKIP() << "long double is double here";
   Worst worst;
   for (int i = 0; i < 400000; i++) {
@@ -85,11 +89,11 @@ TEST(SmallMath, ExponentialIsWithinOneUlp) {
   EXPECT_LT(worst.ulp, 1) << worst.x;
 }
 
-TEST(SmallMath, FusedProductsAreRoundedOnce) {
+TEST_F(SmallMath, FusedProductsAreRoundedOnce) {
   for (int i = 0; i < 1000000; i++) {
-    const double a = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 60));
-    const double b = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 60));
-    const double cs[] = {-a * b, std::ldexp(uniform(-1, 1), static_cast<int>(random_bits() % 200)),
+    const double a = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits_() % 60));
+    const double b = std::ldexp(uniform(-1, 1), static_cast<int>(random_bits_() % 60));
+    const double cs[] = {-a * b, std::ldexp(uniform(-1, 1), static_cast<int>(random_bits_() % 200)),
                          std::nextafter(-a * b, 0), 1.5 * a * b, 0};
     for (const double c : cs)
       ASSERT_EQ(small_fma(a, b, c), std::fma(a, b, c)) << a << " " << b << " " << c;
@@ -97,7 +101,7 @@ TEST(SmallMath, FusedProductsAreRoundedOnce) {
 }
 
 // What IEEE 754 and C say of the ends.
-TEST(SmallMath, EndsAreThoseOfTheCLibrary) {
+TEST_F(SmallMath, EndsAreThoseOfTheCLibrary) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double ends[] = {0.0,      -0.0,      1,   -1,    0.5,    -0.5,   2,
                          -2,       3,         -3,  1e300, -1e300, 1e-300, 5e-324,
@@ -117,7 +121,7 @@ TEST(SmallMath, EndsAreThoseOfTheCLibrary) {
 }
 
 // The C library's sine and cosine reduce exactly however large the angle.
-TEST(SmallMath, LargeAnglesAreReducedExactly) {
+TEST_F(SmallMath, LargeAnglesAreReducedExactly) {
   double worst = 0;
   for (int i = 0; i < 200000; i++) {
     const double x = i % 2 ? std::exp(uniform(0, 709)) : uniform(1, 1e9);
