@@ -19,12 +19,13 @@ packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
 files = git ls-files -co --exclude-standard
 
 # Both show progress on one line of a terminal, and elsewhere only what goes wrong and the summary.
-# $(call ninja,PRESET,TARGET) and $(call ctest,PRESET)
+# $(call ninja,PRESET,TARGET) and $(call ctest,PRESET); why a test was skipped comes last.
 without = { grep --line-buffered -Ev $(1) || true; }
 ninja = if [ -t 1 ]; then cmake --build --preset $(1) $(addprefix --target ,$(2)); \
   else cmake --build --preset $(1) $(addprefix --target ,$(2)) -- --quiet | $(call without,'no work to do'); fi
 ctest = if [ -t 1 ]; then ctest --preset $(1) -j $(JOBS) --progress; \
-  else ctest --preset $(1) -j $(JOBS) | $(call without,' Passed +[0-9.]+ sec$$|^ *Start +[0-9]+: '); fi
+  else ctest --preset $(1) -j $(JOBS) | $(call without,' Passed +[0-9.]+ sec$$|^ *Start +[0-9]+: '); fi; \
+  sed -n '/^skipped: /p' build/$(1)/Testing/Temporary/LastTest.log
 
 run: build/release/build.ninja
 	@$(call ninja,release,posenc_command)

@@ -32,14 +32,14 @@ if(test_sources)
     set_source_files_properties(${root}/src/kernels/turns_test.cc PROPERTIES COMPILE_DEFINITIONS
       POSENC_QUADMATH=1)
   endif()
-  target_link_libraries(posenc_tests PRIVATE posenc_claims posenc_harness posenc_json fmt::fmt GTest::gtest_main)
+  target_link_libraries(posenc_tests PRIVATE posenc_claims posenc_harness posenc_json fmt::fmt GTest::gtest)
   if(TARGET posenc_command)
     add_dependencies(posenc_tests posenc_command)
     target_link_libraries(posenc_tests PRIVATE posenc_commands)
   endif()
   set_source_files_properties(${root}/tests/paths.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS
     "POSENC_TEST_DATA=\"${root}/tests/data\";POSENC_COMMAND=\"$<TARGET_FILE:posenc_command>\"")
-  gtest_discover_tests(posenc_tests DISCOVERY_TIMEOUT 60)
+  include(cmake/unit_tests.cmake)
 endif()
 
 # Decoding for hours (make soak), and here for seconds.
@@ -97,8 +97,9 @@ add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
 add_test(NAME playground_in_a_browser COMMAND ${root}/web/ctest.sh browser)
 set_tests_properties(wasm_answers_like_native playground_is_formatted playground playground_in_a_browser
                      PROPERTIES SKIP_RETURN_CODE 77)
-# A browser beside other tests is slow enough to miss its own patience.
-set_tests_properties(playground_in_a_browser PROPERTIES RUN_SERIAL ON TIMEOUT 300)
+# The longest begin first, so that no processor waits for them at the end.
+set_tests_properties(playground_in_a_browser PROPERTIES COST 1000 TIMEOUT 900)
+set_tests_properties(playground PROPERTIES COST 900)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)
@@ -108,12 +109,24 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME family_names_find_violations COMMAND ${house}/family_names.sh)
   add_test(NAME pages_name_what_is_there COMMAND ${house}/paths.sh ${root})
   add_test(NAME missing_packages COMMAND ${house}/missing_packages.sh)
-  add_test(NAME headers_stand_alone
-           COMMAND ${house}/headers.sh ${root}/include ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
+  # Every public header compiles alone, c.h also as C99: the build shows it.
+  file(GLOB headers CONFIGURE_DEPENDS include/posenc/*.h)
+  set(alone ${PROJECT_BINARY_DIR}/headers)
+  file(CONFIGURE OUTPUT ${alone}/c.c CONTENT "#include \"posenc/c.h\"\n")
+  add_library(headers_stand_alone OBJECT ${alone}/c.c)
+  foreach(header IN LISTS headers)
+    cmake_path(GET header STEM name)
+    file(CONFIGURE OUTPUT ${alone}/${name}.cc CONTENT "#include \"posenc/${name}.h\"\n")
+    target_sources(headers_stand_alone PRIVATE ${alone}/${name}.cc)
+  endforeach()
+  target_link_libraries(headers_stand_alone PRIVATE posenc_claims posenc_harness)
+  target_compile_options(headers_stand_alone PRIVATE -Werror)
+  set_target_properties(headers_stand_alone PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  add_test(NAME posenc_h_has_every_header COMMAND ${house}/headers.sh ${root}/include)
   add_test(NAME api_reference COMMAND ${root}/cmake/reference/make.sh ${PROJECT_BINARY_DIR}/docs)
   set_tests_properties(api_reference PROPERTIES SKIP_RETURN_CODE 77)
   add_test(NAME library_without_exceptions COMMAND ${house}/symbols.sh $<TARGET_FILE:posenc> $<TARGET_FILE:posenc_claims>
            $<TARGET_FILE:posenc_harness>)
   add_test(NAME install COMMAND ${house}/install.sh ${PROJECT_BINARY_DIR} ${root}
-           ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+           ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER} ${CMAKE_C_COMPILER})
 endif()

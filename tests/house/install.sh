@@ -1,11 +1,10 @@
 #!/bin/sh
-# install.sh BUILD ROOT CMAKE CXX: installs elsewhere, then uses it through CMake and through pkg-config.
+# install.sh BUILD ROOT CMAKE CXX CC: installs elsewhere, then uses it from C++ through CMake, and from C through pkg-config.
 set -eu
-build=$1 root=$2 cmake=$3 cxx=$4
+build=$1 root=$2 cmake=$3 cxx=$4 cc=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/a/prefix
-says='RoPE, head_dim 128: 64 pairs'
 
 # run WHAT COMMAND...: shows what a step prints only when it fails.
 run() {
@@ -22,17 +21,17 @@ run 'find_package: configure' "$cmake" -G Ninja -S "$root/examples/find_package"
   -D CMAKE_PREFIX_PATH="$prefix" -D CMAKE_CXX_COMPILER="$cxx" -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
 run 'find_package: build' "$cmake" --build "$work/consumer"
 run 'find_package: run' "$work/consumer/uses_posenc"
-expect "$says"
+expect 'RoPE, head_dim 128: 64 pairs'
 run 'find_package: run' "$work/consumer/uses_more"
 expect '^1a agrees'
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name posenc.pc)")
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # flags are words
-run 'pkg-config: build' "$cxx" -std=c++23 "$root/examples/find_package/main.cc" -o "$work/uses_posenc" \
+run 'pkg-config: build' "$cc" "$root/examples/rotate.c" -o "$work/rotate" \
   $(pkg-config --static --cflags --libs posenc)
-run 'pkg-config: run' env LD_LIBRARY_PATH="$(pkg-config --variable=libdir posenc)" "$work/uses_posenc"
-expect "$says"
+run 'pkg-config: run' env LD_LIBRARY_PATH="$(pkg-config --variable=libdir posenc)" "$work/rotate"
+expect 'position 0: '
 # shellcheck disable=SC2046
 run 'pkg-config: build' "$cxx" -std=c++23 "$root/examples/find_package/more.cc" -o "$work/uses_more" \
   $(pkg-config --static --cflags --libs posenc-claims posenc-bench)

@@ -31,7 +31,7 @@ export function run(browser, url) {
   async function open(hash, { viewport = wide, from = url, within = browser, ...how } = {}) {
     const context = await within.newContext({ viewport, colorScheme: 'light', acceptDownloads: true, ...how })
     const page = await context.newPage()
-    page.setDefaultTimeout(20000) // of a machine with much else to do
+    page.setDefaultTimeout(60000) // of a machine with much else to do
     page.complaints = []
     page.asked = []
     page.on('console', message => {
@@ -79,8 +79,9 @@ export const reload = async page => {
   await page.waitForSelector('main h1')
   await frame(page)
 }
-// The address follows 150 ms behind.
+// The address follows 150 ms behind, by a timer of the page: one set later that waits longer ends after it, however
+// busy the machine.
 export const settled = async page => {
-  await page.waitForTimeout(220)
-  return page.evaluate(() => location.hash)
+  await frame(page)
+  return page.evaluate(() => new Promise(done => setTimeout(() => done(location.hash), 220)))
 }
