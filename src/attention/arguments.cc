@@ -5,8 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "src/attention/visible.h"
 #include "src/kernels/by_distance.h"
 #include "src/kernels/check.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -33,24 +35,64 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
 }
 
 Expected<RelativeTables> relative_tables(std::string_view where, const Plan& plan,
-                                         std::int64_t heads, std::int64_t head_dim) {
+                                         std::int64_t heads, std::int64_t head_dim,
+                                         std::int64_t value_dim) {
   if (!plan.relative) return RelativeTables{};
   const Relative& r = *plan.relative;
   const auto query = relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim);
   if (!query) return std::unexpected(query.error());
   const auto key = relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim);
   if (!key) return std::unexpected(key.error());
-  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, head_dim);
+  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim);
   if (!value) return std::unexpected(value.error());
   return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
 }
 
+// Every distance of any query and any key is listed: a quick look.
+bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys) {
+  if (rows.saturates) return true;
+  const auto ends = [](const Positions& positions) {
+    if (positions.contiguous()) return std::pair{positions.at(0), positions.at(positions.size() - 1)};
+    std::pair all{positions.at(0), positions.at(0)};
+    for (std::int64_t b = 0; b < positions.batch(); ++b) {
+      for (std::int64_t t = 0; t < positions.size(); ++t) {
+        all.first = std::min(all.first, positions.at(t, b));
+        all.second = std::max(all.second, positions.at(t, b));
+      }
+    }
+    return all;
+  };
+  if (queries.size() == 0 || keys.size() == 0) return true;
+  const auto q = ends(queries), k = ends(keys);
+  return q.first - k.second >= rows.first && q.second - k.first <= rows.last();
+}
+
 }  // namespace
+
+Expected<void> check_reach(const Plan& plan, const AttentionInputs& in) {
+  const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+  const DistanceRows* const of_bias = table != nullptr ? &table->rows : nullptr;
+  const DistanceRows* const of_vectors = plan.relative ? &plan.relative->rows : nullptr;
+  for (const DistanceRows* rows : {of_vectors, of_bias}) {
+    if (rows == nullptr || reaches(*rows, in.queries, in.keys)) continue;
+    const std::int64_t batch = in.q.rank < 4 ? 1 : in.q.shape[0];
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t i = 0; i < in.queries.size(); ++i) {
+        for (std::int64_t j = 0; j < in.keys.size(); ++j) {
+          if (!visible(in.mask, in.queries, in.keys, b, i, j)) continue;
+          POSENC_CHECK(rows->at(in.queries.at(i, b) - in.keys.at(j, b)));
+        }
+      }
+    }
+  }
+  return {};
+}
 
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits) {
-  AttendArguments checked;
+  AttendArguments checked{
+      .queries = &in.queries, .keys = &in.keys, .mask = &in.mask, .threads = in.threads};
   for (const auto& [name, from, to] : {std::tuple{"q", &in.q, &checked.q},
                                        {"k", &in.k, &checked.k},
                                        {"v", &in.v, &checked.v},
@@ -68,11 +110,13 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
   const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
                      head_dim = checked.q.shape[3];
   const std::int64_t kv_heads = checked.k.shape[1];
-  if (auto ok = check_shape(where, "v", checked.v, checked.k); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = check_shape(where, "out", checked.out, checked.q); !ok)
-    return std::unexpected(ok.error());
-  if (auto ok = check_distinct(where, checked.out); !ok) return std::unexpected(ok.error());
+  // Values, and so outputs, may be wider or narrower than keys.
+  const std::int64_t value_dim = checked.v.shape[3];
+  Tensor v_like = checked.k, out_like = checked.q;
+  v_like.shape[3] = out_like.shape[3] = value_dim;
+  POSENC_CHECK(check_shape(where, "v", checked.v, v_like));
+  POSENC_CHECK(check_shape(where, "out", checked.out, out_like));
+  POSENC_CHECK(check_distinct(where, checked.out));
   if (checked.k.shape[0] != batch || checked.k.shape[3] != head_dim) {
     return fail(where, "k must have the batch and head_dim of q, " + shape_text(checked.q),
                 shape_text(checked.k), "shapes read [batch, head, seq, head_dim]");
@@ -106,12 +150,14 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                 std::to_string(in.queries.axes()) + " and " + std::to_string(in.keys.axes()),
                 "take both from one plan's positions");
   }
-  if (plan.bias) {
-    if (auto ok = check_bias(where, *plan.bias, heads); !ok) return std::unexpected(ok.error());
+  if (plan.rotate) {
+    POSENC_CHECK(check_rotation(where, *plan.rotate, heads, head_dim));
+    POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, head_dim));
+    if (plan.rotate->values) POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, value_dim));
   }
-  auto relative = relative_tables(where, plan, heads, head_dim);
-  if (!relative) return std::unexpected(relative.error());
-  checked.relative = *relative;
+  if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
+  POSENC_TRY(relative, relative_tables(where, plan, heads, head_dim, value_dim));
+  checked.relative = relative;
   return checked;
 }
 

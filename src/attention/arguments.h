@@ -14,14 +14,24 @@ struct RelativeTables {
   Tensor query, key, value;
 };
 
+// Arguments that are known to fit each other and the plan.
 struct AttendArguments {
   Tensor q, k, v, out, logits;  // of four axes; logits absent where nobody wants them
-  RelativeTables relative;
+  RelativeTables relative = {};
+  const Positions *queries = nullptr, *keys = nullptr;  // the caller's
+  const Mask* mask = nullptr;
+  Threads threads = {};
+  bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
+
+  std::int64_t group() const { return q.shape[1] / k.shape[1]; }
 };
 
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits = {});
+
+// Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
+Expected<void> check_reach(const Plan& plan, const AttentionInputs& in);
 
 // A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another shape,
 // elements that share memory.

@@ -1,394 +1,406 @@
-// With α_ij the weights, û_i = Σ_j α_ij v̂_j, ĝ_i the turned gradient by the output i, g_i the plain one,
+// With α_ij the weights, û_i = Σ_j α_ij v̂_j, ĝ_i the rotated gradient by the output i, g_i the plain one,
 // and s_i = query scale/√head_dim:
 //   e_ij = ∂L/∂α_ij = ĝ_i·v̂_j + g_i·a^V_d        δ_ij = ∂L/∂logit_ij = α_ij (e_ij − Σ_k α_ik e_ik)
-//   ∂q̂_i = Σ_j s_i δ_ij k̂_j     ∂k̂_j = Σ_i s_i δ_ij q̂_i     ∂v̂_j = Σ_i α_ij ĝ_i
-//   ∂q_i += Σ_j s_i δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
-//   ∂a^K_d = Σ s_i δ_ij q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
-//   ∂bias_d = Σ δ_ij             ∂slope = −Σ δ_ij·distance   (before_scale: s_i δ_ij)
-// A few queries at a time meet all keys that any of them sees, so that the sums over j stand before
-// what needs them.
+//   ∂q̂_i = s_i Σ_j δ_ij k̂_j     ∂k̂_j = Σ_i δ_ij s_i q̂_i     ∂v̂_j = Σ_i α_ij ĝ_i
+//   ∂q_i += s_i Σ_j δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
+//   ∂a^K_d = Σ δ_ij s_i q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
+// The rows of some queries stand whole, from the first key that one of them sees to the last: then five
+// products are all it takes, where walking the keys block by block would form the logits twice.
 #include "src/attention/backward.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "src/attention/arguments.h"
-#include "src/attention/products.h"
+#include "src/attention/relative_gradient.h"
+#include "src/attention/softmax.h"
 #include "src/attention/visible.h"
-#include "src/attention/weights.h"
+#include "src/kernels/gemm.h"
+#include "src/kernels/rotate_checked.h"
+#include "src/kernels/threads.h"
 
 namespace posenc::detail {
 namespace {
 
-constexpr std::int64_t query_block = 32;
+using Index = std::int64_t;
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+constexpr Index visible_block = 256;  // keys whose visibility is asked at a time
 
-std::int64_t whole_blocks(std::int64_t keys) {
-  return (keys + key_block - 1) / key_block * key_block;
-}
+// Rows of logits and their gradients are to stay in the second cache.
+constexpr Index row_numbers = 48 * 1024, most_rows = 8 * gemm_rows, least_rows = 2 * gemm_rows;
 
 template <class T>
 class Backward {
  public:
-  Backward(const BackwardInputs<T>& in, const BackwardTask<T>& task)
+  Backward(const BackwardInputs<T>& in, const BackwardTask<T>& task, RowBias<T>& bias)
       : in_(in),
         task_(task),
+        bias_(bias),
+        visibility_(*in.in->mask, *in.in->queries, *in.in->keys),
+        relative_(in, task),
         b_(task.sequence),
-        dim_(in.q.dim()),
+        group_(in.in->group()),
         keys_(in.k.seq()),
-        stride_(whole_blocks(keys_)),
-        weight_(block_of<T>()),
-        delta_(block_of<T>()),
-        hide_(block_of<T>()),
-        bias_(at(stride_)) {
-    key_position_.resize(at(stride_));
-    for (std::int64_t j = 0; j < keys_; ++j) key_position_[at(j)] = in.keys->at(j, b_);
-    if (in.plan->bias) {
-      slopes_ = std::get_if<Slopes>(&*in.plan->bias);
-      before_scale_ = slopes_ != nullptr && slopes_->before_scale;
-      steps_.resize(bias_.size());
-    }
-    if (in.bias) bias_row_ = block_of<std::int32_t>();
-    if (in.plan->relative) {
-      relative_row_ = block_of<std::int32_t>();
-      const std::size_t rows = at(in.plan->relative->row_count);
-      key_product_.resize(rows);
-      value_product_.resize(rows);
-      row_delta_.resize(rows);
-      row_weight_.resize(rows);
-    }
+        panel_(panel_columns<T>()),
+        stride_(row_stride(keys_)) {
+    const Mask& mask = *in.in->mask;
+    const Index most_seen = mask.window > 0 ? std::min(keys_, mask.window + most_rows) : keys_;
+    const Index fitting = row_numbers / std::max<Index>(most_seen, 1) / gemm_rows * gemm_rows;
+    block_ = std::clamp(fitting, least_rows, most_rows);
+    weight_ = scratch_.take<T>(block_ * stride_);
+    delta_ = scratch_.take<T>(block_ * stride_);
+    buffer_ = scratch_.take<T>(stride_);
+    seen_ = scratch_.take<VisibleRange>(block_);
+    row_seen_ = scratch_.take<VisibleRange>(block_);
   }
 
-  Expected<void> run() {
-    Expected<void> done;
-    each_tile_of(task_.part, task_.parts, in_.q.seq(), query_block, [&](std::int64_t first) {
-      if (done) done = block(first);
+  void run() {
+    at_.sequence = b_;
+    at_.first_head = task_.key_head * group_;
+    at_.query_count = in_.q.seq();
+    at_.key_count = keys_;
+    at_.queries = visibility_.query_block(b_, 0, in_.q.seq());
+    at_.keys = visibility_.key_block(b_, 0, keys_);
+    for (Index first = 0; first < keys_; first += visible_block)
+      key_blocks_.push_back(
+          visibility_.key_block(b_, first, std::min(visible_block, keys_ - first)));
+    bias_.begin(at_);
+    relative_.begin(at_);
+    each_tile_of(task_.part, task_.parts, in_.q.seq(), block_, [this](Index first) {
+      first_ = first;
+      count_ = std::min(block_, in_.q.seq() - first);
+      for (Index i = 0; i < count_; ++i) seen_[i] = range(first + i);
+      for (Index g = 0; g < group_; ++g) rows_of_head(g);
     });
-    return done;
   }
 
  private:
-  Expected<void> block(std::int64_t first) {
-    const std::int64_t group = in_.q.heads() / in_.k.heads();
-    first_query_ = first;
-    queries_ = std::min(query_block, in_.q.seq() - first_query_);
-    if (auto ok = find_keys(); !ok || first_key_ == last_key_) return ok;
-    for (std::int64_t h = 0; h < std::ssize(task_.tables); ++h) {
-      key_head_ = task_.first_key_head + h;
-      k_columns_ = in_.k_columns[at(b_ * in_.k.heads() + key_head_)].data();
-      v_columns_ = in_.v_columns[at(b_ * in_.k.heads() + key_head_)].data();
-      tables_ = &task_.tables[at(h)];
-      for (std::int64_t g = 0; g < group; ++g) {
-        head_ = key_head_ * group + g;
-        products_of_rows();
-        for (std::int64_t i = 0; i < queries_; ++i) finish(i, g);
-        products_of_deltas();
-      }
-    }
-    return {};
+  // Room for whole vectors and panels behind the last key, in an odd number of cache lines: a column of
+  // weights is then spread over all sets of the first cache.
+  static Index row_stride(Index keys) {
+    constexpr Index line = 64 / sizeof(T);
+    return ((padded(keys) + 2 * row_lanes) / line | 1) * line;
   }
 
-  template <class Number>
-  std::vector<Number> block_of() const {
-    return std::vector<Number>(at(query_block * stride_));
+  // What a query sees of all keys, found block by block: most blocks answer without being looked into.
+  VisibleRange range(Index query) const {
+    VisibleRange all;
+    bool any = false;
+    for (const PositionBlock& block : key_blocks_) {
+      const Index start = block.first(), count = std::min(visible_block, keys_ - start);
+      const VisibleRange part = visibility_.range(at_.queries, query, block, count, b_);
+      if (part.empty()) continue;
+      if (!any) {
+        all = {start + part.begin, start + part.end, part.holes};
+      } else {
+        all.holes = all.holes || part.holes || start + part.begin != all.end;
+        all.end = start + part.end;
+      }
+      any = true;
+    }
+    return all;
   }
 
-  // Which keys each query of the block sees, and the tables' rows for them.
-  Expected<void> find_keys() {
-    constexpr T hidden = -std::numeric_limits<T>::infinity();
-    std::fill(hide_.begin(), hide_.end(), hidden);
-    std::int64_t first = keys_, last = 0;
-    for (std::int64_t i = 0; i < queries_; ++i) {
-      const std::int64_t query = first_query_ + i;
-      const std::int64_t position = in_.queries->at(query, b_);
-      for (std::int64_t j = 0; j < keys_; ++j) {
-        const auto here = at(i * stride_ + j);
-        if (!visible(*in_.mask, *in_.queries, *in_.keys, b_, query, j)) continue;
-        hide_[here] = 0;
-        first = std::min(first, j);
-        last = std::max(last, j + 1);
-        if (!in_.bias && relative_row_.empty()) continue;
-        const std::int64_t distance = position - key_position_[at(j)];
-        if (in_.bias) {
-          const auto row = std::get<BiasTable>(*in_.plan->bias).rows.at(distance);
-          if (!row) return std::unexpected(row.error());
-          bias_row_[here] = static_cast<std::int32_t>(*row);
-        }
-        if (!relative_row_.empty()) {
-          const auto row = in_.plan->relative->rows.at(distance);
-          if (!row) return std::unexpected(row.error());
-          relative_row_[here] = static_cast<std::int32_t>(*row);
-        }
-      }
+  void rows_of_head(Index g) {
+    const Index head = at_.first_head + g;
+    begin_ = keys_, end_ = 0;
+    for (Index i = 0; i < count_; ++i) {
+      row_seen_[i] = seen_[i];
+      begin_ = std::min(begin_, seen_[i].begin);
+      end_ = std::max(end_, seen_[i].end);
     }
-    // Whole blocks of keys; none where no query of the block sees one.
-    first_key_ = last == 0 ? 0 : first / key_block * key_block;
-    last_key_ = (last + key_block - 1) / key_block * key_block;
-    return {};
+    if (begin_ >= end_) return;
+    const Index from = begin_ / panel_ * panel_, room = padded(end_) + row_lanes - from;
+    for (Index i = 0; i < count_; ++i) {
+      std::fill_n(weight_ + i * stride_ + from, room, T{0});
+      std::fill_n(delta_ + i * stride_ + from, room, T{0});
+    }
+    for (Index i = 0; i < count_; i += gemm_rows) products(i, std::min(gemm_rows, count_ - i), head);
+    for (Index i = 0; i < count_; ++i) {
+      if (!row_seen_[i].empty()) differentiate_row(i, g);
+      clear_hidden(i);
+      if (!row_seen_[i].empty()) give_gradient(i, g);
+    }
+    by_queries(head);
+    by_keys(head);
+  }
+
+  // The keys that some of the rows [first, first + rows) see, of each as in `seen`.
+  VisibleRange seen_by(const VisibleRange* seen, Index first, Index rows) const {
+    VisibleRange all{keys_, 0};
+    for (Index i = first; i < first + rows; ++i) {
+      if (seen[i].empty()) continue;
+      all.begin = std::min(all.begin, seen[i].begin);
+      all.end = std::max(all.end, seen[i].end);
+    }
+    return all;
   }
 
   // q̂_i·k̂_j into weight_, ĝ_i·v̂_j into delta_.
-  void products_of_rows() {
-    const T* const q = in_.q.row(b_, head_, first_query_);
-    const T* const g = in_.out_gradient.row(b_, head_, first_query_);
-    for (std::int64_t j = first_key_; j < last_key_; j += key_block) {
-      for (std::int64_t i = 0; i < queries_; ++i) {
-        std::fill_n(weight_.data() + i * stride_ + j, key_block, T{0});
-        std::fill_n(delta_.data() + i * stride_ + j, key_block, T{0});
-      }
-      const auto dots = [&](std::vector<T>& to, const T* rows, const T* columns) {
-        add_product({.y = to.data() + j,
-                     .y_step = stride_,
-                     .rows = queries_,
-                     .columns = key_block,
-                     .weight = rows,
-                     .weight_row = dim_,
-                     .weight_step = 1,
-                     .x = columns + j * dim_,
-                     .x_step = key_block,
-                     .terms = dim_});
-      };
-      dots(weight_, q, k_columns_);
-      dots(delta_, g, v_columns_);
+  void products(Index i, Index rows, Index head) {
+    const VisibleRange all = seen_by(seen_, i, rows);
+    if (all.empty()) return;
+    const Index whole = std::min(panel_, row_lanes), first = all.begin / panel_ * panel_;
+    const Index columns = (all.end - first + whole - 1) / whole * whole;
+    const auto at = static_cast<std::size_t>(b_ * in_.k.heads() + task_.key_head);
+    const auto multiply = [&](T* to, const HeadRows<T>& x, const Aligned<T>& panels) {
+      gemm(Gemm<T>{.c = to + i * stride_ + first,
+                   .c_step = stride_,
+                   .rows = rows,
+                   .columns = columns,
+                   .a = x.row(b_, head, first_ + i),
+                   .a_row = x.step(),
+                   .b = panels.data() + first * x.columns(),
+                   .b_step = panel_,
+                   .depth = x.columns(),
+                   .panel_step = panel_ * x.columns()});
+    };
+    multiply(weight_, in_.q, in_.k_panels[at]);
+    multiply(delta_, in_.out_gradient, in_.v_panels[at]);
+  }
+
+  // One query's row: from products to α_ij and δ_ij, 0 where hidden.
+  void differentiate_row(Index i, Index g) {
+    T *const weight = weight_ + i * stride_, *const delta = delta_ + i * stride_;
+    const Index query = first_ + i, head = at_.first_head + g;
+    const T scale = in_.scale(b_, query);
+    VisibleRange& seen = row_seen_[i];
+    if (relative_.present()) relative_.add_products(head, query, scale, seen, weight, delta);
+    const auto bias = bias_.row(g, query, scale, seen, buffer_);
+    if (seen.holes) {
+      visibility_.for_holes(at_.queries, query, at_.keys, seen, b_, [weight](Index j) {
+        weight[j] = -std::numeric_limits<T>::infinity();
+      });
+    }
+    differentiate(SoftmaxGradientRow<T>{.begin = seen.begin,
+                                        .end = seen.end,
+                                        .bias = bias.bias,
+                                        .bias_factor = bias.factor,
+                                        .weight = weight,
+                                        .delta = delta});
+  }
+
+  // What the products of a tile made beside what the row sees becomes 0.
+  void clear_hidden(Index i) {
+    const Index tile = i / gemm_rows * gemm_rows;
+    const VisibleRange all = seen_by(seen_, tile, std::min(gemm_rows, count_ - tile));
+    if (all.empty()) return;
+    const VisibleRange& seen = row_seen_[i];
+    const Index first = all.begin / panel_ * panel_, last = padded(all.end) + row_lanes;
+    for (T* const row : {weight_ + i * stride_, delta_ + i * stride_}) {
+      std::fill(row + first, row + std::max(first, seen.begin), T{0});
+      std::fill(row + std::max(first, seen.end), row + last, T{0});
     }
   }
 
-  // What remains once weight_ holds α_ij and delta_ holds s_i δ_ij, both zero for hidden keys.
-  void products_of_deltas() {
-    for (std::int64_t j = first_key_; j < last_key_; j += key_block) {
-      const std::int64_t keys = std::min(key_block, keys_ - j);
-      const auto by_query = [&](Dense<T>& to, const std::vector<T>& weights, const Dense<T>& x) {
-        add_product({.y = to.row(b_, head_, first_query_),
-                     .y_step = dim_,
-                     .rows = queries_,
-                     .columns = dim_,
-                     .weight = weights.data() + j,
-                     .weight_row = stride_,
-                     .weight_step = 1,
-                     .x = x.row(b_, key_head_, j),
-                     .x_step = dim_,
-                     .terms = keys,
+  // What bias and vectors by distance get of a row.
+  void give_gradient(Index i, Index g) {
+    const Index query = first_ + i;
+    const T scale = in_.scale(b_, query);
+    const T* const delta = delta_ + i * stride_;
+    bias_.take_gradient(g, query, scale, row_seen_[i], delta);
+    if (relative_.present())
+      relative_.take_gradient(at_.first_head + g, g, query, scale, row_seen_[i],
+                              weight_ + i * stride_, delta);
+  }
+
+  // Σ_j over keys, for the queries.
+  void by_queries(Index head) {
+    for (Index i = 0; i < count_; i += gemm_rows) {
+      const Index rows = std::min(gemm_rows, count_ - i);
+      const VisibleRange all = seen_by(row_seen_, i, rows);
+      if (all.empty()) continue;
+      const auto add = [&](HeadRows<T>& to, const T* weights, const HeadRows<T>& x) {
+        gemm(Gemm<T>{.c = to.row(b_, head, first_ + i),
+                     .c_step = to.step(),
+                     .rows = rows,
+                     .columns = to.step(),
+                     .a = weights + i * stride_ + all.begin,
+                     .a_row = stride_,
+                     .b = x.row(b_, task_.key_head, all.begin),
+                     .b_step = x.step(),
+                     .depth = all.end - all.begin,
+                     .adds = true,
                      .skips_zeros = !in_.finite});
       };
-      const auto by_key = [&](Dense<T>& to, const std::vector<T>& weights, const Dense<T>& x) {
-        add_product({.y = to.row(b_, key_head_, j),
-                     .y_step = dim_,
-                     .rows = keys,
-                     .columns = dim_,
-                     .weight = weights.data() + j,
-                     .weight_row = 1,
-                     .weight_step = stride_,
-                     .x = x.row(b_, head_, first_query_),
-                     .x_step = dim_,
-                     .terms = queries_,
-                     .skips_zeros = !in_.finite});
-      };
-      by_query(task_.queries->q, delta_, in_.k);
-      by_key(task_.keys->k, delta_, in_.q);
-      by_key(task_.keys->v, weight_, in_.out_gradient);
-      if (task_.queries->turned_out) by_query(task_.queries->turned_out, weight_, in_.v);
+      add(task_.queries->q, delta_, in_.k);
+      if (task_.queries->rotated_out) add(task_.queries->rotated_out, weight_, in_.v);
     }
   }
 
-  // One query's row: from products to α_ij and s_i δ_ij, and what the tables get of it.
-  void finish(std::int64_t i, std::int64_t group_head) {
-    const std::int64_t query = first_query_ + i;
-    T* const weight = weight_.data() + i * stride_;
-    T* const delta = delta_.data() + i * stride_;
-    const double scale = in_.plan->logits.query_scale(in_.queries->at(query, b_)) /
-                         std::sqrt(static_cast<double>(dim_));
-    if (!relative_row_.empty()) meet_tables(i, weight, delta);
-    find_bias(i);
-    find_weights({.keys = last_key_ - first_key_,
-                  .hide = hide_.data() + i * stride_ + first_key_,
-                  .bias = in_.plan->bias ? bias_.data() + first_key_ : nullptr,
-                  .bias_before_scale = before_scale_,
-                  .scale = static_cast<T>(scale),
-                  .weight = weight + first_key_,
-                  .delta = delta + first_key_});
-    if (!before_scale_) sum_bias(i, group_head, delta);
-    for (std::int64_t j = first_key_; j < last_key_; ++j) delta[j] *= static_cast<T>(scale);
-    if (before_scale_) sum_bias(i, group_head, delta);
-    if (!relative_row_.empty()) sum_tables(i, group_head, weight, delta);
-  }
-
-  // What is added to a query's logits; what hidden keys get is of no account.
-  void find_bias(std::int64_t i) {
-    if (in_.bias) {
-      const T* const table = in_.bias.row(0, 0, in_.bias.seq() == 1 ? 0 : head_);
-      const std::int32_t* const row = bias_row_.data() + i * stride_;
-      for (std::int64_t j = first_key_; j < last_key_; ++j) bias_[at(j)] = table[row[j]];
-    } else if (slopes_ != nullptr) {
-      find_steps(in_.queries->at(first_query_ + i, b_));
-      const double slope = slopes_->slope[at(head_)];
-      for (std::int64_t j = first_key_; j < last_key_; ++j) {
-        bias_[at(j)] = static_cast<T>(-slope * steps_[at(j)]);
+  // Σ_i over the rows, for keys and values. Rows that see nothing of some keys are left out of their sums:
+  // under a causal mask, half of the last keys' rows.
+  void by_keys(Index head) {
+    const auto [whole_begin, whole_end, holes] = whole_range();
+    Index j = begin_;
+    while (j < end_) {
+      const bool whole = j >= whole_begin && j < whole_end;
+      const Index limit = whole ? whole_end : j < whole_begin ? std::min(whole_begin, end_) : end_;
+      const Index count = whole ? limit - j : std::min(gemm_rows, limit - j);
+      const VisibleRange rows = whole ? VisibleRange{0, count_} : rows_seeing(j, j + count);
+      if (!rows.empty()) {
+        add_by_key(task_.keys->k, delta_, in_.q, head, j, count, rows);
+        add_by_key(task_.keys->v, weight_, in_.out_gradient, head, j, count, rows);
       }
+      j += count;
     }
   }
 
-  // Distances of a query as the slopes count them.
-  void find_steps(std::int64_t position) {
-    const bool both_ways = slopes_->bidirectional;
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      const std::int64_t distance = position - key_position_[at(j)];
-      steps_[at(j)] = static_cast<double>(both_ways ? std::abs(distance) : distance);
+  // The keys that lie within what every row sees from its first key to its last.
+  VisibleRange whole_range() const {
+    VisibleRange all{begin_, end_};
+    for (Index i = 0; i < count_; ++i) {
+      all.begin = std::max(all.begin, row_seen_[i].begin);
+      all.end = std::min(all.end, row_seen_[i].end);
     }
+    return all.empty() ? VisibleRange{end_, end_} : all;
+  }
+  VisibleRange rows_seeing(Index begin, Index end) const {
+    VisibleRange rows{count_, 0};
+    for (Index i = 0; i < count_; ++i) {
+      if (row_seen_[i].begin >= end || row_seen_[i].end <= begin) continue;
+      rows.begin = std::min(rows.begin, i);
+      rows.end = i + 1;
+    }
+    return rows;
+  }
+  void add_by_key(HeadRows<T>& to, const T* weights, const HeadRows<T>& x, Index head, Index j,
+                  Index count, const VisibleRange& rows) {
+    gemm(Gemm<T>{.c = to.row(b_, task_.key_head, j),
+                 .c_step = to.step(),
+                 .rows = count,
+                 .columns = to.step(),
+                 .a = weights + rows.begin * stride_ + j,
+                 .a_row = 1,
+                 .a_step = stride_,
+                 .b = x.row(b_, head, first_ + rows.begin),
+                 .b_step = x.step(),
+                 .depth = rows.end - rows.begin,
+                 .adds = true,
+                 .skips_zeros = !in_.finite});
   }
 
-  void sum_bias(std::int64_t i, std::int64_t group_head, const T* delta) {
-    if (tables_->slopes) {
-      double sum = 0;
-      for (std::int64_t j = first_key_; j < last_key_; ++j) {
-        sum -= static_cast<double>(delta[j]) * steps_[at(j)];
-      }
-      *tables_->slopes.of(group_head) += sum;
-    }
-    if (tables_->bias) {
-      const std::int32_t* const row = bias_row_.data() + i * stride_;
-      double* const sum = tables_->bias.of(group_head);
-      for (std::int64_t j = first_key_; j < last_key_; ++j) {
-        if (delta[j] != 0) sum[row[j]] += static_cast<double>(delta[j]);
-      }
-    }
-  }
-
-  // --- vectors by distance ----------------------------------------------------------------------
-
-  static const T* vector(const Dense<T>& table, std::int64_t head, std::int64_t row) {
-    return table.row(0, table.heads() == 1 ? 0 : head, row);
-  }
-
-  // The rows that a query meets: [least_row_, most_row_].
-  void find_rows(std::int64_t i) {
-    least_row_ = std::numeric_limits<std::int32_t>::max();
-    most_row_ = -1;
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      const auto here = at(i * stride_ + j);
-      if (hide_[here] != 0) continue;
-      least_row_ = std::min(least_row_, relative_row_[here]);
-      most_row_ = std::max(most_row_, relative_row_[here]);
-    }
-  }
-
-  // Adds q_i·a^K + k_j·a^Q to the products of queries and keys, g_i·a^V to those of values. What meets
-  // the query is formed once for each row, not for each key.
-  void meet_tables(std::int64_t i, T* product, T* delta) {
-    const std::int64_t query = first_query_ + i;
-    find_rows(i);
-    for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      if (in_.relative_key) {
-        key_product_[at(r)] =
-            dot(in_.plain_q.row(b_, head_, query), vector(in_.relative_key, head_, r), dim_);
-      }
-      if (in_.relative_value) {
-        value_product_[at(r)] = dot(in_.plain_out_gradient.row(b_, head_, query),
-                                    vector(in_.relative_value, head_, r), dim_);
-      }
-    }
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      const auto here = at(i * stride_ + j);
-      if (hide_[here] != 0) continue;
-      const auto row = at(relative_row_[here]);
-      if (in_.relative_key) product[j] += key_product_[row];
-      if (in_.relative_value) delta[j] += value_product_[row];
-      if (in_.relative_query) {
-        product[j] += dot(in_.plain_k.row(b_, key_head_, j),
-                          vector(in_.relative_query, head_, relative_row_[here]), dim_);
-      }
-    }
-  }
-
-  void sum_tables(std::int64_t i, std::int64_t group_head, const T* weight, const T* delta) {
-    const std::int64_t query = first_query_ + i;
-    for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      row_delta_[at(r)] = row_weight_[at(r)] = 0;
-    }
-    for (std::int64_t j = first_key_; j < last_key_; ++j) {
-      if (weight[j] == 0) continue;  // hidden keys have no row
-      const std::int32_t r = relative_row_[at(i * stride_ + j)];
-      row_delta_[at(r)] += static_cast<double>(delta[j]);
-      row_weight_[at(r)] += static_cast<double>(weight[j]);
-      if (!in_.relative_query) continue;
-      add_multiple(task_.keys->plain_k.row(b_, key_head_, j), delta[j],
-                   vector(in_.relative_query, head_, r));
-      if (tables_->query) {
-        add_multiple(tables_->query.of(group_head) + r * dim_, static_cast<double>(delta[j]),
-                     in_.plain_k.row(b_, key_head_, j));
-      }
-    }
-    for (std::int64_t r = least_row_; r <= most_row_; ++r) {
-      const double row_delta = row_delta_[at(r)];
-      if (in_.relative_key && row_delta != 0) {
-        add_multiple(task_.queries->plain_q.row(b_, head_, query), static_cast<T>(row_delta),
-                     vector(in_.relative_key, head_, r));
-        if (tables_->key) {
-          add_multiple(tables_->key.of(group_head) + r * dim_, row_delta,
-                       in_.plain_q.row(b_, head_, query));
-        }
-      }
-      const double row_weight = row_weight_[at(r)];
-      if (tables_->value && row_weight != 0) {
-        add_multiple(tables_->value.of(group_head) + r * dim_, row_weight,
-                     in_.plain_out_gradient.row(b_, head_, query));
-      }
-    }
-  }
-
-  template <class Number>
-  void add_multiple(Number* to, Number factor, const T* x) const {
-    for (std::int64_t c = 0; c < dim_; ++c) to[c] += factor * static_cast<Number>(x[c]);
-  }
-
+  Scratch scratch_;
   const BackwardInputs<T>& in_;
   const BackwardTask<T>& task_;
-  const std::int64_t b_, dim_, keys_;
-  const std::int64_t stride_;  // from one query's row to the next, whole blocks of keys
-  const Slopes* slopes_ = nullptr;
-  bool before_scale_ = false;
-
-  std::vector<T> weight_, delta_;  // [query of the block][key]
-  std::vector<T> hide_;  // the same, shared by all heads: 0 or −inf, also behind the last key
-  std::vector<std::int32_t> bias_row_, relative_row_;
-  std::vector<T> bias_;                     // [key], of one query; zero without a bias
-  std::vector<double> steps_;               // the same, where there are slopes
-  std::vector<std::int64_t> key_position_;  // [key]
-  std::int64_t key_head_ = 0, head_ = 0;    // at work
-  const T *k_columns_ = nullptr, *v_columns_ = nullptr;
-  TableSums* tables_ = nullptr;
-  std::int64_t first_query_ = 0, queries_ = 0;  // the block
-  std::int64_t first_key_ = 0, last_key_ = 0;   // whole blocks, of all that any query of it sees
-  std::vector<T> key_product_, value_product_;  // [row], of one query
-  std::vector<double> row_delta_, row_weight_;  // the same
-  std::int32_t least_row_ = 0, most_row_ = -1;
+  RowBias<T>& bias_;
+  const Visibility visibility_;
+  RelativeGradient<T> relative_;
+  const Index b_, group_, keys_, panel_;
+  const Index stride_;  // from one query's row to the next
+  Index block_ = 0;     // rows at a time
+  BiasBlock at_;        // all queries and keys
+  std::vector<PositionBlock> key_blocks_;
+  Index first_ = 0, count_ = 0;                          // the queries at work
+  Index begin_ = 0, end_ = 0;                            // the keys that some of them see
+  VisibleRange *seen_ = nullptr, *row_seen_ = nullptr;   // of each; of each and the head at work
+  T *weight_ = nullptr, *delta_ = nullptr, *buffer_ = nullptr;  // [row][key], [key]
 };
 
 }  // namespace
 
 template <class T>
-void find_columns(BackwardInputs<T>& in, std::int64_t index) {
-  const std::int64_t keys = in.k.seq(), dim = in.k.dim();
-  const auto turn_over = [&](const T* row, std::vector<T>& to) {
-    to.resize(at(whole_blocks(keys) * dim));
-    for (std::int64_t j = 0; j < keys; ++j, row += dim) {
-      T* const column = to.data() + j / key_block * key_block * dim + j % key_block;
-      for (std::int64_t c = 0; c < dim; ++c) column[c * key_block] = row[c];
-    }
-  };
-  turn_over(in.k.row(index / in.k.heads(), index % in.k.heads()), in.k_columns[at(index)]);
-  turn_over(in.v.row(index / in.k.heads(), index % in.k.heads()), in.v_columns[at(index)]);
+T BackwardInputs<T>::scale(std::int64_t b, std::int64_t query) const {
+  return static_cast<T>(plan->logits.query_scale(in->queries->at(query, b)) /
+                        std::sqrt(static_cast<double>(q.columns())));
 }
 
 template <class T>
-Expected<void> add_backward_of(const BackwardInputs<T>& in, const BackwardTask<T>& task) {
-  return Backward<T>(in, task).run();
+BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& plan,
+                                  const Tensor& out_gradient) {
+  BackwardInputs<T> in{.in = &arguments,
+                       .plan = &plan,
+                       .q = HeadRows<T>::loaded(arguments.q),
+                       .k = HeadRows<T>::loaded(arguments.k),
+                       .v = HeadRows<T>::loaded(arguments.v),
+                       .out_gradient = HeadRows<T>::loaded(out_gradient)};
+  const auto table = [](const Tensor& vectors) {
+    return vectors ? HeadRows<T>::loaded(vectors.with_rank(4)) : HeadRows<T>();
+  };
+  in.relative_query = table(arguments.relative.query);
+  in.relative_key = table(arguments.relative.key);
+  in.relative_value = table(arguments.relative.value);
+  if (in.relative_key) in.plain_q = in.q.copy();
+  if (in.relative_query) in.plain_k = in.k.copy();
+  if (in.relative_value) in.plain_out_gradient = in.out_gradient.copy();
+  if (plan.rotate && arguments.q.size() != 0) {
+    const auto rotated = [&](HeadRows<T>& x, const Positions& positions, Side side) {
+      rotate_checked(&*plan.rotate, x.view(), positions, side, Action::forward, x.view(),
+                     arguments.threads);
+    };
+    rotated(in.q, *arguments.queries, Side::query);
+    rotated(in.k, *arguments.keys, Side::key);
+    if (plan.rotate->values) {
+      // The output is rotated back as values were rotated, and that rotation's transpose is itself.
+      rotated(in.v, *arguments.keys, Side::value);
+      rotated(in.out_gradient, *arguments.queries, Side::value);
+    }
+  }
+  in.finite = in.q.finite() && in.k.finite() && in.v.finite() && in.out_gradient.finite();
+  for (Index row = 0; row < in.q.batch() * in.q.heads() * in.q.seq(); ++row) {
+    const T scale = in.scale(row / (in.q.heads() * in.q.seq()), row % in.q.seq());
+    scale_row(in.q.row(0, 0, row), in.q.step(), scale);
+    if (in.plain_q) scale_row(in.plain_q.row(0, 0, row), in.q.step(), scale);
+  }
+  const auto key_heads = static_cast<std::size_t>(in.key_heads());
+  in.k_panels.resize(key_heads);
+  in.v_panels.resize(key_heads);
+  const Index work = arguments.k.size() + arguments.v.size();
+  share_out(in.key_heads(),
+            thread_count(arguments.threads, work * static_cast<Index>(sizeof(T))),
+            [&](Index first, Index last) {
+              const auto transpose = [](const HeadRows<T>& x, Index head, Aligned<T>& to) {
+                const Index panel = panel_columns<T>();
+                to = Aligned<T>((x.seq() + panel - 1) / panel * panel * x.columns());
+                transpose_to_panels(x.row(0, head), x.step(), x.seq(), x.columns(), to.data());
+              };
+              for (; first < last; ++first) {
+                transpose(in.k, first, in.k_panels[static_cast<std::size_t>(first)]);
+                transpose(in.v, first, in.v_panels[static_cast<std::size_t>(first)]);
+              }
+            });
+  return in;
 }
 
-template void find_columns(BackwardInputs<float>&, std::int64_t);
-template void find_columns(BackwardInputs<double>&, std::int64_t);
-template Expected<void> add_backward_of(const BackwardInputs<float>&, const BackwardTask<float>&);
-template Expected<void> add_backward_of(const BackwardInputs<double>&, const BackwardTask<double>&);
+template <class T>
+void add_backward(const BackwardInputs<T>& in, const BackwardTask<T>& task, RowBias<T>& bias) {
+  Backward<T>(in, task, bias).run();
+}
+
+template <class T>
+void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                    const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient) {
+  const AttendArguments& arguments = *in.in;
+  const auto write = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Positions& positions,
+                         Side side, const Tensor& to) {
+    if (!to || to.size() == 0) return;
+    if (in.plan->rotate && (side != Side::value || in.plan->rotate->values))
+      rotate_checked(&*in.plan->rotate, sum.view(), positions, side, Action::transpose, sum.view(),
+                     arguments.threads);
+    sum.add(plain);
+    sum.store(to);
+  };
+  for (Index row = 0; row < in.q.batch() * in.q.heads() * in.q.seq(); ++row) {
+    const T scale = in.scale(row / (in.q.heads() * in.q.seq()), row % in.q.seq());
+    scale_row(by_query.q.row(0, 0, row), in.q.step(), scale);
+    if (by_query.plain_q) scale_row(by_query.plain_q.row(0, 0, row), in.q.step(), scale);
+  }
+  write(by_query.q, by_query.plain_q, *arguments.queries, Side::query, q_gradient);
+  write(by_key.k, by_key.plain_k, *arguments.keys, Side::key, k_gradient);
+  write(by_key.v, {}, *arguments.keys, Side::value, v_gradient);
+}
+
+template struct BackwardInputs<float>;
+template struct BackwardInputs<double>;
+template BackwardInputs<float> backward_inputs(const AttendArguments&, const Plan&, const Tensor&);
+template BackwardInputs<double> backward_inputs(const AttendArguments&, const Plan&, const Tensor&);
+template void add_backward(const BackwardInputs<float>&, const BackwardTask<float>&,
+                           RowBias<float>&);
+template void add_backward(const BackwardInputs<double>&, const BackwardTask<double>&,
+                           RowBias<double>&);
+template void write_backward(const BackwardInputs<float>&, QuerySums<float>&, KeySums<float>&,
+                             const Tensor&, const Tensor&, const Tensor&);
+template void write_backward(const BackwardInputs<double>&, QuerySums<double>&, KeySums<double>&,
+                             const Tensor&, const Tensor&, const Tensor&);
 
 }  // namespace posenc::detail

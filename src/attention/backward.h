@@ -1,46 +1,47 @@
-// The loop behind attend_backward: all that happens between turned queries, keys and values.
+// The loop behind attend_backward: all that happens between rotated queries, keys and values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "posenc/attention.h"
-#include "src/attention/dense.h"
+#include "src/attention/arguments.h"
+#include "src/attention/head_rows.h"
+#include "src/attention/row_bias.h"
+#include "src/kernels/threads.h"
 
 namespace posenc::detail {
 
-// What the loop reads. `q`, `k`, `v` and `out_gradient` are turned as the plan says.
+// What the loop reads: rotated as the plan says, queries times the logits' scale.
 template <class T>
 struct BackwardInputs {
-  const Plan* plan;
-  const Positions* queries;
-  const Positions* keys;
-  const Mask* mask;
-  Dense<T> q, k, v, out_gradient;
-  // As they came, for the tables by distance that meet them so; absent without such a table.
-  Dense<T> plain_q, plain_k, plain_out_gradient;
-  // [1][1][head or 1][row] and [1][head or 1][row][head_dim]; absent where the plan has none.
-  Dense<T> bias, relative_query, relative_key, relative_value;
-  bool finite = true;  // q, k, v and out_gradient are; else what is hidden needs care
-  // Of every key head of every sequence k and v once more, [block of keys][channel][key].
-  std::vector<std::vector<T>> k_columns = {}, v_columns = {};
+  const AttendArguments* in = nullptr;
+  const Plan* plan = nullptr;
+  HeadRows<T> q, k, v, out_gradient;
+  // As they came, for the vectors by distance that meet them so (queries scaled); absent without such.
+  HeadRows<T> plain_q, plain_k, plain_out_gradient;
+  HeadRows<T> relative_query, relative_key, relative_value;  // [1][head or 1][row][head_dim]
+  bool finite = true;  // all of q, k, v and out_gradient; else what is hidden needs care
+  // The transposes of k and v of every key head of every sequence (gemm.h).
+  std::vector<Aligned<T>> k_panels = {}, v_panels = {};
+
+  std::int64_t key_heads() const { return in->k.shape[0] * in->k.shape[1]; }
+  T scale(std::int64_t b, std::int64_t query) const;  // of the query's logits
 };
 
-// The columns of the key head at `index`, counted through all sequences.
 template <class T>
-void find_columns(BackwardInputs<T>& in, std::int64_t index);
+BackwardInputs<T> backward_inputs(const AttendArguments& in, const Plan& plan,
+                                  const Tensor& out_gradient);
 
-// Gradients by what the loop read, of zeros to begin with. Different key heads of a sequence touch
-// different rows, and so do different queries of these:
+// Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.
 template <class T>
 struct QuerySums {
-  Dense<T> q, plain_q;  // the second: what the tables by distance add
-  Dense<T> turned_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+  HeadRows<T> q, plain_q;  // the second: what the vectors by distance add
+  HeadRows<T> rotated_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
 };
 template <class T>
 struct KeySums {
-  Dense<T> k, v, plain_k;
+  HeadRows<T> k, v, plain_k;
 };
 
 // Sums for a table over all tokens of a sequence, [head or 1][number]; empty where not wanted.
@@ -62,19 +63,51 @@ struct TableSums {
   TableSum slopes, bias, query, key, value;
 };
 
-// What is done at once: a part of the queries, of all query heads of the key heads [first_key_head,
-// first_key_head + tables.size()) of one sequence, which share the work of finding out who sees whom.
-// The bits of a head do not depend on the others.
+// What is done at once: a part of the queries of the query heads of one key head. Its sums are its own.
 template <class T>
 struct BackwardTask {
-  std::int64_t sequence, first_key_head, part, parts;
-  QuerySums<T>* queries;
-  KeySums<T>* keys;  // of the part
-  std::span<TableSums> tables;
+  std::int64_t sequence = 0, key_head = 0, part = 0, parts = 1;
+  QuerySums<T>* queries = nullptr;
+  KeySums<T>* keys = nullptr;      // of the part
+  TableSums* tables = nullptr;     // of vectors by distance; null: none
 };
 
-// Errors: a distance a table does not reach.
+// The bias is this task's own, and takes the gradient by its logits.
 template <class T>
-Expected<void> add_backward_of(const BackwardInputs<T>& in, const BackwardTask<T>& task);
+void add_backward(const BackwardInputs<T>& in, const BackwardTask<T>& task, RowBias<T>& bias);
+
+// Runs run(task, index of the task) for all tasks, on as many threads as their work deserves. They are counted
+// [sequence][part][key head], and add to the sums of their part.
+template <class T, class Run>
+void run_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query,
+                  std::vector<KeySums<T>>& of_part, const Run& run) {
+  const std::int64_t kv_heads = in.k.heads(), parts = std::ssize(of_part);
+  const double work = static_cast<double>(in.in->q.size()) * static_cast<double>(in.k.seq());
+  const auto bytes = static_cast<std::int64_t>(std::min(work, 1e15));
+  share_out(in.key_heads() * parts, thread_count(in.in->threads, bytes),
+            [&](std::int64_t first, std::int64_t last) {
+              for (; first < last; ++first) {
+                const std::int64_t part = first / kv_heads % parts;
+                run(BackwardTask<T>{.sequence = first / kv_heads / parts,
+                                    .key_head = first % kv_heads,
+                                    .part = part,
+                                    .parts = parts,
+                                    .queries = &by_query,
+                                    .keys = &of_part[static_cast<std::size_t>(part)]},
+                    first);
+              }
+            });
+  for (std::size_t part = 1; part < of_part.size(); ++part) {
+    of_part[0].k.add(of_part[part].k);
+    of_part[0].v.add(of_part[part].v);
+    of_part[0].plain_k.add(of_part[part].plain_k);
+  }
+}
+
+// Back through scale and rotation, and what never was rotated added: gradients by q, k, v, written where
+// they are wanted.
+template <class T>
+void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                    const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient);
 
 }  // namespace posenc::detail

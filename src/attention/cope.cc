@@ -53,7 +53,7 @@ class CopeTile {
       : last_(static_cast<double>(e.count - 1)), row_(e.blocks * block_keys), logits_(rows * row_) {
     T products[most_queries * block_keys];
     for (std::int64_t n = 0; n < e.blocks; ++n) {
-      detail::products(queries, e.block(h, n), rows, e.dim, products);
+      detail::block_products(queries, e.block(h, n), rows, e.dim, products);
       for (std::int64_t r = 0; r < rows; ++r) {
         const T by = static_cast<T>(scale[r]);
         for (std::int64_t j = 0; j < block_keys; ++j) {

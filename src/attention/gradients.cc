@@ -12,16 +12,18 @@
 
 #include "src/attention/arguments.h"
 #include "src/attention/backward.h"
+#include "src/attention/dense.h"
+#include "src/attention/fused.h"
 #include "src/kernels/check.h"
-#include "src/kernels/elements.h"
 #include "src/kernels/rotate_gradient.h"
-#include "src/kernels/threads.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
 
 using detail::BackwardInputs;
-using detail::Dense;
+using detail::BackwardTask;
+using detail::HeadRows;
 using detail::KeySums;
 using detail::QuerySums;
 using detail::TableSum;
@@ -106,47 +108,6 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
 
 // --- before and after the loop ------------------------------------------------------------------
 
-template <class T>
-Dense<T> table(const Tensor& values) {
-  return values ? Dense<T>(values.with_rank(4)) : Dense<T>();
-}
-
-template <class T>
-Expected<BackwardInputs<T>> turned_inputs(const Arguments& arguments, const Plan& plan,
-                                          const Positions& queries, const Positions& keys,
-                                          const Mask& mask, Threads threads) {
-  const detail::RelativeTables& relative = arguments.in.relative;
-  BackwardInputs<T> in{.plan = &plan,
-                       .queries = &queries,
-                       .keys = &keys,
-                       .mask = &mask,
-                       .q = Dense<T>(arguments.in.q),
-                       .k = Dense<T>(arguments.in.k),
-                       .v = Dense<T>(arguments.in.v),
-                       .out_gradient = Dense<T>(arguments.out_gradient),
-                       .relative_query = table<T>(relative.query),
-                       .relative_key = table<T>(relative.key),
-                       .relative_value = table<T>(relative.value)};
-  if (plan.bias) {
-    if (const auto* part = std::get_if<BiasTable>(&*plan.bias))
-      in.bias = table<T>(part->values.values);
-  }
-  if (in.relative_key) in.plain_q = in.q;
-  if (in.relative_query) in.plain_k = in.k;
-  if (in.relative_value) in.plain_out_gradient = in.out_gradient;
-  // The output is turned back as values were turned, and that turn's transpose is the turn itself.
-  for (const auto& [x, positions, side] : {std::tuple{&in.q, &queries, Side::query},
-                                           {&in.k, &keys, Side::key},
-                                           {&in.v, &keys, Side::value},
-                                           {&in.out_gradient, &queries, Side::value}}) {
-    if (auto ok = rotate(plan, x->view(), *positions, side, x->view(), threads); !ok)
-      return std::unexpected(ok.error());
-    in.finite = in.finite &&
-                std::ranges::all_of(x->numbers(), [](T number) { return std::isfinite(number); });
-  }
-  return in;
-}
-
 // A sum of its own for each table that is wanted, over the query heads of one key head.
 TableSums table_sums(const AttentionGradients& to, std::int64_t group) {
   const auto sum = [&](const Tensor& gradient, int head_axis) {
@@ -167,7 +128,7 @@ TableSums table_sums(const AttentionGradients& to, std::int64_t group) {
 void write_table(std::vector<TableSums>& items, TableSum TableSums::* of, std::int64_t kv_heads,
                  std::int64_t group, const Tensor& gradient) {
   if (!gradient) return;
-  auto total = Dense<double>::zeros(gradient);
+  auto total = detail::Dense<double>::zeros(gradient);
   std::vector<double>& numbers = total.numbers();
   for (std::size_t item = 0; item < items.size(); ++item) {
     const TableSum& part = items[item].*of;
@@ -179,121 +140,131 @@ void write_table(std::vector<TableSums>& items, TableSum TableSums::* of, std::i
   total.copy_to(gradient);
 }
 
-// Turns a gradient back, adds what never was turned, and writes it.
+// The plan's bias, and the gradient by it: a sum over the diagonals where queries and keys both follow each
+// other, whose distances are told apart only at the end.
 template <class T>
-Expected<void> write_turned(const Plan& plan, Dense<T>& sum, Dense<T>& plain,
-                            const Positions& positions, Side side, const Tensor& to,
-                            Threads threads) {
-  if (!to) return {};
-  if (auto ok = rotate_transpose(plan, sum.view(), positions, side, sum.view(), threads); !ok)
-    return ok;
-  sum.add(plain);
-  sum.copy_to(to);
-  return {};
-}
+class PlanBiasGradient final : public detail::PlanBias<T> {
+ public:
+  PlanBiasGradient(const Plan& plan, std::int64_t group, std::int64_t queries, std::int64_t keys,
+                   TableSums& sums)
+      : detail::PlanBias<T>(plan, group, queries, keys), sums_(sums) {
+    if (wanted()) by_diagonal_ = diagonals_.template take_zeros<double>(group * this->step_);
+  }
+
+  void take_gradient(std::int64_t g, std::int64_t query, T scale,
+                     const detail::VisibleRange& seen, const T* by_logit) override {
+    if (!wanted()) return;
+    const bool scaled = this->slopes_ != nullptr && this->slopes_->before_scale;
+    const std::int64_t position = this->block_->queries.position(query);
+    if (this->windowed_ && !scaled) {
+      const std::int64_t x0 = this->last_query_ - query + seen.begin;
+      return detail::add_to_doubles(by_logit + seen.begin, seen.end - seen.begin,
+                                    by_diagonal_ + g * this->step_ + x0);
+    }
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+      if (by_logit[j] == 0) continue;
+      add(g, position - this->block_->keys.position(j),
+          static_cast<double>(scaled ? by_logit[j] * scale : by_logit[j]));
+    }
+  }
+  // To be called once all rows have been taken.
+  void finish() {
+    if (!wanted() || !this->windowed_) return;
+    const std::int64_t longest = this->block_->queries.position(this->last_query_) -
+                                 this->block_->keys.position(0);
+    for (std::int64_t g = 0; g < this->group_; ++g) {
+      for (std::int64_t x = 0; x < this->last_query_ + this->block_->key_count; ++x) {
+        const double sum = by_diagonal_[g * this->step_ + x];
+        if (sum != 0) add(g, longest - x, sum);
+      }
+    }
+  }
+
+ private:
+  bool wanted() const { return sums_.slopes || sums_.bias; }
+  void add(std::int64_t g, std::int64_t distance, double gradient) {
+    if (sums_.slopes) {
+      const auto steps = static_cast<double>(distance);
+      *sums_.slopes.of(g) -= gradient * (this->slopes_->bidirectional ? std::abs(steps) : steps);
+    } else {
+      const auto& rows = std::get<BiasTable>(*this->bias_).rows;
+      sums_.bias.of(g)[detail::row_at(rows, distance)] += gradient;
+    }
+  }
+
+  detail::Scratch diagonals_;
+  TableSums& sums_;
+  double* by_diagonal_ = nullptr;  // [head of the group][as the window]
+};
 
 template <class T>
-void write_frequencies(const Plan& plan, BackwardInputs<T>& in, QuerySums<T>& by_query,
-                       KeySums<T>& by_key, const Tensor& to) {
+void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                       const Tensor& to) {
   if (!to) return;
-  auto total = Dense<double>::zeros(to);
-  const auto add = [&](Dense<T>& turned, Dense<T>& gradient, const Positions& positions,
+  const Rotate& rotation = *in.plan->rotate;
+  auto total = detail::Dense<double>::zeros(to);
+  const auto add = [&](HeadRows<T>& rotated, HeadRows<T>& gradient, const Positions& positions,
                        double sign) {
-    detail::add_frequency_gradient(*plan.rotate, positions, turned.view(), gradient.view(), sign,
+    detail::add_frequency_gradient(rotation, positions, rotated.view(), gradient.view(), sign,
                                    total.numbers());
   };
-  add(in.q, by_query.q, *in.queries, 1);
-  add(in.k, by_key.k, *in.keys, 1);
-  if (plan.rotate->values) {
-    add(in.v, by_key.v, *in.keys, 1);
-    add(by_query.turned_out, in.out_gradient, *in.queries, -1);  // turned the other way
+  // Queries come scaled, the sums by them do not.
+  add(in.q, by_query.q, *in.in->queries, 1);
+  add(in.k, by_key.k, *in.in->keys, 1);
+  if (rotation.values) {
+    add(in.v, by_key.v, *in.in->keys, 1);
+    add(by_query.rotated_out, in.out_gradient, *in.in->queries, -1);  // rotated the other way
   }
   total.copy_to(to);
 }
 
 template <class T>
-Expected<void> backward(const Arguments& arguments, const Plan& plan, const Positions& queries,
-                        const Positions& keys, const Mask& mask, Threads threads) {
+void backward(const Arguments& arguments, const Plan& plan) {
   const AttentionGradients& to = arguments.to;
-  auto in = turned_inputs<T>(arguments, plan, queries, keys, mask, threads);
-  if (!in) return std::unexpected(in.error());
-
-  const Tensor &q = arguments.in.q, &k = arguments.in.k;
-  QuerySums<T> by_query{.q = Dense<T>::zeros(q)};
-  if (in->relative_key) by_query.plain_q = Dense<T>::zeros(q);
-  if (to.rotation_frequency && plan.rotate->values) by_query.turned_out = Dense<T>::zeros(q);
+  const Tensor &q = arguments.in.q, &k = arguments.in.k, &v = arguments.in.v;
+  auto in = detail::backward_inputs<T>(arguments.in, plan, arguments.out_gradient);
+  QuerySums<T> by_query{.q = HeadRows<T>::zeros(q)};
+  if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
+  if (to.rotation_frequency && plan.rotate->values)
+    by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
   const std::int64_t parts = detail::query_parts(arguments.in);
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(parts));
   for (KeySums<T>& sums : of_part) {
-    sums = {.k = Dense<T>::zeros(k), .v = Dense<T>::zeros(k)};
-    if (in->relative_query) sums.plain_k = Dense<T>::zeros(k);
+    sums.k = HeadRows<T>::zeros(k);
+    sums.v = HeadRows<T>::zeros(v);
+    if (in.relative_query) sums.plain_k = HeadRows<T>::zeros(k);
   }
 
   const std::int64_t kv_heads = k.shape[1], group = kv_heads == 0 ? 1 : q.shape[1] / kv_heads;
-  const std::int64_t items = q.size() == 0 ? 0 : k.shape[0] * parts * kv_heads;
-  std::vector<TableSums> tables(static_cast<std::size_t>(items));
-  std::vector<Expected<void>> done(static_cast<std::size_t>(items));
-  const double work = static_cast<double>(q.size()) * static_cast<double>(keys.size());
-  const int count = detail::thread_count(threads, static_cast<std::int64_t>(std::min(work, 1e15)));
-  const std::int64_t key_heads = k.shape[0] * kv_heads;
-  in->k_columns.resize(static_cast<std::size_t>(key_heads));
-  in->v_columns.resize(static_cast<std::size_t>(key_heads));
-  detail::share_out(key_heads, count, [&](std::int64_t first, std::int64_t last) {
-    for (; first < last; ++first) detail::find_columns(*in, first);
-  });
-  detail::share_out(items, count, [&](std::int64_t first, std::int64_t last) {
-    while (first < last) {  // the key heads of a part of a sequence at a time
-      const std::int64_t whole = first / kv_heads, part = whole % parts;
-      const std::int64_t end = std::min(last, (whole + 1) * kv_heads);
-      const auto at = static_cast<std::size_t>(first);
-      const auto sums_of = std::span(tables).subspan(at, static_cast<std::size_t>(end - first));
-      for (TableSums& each : sums_of) each = table_sums(to, group);
-      done[at] = detail::add_backward_of<T>(*in, {.sequence = whole / parts,
-                                                  .first_key_head = first % kv_heads,
-                                                  .part = part,
-                                                  .parts = parts,
-                                                  .queries = &by_query,
-                                                  .keys = &of_part[static_cast<std::size_t>(part)],
-                                                  .tables = sums_of});
-      first = end;
-    }
-  });
-  for (const Expected<void>& item : done) {
-    if (!item) return item;
+  const bool any = arguments.in.out.size() != 0 && k.size() != 0;
+  std::vector<TableSums> tables(static_cast<std::size_t>(any ? in.key_heads() * parts : 0));
+  if (any) {
+    detail::run_backward(in, by_query, of_part, [&](BackwardTask<T> task, std::int64_t index) {
+      TableSums& sums = tables[static_cast<std::size_t>(index)];
+      sums = table_sums(to, group);
+      task.tables = &sums;
+      PlanBiasGradient<T> bias(plan, group, q.shape[2], k.shape[2], sums);
+      detail::add_backward(in, task, bias);
+      bias.finish();
+    });
   }
-  KeySums<T>& by_key = of_part[0];
-  for (std::size_t part = 1; part < of_part.size(); ++part) {
-    by_key.k.add(of_part[part].k);
-    by_key.v.add(of_part[part].v);
-    by_key.plain_k.add(of_part[part].plain_k);
-  }
-
   write_table(tables, &TableSums::slopes, kv_heads, group, to.slopes);
   write_table(tables, &TableSums::bias, kv_heads, group, to.bias);
   write_table(tables, &TableSums::query, kv_heads, group, to.relative_query);
   write_table(tables, &TableSums::key, kv_heads, group, to.relative_key);
   write_table(tables, &TableSums::value, kv_heads, group, to.relative_value);
-  write_frequencies(plan, *in, by_query, by_key, to.rotation_frequency);
-  Dense<T> none;
-  for (const auto& [sum, plain, positions, side, gradient] :
-       {std::tuple{&by_query.q, &by_query.plain_q, &queries, Side::query, &to.q},
-        {&by_key.k, &by_key.plain_k, &keys, Side::key, &to.k},
-        {&by_key.v, &none, &keys, Side::value, &to.v}}) {
-    if (auto ok = write_turned(plan, *sum, *plain, *positions, side, *gradient, threads); !ok)
-      return ok;
-  }
-  return {};
+  write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
+  detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
 }
 
 }  // namespace
 
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out_gradient, const AttentionGradients& gradients) {
-  const auto checked = checked_arguments(in, plan, out_gradient, gradients);
-  if (!checked) return std::unexpected(checked.error());
-  return detail::computes_in_double(in.q.dtype)
-             ? backward<double>(*checked, plan, in.queries, in.keys, in.mask, in.threads)
-             : backward<float>(*checked, plan, in.queries, in.keys, in.mask, in.threads);
+  POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients));
+  POSENC_CHECK(detail::check_reach(plan, in));
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) { backward<T>(checked, plan); });
+  return {};
 }
 
 }  // namespace posenc

@@ -15,6 +15,7 @@
 #include "src/attention/visible.h"
 #include "src/kernels/by_distance.h"
 #include "src/kernels/reference.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -135,10 +136,11 @@ Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, con
     return ok;
   if (auto ok = detail::reference::rotate(plan, k.view(), keys, Side::key, turned_k.view()); !ok)
     return ok;
-  if (auto ok = detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()); !ok)
-    return ok;
+  const bool values_turn = plan.rotate && plan.rotate->values;
+  if (values_turn)
+    POSENC_CHECK(detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()));
 
-  auto sums = Dense<double>::zeros(checked->q), relative_sums = sums;
+  auto sums = Dense<double>::zeros(checked->out), relative_sums = sums;
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
@@ -155,8 +157,8 @@ Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, con
       head.outputs(logit, v, sums, relative_sums);
     }
   }
-  if (auto ok = rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()); !ok)
-    return ok;
+  if (values_turn)
+    POSENC_CHECK(rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()));
   sums.add(relative_sums);
   sums.copy_to(checked->out);
   return {};

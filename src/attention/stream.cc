@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "src/attention/visible.h"
-#include "src/kernels/elements.h"
 
 namespace posenc::detail {
 namespace {
@@ -19,11 +18,6 @@ std::uint64_t bits(std::int64_t first, std::int64_t last) {
   if (first >= last) return 0;
   return ~std::uint64_t{0} >> (block_keys - (last - first)) << first;
 }
-
-double loaded(double x) { return x; }
-float loaded(float x) { return x; }
-float loaded(Half x) { return half_to_float(x.bits); }
-float loaded(BFloat16 x) { return bfloat16_to_float(x.bits); }
 
 }  // namespace
 
@@ -136,46 +130,6 @@ Expected<void> check_plain(std::string_view where, const Plan& plan) {
 }
 
 template <class T>
-Aligned<T> padded_rows(const Tensor& x, std::int64_t seq_rows, std::int64_t dim) {
-  Aligned<T> rows(x.shape[0] * x.shape[1] * seq_rows * dim);
-  with_element(x.dtype, [&](auto* type) {
-    using Element = std::remove_pointer_t<decltype(type)>;
-    for (std::int64_t b = 0; b < x.shape[0]; ++b) {
-      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
-        for (std::int64_t t = 0; t < x.shape[2]; ++t) {
-          const auto* const from = static_cast<const Element*>(x.data) + x.offset(b, h, t);
-          T* const to = rows.data() + ((b * x.shape[1] + h) * seq_rows + t) * dim;
-          for (std::int64_t c = 0; c < x.shape[3]; ++c) {
-            to[c] = static_cast<T>(loaded(from[c * x.stride[3]]));
-          }
-        }
-      }
-    }
-  });
-  return rows;
-}
-
-template <class T>
-void store_rows(const T* rows, std::int64_t seq_rows, std::int64_t dim, const Tensor& out) {
-  for (std::int64_t b = 0; b < out.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < out.shape[1]; ++h) {
-      for (std::int64_t t = 0; t < out.shape[2]; ++t) {
-        const T* const from = rows + ((b * out.shape[1] + h) * seq_rows + t) * dim;
-        const std::int64_t to = out.offset(b, h, t);
-        for (std::int64_t c = 0; c < out.shape[3]; ++c) {
-          out.set(to + c * out.stride[3], static_cast<double>(from[c]));
-        }
-      }
-    }
-  }
-}
-
-template Aligned<float> padded_rows<float>(const Tensor&, std::int64_t, std::int64_t);
-template Aligned<double> padded_rows<double>(const Tensor&, std::int64_t, std::int64_t);
-template void store_rows<float>(const float*, std::int64_t, std::int64_t, const Tensor&);
-template void store_rows<double>(const double*, std::int64_t, std::int64_t, const Tensor&);
-
-template <class T>
 Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
                                       const Positions& queries, const Positions& keys,
                                       bool with_raw, Threads threads) {
@@ -186,12 +140,15 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
   s.head_dim = in.q.shape[3];
   s.kv_heads = in.k.shape[1];
   s.keys = in.k.shape[2];
-  s.dim = (s.head_dim + row_lanes - 1) / row_lanes * row_lanes;
+  s.value_dim = in.v.shape[3];
+  s.dim = padded(s.head_dim);
+  s.v_step = padded(s.value_dim);
   s.blocks = blocks_of(s.keys);
   const std::int64_t query_rows = s.batch * s.heads * s.queries;
   const std::int64_t key_rows = s.batch * s.kv_heads * s.blocks * block_keys;
 
-  s.q = padded_rows<T>(in.q, s.queries, s.dim);
+  s.q = loaded_rows<T>(in.q, s.queries);
+  s.out = Aligned<T>(query_rows * s.v_step);
   if (with_raw) {
     s.raw = Aligned<T>(query_rows * s.dim);
     std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
@@ -204,13 +161,14 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     const std::int64_t b = row / (s.heads * s.queries);
     const double position_scale = plan.logits.query_scale(queries.at(row % s.queries, b));
     const T scale = static_cast<T>(position_scale / std::sqrt(static_cast<double>(s.head_dim)));
-    for (std::int64_t c = 0; c < s.head_dim; ++c) s.q.data()[row * s.dim + c] *= scale;
+    scale_row(s.q.data() + row * s.dim, s.dim, scale);
   }
 
   const auto turned = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
-    rows = padded_rows<T>(x, s.blocks * block_keys, s.dim);
-    Tensor view =
-        padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, s.head_dim, s.dim);
+    rows = loaded_rows<T>(x, s.blocks * block_keys);
+    if (side == Side::value && !(plan.rotate && plan.rotate->values)) return {};
+    Tensor view = padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, x.shape[3],
+                              padded(x.shape[3]));
     view.shape[2] = s.keys;
     return rotate(plan, view, keys, side, view, threads);
   };
@@ -226,9 +184,9 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     for (std::int64_t c = 0; c < s.dim; ++c) {
       for (std::int64_t j = 0; j < block_keys; ++j) to[c * block_keys + j] = from[j * s.dim + c];
     }
-    const T* const values = s.v.data() + block * block_size;
     s.finite[static_cast<std::size_t>(block)] =
-        std::all_of(values, values + block_size, [](T x) { return std::isfinite(x); }) ? 1 : 0;
+        all_finite(s.v.data() + block * block_keys * s.v_step, s.v_step, block_keys, s.v_step) ? 1
+                                                                                               : 0;
   }
   return s;
 }
@@ -236,9 +194,11 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
 template <class T>
 Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, const Tensor& out,
                                   Threads threads) {
-  const Tensor rows = padded_view(q.data(), batch, heads, queries, head_dim, dim);
-  if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
-  store_rows(q.data(), queries, dim, out);
+  if (plan.rotate && plan.rotate->values) {
+    const Tensor rows = padded_view(this->out.data(), batch, heads, queries, value_dim, v_step);
+    if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
+  }
+  write_rows(this->out, queries, out);
   return {};
 }
 

@@ -7,15 +7,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "posenc/attention.h"
 #include "src/attention/arguments.h"
-#include "src/attention/blocks.h"
+#include "src/attention/fused.h"
+#include "src/attention/head_rows.h"
+#include "src/attention/softmax.h"
+#include "src/kernels/gemm.h"
+#include "src/kernels/rows.h"
 #include "src/kernels/threads.h"
 
 namespace posenc::detail {
@@ -24,22 +26,37 @@ constexpr std::int64_t query_tile = 16;  // queries that meet a block of keys to
 constexpr std::int64_t most_queries =
     block_keys;  // the same for gradients; a scheme's tile takes both
 
-// Zeros that start on a cache line.
+// scores[row][key] = q[row]·k[key], q [rows][dim] and keys transposed, kt [dim][block_keys].
 template <class T>
-class Aligned {
- public:
-  Aligned() = default;
-  explicit Aligned(std::int64_t count)
-      : memory_(new (std::align_val_t{64}) T[static_cast<std::size_t>(count)]()) {}
-  T* data() { return memory_.get(); }
-  const T* data() const { return memory_.get(); }
+void block_products(const T* q, const T* kt, std::int64_t rows, std::int64_t dim, T* scores) {
+  gemm(Gemm<T>{.c = scores,
+               .c_step = block_keys,
+               .rows = rows,
+               .columns = block_keys,
+               .a = q,
+               .a_row = dim,
+               .b = kt,
+               .b_step = block_keys,
+               .depth = dim});
+}
 
- private:
-  struct Delete {
-    void operator()(T* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
-  };
-  std::unique_ptr<T[], Delete> memory_;
-};
+// out[row] += Σ_key weights[row][key] v[key], v [block_keys][dim], out [rows][dim]. Where v is not all
+// finite a weight of 0 adds nothing still.
+template <class T>
+void accumulate(const T* weights, const T* v, bool finite, std::int64_t rows, std::int64_t dim,
+                T* out) {
+  gemm(Gemm<T>{.c = out,
+               .c_step = dim,
+               .rows = rows,
+               .columns = dim,
+               .a = weights,
+               .a_row = block_keys,
+               .b = v,
+               .b_step = dim,
+               .depth = block_keys,
+               .adds = true,
+               .skips_zeros = !finite});
+}
 
 // Whether the mask keeps a key of a sequence, padding being what it hides.
 inline bool kept(const Mask& mask, const Positions& keys, std::int64_t b, std::int64_t j) {
@@ -74,25 +91,27 @@ std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
 // The plan may rotate and scale, no more.
 Expected<void> check_plain(std::string_view where, const Plan& plan);
 
-// The arguments in the number computed with, turned. Rows of head_dim are padded with zeros to `dim`.
+// The arguments in the number computed with, turned. Rows of head_dim and value_dim are padded
+// with zeros to `dim` and `v_step`.
 template <class T>
 struct Streamed {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0;
-  std::int64_t head_dim = 0, dim = 0, blocks = 0;
-  Aligned<T> q;    // [batch][heads][queries][dim], turned, times the logits' scale; then the output
+  std::int64_t head_dim = 0, value_dim = 0, dim = 0, v_step = 0, blocks = 0;
+  Aligned<T> q;    // [batch][heads][queries][dim], turned, times the logits' scale
   Aligned<T> raw;  // the same as it came, for who asks
   Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], turned
-  Aligned<T> v;    // [batch][kv_heads][block][block_keys][dim], turned where the plan turns values
+  Aligned<T> v;    // [batch][kv_heads][block][block_keys][v_step], turned where the plan turns values
+  Aligned<T> out;  // [batch][heads][queries][v_step], to be made
   std::vector<std::uint8_t> finite;  // [batch][kv_heads][block]: the values; else 0 · v is no 0
 
   static Expected<Streamed> of(const AttendArguments& in, const Plan& plan,
                                const Positions& queries, const Positions& keys, bool with_raw,
                                Threads threads);
-  // Rows that the loop has made of q, turned back where the plan turns values, rounded to out.
+  // Rows that the loop has made, turned back where the plan turns values, rounded to out.
   Expected<void> write(const Plan& plan, const Positions& positions, const Tensor& out,
                        Threads threads);
 
-  T* query(std::int64_t b, std::int64_t h, std::int64_t i) {
+  const T* query(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return q.data() + ((b * heads + h) * queries + i) * dim;
   }
   const T* raw_query(std::int64_t b, std::int64_t h, std::int64_t i) const {
@@ -107,49 +126,21 @@ struct Streamed {
 extern template struct Streamed<float>;
 extern template struct Streamed<double>;
 
-// Rows [rows][dim] as a view [batch, heads, seq, columns] of longer rows.
-template <class T>
-Tensor padded_view(T* rows, std::int64_t batch, std::int64_t heads, std::int64_t seq,
-                   std::int64_t columns, std::int64_t dim) {
-  Tensor view = Tensor::dense(rows, {batch, heads, seq, dim});
-  view.shape[3] = columns;
-  return view;
-}
-
-// Rows of a tensor [batch, head, seq, head_dim] as [batch][head][seq_rows][dim], zeros behind them.
-template <class T>
-Aligned<T> padded_rows(const Tensor& x, std::int64_t seq_rows, std::int64_t dim);
-// And back, rounded once.
-template <class T>
-void store_rows(const T* rows, std::int64_t seq_rows, std::int64_t dim, const Tensor& out);
-
-extern template Aligned<float> padded_rows<float>(const Tensor&, std::int64_t, std::int64_t);
-extern template Aligned<double> padded_rows<double>(const Tensor&, std::int64_t, std::int64_t);
-extern template void store_rows<float>(const float*, std::int64_t, std::int64_t, const Tensor&);
-extern template void store_rows<double>(const double*, std::int64_t, std::int64_t, const Tensor&);
-
-// The running softmax of a tile's rows (Milakov 2018).
+// The running softmax of a tile's rows.
 template <class T>
 class OnlineSoftmax {
  public:
-  OnlineSoftmax() {
-    std::fill_n(peak_, most_queries, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum_, most_queries, 0.0);
-  }
-  // Scores to e^(score − peak), −∞ where hidden; what older sums are to be multiplied by.
+  // Scores to e^(score − row_max), −∞ where hidden; what older sums are to be multiplied by.
   T fold(std::int64_t row, T* scores) {
-    const T peak = std::max(peak_[row], largest(scores));
-    const T shift = peak == -std::numeric_limits<T>::infinity() ? T{0} : peak;
-    const T shrink = std::exp(peak_[row] - shift);
-    sum_[row] =
-        sum_[row] * static_cast<double>(shrink) + static_cast<double>(exponentials(scores, shift));
-    peak_[row] = peak;
-    return shrink;
+    rows_[row].x = scores;
+    rows_[row].last = rows_[row].end = block_keys;
+    return detail::fold(rows_[row]);
   }
   // Once all are folded: scores to weights, and by_score, their gradient, given that by the weights and
   // `mean`, the sum of weights times it. A weight of 0 has none.
   void differentiate(std::int64_t row, const T* by_weight, T mean, T* scores, T* by_score) const {
-    exponentials(scores, peak_[row] == -std::numeric_limits<T>::infinity() ? T{0} : peak_[row]);
+    const T row_max = rows_[row].row_max;
+    exponentials(scores, row_max == -std::numeric_limits<T>::infinity() ? T{0} : row_max);
     const T factor = finish(row);
     for (std::int64_t j = 0; j < block_keys; ++j) {
       scores[j] *= factor;
@@ -157,11 +148,10 @@ class OnlineSoftmax {
     }
   }
   // What the sum of weighted values is multiplied by.
-  T finish(std::int64_t row) const { return sum_[row] == 0 ? T{0} : static_cast<T>(1 / sum_[row]); }
+  T finish(std::int64_t row) const { return rows_[row].sum == 0 ? T{0} : 1 / rows_[row].sum; }
 
  private:
-  T peak_[most_queries];
-  double sum_[most_queries];
+  SoftmaxRow<T> rows_[most_queries];
 };
 
 // A tile of the scheme: made by make(b, h, first, rows), it has
@@ -175,14 +165,14 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
   const std::int64_t rows = std::min(query_tile, in.queries - first);
   auto tile = make(b, h, first, rows);
   alignas(64) T scores[query_tile * block_keys];
-  Aligned<T> sums(rows * in.dim);
-  T* const q = in.query(b, h, first);
+  T* const sums = in.out.data() + ((b * in.heads + h) * in.queries + first) * in.v_step;
+  const T* const q = in.query(b, h, first);
   for (std::int64_t block = in.blocks - 1; block >= 0; --block) {
     std::uint64_t words[query_tile], any = 0;
     for (std::int64_t r = 0; r < rows; ++r) any |= words[r] = seen.word(b, first + r, block);
     if (any == 0) continue;
     const std::int64_t at = in.block(b, h, block);
-    products(q, in.k.data() + at * in.dim * block_keys, rows, in.dim, scores);
+    block_products(q, in.k.data() + at * in.dim * block_keys, rows, in.dim, scores);
     for (std::int64_t r = 0; r < rows; ++r) {
       T* const score = scores + r * block_keys;
       if (words[r] == 0) {
@@ -193,17 +183,13 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
         score[std::countr_zero(hidden)] = -std::numeric_limits<T>::infinity();
       }
       const T shrink = tile.weigh(r, block, words[r], score);
-      if (shrink == 1) continue;
-      for (std::int64_t c = 0; c < in.dim; ++c) sums.data()[r * in.dim + c] *= shrink;
+      if (shrink != 1) scale_row(sums + r * in.v_step, in.v_step, shrink);
     }
-    accumulate(scores, in.v.data() + at * block_keys * in.dim,
-               in.finite[static_cast<std::size_t>(at)] != 0, rows, in.dim, sums.data());
+    accumulate(scores, in.v.data() + at * block_keys * in.v_step,
+               in.finite[static_cast<std::size_t>(at)] != 0, rows, in.v_step, sums);
   }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const T factor = tile.finish(r);
-    for (std::int64_t c = 0; c < in.dim; ++c)
-      q[r * in.dim + c] = sums.data()[r * in.dim + c] * factor;
-  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    scale_row(sums + r * in.v_step, in.v_step, tile.finish(r));
 }
 
 template <class T, class Make>
@@ -222,13 +208,6 @@ void stream(Streamed<T>& in, const Seen& seen, Threads threads, const Make& make
                   make);
     }
   });
-}
-
-// Calls act with a null pointer to what tensors of the dtype are computed in.
-template <class Act>
-Expected<void> with_compute_type(DType dtype, const Act& act) {
-  return dtype == DType::f64 ? act(static_cast<double*>(nullptr))
-                             : act(static_cast<float*>(nullptr));
 }
 
 }  // namespace posenc::detail

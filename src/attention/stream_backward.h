@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "src/attention/stream.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 
@@ -43,22 +44,23 @@ void turn_over(const T* a, std::int64_t rows, std::int64_t columns, T* b) {
 
 template <class T>
 bool finite(const T* x, std::int64_t count) {
-  return std::all_of(x, x + count, [](T number) { return std::isfinite(number); });
+  return all_finite(x, count, 1, count);
 }
 
 // What the loop adds to.
 template <class T>
 struct StreamedGradients {
   Aligned<T> q, raw_q;  // as Streamed has them: by turned queries, and by queries as they came
-  Aligned<T> k, v;      // [part][batch][kv_heads][block][block_keys][dim]
-  std::int64_t key_numbers = 0;  // of a part
+  Aligned<T> k, v;      // [part][batch][kv_heads][block][block_keys][dim], and [v_step]
+  std::int64_t key_numbers = 0, value_numbers = 0;  // of a part
 
   StreamedGradients(const Streamed<T>& in, std::int64_t parts, bool with_raw)
       : q(in.batch * in.heads * in.queries * in.dim),
         raw_q(with_raw ? in.batch * in.heads * in.queries * in.dim : 0),
         k(parts * in.batch * in.kv_heads * in.blocks * block_keys * in.dim),
-        v(parts * in.batch * in.kv_heads * in.blocks * block_keys * in.dim),
-        key_numbers(in.batch * in.kv_heads * in.blocks * block_keys * in.dim) {}
+        v(parts * in.batch * in.kv_heads * in.blocks * block_keys * in.v_step),
+        key_numbers(in.batch * in.kv_heads * in.blocks * block_keys * in.dim),
+        value_numbers(in.batch * in.kv_heads * in.blocks * block_keys * in.v_step) {}
 };
 
 // Which queries of which head; `share` counts parts, sequences and heads.
@@ -77,15 +79,15 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
                         const Make& make) {
   constexpr std::int64_t tile =
       most_queries;  // a block's weights are turned over within themselves
-  const std::int64_t count = at.rows, dim = in.dim;
-  const std::int64_t from = ((at.b * in.heads + at.h) * in.queries + at.first) * dim;
-  Aligned<T> q(tile * dim), gradient(tile * dim), sums(tile * dim), turned(tile * block_keys);
+  const std::int64_t count = at.rows, dim = in.dim, v_step = in.v_step;
+  const std::int64_t row = (at.b * in.heads + at.h) * in.queries + at.first, from = row * dim;
+  Aligned<T> q(tile * dim), gradient(tile * v_step), sums(tile * v_step), turned(tile * block_keys);
   Aligned<T> scores(tile * block_keys), by_weight(tile * block_keys), by_score(tile * block_keys);
-  Aligned<T> other(block_keys * dim);
+  Aligned<T> other(block_keys * std::max(dim, v_step));
   std::copy_n(in.q.data() + from, count * dim, q.data());
-  std::copy_n(g.data() + from, count * dim, gradient.data());
+  std::copy_n(g.data() + row * v_step, count * v_step, gradient.data());
   const bool q_finite = finite(q.data(), count * dim);
-  const bool g_finite = finite(gradient.data(), count * dim);
+  const bool g_finite = finite(gradient.data(), count * v_step);
   auto scheme = make(at);
   std::uint64_t words[tile];
   // The products of a block, −∞ where hidden; false where all are.
@@ -93,7 +95,7 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
     std::uint64_t any = 0;
     for (std::int64_t r = 0; r < count; ++r) any |= words[r] = seen.word(at.b, at.first + r, block);
     if (any == 0) return false;
-    products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count, dim,
+    block_products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count, dim,
              scores.data());
     for (std::int64_t r = 0; r < count; ++r) {
       for (std::uint64_t hidden = ~words[r]; hidden != 0; hidden &= hidden - 1) {
@@ -113,26 +115,23 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
         continue;
       }
       const T shrink = scheme.weigh(r, block, words[r], score);
-      if (shrink == 1) continue;
-      for (std::int64_t c = 0; c < dim; ++c) sums.data()[r * dim + c] *= shrink;
+      if (shrink != 1) scale_row(sums.data() + r * v_step, v_step, shrink);
     }
     const std::int64_t values = in.block(at.b, at.h, block);
-    accumulate(scores.data(), in.v.data() + values * block_keys * dim,
-               in.finite[static_cast<std::size_t>(values)] != 0, count, dim, sums.data());
+    accumulate(scores.data(), in.v.data() + values * block_keys * v_step,
+               in.finite[static_cast<std::size_t>(values)] != 0, count, v_step, sums.data());
   }
   T mean[tile];
   for (std::int64_t r = 0; r < count; ++r) {
-    T sum = 0;
-    for (std::int64_t c = 0; c < dim; ++c)
-      sum += gradient.data()[r * dim + c] * sums.data()[r * dim + c];
+    const T sum = dot(gradient.data() + r * v_step, sums.data() + r * v_step, v_step);
     mean[r] = sum * scheme.finish(r);
   }
 
   for (std::int64_t block = 0; block < in.blocks; ++block) {
     if (!find_scores(block)) continue;
     const std::int64_t of = in.block(at.b, at.h, block);
-    turn_over(in.v.data() + of * block_keys * dim, block_keys, dim, other.data());
-    products(gradient.data(), other.data(), count, dim, by_weight.data());
+    turn_over(in.v.data() + of * block_keys * v_step, block_keys, v_step, other.data());
+    block_products(gradient.data(), other.data(), count, v_step, by_weight.data());
     for (std::int64_t r = 0; r < count; ++r) {
       T* const score = scores.data() + r * block_keys;
       T* const by = by_score.data() + r * block_keys;
@@ -144,12 +143,12 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
       scheme.differentiate(r, block, words[r], by_weight.data() + r * block_keys, mean[r], score,
                            by);
     }
-    T* const v = to.v.data() + part * to.key_numbers + of * block_keys * dim;
+    T* const v = to.v.data() + part * to.value_numbers + of * block_keys * v_step;
     T* const k = to.k.data() + part * to.key_numbers + of * block_keys * dim;
     const T* const columns = in.k.data() + of * block_keys * dim;
     // Rows behind the last query stay zero in both.
     turn_over(scores.data(), tile, block_keys, turned.data());
-    accumulate(turned.data(), gradient.data(), g_finite, block_keys, dim, v);
+    accumulate(turned.data(), gradient.data(), g_finite, block_keys, v_step, v);
     turn_over(by_score.data(), tile, block_keys, turned.data());
     accumulate(turned.data(), q.data(), q_finite, block_keys, dim, k);
     turn_over(columns, dim, block_keys, other.data());
@@ -169,13 +168,15 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
   if (!streamed) return std::unexpected(streamed.error());
   const Streamed<T>& in = *streamed;
   const std::int64_t dim = in.dim, key_rows = in.blocks * block_keys, parts = arguments.parts;
-  Aligned<T> g = padded_rows<T>(arguments.out_gradient, in.queries, dim);
-  const auto view_of = [&](Aligned<T>& rows, std::int64_t heads, std::int64_t seq) {
-    return padded_view(rows.data(), in.batch, heads, seq, in.head_dim, dim);
+  Aligned<T> g = loaded_rows<T>(arguments.out_gradient, in.queries);
+  const auto view_of = [&](Aligned<T>& rows, std::int64_t heads, std::int64_t seq,
+                           std::int64_t columns) {
+    return padded_view(rows.data(), in.batch, heads, seq, columns, padded(columns));
   };
+  const bool values_turn = plan.rotate && plan.rotate->values;
   // The output was turned back as values were turned, and that turn's transpose is the turn itself.
-  const Tensor turned = view_of(g, in.heads, in.queries);
-  if (auto ok = rotate(plan, turned, queries, Side::value, turned, threads); !ok) return ok;
+  const Tensor turned = view_of(g, in.heads, in.queries, in.value_dim);
+  if (values_turn) POSENC_CHECK(rotate(plan, turned, queries, Side::value, turned, threads));
 
   StreamedGradients<T> to(in, parts, with_raw);
   const auto make = bind(in, to);
@@ -200,35 +201,33 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
         }
       });
   for (std::int64_t part = 1; part < parts; ++part) {
-    for (std::int64_t n = 0; n < to.key_numbers; ++n) {
+    for (std::int64_t n = 0; n < to.key_numbers; ++n)
       to.k.data()[n] += to.k.data()[part * to.key_numbers + n];
-      to.v.data()[n] += to.v.data()[part * to.key_numbers + n];
-    }
+    for (std::int64_t n = 0; n < to.value_numbers; ++n)
+      to.v.data()[n] += to.v.data()[part * to.value_numbers + n];
   }
 
   for (std::int64_t row = 0; row < in.batch * in.heads * in.queries; ++row) {
     const std::int64_t b = row / (in.heads * in.queries);
     const T scale = static_cast<T>(plan.logits.query_scale(queries.at(row % in.queries, b)) /
                                    std::sqrt(static_cast<double>(in.head_dim)));
-    for (std::int64_t c = 0; c < dim; ++c) to.q.data()[row * dim + c] *= scale;
+    scale_row(to.q.data() + row * dim, dim, scale);
   }
   // Back through the rotations, all of them before anything is written.
-  Tensor k_rows = view_of(to.k, in.kv_heads, key_rows),
-         v_rows = view_of(to.v, in.kv_heads, key_rows);
+  Tensor k_rows = view_of(to.k, in.kv_heads, key_rows, in.head_dim),
+         v_rows = view_of(to.v, in.kv_heads, key_rows, in.value_dim);
   k_rows.shape[2] = v_rows.shape[2] = in.keys;
-  const Tensor q_rows = view_of(to.q, in.heads, in.queries);
-  for (const auto& [rows, positions, side] : {std::tuple{&q_rows, &queries, Side::query},
-                                              {&k_rows, &keys, Side::key},
-                                              {&v_rows, &keys, Side::value}}) {
-    if (auto ok = rotate_transpose(plan, *rows, *positions, side, *rows, threads); !ok) return ok;
-  }
+  const Tensor q_rows = view_of(to.q, in.heads, in.queries, in.head_dim);
+  POSENC_CHECK(rotate_transpose(plan, q_rows, queries, Side::query, q_rows, threads));
+  POSENC_CHECK(rotate_transpose(plan, k_rows, keys, Side::key, k_rows, threads));
+  if (values_turn) POSENC_CHECK(rotate_transpose(plan, v_rows, keys, Side::value, v_rows, threads));
   if (with_raw) {
     for (std::int64_t n = 0; n < in.batch * in.heads * in.queries * dim; ++n)
       to.q.data()[n] += to.raw_q.data()[n];
   }
-  if (arguments.q) store_rows(to.q.data(), in.queries, dim, arguments.q);
-  if (arguments.k) store_rows(to.k.data(), key_rows, dim, arguments.k);
-  if (arguments.v) store_rows(to.v.data(), key_rows, dim, arguments.v);
+  if (arguments.q) write_rows(to.q, in.queries, arguments.q);
+  if (arguments.k) write_rows(to.k, key_rows, arguments.k);
+  if (arguments.v) write_rows(to.v, key_rows, arguments.v);
   return {};
 }
 

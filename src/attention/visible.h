@@ -1,7 +1,9 @@
-// Which keys a query sees: one rule for every attention kernel.
+// Which keys a query sees: one rule for every attention kernel, pair by pair and for a block of keys at once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "posenc/attention.h"
 #include "posenc/positions.h"
@@ -18,5 +20,140 @@ inline bool visible(const Mask& mask, const Positions& queries, const Positions&
   return by_position ? mask.sees(queries.at(i, b), keys.at(j, b))
                      : mask.sees(keys.size() - queries.size() + i, j);
 }
+
+// Some tokens of a sequence: where they stand, for biases, and their order, for the mask.
+class PositionBlock {
+ public:
+  std::int64_t lowest_order = 0, highest_order = 0, lowest_segment = 0, highest_segment = 0;
+  // Each position and order is one above the last, all of one segment.
+  bool consecutive = true;
+
+  PositionBlock() = default;
+  // order_offset: the order of token 0 where the mask does not go by position.
+  PositionBlock(const Positions& positions, bool by_position, std::int64_t order_offset,
+                std::int64_t sequence, std::int64_t first, std::int64_t count)
+      : positions_(&positions),
+        sequence_(sequence),
+        first_(first),
+        by_position_(by_position),
+        order_offset_(order_offset) {
+    if (count == 0) return;
+    lowest_segment = highest_segment = positions.segment(first);
+    lowest_order = order(0), highest_order = order(count - 1);
+    if (positions.contiguous()) return;
+    for (std::int64_t t = 1; t < count; ++t) {
+      lowest_order = std::min(lowest_order, order(t));
+      highest_order = std::max(highest_order, order(t));
+      lowest_segment = std::min(lowest_segment, segment(t));
+      highest_segment = std::max(highest_segment, segment(t));
+      consecutive = consecutive && position(t) == position(0) + t && order(t) == order(0) + t &&
+                    segment(t) == segment(0);
+    }
+  }
+  std::int64_t position(std::int64_t t) const { return positions_->at(first_ + t, sequence_); }
+  std::int64_t order(std::int64_t t) const {
+    return by_position_ ? position(t) : order_offset_ + first_ + t;
+  }
+  std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
+  std::int64_t first() const { return first_; }
+
+ private:
+  const Positions* positions_ = nullptr;
+  std::int64_t sequence_ = 0, first_ = 0;
+  bool by_position_ = true;
+  std::int64_t order_offset_ = 0;
+};
+
+// What a query sees of a block of keys.
+struct VisibleRange {
+  std::int64_t begin = 0, end = 0;  // counted from the block's first key
+  bool holes = false;               // between them some are hidden
+  bool empty() const { return begin >= end; }
+};
+
+// A mask over the queries and keys of an attention.
+class Visibility {
+ public:
+  Visibility(const Mask& mask, const Positions& queries, const Positions& keys)
+      : mask_(&mask),
+        queries_(&queries),
+        keys_(&keys),
+        by_position_(queries.axes() == 1 && keys.axes() == 1) {}
+
+  PositionBlock query_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
+    return {*queries_, by_position_, keys_->size() - queries_->size(), b, first, count};
+  }
+  PositionBlock key_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
+    return {*keys_, by_position_, 0, b, first, count};
+  }
+
+  bool pair(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    return visible(*mask_, *queries_, *keys_, b, i, j);
+  }
+
+  // Whether some query of a block may see some key of another; a quick look.
+  bool some(const PositionBlock& q, const PositionBlock& k) const {
+    if (k.highest_segment < q.lowest_segment || k.lowest_segment > q.highest_segment) return false;
+    if (k.lowest_order < mask_->prefix) return true;
+    if (mask_->causal && k.lowest_order > q.highest_order) return false;
+    return mask_->window == 0 || (q.lowest_order - k.highest_order < mask_->window &&
+                                  k.lowest_order - q.highest_order < mask_->window);
+  }
+
+  // What query t of a block of sequence b sees of the `count` keys of another block.
+  VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
+                     std::int64_t count, std::int64_t b) const {
+    VisibleRange seen{0, count};
+    // A chunk's number is rounded towards 0, so padding at −1 is left to the rule itself.
+    const bool chunks = mask_->chunk > 0;
+    const bool interval = k.consecutive && mask_->prefix <= 0 &&
+                          (!chunks || std::min(q.order(t), k.lowest_order) >= 0);
+    if (interval) {
+      if (k.segment(0) != q.segment(t)) return {};
+      seen = ordered(q.order(t), k.order(0), count);
+    }
+    if (interval && mask_->keep == nullptr) return seen;
+    const std::int64_t i = q.first() + t;
+    const auto shows = [&](std::int64_t j) {
+      return interval ? mask_->keep[b * keys_->size() + k.first() + j] != 0
+                      : pair(b, i, k.first() + j);
+    };
+    while (seen.begin < seen.end && !shows(seen.begin)) ++seen.begin;
+    while (seen.begin < seen.end && !shows(seen.end - 1)) --seen.end;
+    for (std::int64_t j = seen.begin; j < seen.end && !seen.holes; ++j) seen.holes = !shows(j);
+    return seen;
+  }
+
+  // Calls act(j) for each hidden key of a range with holes.
+  template <class Act>
+  void for_holes(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
+                 const VisibleRange& seen, std::int64_t b, const Act& act) const {
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+      if (!pair(b, q.first() + t, k.first() + j)) act(j);
+    }
+  }
+
+ private:
+  // Of keys one after the other in the mask's order. Sums that might overflow are of distances beyond
+  // the block, where nothing is cut.
+  VisibleRange ordered(std::int64_t query, std::int64_t first_key, std::int64_t count) const {
+    VisibleRange seen{0, count};
+    const std::int64_t ahead = query - first_key, window = mask_->window, chunk = mask_->chunk;
+    if (mask_->causal && ahead < count) seen.end = std::max<std::int64_t>(ahead + 1, 0);
+    if (window > 0 && ahead >= window) seen.begin = ahead - window + 1;
+    if (window > 0 && (ahead < 0 || (ahead < count && window < count)))
+      seen.end = std::min(seen.end, ahead + window);
+    if (chunk > 0) {
+      const std::int64_t start = query / chunk * chunk - first_key;  // of the query's chunk
+      seen.begin = std::max(seen.begin, start);
+      if (start < count && chunk < count - start) seen.end = std::min(seen.end, start + chunk);
+    }
+    return seen.empty() ? VisibleRange{} : seen;
+  }
+
+  const Mask* mask_;
+  const Positions *queries_, *keys_;
+  bool by_position_;
+};
 
 }  // namespace posenc::detail

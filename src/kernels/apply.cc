@@ -107,6 +107,27 @@ void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& posi
   rotated(rotate, positions, side, action, {x, out, turns}, threads);
 }
 
+void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x,
+                  const Positions& positions, Side side, Action action) {
+  const RotateArguments arguments{.x = x, .out = x, .turns = true};
+  if (rotate.heads == 1) return rotated(&rotate, positions, side, action, arguments, Threads{1});
+  const std::int64_t per_head = rotate.axes * rotate.pairs();
+#if POSENC_SIMD
+  if (rotate.angles == Angles::exact) {
+    TurnRule rule = TurnRule::of(rotate, side, action);
+    rule.rows = x.shape[1];
+    rule.frequency = rule.frequency.subspan(static_cast<std::size_t>(first_head * per_head),
+                                            static_cast<std::size_t>(x.shape[1] * per_head));
+    return turn(rotate, rule, positions, {&arguments, 1}, Threads{1});
+  }
+#endif
+  Rotate part = rotate;
+  const auto from = rotate.frequency.begin() + first_head * per_head;
+  part.frequency.assign(from, from + x.shape[1] * per_head);
+  part.heads = x.shape[1];
+  rotated(&part, positions, side, action, arguments, Threads{1});
+}
+
 }  // namespace detail
 
 Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,

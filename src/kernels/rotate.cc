@@ -346,7 +346,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
 
   const std::int64_t batch = job.x[0].shape[0], seq = job.x[0].shape[2];
   const std::int64_t sequences = job.shared ? batch : 1;
-  const std::int64_t head_pairs = plan.heads == 1 ? 0 : per_pair * plan.pairs();
+  const std::int64_t head_pairs = job.rule.rows == 1 ? 0 : per_pair * plan.pairs();
   std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
 
   for (std::int64_t start = first_token; start < last_token; start += block) {

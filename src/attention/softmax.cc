@@ -1,0 +1,312 @@
+// Softmax of a row in two passes over it: the largest logit, then exponentials and their sum. The gradient
+// takes a third, for shares.
+#include "src/attention/softmax.h"
+
+#if POSENC_SIMD
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/attention/softmax.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc::detail::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag<T>()));
+template <class T>
+constexpr T hidden = -std::numeric_limits<T>::infinity();
+
+// Of weights e^x beside one of 1, those below e^least add nothing, but sums with subnormal numbers in them
+// are many times slower. Online, a row_max found later may shrink a sum again, hence the early end.
+template <class T>
+constexpr T least = sizeof(T) == sizeof(float) ? T{-64} : T{-700};
+
+// e^x, 0 below `least_x`, and NaN of NaN, which Highway's own turns into 0.
+template <class D, class V>
+HWY_INLINE V Exponential(D d, V x, V least_x) {
+  const auto e = hn::Exp(d, hn::Max(x, least_x));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, least_x), e));
+}
+
+// Adds the bias of [from, to) and finds the largest logit.
+template <class T>
+HWY_INLINE T AddBias(T* x, const T* bias, T bias_factor, std::int64_t from, std::int64_t to) {
+  const Tag<T> d;
+  auto most = hn::Set(d, hidden<T>);
+  if (bias == nullptr) {
+    for (std::int64_t j = from; j < to; j += lanes<T>) most = hn::Max(most, hn::LoadU(d, x + j));
+  } else {
+    const auto factor = hn::Set(d, bias_factor);
+    for (std::int64_t j = from; j < to; j += lanes<T>) {
+      const auto sum = hn::MulAdd(hn::LoadU(d, bias + j), factor, hn::LoadU(d, x + j));
+      hn::StoreU(sum, d, x + j);
+      most = hn::Max(most, sum);
+    }
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+// The ends of the whole vectors, counted from `first`, that hold [begin, end).
+template <class T>
+struct Vectors {
+  std::int64_t from, to;
+  Vectors(std::int64_t first, std::int64_t begin, std::int64_t end)
+      : from(first + (begin - first) / lanes<T> * lanes<T>),
+        to(first + (end - first + lanes<T> - 1) / lanes<T> * lanes<T>) {}
+};
+
+template <class T>
+T Fold(SoftmaxRow<T>& row) {
+  const Tag<T> d;
+  T* const x = row.x;
+  const std::int64_t begin = row.begin, end = row.end;
+  row.added = 0;
+  if (begin >= end) {
+    std::fill(x + row.first, x + row.last, T{0});
+    return 1;
+  }
+  const Vectors<T> seen(row.first, begin, end);
+  std::fill(x + row.first, x + begin, hidden<T>);
+  std::fill(x + end, x + std::max(row.last, seen.to), hidden<T>);
+  const T most = AddBias(x, row.bias, row.bias_factor, seen.from, seen.to);
+  const T old = row.row_max;
+  T row_max = most > old ? most : old;
+  if (row_max == hidden<T>) {  // all are hidden, or NaN
+    if (std::none_of(x + begin, x + end, [](T logit) { return std::isnan(logit); })) {
+      std::fill(x + row.first, x + row.last, T{0});
+      return 1;
+    }
+    row_max = 0;
+  }
+  const auto top = hn::Set(d, row_max), least_x = hn::Set(d, least<T>);
+  auto sums = hn::Zero(d);
+  for (std::int64_t j = seen.from; j < seen.to; j += lanes<T>) {
+    const auto e = Exponential(d, hn::Sub(hn::LoadU(d, x + j), top), least_x);
+    hn::StoreU(e, d, x + j);
+    sums = hn::Add(sums, e);
+  }
+  std::fill(x + row.first, x + seen.from, T{0});
+  std::fill(x + seen.to, x + std::max(row.last, seen.to), T{0});
+  T correction = 1;
+  if (row_max != old) correction = old - row_max < least<T> ? T{0} : std::exp(old - row_max);
+  row.row_max = row_max;
+  row.added = hn::GetLane(hn::SumOfLanes(d, sums));
+  row.sum = row.sum * correction + row.added;
+  return correction;
+}
+
+template <class T>
+void Differentiate(const SoftmaxGradientRow<T>& row) {
+  const Tag<T> d;
+  T *const weight = row.weight, *const delta = row.delta;
+  const Vectors<T> seen(0, row.begin, row.end);
+  std::fill(weight + seen.from, weight + row.begin, hidden<T>);
+  std::fill(weight + row.end, weight + seen.to, hidden<T>);
+  const auto none = hn::Set(d, hidden<T>);
+  const auto row_max = hn::Set(
+      d, AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to));
+  const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
+
+  // Sums of so many keys at most are kept in T.
+  constexpr std::int64_t run = 1024;
+  double sum = 0, mean = 0;
+  for (std::int64_t first = seen.from; first < seen.to; first += run) {
+    auto sums = hn::Zero(d), means = hn::Zero(d);
+    for (std::int64_t j = first; j < std::min(first + run, seen.to); j += lanes<T>) {
+      const auto x = hn::LoadU(d, weight + j);
+      // Where all is hidden, −∞ less −∞ is no NaN.
+      const auto gone = hn::Eq(x, none);
+      const auto e =
+          hn::IfThenZeroElse(gone, Exponential(d, hn::Sub(x, row_max), least_x));
+      hn::StoreU(e, d, weight + j);
+      sums = hn::Add(sums, e);
+      // What a weight of 0 meets may be hidden, and hold NaN.
+      means = hn::Add(means, hn::IfThenZeroElse(hn::Eq(e, hn::Zero(d)),
+                                                hn::Mul(e, hn::LoadU(d, delta + j))));
+    }
+    sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sums)));
+    mean += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, means)));
+  }
+  const auto share = hn::Set(d, sum == 0 ? T{0} : static_cast<T>(1 / sum));
+  const auto middle = hn::Set(d, sum == 0 ? T{0} : static_cast<T>(mean / sum));
+  for (std::int64_t j = seen.from; j < seen.to; j += lanes<T>) {
+    const auto e = hn::LoadU(d, weight + j);
+    const auto gone = hn::Eq(e, hn::Zero(d));  // a NaN stays with those that see it
+    const auto a = hn::IfThenZeroElse(gone, hn::Mul(e, share));
+    const auto off = hn::Sub(hn::LoadU(d, delta + j), middle);
+    hn::StoreU(a, d, weight + j);
+    hn::StoreU(hn::IfThenZeroElse(gone, hn::Mul(a, off)), d, delta + j);
+  }
+}
+
+// --- a word of keys -------------------------------------------------------------------------------
+
+template <class T>
+void ExponentialsOf(T* x, T shift) {
+  const Tag<T> d;
+  const auto by = hn::Set(d, shift);
+  const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
+  for (std::int64_t i = 0; i < block_keys; i += lanes<T>)
+    hn::StoreU(Exponential(d, hn::Sub(hn::LoadU(d, x + i), by), least_x), d, x + i);
+}
+
+// e^−|x| with subnormal numbers kept: they tell how near a gate is to being shut.
+template <class D, class V>
+HWY_INLINE V ExponentialOfMinus(D d, V x) {
+  const auto minus = hn::Neg(hn::Abs(x));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, minus));
+}
+
+template <class T>
+void SigmoidsOf(const T* x, T* out) {
+  const Tag<T> d;
+  const auto one = hn::Set(d, T{1});
+  for (std::int64_t i = 0; i < block_keys; i += lanes<T>) {
+    const auto v = hn::LoadU(d, x + i);
+    const auto e = ExponentialOfMinus(d, v);
+    const auto top = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), e, one);
+    hn::StoreU(hn::Div(top, hn::Add(one, e)), d, out + i);
+  }
+}
+
+template <class T>
+void SoftplusTailsOf(const T* x, T* out) {
+  const Tag<T> d;
+  for (std::int64_t i = 0; i < block_keys; i += lanes<T>) {
+    const auto e = ExponentialOfMinus(d, hn::LoadU(d, x + i));
+    hn::StoreU(hn::IfThenElse(hn::IsNaN(e), e, hn::Log1p(d, e)), d, out + i);
+  }
+}
+
+}  // namespace
+
+#define POSENC_FOR_TYPE(T, Type)                                                     \
+  T Fold##Type(SoftmaxRow<T>& row) { return Fold(row); }                             \
+  void Differentiate##Type(const SoftmaxGradientRow<T>& row) { Differentiate(row); } \
+  void Exponentials##Type(T* x, T shift) { ExponentialsOf(x, shift); }               \
+  void Sigmoids##Type(const T* x, T* out) { SigmoidsOf(x, out); }                    \
+  void SoftplusTails##Type(const T* x, T* out) { SoftplusTailsOf(x, out); }
+
+POSENC_FOR_TYPE(float, Floats)
+POSENC_FOR_TYPE(double, Doubles)
+#undef POSENC_FOR_TYPE
+
+}  // namespace posenc::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace posenc::detail {
+
+#define POSENC_FOR_TYPE(T, Type)                                                                 \
+  HWY_EXPORT(Fold##Type);                                                                        \
+  HWY_EXPORT(Differentiate##Type);                                                               \
+  HWY_EXPORT(Exponentials##Type);                                                                \
+  HWY_EXPORT(Sigmoids##Type);                                                                    \
+  HWY_EXPORT(SoftplusTails##Type);                                                               \
+  T fold(SoftmaxRow<T>& row) { return HWY_DYNAMIC_DISPATCH(Fold##Type)(row); }                   \
+  void differentiate(const SoftmaxGradientRow<T>& row) {                                         \
+    HWY_DYNAMIC_DISPATCH(Differentiate##Type)(row);                                              \
+  }                                                                                              \
+  void exponentials(T* x, T shift) { HWY_DYNAMIC_DISPATCH(Exponentials##Type)(x, shift); }       \
+  void sigmoids(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(Sigmoids##Type)(x, out); }            \
+  void softplus_tails(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(SoftplusTails##Type)(x, out); }
+
+POSENC_FOR_TYPE(float, Floats)
+POSENC_FOR_TYPE(double, Doubles)
+#undef POSENC_FOR_TYPE
+
+}  // namespace posenc::detail
+#endif
+
+#else  // the same in plain loops
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace posenc::detail {
+namespace {
+
+template <class T>
+constexpr T hidden = -std::numeric_limits<T>::infinity();
+
+template <class T>
+T largest(T* x, const T* bias, T bias_factor, std::int64_t begin, std::int64_t end) {
+  T most = hidden<T>;
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (bias != nullptr) x[j] += bias[j] * bias_factor;
+    most = std::max(most, x[j]);
+  }
+  return most;
+}
+
+template <class T>
+T fold_row(SoftmaxRow<T>& row) {
+  T* const x = row.x;
+  const T old = row.row_max;
+  row.added = 0;
+  std::fill(x + row.first, x + row.begin, T{0});
+  std::fill(x + std::max(row.begin, row.end), x + row.last, T{0});
+  row.row_max = std::max(old, largest(x, row.bias, row.bias_factor, row.begin, row.end));
+  const T shift = row.row_max == hidden<T> ? T{0} : row.row_max;
+  for (std::int64_t j = row.begin; j < row.end; ++j) row.added += x[j] = std::exp(x[j] - shift);
+  const T correction = row.row_max == old ? T{1} : std::exp(old - row.row_max);
+  row.sum = row.sum * correction + row.added;
+  return correction;
+}
+
+template <class T>
+void differentiate_row(const SoftmaxGradientRow<T>& row) {
+  T *const x = row.weight, *const delta = row.delta;
+  const T row_max = largest(x, row.bias, row.bias_factor, row.begin, row.end);
+  double sum = 0, mean = 0;
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    x[j] = x[j] == hidden<T> ? T{0} : std::exp(x[j] - row_max);
+    if (x[j] < std::numeric_limits<T>::min()) x[j] = 0;
+    if (x[j] == 0) continue;
+    sum += static_cast<double>(x[j]);
+    mean += static_cast<double>(x[j]) * static_cast<double>(delta[j]);
+  }
+  for (std::int64_t j = row.begin; j < row.end; ++j) {
+    x[j] = x[j] == 0 ? T{0} : static_cast<T>(static_cast<double>(x[j]) / sum);
+    delta[j] = x[j] == 0 ? T{0} : x[j] * (delta[j] - static_cast<T>(mean / sum));
+  }
+}
+
+template <class T>
+T sigmoid(T x) {
+  const T e = std::exp(-std::abs(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+}  // namespace
+
+#define POSENC_FOR_TYPE(T)                                                                        \
+  T fold(SoftmaxRow<T>& row) { return fold_row(row); }                                            \
+  void differentiate(const SoftmaxGradientRow<T>& row) { differentiate_row(row); }                \
+  void exponentials(T* x, T shift) {                                                              \
+    std::transform(x, x + block_keys, x, [shift](T each) { return std::exp(each - shift); });     \
+  }                                                                                               \
+  void sigmoids(const T* x, T* out) { std::transform(x, x + block_keys, out, sigmoid<T>); }       \
+  void softplus_tails(const T* x, T* out) {                                                       \
+    for (std::int64_t i = 0; i < block_keys; ++i) out[i] = std::log1p(std::exp(-std::abs(x[i]))); \
+  }
+
+POSENC_FOR_TYPE(float)
+POSENC_FOR_TYPE(double)
+#undef POSENC_FOR_TYPE
+
+}  // namespace posenc::detail
+
+#endif

@@ -1,0 +1,59 @@
+// Softmax of rows of logits, forwards by blocks of keys and backwards over a whole row, and the other
+// functions of logits that a weight is made of; by vectors where there are any. T is float or double.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace posenc::detail {
+
+// A query's logits as they meet a block of keys (online softmax: Milakov 2018).
+template <class T>
+struct SoftmaxRow {
+  // [first, last) are written; the query sees what is in [begin, end) and not −∞. In: products, of
+  // which a multiple of panel_columns() from `first` on may be read. Out: e^(logit − row_max).
+  T* x = nullptr;
+  std::int64_t first = 0, last = 0, begin = 0, end = 0;
+  const T* bias = nullptr;  // [key] added to the logits, times bias_factor; null: nothing
+  T bias_factor = 1;
+  T row_max = -std::numeric_limits<T>::infinity();  // largest logit so far
+  T sum = 0;      // of e^(logit − row_max) so far
+  T added = 0;    // what this block added to it
+};
+
+// Returns the correction: what sums weighted by older blocks are to be multiplied by.
+float fold(SoftmaxRow<float>& row);
+double fold(SoftmaxRow<double>& row);
+
+// A query's whole row of logits, and the gradient by it.
+template <class T>
+struct SoftmaxGradientRow {
+  std::int64_t begin = 0, end = 0;  // what the query sees, but for −∞
+  const T* bias = nullptr;          // [key], as above
+  T bias_factor = 1;
+  T* weight = nullptr;  // in: products. Out: the weight α of the key, 0 where hidden
+  T* delta = nullptr;   // in: e, the gradient by α. Out: α (e − Σ α e), that by the logit
+};
+
+// Weights that would be subnormal, as of tokens far away, are 0. All are 0 where nothing is seen, NaN
+// where what is seen is.
+void differentiate(const SoftmaxGradientRow<float>& row);
+void differentiate(const SoftmaxGradientRow<double>& row);
+
+// --- what takes the block_keys numbers of a row; −∞ and NaN go in and come out as they should -----
+
+constexpr std::int64_t block_keys = 64;  // a word of a mask
+
+// x ← e^(x − shift); 0 where that would be subnormal. x is never much above shift.
+void exponentials(float* x, float shift);
+void exponentials(double* x, double shift);
+
+// σ(x) = 1/(1 + e^−x)
+void sigmoids(const float* x, float* out);
+void sigmoids(const double* x, double* out);
+
+// ln(1 + e^−|x|), of which ln σ(x) = min(x, 0) − it and ln(1 − σ(x)) = −max(x, 0) − it.
+void softplus_tails(const float* x, float* out);
+void softplus_tails(const double* x, double* out);
+
+}  // namespace posenc::detail

@@ -1,0 +1,287 @@
+// Up to six rows of c and a panel's width of its columns stay in registers while all of the depth is added
+// to them: 6 x 4 vectors fill 32 registers, 6 x 2 fill 16. The depth is never cut, so the order of a
+// number's sum depends on nothing but its depth.
+#include "src/kernels/gemm.h"
+
+#if POSENC_SIMD
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/kernels/gemm.cc"
+#include "hwy/foreach_target.h"
+// foreach_target comes first.
+#include <algorithm>
+#include <type_traits>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc::detail::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+constexpr int panel_vectors = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
+// Without vectors of four, as panels of a multiple of four too.
+template <class T>
+constexpr std::int64_t panel = std::max<std::int64_t>(panel_vectors * lanes<T>, 4);
+
+// One tile of c: `rows` x `vectors` vectors from `c` on.
+template <int rows, int vectors, bool adds, class T>
+HWY_INLINE void Tile(const Gemm<T>& p, const T* a, const T* b, T* c) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t a_row = p.a_row, a_step = p.a_step, b_step = p.b_step, depth = p.depth;
+  hn::Vec<hn::ScalableTag<T>> sum[rows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v)
+      sum[r][v] = adds ? hn::LoadU(d, c + r * p.c_step + v * lanes<T>) : hn::Zero(d);
+  }
+  for (std::int64_t k = 0; k < depth; ++k, a += a_step, b += b_step) {
+    hn::Vec<hn::ScalableTag<T>> from[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) from[v] = hn::LoadU(d, b + v * lanes<T>);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const auto x = hn::Set(d, a[r * a_row]);
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(x, from[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) hn::StoreU(sum[r][v], d, c + r * p.c_step + v * lanes<T>);
+  }
+}
+
+// A single sum of MulAdds waits for each of them; where columns are few, rows keep the units busy.
+template <int rows, bool adds, class T>
+HWY_NOINLINE void Rows(const Gemm<T>& p, std::int64_t row) {
+  const T* const a = p.a + row * p.a_row;
+  T* const c = p.c + row * p.c_step;
+  for (std::int64_t start = 0; start < p.columns; start += panel<T>) {
+    const T* const b = p.b + (p.panel_step != 0 ? start / panel<T> * p.panel_step : start);
+    const std::int64_t count = std::min(panel<T>, p.columns - start);
+    std::int64_t i = 0;
+    const auto part = [&]<int vectors>(std::integral_constant<int, vectors>) HWY_ATTR {
+      for (; i + vectors * lanes<T> <= count; i += vectors * lanes<T>)
+        Tile<rows, vectors, adds>(p, a, b + i, c + start + i);
+    };
+    part(std::integral_constant<int, panel_vectors>());
+    if constexpr (panel_vectors > 2) part(std::integral_constant<int, 2>());
+    part(std::integral_constant<int, 1>());
+    for (; i < count; ++i) {
+      for (int r = 0; r < rows; ++r) {
+        T sum = adds ? c[r * p.c_step + start + i] : T{0};
+        for (std::int64_t k = 0; k < p.depth; ++k)
+          sum += a[r * p.a_row + k * p.a_step] * b[k * p.b_step + i];
+        c[r * p.c_step + start + i] = sum;
+      }
+    }
+  }
+}
+
+// Row by row and factor by factor: what needs it is rare.
+template <class T>
+HWY_NOINLINE void SkipZeros(const Gemm<T>& p) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    T* const c = p.c + row * p.c_step;
+    if (!p.adds) std::fill_n(c, p.columns, T{0});
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      const T factor = p.a[row * p.a_row + k * p.a_step];
+      if (factor == 0) continue;
+      const auto x = hn::Set(d, factor);
+      for (std::int64_t start = 0; start < p.columns; start += panel<T>) {
+        const T* const b =
+            p.b + (p.panel_step != 0 ? start / panel<T> * p.panel_step : start) + k * p.b_step;
+        const std::int64_t count = std::min(panel<T>, p.columns - start);
+        std::int64_t i = 0;
+        for (; i + lanes<T> <= count; i += lanes<T>) {
+          T* const to = c + start + i;
+          hn::StoreU(hn::MulAdd(x, hn::LoadU(d, b + i), hn::LoadU(d, to)), d, to);
+        }
+        for (; i < count; ++i) c[start + i] += factor * b[i];
+      }
+    }
+  }
+}
+
+template <bool adds, class T>
+void AllRows(const Gemm<T>& p) {
+  std::int64_t row = 0;
+  for (; row + gemm_rows <= p.rows; row += gemm_rows) Rows<gemm_rows, adds>(p, row);
+  if (row + 4 <= p.rows) Rows<4, adds>(p, row), row += 4;
+  if (row + 2 <= p.rows) Rows<2, adds>(p, row), row += 2;
+  if (row < p.rows) Rows<1, adds>(p, row);
+}
+
+template <class T>
+void Multiply(const Gemm<T>& p) {
+  if (p.skips_zeros) return SkipZeros(p);
+  p.adds ? AllRows<true>(p) : AllRows<false>(p);
+}
+
+// Squares of four by four: two rounds of pairs woven into each other.
+template <class T>
+HWY_INLINE void TransposeSquare(const T* x, std::int64_t step, T* to, std::int64_t to_step) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::int64_t r = 0; r < 4; ++r) {
+    for (std::int64_t c = 0; c < 4; ++c) to[c * to_step + r] = x[r * step + c];
+  }
+#else
+  if constexpr (sizeof(T) == 4) {
+    const hn::Full128<T> d;
+    const hn::Repartition<std::uint64_t, decltype(d)> pairs;
+    const auto a = hn::LoadU(d, x), b = hn::LoadU(d, x + step), e = hn::LoadU(d, x + 2 * step),
+               f = hn::LoadU(d, x + 3 * step);
+    const auto low = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
+               high = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b)),
+               next_low = hn::BitCast(pairs, hn::InterleaveLower(d, e, f)),
+               next_high = hn::BitCast(pairs, hn::InterleaveUpper(d, e, f));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low, next_low)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low, next_low)), d, to + to_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high, next_high)), d, to + 2 * to_step);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high, next_high)), d, to + 3 * to_step);
+  } else {
+    const hn::Full128<T> d;
+    for (std::int64_t r = 0; r < 4; r += 2) {
+      for (std::int64_t c = 0; c < 4; c += 2) {
+        const auto a = hn::LoadU(d, x + r * step + c), b = hn::LoadU(d, x + (r + 1) * step + c);
+        hn::StoreU(hn::InterleaveLower(d, a, b), d, to + c * to_step + r);
+        hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + (c + 1) * to_step + r);
+      }
+    }
+  }
+#endif
+}
+
+template <class T>
+void Transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to) {
+  for (std::int64_t start = 0; start < rows; start += panel<T>, to += panel<T> * columns) {
+    const std::int64_t count = std::min(panel<T>, rows - start);
+    const std::int64_t squares = count / 4 * 4, wide = columns / 4 * 4;
+    const T* const from = x + start * step;
+    for (std::int64_t c = 0; c < wide; c += 4) {
+      for (std::int64_t r = 0; r < squares; r += 4)
+        TransposeSquare(from + r * step + c, step, to + c * panel<T> + r, panel<T>);
+      for (std::int64_t r = squares; r < count; ++r) {
+        for (std::int64_t i = c; i < c + 4; ++i) to[i * panel<T> + r] = from[r * step + i];
+      }
+    }
+    for (std::int64_t c = wide; c < columns; ++c) {
+      for (std::int64_t r = 0; r < count; ++r) to[c * panel<T> + r] = from[r * step + c];
+    }
+    for (std::int64_t c = 0; c < columns && count < panel<T>; ++c)
+      std::fill(to + c * panel<T> + count, to + (c + 1) * panel<T>, T{0});
+  }
+}
+
+}  // namespace
+
+void GemmFloats(const Gemm<float>& p) { Multiply(p); }
+void GemmDoubles(const Gemm<double>& p) { Multiply(p); }
+std::int64_t PanelFloats() { return panel<float>; }
+std::int64_t PanelDoubles() { return panel<double>; }
+void TransposeFloats(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                     float* panels) {
+  Transpose(x, step, rows, columns, panels);
+}
+void TransposeDoubles(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                      double* panels) {
+  Transpose(x, step, rows, columns, panels);
+}
+
+}  // namespace posenc::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace posenc::detail {
+
+HWY_EXPORT(GemmFloats);
+HWY_EXPORT(GemmDoubles);
+HWY_EXPORT(PanelFloats);
+HWY_EXPORT(PanelDoubles);
+HWY_EXPORT(TransposeFloats);
+HWY_EXPORT(TransposeDoubles);
+
+void gemm(const Gemm<float>& product) { HWY_DYNAMIC_DISPATCH(GemmFloats)(product); }
+void gemm(const Gemm<double>& product) { HWY_DYNAMIC_DISPATCH(GemmDoubles)(product); }
+template <>
+std::int64_t panel_columns<float>() {
+  return HWY_DYNAMIC_DISPATCH(PanelFloats)();
+}
+template <>
+std::int64_t panel_columns<double>() {
+  return HWY_DYNAMIC_DISPATCH(PanelDoubles)();
+}
+void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                         float* panels) {
+  HWY_DYNAMIC_DISPATCH(TransposeFloats)(x, step, rows, columns, panels);
+}
+void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
+                         std::int64_t columns, double* panels) {
+  HWY_DYNAMIC_DISPATCH(TransposeDoubles)(x, step, rows, columns, panels);
+}
+
+}  // namespace posenc::detail
+#endif
+
+#else  // the same in plain loops
+
+#include <algorithm>
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::int64_t panel = 16;
+
+template <class T>
+void multiply(const Gemm<T>& p) {
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    T* const c = p.c + row * p.c_step;
+    if (!p.adds) std::fill_n(c, p.columns, T{0});
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      const T factor = p.a[row * p.a_row + k * p.a_step];
+      if (p.skips_zeros && factor == 0) continue;
+      const T* const b = p.b + k * p.b_step;
+      for (std::int64_t i = 0; i < p.columns; ++i)
+        c[i] += factor * b[p.panel_step != 0 ? i / panel * p.panel_step + i % panel : i];
+    }
+  }
+}
+
+template <class T>
+void transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to) {
+  std::fill_n(to, (rows + panel - 1) / panel * panel * columns, T{0});
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* const column = to + r / panel * panel * columns + r % panel;
+    for (std::int64_t c = 0; c < columns; ++c) column[c * panel] = x[r * step + c];
+  }
+}
+
+}  // namespace
+
+void gemm(const Gemm<float>& product) { multiply(product); }
+void gemm(const Gemm<double>& product) { multiply(product); }
+template <>
+std::int64_t panel_columns<float>() {
+  return panel;
+}
+template <>
+std::int64_t panel_columns<double>() {
+  return panel;
+}
+void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                         float* panels) {
+  transpose(x, step, rows, columns, panels);
+}
+void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
+                         std::int64_t columns, double* panels) {
+  transpose(x, step, rows, columns, panels);
+}
+
+}  // namespace posenc::detail
+
+#endif
