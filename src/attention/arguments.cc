@@ -69,6 +69,18 @@ bool reaches(const DistanceRows& rows, const Positions& queries, const Positions
 
 }  // namespace
 
+Expected<void> check_plain(std::string_view where, const Plan& plan) {
+  if (plan.bias) {
+    return fail(where, "the plan must have no bias", "a bias by distance",
+                "use attend with the plan alone, or drop its bias");
+  }
+  if (plan.relative) {
+    return fail(where, "the plan must have no relative vectors", "vectors by distance",
+                "use attend with the plan alone, or drop them");
+  }
+  return {};
+}
+
 Expected<void> check_reach(const Plan& plan, const AttentionInputs& in) {
   const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   const DistanceRows* const of_bias = table != nullptr ? &table->rows : nullptr;

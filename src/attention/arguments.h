@@ -30,6 +30,9 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits = {});
 
+// The plan may rotate and scale, no more.
+Expected<void> check_plain(std::string_view where, const Plan& plan);
+
 // Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
 Expected<void> check_reach(const Plan& plan, const AttentionInputs& in);
 

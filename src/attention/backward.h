@@ -110,4 +110,25 @@ template <class T>
 void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient);
 
+// The gradients of an attention whose bias a provider gives: bias_of(first share) makes one for a task, whose
+// query heads are counted from that share on, [sequence][part][head].
+template <class T, class Arguments, class BiasOf>
+void biased_backward(const Arguments& arguments, const Plan& plan, const BiasOf& bias_of) {
+  const AttendArguments& in = arguments.in;
+  const auto inputs = backward_inputs<T>(in, plan, arguments.out_gradient);
+  QuerySums<T> by_query{.q = HeadRows<T>::zeros(in.q)};
+  std::vector<KeySums<T>> of_part(static_cast<std::size_t>(query_parts(in)));
+  for (KeySums<T>& sums : of_part) {
+    sums.k = HeadRows<T>::zeros(in.k);
+    sums.v = HeadRows<T>::zeros(in.v);
+  }
+  if (in.out.size() != 0 && in.k.size() != 0) {
+    run_backward(inputs, by_query, of_part, [&](const BackwardTask<T>& task, std::int64_t index) {
+      auto bias = bias_of(index * in.group());
+      add_backward(inputs, task, bias);
+    });
+  }
+  write_backward(inputs, by_query, of_part[0], arguments.q, arguments.k, arguments.v);
+}
+
 }  // namespace posenc::detail

@@ -10,7 +10,7 @@
 
 #include "posenc/content.h"
 #include "src/attention/fire.h"
-#include "src/attention/stream.h"
+#include "src/attention/fused.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -29,17 +29,12 @@ Expected<void> attend_fire(const AttentionInputs& in, const Fire& fire, const Pl
   if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
   const detail::FireLines lines(fire, checked->q.shape[1]);
   const detail::PsiTable table(fire, in.queries, in.keys);
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
-    if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(in.mask, in.queries, in.keys, checked->q.shape[0]);
-    detail::stream(*streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return detail::FireTile<T>(fire, lines, table, in.queries, in.keys, b, h,
-                                                first, rows);
-                   });
-    return streamed->write(plan, in.queries, checked->out, in.threads);
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
+      return detail::FireBias<T>(fire, lines, table);
+    });
   });
+  return {};
 }
 
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,

@@ -1,4 +1,5 @@
-// What FIRE's attention and its gradients share: the network as lines, ψ as a table, tiles, checks.
+// What FIRE's attention and its gradients share: the network as lines, ψ as a table, the provider of biases,
+// checks.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "posenc/content.h"
-#include "src/attention/stream.h"
+#include "src/attention/row_bias.h"
 
 namespace posenc::detail {
 
@@ -106,11 +107,11 @@ struct FireLines {
   }
 };
 
-// ψ by key − query position, as long as positions lie so close that a table pays.
+// ψ and its derivative by |c|, n/(|c|n + 1), by key − query position, as long as positions lie so close that
+// a table pays.
 class PsiTable {
  public:
-  PsiTable(const Fire& fire, const Positions& queries, const Positions& keys)
-      : fire_(&fire), rows_(queries.contiguous() && keys.contiguous()) {
+  PsiTable(const Fire& fire, const Positions& queries, const Positions& keys) : fire_(&fire) {
     const auto [query_low, query_high] = ends(queries);
     const auto [key_low, key_high] = ends(keys);
     const std::int64_t most = 8 * (queries.size() + keys.size());
@@ -118,28 +119,28 @@ class PsiTable {
     const std::int64_t count = key_high - key_low + query_high - query_low + 1;
     if (count > most) return;
     first_ = key_low - query_high;
-    psi_.resize(static_cast<std::size_t>(count));
     for (std::int64_t n = 0; n < count; ++n) {
-      psi_[static_cast<std::size_t>(n)] = fire.psi(std::abs(static_cast<double>(first_ + n)));
+      const double distance = std::abs(static_cast<double>(first_ + n));
+      psi_.push_back(fire.psi(distance));
+      by_c_.push_back(derivative(distance));
     }
   }
-  // ψ of the keys from j on, where keys and queries are ranges; null elsewhere. Then x goes one way up
-  // to the query and the other way behind it.
-  const double* row(const Positions& keys, std::int64_t query, std::int64_t j) const {
-    if (!rows_ || psi_.empty()) return nullptr;
-    return psi_.data() + (keys.at(j) - query - first_);
+  // Of keys one after the other, the first `ahead` of the query; null where there is no table.
+  const double* psi(std::int64_t ahead) const {
+    return psi_.empty() ? nullptr : psi_.data() + (ahead - first_);
   }
-  // x of the `count` keys from j on: ψ · reciprocal.
-  void interpolated(const Positions& keys, std::int64_t b, std::int64_t query, double reciprocal,
-                    std::int64_t j, std::int64_t count, double* x) const {
-    for (std::int64_t n = 0; n < count; ++n) {
-      const std::int64_t ahead = keys.at(j + n, b) - query;
-      x[n] = reciprocal * (psi_.empty() ? fire_->psi(std::abs(static_cast<double>(ahead)))
-                                        : psi_[static_cast<std::size_t>(ahead - first_)]);
-    }
+  const double* by_c(std::int64_t ahead) const { return by_c_.data() + (ahead - first_); }
+
+  // Of one key.
+  double psi_at(std::int64_t ahead) const {
+    return psi_.empty() ? fire_->psi(std::abs(static_cast<double>(ahead))) : *psi(ahead);
+  }
+  double by_c_at(std::int64_t ahead) const {
+    return derivative(std::abs(static_cast<double>(ahead)));
   }
 
  private:
+  double derivative(double n) const { return n / (std::abs(fire_->c) * n + 1); }
   static std::pair<std::int64_t, std::int64_t> ends(const Positions& positions) {
     if (positions.size() == 0) return {0, 0};
     std::int64_t low = positions.at(0), high = low;
@@ -154,78 +155,75 @@ class PsiTable {
   }
 
   const Fire* fire_;
-  bool rows_;
   std::int64_t first_ = 0;
-  std::vector<double> psi_;
+  std::vector<double> psi_, by_c_;
 };
 
-// A tile of queries, for attention and its gradients.
+// f_h as the provider of a row's biases.
 template <class T>
-class FireTile {
+class FireBias : public RowBias<T> {
  public:
-  FireTile(const Fire& fire, const FireLines& lines, const PsiTable& table,
-           const Positions& queries, const Positions& keys, std::int64_t b, std::int64_t h,
-           std::int64_t first, std::int64_t rows)
-      : table_(&table),
-        keys_(&keys),
-        turn_(lines.turn),
-        slope_(lines.of(lines.slope, h)),
-        height_(lines.of(lines.height, h)),
-        sequence_(b) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      query_[r] = queries.at(first + r, b);
-      reciprocal_[r] = 1 / fire_normalizer(fire, query_[r]);
-    }
-  }
+  FireBias(const Fire& fire, const FireLines& lines, const PsiTable& table)
+      : fire_(fire), lines_(lines), table_(table) {}
 
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    add_bias(row, block, scores);
-    return softmax_.fold(row, scores);
+  void begin(const BiasBlock& block) override { block_ = &block; }
+
+  RowBias<T>::Row row(std::int64_t g, std::int64_t query, T, VisibleRange& seen,
+                      T* buffer) override {
+    const std::int64_t position = block_->queries.position(query);
+    const double reciprocal = 1 / fire_normalizer(fire_, position);
+    const auto slope = lines_.of(lines_.slope, block_->first_head + g);
+    const auto height = lines_.of(lines_.height, block_->first_head + g);
+    std::fill(buffer + std::max<std::int64_t>(seen.begin - row_lanes, 0), buffer + seen.begin, T{0});
+    std::fill(buffer + seen.end, buffer + seen.end + row_lanes, T{0});
+    for_lines(position, reciprocal, seen,
+              [&](std::int64_t begin, std::int64_t end, std::size_t line, const double* psi) {
+                line_of_doubles(psi, slope[line] * reciprocal, height[line], end - begin,
+                                buffer + begin);
+              });
+    return {buffer, 1};
   }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
 
  protected:
-  void add_bias(std::int64_t row, std::int64_t block, T* scores) const {
-    const std::int64_t start = block * block_keys;
-    const std::int64_t count = std::min(block_keys, keys_->size() - start);
-    const std::int64_t query = query_[row];
-    const double reciprocal = reciprocal_[row];
-    const double* const psi = table_->row(*keys_, query, start);
-    const bool one_way =
-        psi != nullptr && (keys_->at(start) >= query || keys_->at(start + count - 1) <= query);
-    if (one_way) {
-      const std::size_t line = line_of(psi[0] * reciprocal);
-      if (line == line_of(psi[count - 1] * reciprocal)) {
-        const double slope = slope_[line] * reciprocal, height = height_[line];
-        for (std::int64_t n = 0; n < count; ++n)
-          scores[n] += static_cast<T>(slope * psi[n] + height);
-        return;
+  // Calls act(begin, end, line, ψ of the keys) for the runs of keys on one line. Keys one after the other
+  // come nearer up to the query and go away behind it, so a line's end is found by halving; others are
+  // looked at one by one.
+  template <class Act>
+  void for_lines(std::int64_t position, double reciprocal, const VisibleRange& seen,
+                 const Act& act) const {
+    const std::int64_t first = block_->keys.position(0) - position;
+    const double* const psi = block_->keys.consecutive ? table_.psi(first) : nullptr;
+    if (psi == nullptr) {
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+        const double one = table_.psi_at(block_->keys.position(j) - position);
+        act(j, j + 1, lines_.rank(one * reciprocal), &one);
       }
+      return;
     }
-    double x[block_keys];
-    table_->interpolated(*keys_, sequence_, query, reciprocal, start, count, x);
-    std::size_t line = line_of(x[0]);
-    for (std::int64_t n = 0; n < count; ++n) {
-      line = line_near(line, x[n]);
-      scores[n] += static_cast<T>(slope_[line] * x[n] + height_[line]);
+    const std::vector<double>& turn = lines_.turn;
+    // Behind the key at the query's own position.
+    const std::int64_t middle = std::clamp(1 - first, seen.begin, seen.end);
+    for (std::int64_t j = seen.begin, next; j < seen.end; j = next) {
+      const std::size_t line = lines_.rank(psi[j] * reciprocal);
+      const bool nearer = j < middle;
+      next = nearer ? middle : seen.end;
+      if (nearer && line > 0) {
+        next = std::partition_point(psi + j, psi + next,
+                                    [&](double x) { return x * reciprocal > turn[line - 1]; }) -
+               psi;
+      } else if (!nearer && line < turn.size()) {
+        next = std::partition_point(psi + j, psi + next,
+                                    [&](double x) { return x * reciprocal <= turn[line]; }) -
+               psi;
+      }
+      act(j, next, line, psi + j);
     }
-  }
-  std::size_t line_near(std::size_t line, double x) const {
-    while (line < turn_.size() && x > turn_[line]) ++line;
-    while (line > 0 && x <= turn_[line - 1]) --line;
-    return line;
-  }
-  std::size_t line_of(double x) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(turn_, x) - turn_.begin());
   }
 
-  const PsiTable* table_;
-  const Positions* keys_;
-  std::span<const double> turn_, slope_, height_;
-  std::int64_t sequence_;
-  std::int64_t query_[most_queries] = {};
-  double reciprocal_[most_queries] = {};  // of the normalizer
-  OnlineSoftmax<T> softmax_;
+  const Fire& fire_;
+  const FireLines& lines_;
+  const PsiTable& table_;
+  const BiasBlock* block_ = nullptr;
 };
 
 }  // namespace posenc::detail

@@ -1,74 +1,62 @@
-// The gradients of FIRE's attention (stream_backward.h). S, the gradient by the scores, is that by the
+// The gradients of FIRE's attention (backward.h). S, the gradient by the scores, is that by the
 // bias f_h(x_ij). On each of f's lines (fire.h) f is linear in x, so Σ S and Σ S·x of a line are all that
 // the network's weights need of it.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
 #include "posenc/content.h"
 #include "src/attention/fire.h"
+#include "src/attention/backward.h"
+#include "src/attention/fused.h"
 #include "src/attention/stream_backward.h"
 
 namespace posenc {
 namespace {
 
-using detail::block_keys;
-
-// What the parameters get from one head of one sequence.
+// What the parameters get from one head of one sequence, of a part of its queries.
 struct Share {
   std::vector<double> sum, moment;  // Σ S and Σ S·x of each line
   double c = 0, length = 0;
 };
 
 template <class T>
-class FireGradientTile : public detail::FireTile<T> {
+class FireBiasGradient final : public detail::FireBias<T> {
  public:
-  FireGradientTile(const Fire& fire, const detail::FireLines& lines, const detail::PsiTable& table,
-                   const Positions& queries, const Positions& keys, const detail::TileOf& tile,
-                   Share& share)
-      : detail::FireTile<T>(fire, lines, table, queries, keys, tile.b, tile.h, tile.first,
-                            tile.rows),
-        fire_(&fire),
-        share_(&share) {}
+  // `shares`: of the heads of the group.
+  FireBiasGradient(const Fire& fire, const detail::FireLines& lines, const detail::PsiTable& table,
+                   Share* shares)
+      : detail::FireBias<T>(fire, lines, table), shares_(shares) {}
 
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t seen, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    this->add_bias(row, block, scores);
-    this->softmax_.differentiate(row, by_weight, mean, scores, by_score);
-    add_parameters(row, block, seen, by_score);
+  // x = ψ(n)/N with n the distance: ∂x/∂c = (ψ′(n) − x ψ′(m))/N, ψ′ by c, m = max(i, L) that N is of.
+  void take_gradient(std::int64_t g, std::int64_t query, T, const detail::VisibleRange& seen,
+                     const T* by_logit) override {
+    const std::int64_t position = this->block_->queries.position(query);
+    const double reciprocal = 1 / detail::fire_normalizer(this->fire_, position);
+    const double c = std::abs(this->fire_.c), threshold = this->fire_.threshold();
+    const double m = std::max(static_cast<double>(position), threshold);
+    const double by_c = m / (c * m + 1);
+    const double by_length = static_cast<double>(position) < threshold ? c / (c * m + 1) : 0;
+    const auto slope = this->lines_.of(this->lines_.slope, this->block_->first_head + g);
+    Share& share = shares_[g];
+    this->for_lines(
+        position, reciprocal, seen,
+        [&](std::int64_t begin, std::int64_t end, std::size_t line, const double* psi) {
+          const std::int64_t ahead = this->block_->keys.position(begin) - position;
+          const double one = this->table_.by_c_at(ahead);
+          const double* const by_c_of = end - begin == 1 ? &one : this->table_.by_c(ahead);
+          const detail::Moments s = detail::moments(by_logit + begin, psi, by_c_of, end - begin);
+          const double moment = s.by_x * reciprocal;  // Σ S x
+          share.sum[line] += s.sum;
+          share.moment[line] += moment;
+          const double by_x = slope[line] * reciprocal;
+          share.c += by_x * (s.by_y - moment * by_c);
+          share.length -= by_x * moment * by_length;
+        });
   }
 
  private:
-  // x = ψ(n)/N with n the distance: ∂x/∂c = (ψ′(n) − x ψ′(m))/N, ψ′ by c, m = max(i, L) that N is of.
-  void add_parameters(std::int64_t row, std::int64_t block, std::uint64_t seen, const T* s) {
-    const std::int64_t start = block * block_keys;
-    const std::int64_t count = std::min(block_keys, this->keys_->size() - start);
-    const std::int64_t query = this->query_[row];
-    const double reciprocal = this->reciprocal_[row];
-    const double c = std::abs(fire_->c), threshold = fire_->threshold();
-    const double m = std::max(static_cast<double>(query), threshold);
-    const double by_c = m / (c * m + 1);
-    const double by_length = static_cast<double>(query) < threshold ? c / (c * m + 1) : 0;
-    double x[block_keys];
-    this->table_->interpolated(*this->keys_, this->sequence_, query, reciprocal, start, count, x);
-    std::size_t line = this->line_of(x[0]);
-    for (std::uint64_t left = seen; left != 0; left &= left - 1) {
-      const int j = std::countr_zero(left);
-      line = this->line_near(line, x[j]);
-      const double gradient = static_cast<double>(s[j]);
-      share_->sum[line] += gradient;
-      share_->moment[line] += gradient * x[j];
-      const double n =
-          std::abs(static_cast<double>(query - this->keys_->at(start + j, this->sequence_)));
-      const double by_x = gradient * this->slope_[line] * reciprocal;
-      share_->c += by_x * (n / (c * n + 1) - x[j] * by_c);
-      share_->length -= by_x * x[j] * by_length;
-    }
-  }
-
-  const Fire* fire_;
-  Share* share_;
+  Share* shares_;
 };
 
 // All heads' shares as the gradient of the parameters.
@@ -113,27 +101,21 @@ Expected<FireGradient> attend_fire_backward(const AttentionInputs& in, const Fir
   const auto checked =
       detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
   if (!checked) return std::unexpected(checked.error());
-  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
+  const std::int64_t heads = checked->in.q.shape[1];
   if (auto ok = detail::check_fire(where, fire, heads); !ok) return std::unexpected(ok.error());
   if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok)
     return std::unexpected(ok.error());
   const detail::FireLines lines(fire, heads);
   const detail::PsiTable table(fire, in.queries, in.keys);
-  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
   std::vector<Share> shares(static_cast<std::size_t>(checked->shares()),
                             Share{std::vector<double>(lines.turn.size() + 1),
                                   std::vector<double>(lines.turn.size() + 1)});
-  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>&, detail::StreamedGradients<T>&) {
-      return [&](const detail::TileOf& tile) {
-        return FireGradientTile<T>(fire, lines, table, in.queries, in.keys, tile,
-                                   shares[static_cast<std::size_t>(tile.share)]);
-      };
-    };
-    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
-                                      bind);
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
+      return FireBiasGradient<T>(fire, lines, table,
+                                 shares.data() + static_cast<std::ptrdiff_t>(first_share));
+    });
   });
-  if (!done) return std::unexpected(done.error());
   return gathered(fire, lines, heads, shares);
 }
 

@@ -8,19 +8,18 @@
 #include <vector>
 
 #include "posenc/content.h"
+#include "src/attention/backward.h"
+#include "src/attention/fused.h"
 #include "src/attention/stream_backward.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
 namespace {
 
-using detail::block_keys;
-using detail::most_queries;
-
 // Of every head and key: the running sum, and the last key up to it that forgets all before it.
 struct Sums {
   std::int64_t heads = 0, row = 0;
-  std::vector<double> sum;           // [batch][head][row], keys rounded up to blocks
+  std::vector<double> sum;           // [batch][head][row], keys rounded up
   std::vector<std::int64_t> oldest;  // the same: no key before this one counts
 
   std::size_t at(std::int64_t b, std::int64_t h, std::int64_t j) const {
@@ -31,7 +30,7 @@ struct Sums {
                            const Mask& mask) {
     Sums sums;
     sums.heads = gates.shape[1];
-    sums.row = (gates.shape[2] + block_keys - 1) / block_keys * block_keys;
+    sums.row = detail::padded(gates.shape[2]);
     sums.sum.resize(sums.at(gates.shape[0], 0, 0));
     sums.oldest.resize(sums.sum.size());
     for (std::int64_t b = 0; b < gates.shape[0]; ++b) {
@@ -61,71 +60,12 @@ struct Sums {
   }
 };
 
-template <class T>
-class ForgettingTile {
- public:
-  ForgettingTile(const Sums& sums, const std::int64_t* own, std::int64_t b, std::int64_t h,
-                 std::int64_t rows)
-      : sum_(sums.sum.data() + sums.at(b, h, 0)) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (own[r] < 0) continue;  // sees nothing
-      own_key_[r] = own[r];
-      own_[r] = sum_[own[r]];
-      oldest_[r] = sums.oldest[sums.at(b, h, own[r])];
-    }
-  }
-
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    forget(row, block, scores);
-    return softmax_.fold(row, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
-
- protected:
-  void forget(std::int64_t row, std::int64_t block, T* scores) const {
-    const std::int64_t start = block * block_keys;
-    const double* const sum = sum_ + start;
-    const double own = own_[row];
-    for (std::int64_t j = 0; j < block_keys; ++j) scores[j] += static_cast<T>(own - sum[j]);
-    const std::int64_t forgotten = std::clamp<std::int64_t>(oldest_[row] - start, 0, block_keys);
-    std::fill_n(scores, forgotten, -std::numeric_limits<T>::infinity());
-  }
-
-  const double* sum_;
-  double own_[most_queries] = {};
-  std::int64_t own_key_[most_queries] = {}, oldest_[most_queries] = {};
-  detail::OnlineSoftmax<T> softmax_;
-};
-
-template <class T>
-class ForgettingGradientTile : public ForgettingTile<T> {
- public:
-  // by_sum: what the running sums of the keys get.
-  ForgettingGradientTile(const ForgettingTile<T>& tile, double* by_sum)
-      : ForgettingTile<T>(tile), by_sum_(by_sum) {}
-
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    this->forget(row, block, scores);
-    this->softmax_.differentiate(row, by_weight, mean, scores, by_score);
-    double whole = 0;
-    double* const by_sum = by_sum_ + block * block_keys;
-    for (std::int64_t j = 0; j < block_keys; ++j) {
-      by_sum[j] -= static_cast<double>(by_score[j]);
-      whole += static_cast<double>(by_score[j]);
-    }
-    by_sum_[this->own_key_[row]] += whole;
-  }
-
- private:
-  double* by_sum_;
-};
-
 // What both functions ask, once q, k and v are known to fit.
 struct Gates {
   Tensor view;
   Sums sums;
-  std::vector<std::int64_t> own;
+  std::vector<std::int64_t> own;  // [batch][queries]
+  std::int64_t queries = 0;
 
   static Expected<Gates> of(std::string_view where, const Forgetting& forgetting,
                             const detail::AttendArguments& in, const Positions& queries,
@@ -143,8 +83,95 @@ struct Gates {
     }
     auto sums = Sums::of(where, *gates, keys, mask);
     if (!sums) return std::unexpected(sums.error());
-    return Gates{*gates, std::move(*sums), detail::own_keys(mask, queries, keys, batch)};
+    return Gates{*gates, std::move(*sums), detail::own_keys(mask, queries, keys, batch),
+                 queries.size()};
   }
+};
+
+// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes no weight:
+// rows near each other are given one row of biases, that of the first of them.
+template <class T>
+class ForgettingBias : public detail::RowBias<T> {
+ public:
+  ForgettingBias(const Gates& gates, std::int64_t group, std::int64_t most_keys)
+      : gates_(gates), step_(detail::padded(most_keys) + detail::row_lanes) {
+    rows_ = scratch_.template take_zeros<T>(group * step_);
+    shared_ = scratch_.template take<Shared>(group);
+    group_ = group;
+  }
+
+  void begin(const detail::BiasBlock& block) override {
+    block_ = &block;
+    std::fill_n(shared_, group_, Shared{});
+  }
+  detail::RowBias<T>::Row row(std::int64_t g, std::int64_t query, T, detail::VisibleRange& seen,
+                              T*) override {
+    const std::int64_t own = own_key(query), first_key = block_->keys.first();
+    if (own < 0) {
+      seen = {};
+      return {};
+    }
+    const Sums& sums = gates_.sums;
+    const std::size_t at = sums.at(block_->sequence, block_->first_head + g, 0);
+    const std::int64_t oldest = sums.oldest[at + static_cast<std::size_t>(own)];
+    seen.begin = std::max(seen.begin, oldest - first_key);
+    if (seen.empty()) return {};
+    const double* const sum = sums.sum.data() + at;
+    Shared& shared = shared_[g];
+    T* const row = rows_ + g * step_;
+    // Far from the first row a float would lose what the difference needs.
+    constexpr double near = 4;
+    if (seen.begin < shared.begin || seen.end > shared.end ||
+        std::abs(sum[own] - shared.sum) > near) {
+      shared = {std::max<std::int64_t>(seen.begin - most_shared, 0),
+                std::min(seen.end + most_shared, block_->key_count), sum[own]};
+      detail::line_of_doubles(sum + first_key + shared.begin, -1, sum[own],
+                              shared.end - shared.begin, row + shared.begin);
+    }
+    return {row, 1};
+  }
+
+ protected:
+  std::int64_t own_key(std::int64_t query) const {
+    return gates_.own[static_cast<std::size_t>(block_->sequence * gates_.queries +
+                                               block_->queries.first() + query)];
+  }
+
+  // What the row of a head holds: keys [begin, end), less than the sum that is c_i.
+  struct Shared {
+    std::int64_t begin = 0, end = 0;
+    double sum = 0;
+  };
+  static constexpr std::int64_t most_shared = 16;  // keys more than the first row sees
+
+  detail::Scratch scratch_;
+  const Gates& gates_;
+  const std::int64_t step_;
+  std::int64_t group_ = 0;
+  T* rows_ = nullptr;  // [head of the group][step_]
+  Shared* shared_ = nullptr;
+  const detail::BiasBlock* block_ = nullptr;
+};
+
+template <class T>
+class ForgettingBiasGradient final : public ForgettingBias<T> {
+ public:
+  // by_sum [head of the group][row of Sums]: minus what the running sums of the keys get.
+  ForgettingBiasGradient(const Gates& gates, std::int64_t group, std::int64_t keys, double* by_sum)
+      : ForgettingBias<T>(gates, group, keys), by_sum_(by_sum) {}
+
+  void take_gradient(std::int64_t g, std::int64_t query, T, const detail::VisibleRange& seen,
+                     const T* by_logit) override {
+    double* const by_sum = by_sum_ + g * this->gates_.sums.row;
+    const std::int64_t count = seen.end - seen.begin;
+    detail::add_to_doubles(by_logit + seen.begin, count, by_sum + seen.begin);
+    double whole = 0;
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) whole += static_cast<double>(by_logit[j]);
+    by_sum[this->own_key(query)] -= whole;
+  }
+
+ private:
+  double* by_sum_;
 };
 
 }  // namespace
@@ -157,18 +184,12 @@ Expected<void> attend_forgetting(const AttentionInputs& in, const Forgetting& fo
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
   const auto gates = Gates::of(where, forgetting, *checked, in.queries, in.keys, in.mask);
   if (!gates) return std::unexpected(gates.error());
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
-    if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(in.mask, in.queries, in.keys, checked->q.shape[0]);
-    detail::stream(*streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return ForgettingTile<T>(gates->sums,
-                                              gates->own.data() + b * in.queries.size() + first, b,
-                                              h, rows);
-                   });
-    return streamed->write(plan, in.queries, checked->out, in.threads);
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
+      return ForgettingBias<T>(*gates, checked->group(), detail::key_block);
+    });
   });
+  return {};
 }
 
 Expected<void> attend_forgetting_backward(const AttentionInputs& in, const Forgetting& forgetting,
@@ -188,28 +209,21 @@ Expected<void> attend_forgetting_backward(const AttentionInputs& in, const Forge
   const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
   const Sums& sums = gates->sums;
   std::vector<double> by_sum(static_cast<std::size_t>(checked->shares() * sums.row));
-  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
-  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>&, detail::StreamedGradients<T>&) {
-      return [&](const detail::TileOf& at) {
-        return ForgettingGradientTile<T>(
-            ForgettingTile<T>(sums, gates->own.data() + at.b * in.queries.size() + at.first, at.b,
-                              at.h, at.rows),
-            by_sum.data() + at.share * sums.row);
-      };
-    };
-    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
-                                      bind);
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
+      return ForgettingBiasGradient<T>(*gates, checked->in.group(), in.keys.size(),
+                                       by_sum.data() + first_share * sums.row);
+    });
   });
-  if (!done || !*wanted) return done;
+  if (!*wanted) return {};
   // A gate is in the sums of its own key and of all behind it.
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       double gradient = 0;
       for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
         for (std::int64_t part = 0; part < checked->parts; ++part) {
-          gradient +=
-              by_sum[static_cast<std::size_t>(((part * batch + b) * heads + h) * sums.row + j)];
+          const std::int64_t share = (b * checked->parts + part) * heads + h;
+          gradient -= by_sum[static_cast<std::size_t>(share * sums.row + j)];
         }
         // Read just before it is written, as both may have one memory.
         const double gate = gates->view.get(gates->view.offset(b, h, j));

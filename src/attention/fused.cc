@@ -228,7 +228,7 @@ class QueryBlock {
     to.bias_factor = bias.factor;
     if (!relative_.present()) return;
     if (bias.bias == nullptr) {
-      std::fill_n(buffer, padded(at_.key_count), T{0});
+      std::fill_n(buffer, at_.key_count + row_lanes, T{0});
     } else if (bias.bias != buffer || bias.factor != 1) {
       for (Index j = 0; j < at_.key_count; ++j) buffer[j] = bias.bias[j] * bias.factor;
     }

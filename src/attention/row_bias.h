@@ -79,7 +79,7 @@ class PlanBias : public RowBias<T> {
     if (bias_ == nullptr) return {};
     const T factor = slopes_ != nullptr && slopes_->before_scale ? scale : T{1};
     if (windowed_) return {window_ + g * step_ + (last_query_ - query), factor};
-    std::fill_n(buffer, padded(block_->key_count), T{0});
+    std::fill_n(buffer, block_->key_count + row_lanes, T{0});
     const std::int64_t position = block_->queries.position(query);
     for (std::int64_t j = seen.begin; j < seen.end; ++j)
       by_distance(block_->first_head + g, position - block_->keys.position(j), 1, buffer + j);

@@ -117,18 +117,6 @@ std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
   return own;
 }
 
-Expected<void> check_plain(std::string_view where, const Plan& plan) {
-  if (plan.bias) {
-    return fail(where, "the plan must have no bias", "a bias by distance",
-                "use attend with the plan alone, or drop its bias");
-  }
-  if (plan.relative) {
-    return fail(where, "the plan must have no relative vectors", "vectors by distance",
-                "use attend with the plan alone, or drop them");
-  }
-  return {};
-}
-
 template <class T>
 Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
                                       const Positions& queries, const Positions& keys,

@@ -88,9 +88,6 @@ Expected<void> check_counted(std::string_view where, const Positions& keys, cons
 std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
                                    const Positions& keys, std::int64_t batch);
 
-// The plan may rotate and scale, no more.
-Expected<void> check_plain(std::string_view where, const Plan& plan);
-
 // The arguments in the number computed with, turned. Rows of head_dim and value_dim are padded
 // with zeros to `dim` and `v_step`.
 template <class T>

@@ -125,20 +125,56 @@ void Dots(const T* q, const T* k, std::int64_t k_step, std::int64_t keys, std::i
   }
 }
 
+HWY_INLINE hn::Vec<Tag<double>> LoadDoubles(const double* x) { return hn::LoadU(Tag<double>(), x); }
+HWY_INLINE hn::Vec<Tag<double>> LoadDoubles(const float* x) {
+  return hn::PromoteTo(Tag<double>(), hn::LoadU(hn::Rebind<float, Tag<double>>(), x));
+}
+HWY_INLINE void StoreDoubles(hn::Vec<Tag<double>> v, double* to) {
+  hn::StoreU(v, Tag<double>(), to);
+}
+HWY_INLINE void StoreDoubles(hn::Vec<Tag<double>> v, float* to) {
+  const hn::Rebind<float, Tag<double>> half;
+  hn::StoreU(hn::DemoteTo(half, v), half, to);
+}
+
 template <class T>
 void AddToDoubles(const T* x, std::int64_t count, double* sum) {
+  std::int64_t i = 0;
+  for (; i + lanes<double> <= count; i += lanes<double>)
+    StoreDoubles(hn::Add(LoadDoubles(x + i), LoadDoubles(sum + i)), sum + i);
+  for (; i < count; ++i) sum[i] += static_cast<double>(x[i]);
+}
+
+template <class T>
+void LineOfDoubles(const double* x, double slope, double offset, std::int64_t count, T* to) {
   const Tag<double> d;
+  const auto rise = hn::Set(d, slope), start = hn::Set(d, offset);
+  std::int64_t i = 0;
+  for (; i + lanes<double> <= count; i += lanes<double>)
+    StoreDoubles(hn::MulAdd(rise, LoadDoubles(x + i), start), to + i);
+  for (; i < count; ++i) to[i] = static_cast<T>(slope * x[i] + offset);
+}
+
+template <class T>
+Moments MomentsOf(const T* w, const double* x, const double* y, std::int64_t count) {
+  const Tag<double> d;
+  auto sum = hn::Zero(d), by_x = sum, by_y = sum;
   std::int64_t i = 0;
   for (; i + lanes<double> <= count; i += lanes<double>) {
-    hn::Vec<Tag<double>> v;
-    if constexpr (sizeof(T) == sizeof(double)) {
-      v = hn::LoadU(d, x + i);
-    } else {
-      v = hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, Tag<double>>(), x + i));
-    }
-    hn::StoreU(hn::Add(v, hn::LoadU(d, sum + i)), d, sum + i);
+    const auto weight = LoadDoubles(w + i);
+    sum = hn::Add(sum, weight);
+    by_x = hn::MulAdd(weight, LoadDoubles(x + i), by_x);
+    by_y = hn::MulAdd(weight, LoadDoubles(y + i), by_y);
   }
-  for (; i < count; ++i) sum[i] += static_cast<double>(x[i]);
+  Moments all{hn::GetLane(hn::SumOfLanes(d, sum)), hn::GetLane(hn::SumOfLanes(d, by_x)),
+              hn::GetLane(hn::SumOfLanes(d, by_y))};
+  for (; i < count; ++i) {
+    const auto weight = static_cast<double>(w[i]);
+    all.sum += weight;
+    all.by_x += weight * x[i];
+    all.by_y += weight * y[i];
+  }
+  return all;
 }
 
 }  // namespace
@@ -161,7 +197,16 @@ void AddToDoubles(const T* x, std::int64_t count, double* sum) {
                   std::int64_t head_dim, const T* values, std::int64_t v_step, T* to) {            \
     Dots(q, k, k_step, keys, head_dim, values, v_step, to);                                        \
   }                                                                                                \
-  void AddToDoubles##Type(const T* x, std::int64_t count, double* sum) { AddToDoubles(x, count, sum); }
+  void AddToDoubles##Type(const T* x, std::int64_t count, double* sum) {                           \
+    AddToDoubles(x, count, sum);                                                                   \
+  }                                                                                                \
+  void LineOfDoubles##Type(const double* x, double slope, double offset, std::int64_t count,       \
+                           T* to) {                                                                \
+    LineOfDoubles(x, slope, offset, count, to);                                                    \
+  }                                                                                                \
+  Moments Moments##Type(const T* w, const double* x, const double* y, std::int64_t count) {        \
+    return MomentsOf(w, x, y, count);                                                              \
+  }
 
 POSENC_FOR_TYPE(float, Floats)
 POSENC_FOR_TYPE(double, Doubles)
@@ -181,6 +226,8 @@ namespace posenc::detail {
   HWY_EXPORT(Dot##Type);                                                                           \
   HWY_EXPORT(Dots##Type);                                                                          \
   HWY_EXPORT(AddToDoubles##Type);                                                                  \
+  HWY_EXPORT(LineOfDoubles##Type);                                                                 \
+  HWY_EXPORT(Moments##Type);                                                                       \
   void load_rows(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,                     \
                  std::int64_t to_step) {                                                           \
     HWY_DYNAMIC_DISPATCH(Load##Type)(x, from, rows, to, to_step);                                  \
@@ -204,6 +251,12 @@ namespace posenc::detail {
   }                                                                                                \
   void add_to_doubles(const T* x, std::int64_t count, double* sum) {                               \
     HWY_DYNAMIC_DISPATCH(AddToDoubles##Type)(x, count, sum);                                       \
+  }                                                                                                \
+  void line_of_doubles(const double* x, double slope, double offset, std::int64_t count, T* to) {  \
+    HWY_DYNAMIC_DISPATCH(LineOfDoubles##Type)(x, slope, offset, count, to);                        \
+  }                                                                                                \
+  Moments moments(const T* w, const double* x, const double* y, std::int64_t count) {              \
+    return HWY_DYNAMIC_DISPATCH(Moments##Type)(w, x, y, count);                                    \
   }
 
 POSENC_FOR_TYPE(float, Floats)
@@ -279,6 +332,19 @@ T sum_of_products(const T* a, const T* b, std::int64_t count) {
   }                                                                                                \
   void add_to_doubles(const T* x, std::int64_t count, double* sum) {                               \
     for (std::int64_t i = 0; i < count; ++i) sum[i] += static_cast<double>(x[i]);                  \
+  }                                                                                                \
+  void line_of_doubles(const double* x, double slope, double offset, std::int64_t count, T* to) {  \
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(slope * x[i] + offset);        \
+  }                                                                                                \
+  Moments moments(const T* w, const double* x, const double* y, std::int64_t count) {              \
+    Moments all;                                                                                   \
+    for (std::int64_t i = 0; i < count; ++i) {                                                     \
+      const auto weight = static_cast<double>(w[i]);                                               \
+      all.sum += weight;                                                                           \
+      all.by_x += weight * x[i];                                                                   \
+      all.by_y += weight * y[i];                                                                   \
+    }                                                                                              \
+    return all;                                                                                    \
   }
 
 POSENC_FOR_TYPE(float)

@@ -45,6 +45,17 @@ void dots(const float* q, const float* k, std::int64_t k_step, std::int64_t keys
 void dots(const double* q, const double* k, std::int64_t k_step, std::int64_t keys,
           std::int64_t head_dim, const double* values, std::int64_t v_step, double* to);
 
+// to[i] = slope · x[i] + offset, rounded once.
+void line_of_doubles(const double* x, double slope, double offset, std::int64_t count, float* to);
+void line_of_doubles(const double* x, double slope, double offset, std::int64_t count, double* to);
+
+// Σ w[i], Σ w[i] x[i] and Σ w[i] y[i], in double.
+struct Moments {
+  double sum = 0, by_x = 0, by_y = 0;
+};
+Moments moments(const float* w, const double* x, const double* y, std::int64_t count);
+Moments moments(const double* w, const double* x, const double* y, std::int64_t count);
+
 // sum[i] += x[i]
 void add_to_doubles(const float* x, std::int64_t count, double* sum);
 void add_to_doubles(const double* x, std::int64_t count, double* sum);
