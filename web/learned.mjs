@@ -33,7 +33,7 @@ let directions = Array.from({ length: kept }, (_, k) =>
   Float64Array.from({ length: width }, (_, i) => Math.sin(1 + (k + 1) * (i + 1) ** 1.5)),
 )
 const project = () => Array.from({ length: rows }, (_, p) => Float64Array.from(directions, v => dot(row(p), v)))
-for (let turn = 0; turn < 60; turn++) {
+for (let round = 0; round < 60; round++) {
   const onto = project()
   directions = directions.map((_, k) => {
     const out = new Float64Array(width)

@@ -102,7 +102,7 @@ export class Engine {
     return plan
   }
 
-  // One pair of channels that turns by `frequency` radians a position.
+  // One pair of channels that rotates by `frequency` radians a position.
   pair(frequency: number): Plan {
     return this.plan({ type: 'rope', scaling: { type: 'explicit', frequencies: [frequency] } }, { head_dim: 2 })
   }
@@ -144,7 +144,7 @@ export class Plan {
     return this
   }
 
-  // x [tokens][head_dim], turned by the tokens' positions.
+  // x [tokens][head_dim], rotated by the tokens' positions.
   rotate(
     x: ArrayLike<number>,
     head_dim: number,

@@ -8,7 +8,7 @@ export async function conduct(session, entries) {
   const on = entries.includes('rope') ? 'rope' : entries[0]
   const page = await open(on)
 
-  await check('] and [ turn the panels, around the ends', async () => {
+  await check('] and [ step through the panels, around the ends', async () => {
     for (const [key, by] of [
       [']', 1],
       ['[', -1],
@@ -61,7 +61,7 @@ export async function conduct(session, entries) {
     const hash = await settled(page)
     assert(/m=25/.test(hash) && /n=10/.test(hash), hash)
   })
-  await check('D turns the theme, and it is kept', async () => {
+  await check('D switches the theme, and it is kept', async () => {
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
     assert((await theme()) === 'light', 'it was not light')
     await page.keyboard.press('d')

@@ -65,9 +65,9 @@ describe.skipIf(!built)('the engine (make wasm)', () => {
       const of = (x: number[]) => Float64Array.from(x.slice(head * size, (head + 1) * size))
       // Inputs are floats printed with nine digits.
       const q = Float64Array.from(Float32Array.from(of(r.q)))
-      const turned = plan.rotate(q, r.head_dim, r.positions)
-      expect(apart(turned, of(r.q_out_f64), 1)).toBeLessThan(1e-9)
-      expect(apart(plan.rotateBack(turned, r.head_dim, r.positions), q, 1)).toBeLessThan(1e-12)
+      const rotated = plan.rotate(q, r.head_dim, r.positions)
+      expect(apart(rotated, of(r.q_out_f64), 1)).toBeLessThan(1e-9)
+      expect(apart(plan.rotateBack(rotated, r.head_dim, r.positions), q, 1)).toBeLessThan(1e-12)
     }
   })
 
@@ -135,14 +135,14 @@ describe.skipIf(!built)('the engine (make wasm)', () => {
   test.each(zoo)("$name: a dropped config.json gives the model's frequencies", r => {
     const model = reader.read(bytes(`tests/data/${r.config}`), 'config.json')
     // A tower for pictures has frequencies of its own.
-    const turns = model
+    const rotations = model
       .explain()
       .groups.filter(group => group.stack === 'text')
       .map(group => group.plan.rotate)
       .filter(rotate => rotate !== null)
     model.free()
-    expect(turns.length).toBeGreaterThan(0)
-    for (const rotate of turns) {
+    expect(rotations.length).toBeGreaterThan(0)
+    for (const rotate of rotations) {
       // With several axes (time, height, width) each pair belongs to one of them.
       const frequencies = rotate.frequencies[0].map((_, pair) =>
         rotate.frequencies.reduce((sum, axis) => sum + axis[pair], 0),
@@ -229,7 +229,7 @@ describe.skipIf(!built)('the engine (make wasm)', () => {
     expect(size()).toBe(before)
   })
 
-  test('a plan held while a hundred others came still turns, and keeps its learned table', () => {
+  test('a plan held while a hundred others came still rotates, and keeps its learned table', () => {
     const rope = engine.plan({ type: 'rope' }, { head_dim: 4 })
     const learned = engine
       .plan({ type: 'learned', max_position_embeddings: 2 }, { width: 2 })

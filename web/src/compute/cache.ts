@@ -1,4 +1,4 @@
-// A key-value cache beside frequencies that change with the length: a text is decoded token by token, each key turned by
+// A key-value cache beside frequencies that change with the length: a text is decoded token by token, each key rotated by
 // the plan of its own time, and later scored by a query of a later plan.
 import { normal } from '../draw/random'
 import { settings, type Stretch } from './scaling'
@@ -17,8 +17,8 @@ export class Text {
   readonly scheme: Scheme
   private readonly q: Float64Array
   private readonly k: Float64Array
-  private readonly kept: Float64Array // [key][d], as its own plan turned it
-  private readonly recovered: Float64Array // and turned back by that plan
+  private readonly kept: Float64Array // [key][d], as its own plan rotated it
+  private readonly recovered: Float64Array // and rotated back by that plan
   readonly changes: 'every token' | 'once'
   private readonly engine: Engine
   private readonly at: Stretch
@@ -40,9 +40,9 @@ export class Text {
     this.recovered = new Float64Array(count * d)
     this.positions.forEach((p, i) => {
       const plan = this.plan(p + 1)
-      const turned = plan.rotate(this.k, d, [p], 'key')
-      this.kept.set(turned, i * d)
-      this.recovered.set(plan.rotate(turned, d, [p], 'key', 'posenc_rotate_inverse'), i * d)
+      const rotated = plan.rotate(this.k, d, [p], 'key')
+      this.kept.set(rotated, i * d)
+      this.recovered.set(plan.rotate(rotated, d, [p], 'key', 'posenc_rotate_inverse'), i * d)
     })
     const first = (length: number) => JSON.stringify(this.plan(length).info.rotate!.frequencies)
     this.changes = first(trained + 1) === first(target) ? 'once' : 'every token'

@@ -52,7 +52,7 @@ const apart = (a: ArrayLike<number>, b: ArrayLike<number>, from = 0, count = a.l
   for (let i = 0; i < count; i++) sum += (a[from + i] - b[other + i]) ** 2
   return Math.sqrt(sum)
 }
-// A token's vector at positions: turned, or with the position added; null where position changes no vector.
+// A token's vector at positions: rotated, or with the position added; null where position changes no vector.
 function placed(plan: Plan, x: Float64Array, positions: number[], side: Side = 'query'): Float64Array | null {
   const d = x.length
   if (plan.info.rotate)
@@ -165,7 +165,7 @@ function back(of: Subject): Cell {
   const x = normal(of.d, of.seed)
   if (!plan.info.rotate) return none('Nothing is rotated.')
   const off = apart(plan.rotateBack(plan.rotate(x, of.d, [60]), of.d, [60]), x) / norm(x)
-  return within(off, `Turned at position 60 and turned back a vector is off by ${short(off, 2)} of its length.`)
+  return within(off, `Rotated at position 60 and back again, a vector is off by ${short(off, 2)} of its length.`)
 }
 
 function bounded(of: Subject): Cell {
@@ -380,7 +380,7 @@ export const properties: Property[] = [
   {
     id: 'back',
     title: 'it can be undone',
-    asks: 'Turned, then turned back: is it the vector again?',
+    asks: 'Rotated, then rotated back: is it the same vector?',
     panel: 'rotate',
     test: back,
   },

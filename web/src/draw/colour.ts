@@ -16,7 +16,7 @@ function rgba(L: number, a: number, b: number): number {
   return ((255 << 24) | (blue << 16) | (g << 8) | r) >>> 0
 }
 
-function turned(L: number, C: number, degrees: number): number {
+function lch(L: number, C: number, degrees: number): number {
   return rgba(L, C * Math.cos((degrees * Math.PI) / 180), C * Math.sin((degrees * Math.PI) / 180))
 }
 
@@ -24,15 +24,13 @@ const makers: Record<MapName, (t: number, dark: boolean) => number> = {
   // t from −1 to 1: orange below, blue above; zero is the page.
   diverging: (t, dark) => {
     const a = Math.abs(t)
-    return dark
-      ? turned(0.22 + 0.58 * a, 0.13 * a, t < 0 ? 55 : 240)
-      : turned(0.97 - 0.5 * a, 0.16 * a, t < 0 ? 45 : 250)
+    return dark ? lch(0.22 + 0.58 * a, 0.13 * a, t < 0 ? 55 : 240) : lch(0.97 - 0.5 * a, 0.16 * a, t < 0 ? 45 : 250)
   },
   sequential: (t, dark) => {
     const u = (t + 1) / 2
     return dark
-      ? turned(0.2 + 0.75 * u, 0.12 * Math.sin(Math.PI * u), 270 - 170 * u)
-      : turned(0.95 - 0.75 * u, 0.12 * Math.sin(Math.PI * u), 100 + 170 * u)
+      ? lch(0.2 + 0.75 * u, 0.12 * Math.sin(Math.PI * u), 270 - 170 * u)
+      : lch(0.95 - 0.75 * u, 0.12 * Math.sin(Math.PI * u), 100 + 170 * u)
   },
   cyclic: t => rgba(0.66 + 0.17 * Math.cos(Math.PI * t), -0.01, 0.13 * Math.sin(Math.PI * t)),
 }

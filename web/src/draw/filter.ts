@@ -1,6 +1,6 @@
 // Waves on fewer pixels than positions or pairs. Plain sampling shows bands that are not there (moiré), and averaging leaves
-// many of them; but waves have a Gaussian average in closed form: each cell shrinks by exp(−½(angle·σ)²), where the angle is
-// what a wave turns by from one cell on the screen to the next, to 4 % at half a turn. Rows stand evenly, at whole positions.
+// many of them; but waves have a Gaussian average in closed form: each cell shrinks by exp(−½(angle·σ)²), where a wave
+// advances by `angle` from one cell on the screen to the next, to 4 % at half a turn. Rows stand evenly, at whole positions.
 export function rowsFor(height: number, count: number): { positions: number[]; spacing: number } {
   const spacing = Math.max(1, Math.ceil(count / Math.max(1, height)))
   const rows = Math.ceil(count / spacing)
@@ -43,7 +43,7 @@ export function screen(
   const filtered = spacing > 1 || step > 1 || merged
   const rows = positions.length
   if (!filtered) return { values: vectors(positions), rows, columns: d, spacing, filtered, merged }
-  // Every 16th row is the library's; from one to the next each pair turns by the same angle, that of position `spacing`.
+  // Every 16th row is the library's; from one to the next each pair rotates by the same angle, that of position `spacing`.
   const each = 16
   const anchors = Math.ceil(rows / each)
   const table = vectors([...Array.from({ length: anchors }, (_, a) => a * each * spacing + (spacing >> 1)), spacing])
@@ -91,7 +91,7 @@ export function screen(
   return { values, rows, columns, spacing, filtered, merged }
 }
 
-// Pairs up to here turn by more than half a turn from one row on the screen to the next.
+// Pairs up to here rotate by more than half a turn from one row on the screen to the next.
 export function unresolved(frequencies: number[], spacing: number): number {
   return spacing <= 1 ? 0 : frequencies.filter(f => f * spacing > Math.PI).length
 }

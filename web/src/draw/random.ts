@@ -11,9 +11,9 @@ export function normal(count: number, seed: number): Float64Array {
   const out = new Float64Array(count)
   for (let i = 0; i < count; i += 2) {
     const r = Math.sqrt(-2 * Math.log(uniform()))
-    const turn = 2 * Math.PI * uniform()
-    out[i] = r * Math.cos(turn)
-    if (i + 1 < count) out[i + 1] = r * Math.sin(turn)
+    const angle = 2 * Math.PI * uniform()
+    out[i] = r * Math.cos(angle)
+    if (i + 1 < count) out[i + 1] = r * Math.sin(angle)
   }
   return out
 }

@@ -21,7 +21,7 @@ export function startTheme(): void {
   })
 }
 
-export function turnTheme(): void {
+export function switchTheme(): void {
   page.theme = page.theme === 'dark' ? 'light' : 'dark'
   document.documentElement.dataset.theme = page.theme
   try {
