@@ -8,7 +8,7 @@ mkdir -p "$out" || exit 2
 {
   echo '/** @mainpage Headers'
   # Headers become links to their pages; the links of a repository lead nowhere from here.
-  sed -n '/^## Link$/,/^\[CONTRIBUTING/p' README.md | sed -E -e '1d;$d' \
+  sed -n '/^## Link$/,/^\[/p' README.md | sed -E -e '1d;$d' \
     -e 's/\[([^]]*)\]\((docs|examples)[^)]*\)/`\1`/g' -e '/^\|/s/`([a-z]+\.h)`/\1/g'
   echo '*/'
 } >"$out/front.dox"
