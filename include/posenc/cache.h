@@ -27,6 +27,7 @@ enum class NewPlan {
   refuse,    // an error
 };
 
+// The sizes of a cache, and how it holds keys.
 struct KvCacheOptions {
   std::int64_t kv_heads = 0, head_dim = 0;
   DType dtype = DType::f32;
