@@ -28,6 +28,18 @@ std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
   return cases;
 }
 
+namespace {
+
+// What a row is held against besides the same without position.
+std::string beside(const AttendRow& row) {
+  if (row.what.decode) return fmt::format("{:.2f} rd", row.seconds / row.read_seconds);
+  if (row.what.backward) return fmt::format("{:.2f} fw", row.of_forward());
+  if (row.what.long_length > 0) return fmt::format("{:.2f} lg", row.of_long());
+  return "";
+}
+
+}  // namespace
+
 std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& machine,
                         const Terminal& term) {
   std::string page =
@@ -35,14 +47,14 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
                   machine.instruction_set.empty() ? "plain loops" : machine.instruction_set);
   page += term.bold(fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
                                 "attend", "scheme", "dtype", "heads x keys x dim", "thr", "time",
-                                "overhead", "GFLOP/s", "gemm", "ratio", "/reading", "MiB")) +
+                                "overhead", "GFLOP/s", "gemm", "ratio", "beside", "MiB")) +
           "\n";
   for (const AttendRow& row : rows) {
     const AttendCase& what = row.what;
     const std::string heads = what.kv_heads == what.heads
                                   ? fmt::format("{}", what.heads)
                                   : fmt::format("{}/{}", what.heads, what.kv_heads);
-    const bool products = row.gemm_seconds > 0 && !what.decode;
+    const bool products = row.gemm_seconds > 0 && !what.decode && !what.backward;
     page +=
         fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
                     what.name, what.scheme, name(what.dtype),
@@ -50,7 +62,7 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
                     seconds_text(row.seconds), row.overhead(), row.gflops(),
                     products ? fmt::format("{:.0f}", row.gemm_gflops()) : "",
                     products ? fmt::format("{:.2f}", row.gemm_ratio()) : "",
-                    what.decode ? fmt::format("{:.2f}", row.seconds / row.read_seconds) : "",
+                    beside(row),
                     row.peak_bytes < 0
                         ? ""
                         : fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1 << 20)));
@@ -63,8 +75,9 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
              "of a "
              "query and a key that it sees; gemm is OpenBLAS' sgemm on one head's two products, "
              "ratio "
-             "the one over the other. /reading: the time over that of reading keys and values "
-             "once. "
+             "the one over the other. beside: of decoding, the time over that of reading keys and "
+             "values once (rd); of gradients (10 · head_dim a pair), over that of the same attention "
+             "forwards (fw); of short texts, the GFLOP/s over those at 4096 (lg). "
              "MiB: memory beyond the arguments.",
              0, 0) +
          "\n";

@@ -7,7 +7,7 @@ set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(house ${root}/tests/house)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc tests/*.cc)
-list(FILTER test_sources EXCLUDE REGEX "/tests/soak/")
+list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step)/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/[^/]*$")
 endif()
@@ -56,6 +56,14 @@ if(TARGET posenc_commands)
   add_test(NAME soak_notices COMMAND posenc_soak --seconds 0 --misplace --memory ${most_memory})
   set_tests_properties(soak_notices PROPERTIES PASS_REGULAR_EXPRESSION "MISMATCH RoPE, float32")
 endif()
+
+# It counts what operator new is asked for, so it is a program of its own.
+add_executable(posenc_decode_step tests/decode_step/decode_step_test.cc)
+target_link_libraries(posenc_decode_step PRIVATE posenc GTest::gtest_main)
+# g++ 12 takes free() in the program's own operator delete for a mismatch with its own operator new.
+target_compile_options(posenc_decode_step PRIVATE ${quick_to_build}
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+add_test(NAME decode_step COMMAND posenc_decode_step)
 
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 foreach(source IN LISTS example_sources)

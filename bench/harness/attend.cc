@@ -11,6 +11,7 @@
 #include "bench/harness/machine.h"
 #include "bench/harness/timing.h"
 #include "posenc/bench.h"
+#include "posenc/gradients.h"
 #include "posenc/schemes.h"
 
 namespace posenc {
@@ -99,7 +100,8 @@ std::int64_t AttendCase::cache_bytes() const {
 }
 
 double AttendRow::gflops() const {
-  return 4e-9 * static_cast<double>(what.heads * what.head_dim) *
+  const double products = what.backward ? 5 : 2;
+  return 2e-9 * products * static_cast<double>(what.heads * what.head_dim) *
          static_cast<double>(what.visible_pairs()) / seconds;
 }
 
@@ -127,32 +129,101 @@ std::vector<AttendCase> attend_cases(int threads) {
   for (const char* scheme : {"nope", "alibi"})
     cases.push_back(
         {.name = "decode", .scheme = scheme, .length = 32768, .decode = true, .threads = threads});
+  for (const char* scheme : {"nope", "rope"})
+    for (const std::int64_t length : {128, 256, 512})
+      cases.push_back({.name = "short",
+                       .scheme = scheme,
+                       .length = length,
+                       .long_length = 4096,
+                       .threads = threads});
+  for (const std::int64_t head_dim : {32, 64})
+    for (const std::int64_t length : {64, 128, 256, 512, 1024, 2048})
+      cases.push_back({.name = "backward",
+                       .scheme = "rope",
+                       .heads = 8,
+                       .kv_heads = 8,
+                       .head_dim = head_dim,
+                       .length = length,
+                       .backward = true,
+                       .threads = threads});
+  for (const char* scheme : {"nope", "alibi", "t5", "shaw"})
+    cases.push_back({.name = "backward",
+                     .scheme = scheme,
+                     .heads = 8,
+                     .kv_heads = 8,
+                     .length = 1024,
+                     .backward = true,
+                     .threads = threads});
   return cases;
 }
+
+namespace {
+
+// The tensors of a case at a length.
+struct Problem {
+  AttendCase what;
+  Memory q, out, gradient, by_q;
+  Memory kv, by_kv;  // keys, then values, in one piece, so that they are read as one
+  Positions keys, queries;
+
+  Problem(const AttendCase& of, std::int64_t length)
+      : what(at(of, length)),
+        q(what, what.heads, query_count(), 1),
+        out(what, what.heads, query_count(), 4),
+        gradient(what, what.heads, what.backward ? length : 0, 6),
+        by_q(what, what.heads, what.backward ? length : 0, 7),
+        kv(what, 2 * what.kv_heads, length, 2),
+        by_kv(what, 2 * what.kv_heads, what.backward ? length : 0, 8),
+        keys(Positions::range(0, length)),
+        queries(Positions::range(length - query_count(), query_count())) {}
+
+  AttentionInputs inputs() const {
+    return {q.view, half(kv, 0), half(kv, 1), queries, keys, {}, Threads{what.threads}};
+  }
+  Action forwards(const Plan& plan) const {
+    return [this, &plan] { return attend(inputs(), plan, out.view); };
+  }
+  Action backwards(const Plan& plan) const {
+    return [this, &plan] {
+      return attend_backward(inputs(), plan, gradient.view,
+                             {.q = by_q.view, .k = half(by_kv, 0), .v = half(by_kv, 1)});
+    };
+  }
+  Action asked(const Plan& plan) const { return what.backward ? backwards(plan) : forwards(plan); }
+
+ private:
+  static AttendCase at(AttendCase what, std::int64_t length) {
+    what.length = length;
+    return what;
+  }
+  std::int64_t query_count() const { return what.decode ? 1 : what.length; }
+  Tensor half(const Memory& both, std::int64_t which) const {
+    Tensor view = both.view;
+    view.shape[1] = what.kv_heads;
+    view.data = static_cast<char*>(view.data) + which * what.cache_bytes() / 2;
+    return view;
+  }
+};
+
+}  // namespace
 
 Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
                                    const BenchEffort& effort) {
   if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
   const Expected<Plan> plan = plan_of(what);
   if (!plan) return std::unexpected(plan.error());
-  const std::int64_t queries = what.decode ? 1 : what.length;
-  const Memory q(what, what.heads, queries, 1), out(what, what.heads, queries, 4);
-  // Keys, then values, in one piece, so that they are read as one.
-  const Memory kv(what, 2 * what.kv_heads, what.length, 2);
-  Tensor k = kv.view, v = kv.view;
-  k.shape[1] = v.shape[1] = what.kv_heads;
-  v.data = static_cast<char*>(kv.view.data) + what.cache_bytes() / 2;
-  const Positions keys = Positions::range(0, what.length),
-                  places = Positions::range(what.length - queries, queries);
-  const auto attention = [&](const Plan& with) -> Action {
-    return [&] {
-      return attend({q.view, k, v, places, keys, {}, Threads{what.threads}}, with, out.view);
-    };
-  };
+  const Problem problem(what, what.length);
+  const bool beside_long = what.long_length > 0;
+  const Problem far(what, beside_long ? what.long_length : 1);
+  AttendCase far_case = what;
+  far_case.length = far.what.length;
+  const Expected<Plan> far_plan = plan_of(far_case);
+  if (!far_plan) return std::unexpected(far_plan.error());
   const Plan none;
-  const Action act = attention(*plan), bare = attention(none);
+  const Action act = problem.asked(*plan), bare = problem.asked(none),
+               forward = problem.forwards(*plan), at_length = far.asked(*far_plan);
   const Action read = [&]() -> Expected<void> {
-    detail::read_all(kv.view.data, what.cache_bytes(), what.threads);
+    detail::read_all(problem.kv.view.data, what.cache_bytes(), what.threads);
     return {};
   };
   AttendRow row{.what = what};
@@ -173,16 +244,21 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   row.peak_bytes = peak.bytes();
   const auto start = std::chrono::steady_clock::now();
   const Timed act_time(act, what.threads), bare_time(bare, what.threads),
-      read_time(read, what.threads);
+      read_time(read, what.threads), forward_time(forward, what.threads),
+      long_time(at_length, what.threads);
   const std::optional<Timed> gemm_time =
       blas != nullptr ? std::optional<Timed>(std::in_place, gemm, what.threads) : std::nullopt;
-  std::vector<double> acts, bares, reads, gemms, ratios;
+  std::vector<double> acts, bares, reads, gemms, ratios, forwards, longs;
   const auto least = static_cast<std::size_t>(std::max(effort.least_runs, 1));
   while (true) {
+    // What was measured last, longer than the caches are large, left nothing of a short text in them.
+    if (beside_long) (void)act();
     acts.push_back(act_time.once());
     bares.push_back(bare_time.once());
     reads.push_back(read_time.once());
     if (gemm_time) gemms.push_back(gemm_time->once());
+    if (what.backward) forwards.push_back(forward_time.once());
+    if (beside_long) longs.push_back(long_time.once());
     ratios.push_back(acts.back() / bares.back());
     if (acts.size() < least) continue;
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -192,6 +268,9 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   row.nope_seconds = detail::median(bares);
   row.read_seconds = detail::median(reads);
   if (!gemms.empty()) row.gemm_seconds = detail::median(gemms);
+  if (what.backward) row.forward_seconds = detail::median(forwards);
+  if (beside_long)
+    row.long_gflops = AttendRow{.what = far.what, .seconds = detail::median(longs)}.gflops();
   return row;
 }
 

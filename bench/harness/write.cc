@@ -24,22 +24,25 @@ Json json_of(const BenchRow& row) {
 Json json_of(const AttendRow& row) {
   const AttendCase& what = row.what;
   const auto known = [](double number) { return number > 0 ? Json(number) : Json(nullptr); };
-  return {{"case", what.name},
-          {"scheme", what.scheme},
-          {"dtype", name(what.dtype)},
-          {"heads", what.heads},
-          {"kv_heads", what.kv_heads},
-          {"head_dim", what.head_dim},
-          {"length", what.length},
-          {"threads", what.threads},
-          {"seconds", row.seconds},
-          {"gflops", row.gflops()},
-          {"gemm_gflops", known(row.gemm_gflops())},
-          {"gemm_ratio", known(row.gemm_ratio())},
-          {"overhead", row.overhead()},
-          {"cache_bytes", what.cache_bytes()},
-          {"read_seconds", row.read_seconds},
-          {"peak_bytes", row.peak_bytes < 0 ? Json(nullptr) : Json(row.peak_bytes)}};
+  Json json{{"case", what.name},
+            {"scheme", what.scheme},
+            {"dtype", name(what.dtype)},
+            {"heads", what.heads},
+            {"kv_heads", what.kv_heads},
+            {"head_dim", what.head_dim},
+            {"length", what.length},
+            {"threads", what.threads},
+            {"seconds", row.seconds},
+            {"gflops", row.gflops()},
+            {"gemm_gflops", known(row.gemm_gflops())},
+            {"gemm_ratio", known(row.gemm_ratio())},
+            {"overhead", row.overhead()},
+            {"cache_bytes", what.cache_bytes()},
+            {"read_seconds", row.read_seconds},
+            {"peak_bytes", row.peak_bytes < 0 ? Json(nullptr) : Json(row.peak_bytes)}};
+  if (what.backward) json["of_forward"] = row.of_forward();
+  if (what.long_length > 0) json["of_long"] = row.of_long();
+  return json;
 }
 
 template <class Row>

@@ -109,6 +109,8 @@ struct AttendCase {
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
   std::int64_t length = 4096;  // keys, and queries where it does not decode
   bool decode = false;         // one query, the last
+  bool backward = false;       // the gradients by q, k and v instead
+  std::int64_t long_length = 0;  // measured in turns with the same at this length, 0: with nothing
   DType dtype = DType::f32;
   int threads = 1;
 
@@ -116,7 +118,8 @@ struct AttendCase {
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens, and decoding from a cache of 32768.
+// Every scheme of attention at 4096 tokens, decoding from a cache of 32768, gradients at 64 to 2048 tokens,
+// and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.
@@ -130,8 +133,12 @@ struct AttendRow {
   double gemm_seconds = 0;
   std::int64_t gemm_length = 0;
   std::int64_t peak_bytes = -1;  // by which the first run raised the memory in use; -1: not known
+  double forward_seconds = 0;    // of a backward row: the same attention forwards
+  double long_gflops = 0;        // of a row with a long_length: those at that length
 
-  double gflops() const;       // 4 · heads · head_dim · visible pairs a second
+  double of_forward() const { return seconds / forward_seconds; }
+  double of_long() const { return gflops() / long_gflops; }
+  double gflops() const;       // 4 · heads · head_dim · visible pairs a second; backwards 10
   double gemm_gflops() const;  // 0 where there is none
   double gemm_ratio() const { return gemm_seconds > 0 ? gflops() / gemm_gflops() : 0; }
   double overhead() const { return seconds / nope_seconds; }

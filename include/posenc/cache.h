@@ -74,8 +74,7 @@ class KvCache {
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q and out [sequence, heads, tokens,
   // head_dim], q unrotated; append() has recorded the queries' positions. `mask` goes by position,
-  // without keep. If keys are cached rotated, 16-bit queries are rounded once more, and so are
-  // outputs whose values the plan rotates.
+  // without keep.
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
                         const Mask& mask, const Tensor& out, Threads threads = {});

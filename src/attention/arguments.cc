@@ -8,6 +8,7 @@
 #include "src/attention/visible.h"
 #include "src/kernels/by_distance.h"
 #include "src/kernels/check.h"
+#include "src/kernels/parity.h"
 #include "src/try.h"
 
 namespace posenc::detail {
@@ -34,20 +35,6 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
               shape_text(*view), "check max_distance and head_dim against the table");
 }
 
-Expected<RelativeTables> relative_tables(std::string_view where, const Plan& plan,
-                                         std::int64_t heads, std::int64_t head_dim,
-                                         std::int64_t value_dim) {
-  if (!plan.relative) return RelativeTables{};
-  const Relative& r = *plan.relative;
-  const auto query = relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim);
-  if (!query) return std::unexpected(query.error());
-  const auto key = relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim);
-  if (!key) return std::unexpected(key.error());
-  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim);
-  if (!value) return std::unexpected(value.error());
-  return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
-}
-
 // Every distance of any query and any key is listed: a quick look.
 bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys) {
   if (rows.saturates) return true;
@@ -69,6 +56,20 @@ bool reaches(const DistanceRows& rows, const Positions& queries, const Positions
 
 }  // namespace
 
+Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,
+                                     std::int64_t head_dim, std::int64_t value_dim) {
+  if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
+  if (!plan.relative) return RelativeTables{};
+  const Relative& r = *plan.relative;
+  const auto query = relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim);
+  if (!query) return std::unexpected(query.error());
+  const auto key = relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim);
+  if (!key) return std::unexpected(key.error());
+  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim);
+  if (!value) return std::unexpected(value.error());
+  return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
+}
+
 Expected<void> check_plain(std::string_view where, const Plan& plan) {
   if (plan.bias) {
     return fail(where, "the plan must have no bias", "a bias by distance",
@@ -81,18 +82,18 @@ Expected<void> check_plain(std::string_view where, const Plan& plan) {
   return {};
 }
 
-Expected<void> check_reach(const Plan& plan, const AttentionInputs& in) {
+Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
   const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   const DistanceRows* const of_bias = table != nullptr ? &table->rows : nullptr;
   const DistanceRows* const of_vectors = plan.relative ? &plan.relative->rows : nullptr;
+  const Positions &queries = *in.queries, &keys = *in.keys;
   for (const DistanceRows* rows : {of_vectors, of_bias}) {
-    if (rows == nullptr || reaches(*rows, in.queries, in.keys)) continue;
-    const std::int64_t batch = in.q.rank < 4 ? 1 : in.q.shape[0];
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t i = 0; i < in.queries.size(); ++i) {
-        for (std::int64_t j = 0; j < in.keys.size(); ++j) {
-          if (!visible(in.mask, in.queries, in.keys, b, i, j)) continue;
-          POSENC_CHECK(rows->at(in.queries.at(i, b) - in.keys.at(j, b)));
+    if (rows == nullptr || reaches(*rows, queries, keys)) continue;
+    for (std::int64_t b = 0; b < in.q.shape[0]; ++b) {
+      for (std::int64_t i = 0; i < queries.size(); ++i) {
+        for (std::int64_t j = 0; j < keys.size(); ++j) {
+          if (!visible(*in.mask, queries, keys, b, i, j)) continue;
+          POSENC_CHECK(rows->at(queries.at(i, b) - keys.at(j, b)));
         }
       }
     }
@@ -166,9 +167,10 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     POSENC_CHECK(check_rotation(where, *plan.rotate, heads, head_dim));
     POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, head_dim));
     if (plan.rotate->values) POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, value_dim));
+    POSENC_CHECK(check_engine(where, *plan.rotate, in.queries));
+    POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));
   }
-  if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
-  POSENC_TRY(relative, relative_tables(where, plan, heads, head_dim, value_dim));
+  POSENC_TRY(relative, check_added(where, plan, heads, head_dim, value_dim));
   checked.relative = relative;
   return checked;
 }

@@ -33,8 +33,12 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
 // The plan may rotate and scale, no more.
 Expected<void> check_plain(std::string_view where, const Plan& plan);
 
+// What the plan adds to logits and outputs fits these heads: its tables of vectors, seen as they are read.
+Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,
+                                     std::int64_t head_dim, std::int64_t value_dim);
+
 // Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
-Expected<void> check_reach(const Plan& plan, const AttentionInputs& in);
+Expected<void> check_reach(const Plan& plan, const AttendArguments& in);
 
 // A gradient as it is written, of the rank of `like`; absent where not wanted. Errors: another shape,
 // elements that share memory.

@@ -10,7 +10,7 @@ namespace posenc {
 Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) {
 #if POSENC_SIMD
   POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out));
-  POSENC_CHECK(detail::check_reach(plan, in));
+  POSENC_CHECK(detail::check_reach(plan, checked));
   detail::attend_by_plan(checked, plan);
   return {};
 #else

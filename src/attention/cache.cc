@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/attention/fused.h"
 #include "src/attention/kept_sequence.h"
 #include "src/attention/pages.h"
 #include "src/kernels/check.h"
@@ -30,7 +31,7 @@ struct KvCache::State {
   detail::Pages pages;
   std::map<Sequence, CachedSequence> sequences = {};
   Sequence next = 0;
-  detail::Gathered keys = {}, values = {}, queries = {};
+  detail::Gathered keys = {}, values = {};
   // Of the call under way, in memory that serves all calls.
   std::vector<CachedSequence*> called = {};
   std::vector<Sequence> sorted = {};
@@ -129,26 +130,28 @@ struct KvCache::State {
     return detail::check_engine(where, *plan.rotate, Positions::range(cached.length() - 1, 1));
   }
 
-  // One sequence's newest tokens over all of them. Rotated keys meet rotated queries, and a plan
-  // that rotates no more.
+  // One sequence's newest tokens over all of them. All but the reach of the plan's tables was checked.
   Expected<void> attend(std::string_view where, const CachedSequence& cached, const Tensor& q,
-                        const Plan& plan, const Mask& mask, const Tensor& out, Threads threads) {
+                        const Plan& plan, const Mask& mask, const detail::RelativeTables& relative,
+                        const Tensor& out, Threads threads) {
     const std::int64_t count = q.shape[2], first = cached.first_seen(mask, count);
     POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
-    const auto& [k, v] = kv;
     const Positions at = cached.positions(cached.tokens() - count, cached.tokens());
     const Positions all = cached.positions(first, cached.tokens());
-    if (!rotation_of_keys(plan)) {
-      return posenc::attend({q, k, v, at, all, mask, threads}, plan, out);
-    }
-    POSENC_TRY(rotated, queries.dense(where, options.dtype, q.shape[1], count, options.head_dim));
-    detail::rotate_checked(&*plan.rotate, q, at, Side::query, detail::Action::forward, rotated,
-                           threads);
-    const Plan rest{
-        .bias = plan.bias, .relative = plan.relative, .logits = plan.logits, .valid = plan.valid};
-    POSENC_CHECK(posenc::attend({rotated, k, v, at, all, mask, threads}, rest, out));
-    detail::rotate_checked(&*plan.rotate, out, at, Side::value, detail::Action::inverse, out,
-                           threads);
+    const detail::AttendArguments in{
+        .q = q,
+        .k = kv.first,
+        .v = kv.second,
+        .out = out,
+        .logits = {},
+        .relative = relative,
+        .queries = &at,
+        .keys = &all,
+        .mask = &mask,
+        .threads = threads,
+        .keys_rotated = static_cast<bool>(rotation_of_keys(plan))};
+    POSENC_CHECK(detail::check_reach(plan, in));
+    detail::attend_by_plan(in, plan);
     return {};
   }
 };
@@ -252,8 +255,9 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
     return fail(where, "the mask must go by position", "Mask::keep",
                 "append real tokens only; evict() those that nobody is to see");
   }
-  if (plan.rotate)
-    POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, state.options.head_dim));
+  const std::int64_t head_dim = state.options.head_dim;
+  if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
+  POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, head_dim));
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const CachedSequence& each = *state.called[b];
     if (each.tokens() < count) {
@@ -269,7 +273,7 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
     const auto sequence = static_cast<std::int64_t>(b);
     each.rerotate(state.pages, state.rotation_of_keys(plan), threads);
     POSENC_CHECK(state.attend(where, each, detail::part(from, sequence, 0, count), plan, mask,
-                              detail::part(to, sequence, 0, count), threads));
+                              relative, detail::part(to, sequence, 0, count), threads));
   }
   return {};
 }
@@ -303,8 +307,7 @@ Expected<Positions> KvCache::positions(Sequence sequence) const {
 std::int64_t KvCache::pages() const { return state_->pages.count(); }
 std::int64_t KvCache::free_pages() const { return state_->pages.free(); }
 std::int64_t KvCache::bytes() const {
-  return state_->pages.bytes() + state_->keys.bytes() + state_->values.bytes() +
-         state_->queries.bytes();
+  return state_->pages.bytes() + state_->keys.bytes() + state_->values.bytes();
 }
 
 }  // namespace posenc

@@ -262,7 +262,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out_gradient, const AttentionGradients& gradients) {
   POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients));
-  POSENC_CHECK(detail::check_reach(plan, in));
+  POSENC_CHECK(detail::check_reach(plan, checked.in));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) { backward<T>(checked, plan); });
   return {};
 }
