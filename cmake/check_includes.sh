@@ -19,7 +19,7 @@ BEGIN {
   room("^src/schemes/", "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
   room("^src/kernels/", plans)
   room("^src/attention/", plans "|^src/kernels/")
-  room("^src/files/", "^include/posenc/files\\.h$")
+  room("^src/files/", "^include/posenc/(files|fields)\\.h$")
   room("^src/model/", schemes "|^src/files/")
   room("^src/explain/", schemes "|^src/(files|model)/")
   room("^src/wasm/", "^src/(files/number|model/bundled)\\.h$")

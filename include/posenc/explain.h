@@ -67,8 +67,8 @@ std::string to_json(const Explanation& explanation);
 std::string to_json(const Plan& plan);
 std::string to_json(const Scheme& scheme);
 
-// What to_json(scheme) writes, read back; a field left out has its default.
-// Errors: not JSON, no such type or field, a value of another kind or out of range, a required field left out.
+// What to_json(scheme) writes, read back; a field left out has its default. Errors: not JSON, no
+// such type or field, a value of another kind or out of range, a required field left out.
 Expected<Scheme> read_scheme(std::string_view json);
 
 // Every scheme and scaling with its fields; bundled_models() as an array.

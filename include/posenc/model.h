@@ -100,26 +100,26 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);
 
-// A file, a folder, or a bundled name; what a file is, its content says. In a folder the model is what
-// config.json says, else params.json, else the first GGUF file; the others are compared with it
-// (docs/files.md). Learned
-// tables that lie in the folder (model.safetensors, whole or in shards) are in the model's schemes,
-// borrowed from the mapped file. Errors name key, value and cure.
+// Reads a file, a folder, or a bundled name; a file's content says what it is. In a folder,
+// config.json describes the model, else params.json, else the first GGUF file; the others are
+// compared with it (docs/files.md). Learned tables in the folder (model.safetensors, whole or in
+// shards) are in the model's schemes, borrowed from the mapped file. Errors name key, value and
+// cure.
 Expected<Model> read_model(std::string_view path_or_name);
 
 // The text of a config.json.
 Expected<Model> read_config(std::string_view json_text, std::string_view name = "config.json");
 
-// The bytes of a GGUF file, as a MappedFile has them. The reading follows llama.cpp: its pairing for
-// each architecture, its defaults for keys that are not there.
+// The bytes of a GGUF file, as a MappedFile has them. The reading follows llama.cpp: its pairing
+// for each architecture, its defaults for keys that are not there.
 Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name = "model.gguf");
 
-// The text of Mistral's params.json. Pairs are neighbours there, where Hugging Face's file of the same
-// model has halves: its weights have the rows of queries and keys in another order.
+// The text of Mistral's params.json. Pairs are neighbours there, where Hugging Face's file of the
+// same model has halves: its weights have the rows of queries and keys in another order.
 Expected<Model> read_params(std::string_view json_text, std::string_view name = "params.json");
 
-// Any of the three, told apart by content: a GGUF file begins with its magic, and the two JSON files differ
-// in their keys.
+// Any of the three, told apart by content: a GGUF file begins with its magic, and the two JSON
+// files differ in their keys.
 Expected<Model> read_model_bytes(std::span<const std::byte> bytes, std::string_view name = "model");
 
 // Real configurations that travel with the library.

@@ -444,4 +444,7 @@ Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldVal
 std::vector<FieldSetting> settings(const Scheme& scheme);
 std::vector<FieldSetting> settings(const Scaling& scaling);
 
+// A scaling's number by its field's name; none if it has no such field or the field is null.
+std::optional<double> number_of(const Scaling& scaling, std::string_view field);
+
 }  // namespace posenc

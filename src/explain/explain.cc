@@ -9,6 +9,7 @@
 #include "src/explain/text.h"
 #include "src/explain/words.h"
 #include "src/saturating.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -37,17 +38,19 @@ Expected<void> check(const Model& model, const Ask& ask) {
               "layers run from 0 to " + std::to_string(last));
 }
 
-// What the length asked brings with it.
+// Warns of keys that go stale on the way to the length asked. Only a rotation that holds for some
+// lengths alone can differ from the one as constructed, so no other group is compiled again.
 void warn_of_length(const LayerGroup& group, const Plan& plan, std::int64_t asked,
                     std::vector<Warning>& warnings) {
+  if (!plan.rotate || !plan.valid) return;
   const Expected<Plan> first = compile(group);
   if (!first || !first->valid || first->valid->contains(asked) || first->rotate == plan.rotate)
     return;
   const std::string limit = detail::grouped(first->valid->to);
-  Warning warning{"stale_keys", "at length " + detail::grouped(asked) +
-                                    " the frequencies are not those up to " + limit +
-                                    ": keys cached before the length passed " + limit +
-                                    " must be rotated anew, or the cache must keep keys unrotated"};
+  Warning warning{"stale_keys",
+                  "at length " + detail::grouped(asked) + " the frequencies are not those up to " +
+                      limit + ": keys cached before the length passed " + limit +
+                      " must be rotated again, or the cache must keep keys unrotated"};
   if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
     warnings.push_back(std::move(warning));
 }
@@ -55,7 +58,7 @@ void warn_of_length(const LayerGroup& group, const Plan& plan, std::int64_t aske
 }  // namespace
 
 Expected<Explanation> explain(Model model, const Ask& ask) {
-  if (Expected<void> good = check(model, ask); !good) return std::unexpected(good.error());
+  POSENC_CHECK(check(model, ask));
   Explanation explanation;
   explanation.asked = ask.at;
   explanation.warnings = model.warnings;
@@ -65,12 +68,11 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
     if (ask.layer && !holds(group, *ask.layer)) continue;
     // A vision tower counts patches of a picture, not tokens of the text.
     const std::int64_t length = group.stack == Stack::vision ? 0 : ask.at;
-    Expected<Plan> plan = compile(group, length);
-    if (!plan) return std::unexpected(plan.error());
+    POSENC_TRY(plan, compile(group, length));
 
     GroupExplanation facts;
     facts.group = i;
-    facts.plan = std::move(*plan);
+    facts.plan = std::move(plan);
     if (facts.plan.rotate) {
       const std::optional<Rotate> unscaled = detail::unscaled_rotation(group);
       facts.pairs = detail::pair_facts(*facts.plan.rotate, unscaled, trained,

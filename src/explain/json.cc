@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "posenc/explain.h"
-#include "src/explain/field_value.h"
-#include "src/files/json_writer.h"
+#include "src/files/field_value.h"
 
 namespace posenc {
 namespace {
@@ -266,17 +265,6 @@ void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
 }
 
 }  // namespace
-
-void detail::write(JsonWriter& out, const FieldValue& value) {
-  std::visit(
-      [&](const auto& x) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
-          out.null();
-        else
-          out.value(x);
-      },
-      value);
-}
 
 std::string to_json(const Explanation& explanation) {
   const Model& model = explanation.model;

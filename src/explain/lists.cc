@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "posenc/explain.h"
-#include "src/explain/field_value.h"
-#include "src/files/json.h"
-#include "src/model/rope.h"
+#include "src/files/field_value.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -29,7 +28,7 @@ Expected<void> set_fields(Words& object, const Json& json, std::string_view but 
   for (const JsonMember& member : *json.get<Json::Object>()) {
     if (member.key == "type" || member.key == but) continue;
     const FieldValue value = member.value.is_null() ? FieldValue() : detail::to_field(member.value);
-    if (auto set = set_field(object, member.key, value); !set) return set;
+    POSENC_CHECK(set_field(object, member.key, value));
     if (!member.value.is_null()) given.push_back(member.key);
   }
   for (const FieldInfo& field : info(object).fields) {
@@ -82,28 +81,23 @@ void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> info
 }  // namespace
 
 Expected<Scheme> read_scheme(std::string_view text) {
-  const auto json = detail::parse_json(text, where, detail::Constants::refused);
-  if (!json) return std::unexpected(json.error());
-  const auto type = type_of(*json, "it");
-  if (!type) return std::unexpected(type.error());
-  auto scheme = make_scheme(*type);
-  if (!scheme) return scheme;
+  POSENC_TRY(json, detail::parse_json(text, where, detail::Constants::refused));
+  POSENC_TRY(type, type_of(json, "it"));
+  POSENC_TRY(scheme, make_scheme(type));
 
-  Rope* rope = std::get_if<Rope>(&*scheme);
+  Rope* rope = std::get_if<Rope>(&scheme);
   const std::string_view nested = rope ? "scaling" : "";
-  if (rope && json->find("rope_type"))
+  if (rope && json.find("rope_type"))
     return fail(where, "a scaling is an object of its own", "rope_type",
                 R"(write "scaling": {"type": "yarn", ...})");
-  if (auto set = set_fields(*scheme, *json, nested); !set) return std::unexpected(set.error());
-  const Json* scaling = rope ? json->find(nested) : nullptr;
-  if (!scaling || scaling->is_null()) return scheme;
-  const auto scaling_type = type_of(*scaling, nested);
-  if (!scaling_type) return std::unexpected(scaling_type.error());
-  auto made = make_scaling(*scaling_type);
-  if (!made) return std::unexpected(made.error());
-  if (auto set = set_fields(*made, *scaling); !set) return std::unexpected(set.error());
-  rope->scaling = std::move(*made);
-  return scheme;
+  POSENC_CHECK(set_fields(scheme, json, nested));
+  const Json* scaling = rope ? json.find(nested) : nullptr;
+  if (!scaling || scaling->is_null()) return std::move(scheme);
+  POSENC_TRY(scaling_type, type_of(*scaling, nested));
+  POSENC_TRY(made, make_scaling(scaling_type));
+  POSENC_CHECK(set_fields(made, *scaling));
+  rope->scaling = std::move(made);
+  return std::move(scheme);
 }
 
 std::string schemes_to_json() {

@@ -1,3 +1,4 @@
+// Facts of each rotating pair, and the bands of neighbouring pairs that a scaling treats alike.
 #include "src/explain/pairs.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Numbers and layer lists as people read them.
 #include "src/explain/text.h"
 
 #include <algorithm>

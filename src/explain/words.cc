@@ -1,3 +1,5 @@
+// The sentences of an explanation: what each scheme and scaling does, with the numbers of this
+// model.
 #include "src/explain/words.h"
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 
 #include "src/explain/pairs.h"
 #include "src/explain/text.h"
-#include "src/model/rope.h"
 
 namespace posenc::detail {
 namespace {

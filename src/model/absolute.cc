@@ -49,7 +49,7 @@ Table learned_table(const Section& config, const Family& family, const ModelDims
                    "must leave a row beyond the offset " + std::to_string(table.learned.row_offset),
                    std::to_string(dims.context), "correct the file");
   }
-  // RoBERTa's rows before the offset hold no position, so the context is shorter than the file says.
+  // RoBERTa's rows before the offset hold no position: the context is shorter than the file says.
   if (table.learned.rows == dims.context && table.learned.row_offset > 0) {
     for (Provenance& row : notes) {
       if (row.field != "context") continue;
@@ -147,7 +147,7 @@ Group whole_group(const Section& config, const Family& family) {
     context = table.usable;
     narrow(config, family, group);
   } else if (kind == "relative_key" || kind == "relative_key_query") {
-    // No vector is added; E[query − key + max − 1] meets the query (and the key) before the scale.
+    // No vector is added: E[query − key + max − 1] meets the query (and the key) before the scale.
     group.schemes = {Shaw{.max_distance = dims.context - 1,
                           .use_values = false,
                           .use_keys = kind == "relative_key_query",

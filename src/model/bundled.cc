@@ -1,9 +1,11 @@
+// The configurations that travel with the library, and why each was chosen.
 #include "src/model/bundled.h"
 
 #include <algorithm>
 #include <span>
 
 #include "posenc/model.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -63,9 +65,8 @@ Expected<std::string_view> bundled_config(std::string_view name) {
 }
 
 Expected<Model> detail::read_bundled(std::string_view name) {
-  const auto text = bundled_config(name);
-  if (!text) return std::unexpected(text.error());
-  auto model = read_config(*text, name);
+  POSENC_TRY(text, bundled_config(name));
+  auto model = read_config(text, name);
   if (model) model->files.clear();  // no file of the user's
   return model;
 }

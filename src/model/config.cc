@@ -1,4 +1,6 @@
-// A config.json as a Model: the family is found and its reader runs.
+// Reads a config.json: finds the family of the text model and runs its reader, then the towers, the
+// lints and a trial of every plan. A family that is not known is read by the generic rule, with a
+// warning that says what the rule assumes.
 #include "src/model/config.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 
 #include "src/model/family.h"
 #include "src/model/rope.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -109,7 +112,8 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
 
 // Keys rotated for one length are stale for another; a table that ends is a limit, and no such
 // thing.
-void warn_of_lengths(Reading& reading, const LayerGroup& group) {
+void warn_of_lengths(Reading& reading, const LayerGroup& group, const Plan& whole) {
+  if (!whole.rotate || !whole.valid) return;
   for (const Scheme& scheme : group.schemes) {
     const auto plan = compile(scheme, group.geometry);
     if (!plan || !plan->rotate || !plan->valid) continue;
@@ -126,12 +130,13 @@ void warn_of_lengths(Reading& reading, const LayerGroup& group) {
 void compile_all(Reading& reading) {
   for (const LayerGroup& group : reading.model.groups) {
     if (reading.error) return;
-    if (const auto plan = compile(group); !plan) {
+    const auto plan = compile(group);
+    if (!plan) {
       const Error& e = plan.error();
       reading.refuse(e.where, e.rule, e.got, e.cure);
       return;
     }
-    warn_of_lengths(reading, group);
+    warn_of_lengths(reading, group, *plan);
   }
 }
 
@@ -178,9 +183,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
 namespace posenc {
 
 Expected<Model> read_config(std::string_view json_text, std::string_view name) {
-  const auto json = detail::parse_json(json_text, name);
-  if (!json) return std::unexpected(json.error());
-  return detail::read_config_json(*json, name);
+  POSENC_TRY(json, detail::parse_json(json_text, name));
+  return detail::read_config_json(json, name);
 }
 
 }  // namespace posenc

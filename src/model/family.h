@@ -1,7 +1,7 @@
 // What is known of a family of models beyond its file: Hugging Face's modeling code decides the
-// pairing, the layers' pattern and what a missing key means, and none of that is written in a
-// config.json. It is written here once, as a row for each family (families/rows_*.cc). Readers ask the
-// row and never the family's name (cmake/check_family_names.sh), so a row can be read alone.
+// pairing, the layers' pattern and what a missing key means, and no config.json says it. It stands
+// in a row for each family (families/rows_*.cc). Readers ask the row and never the family's name
+// (cmake/check_family_names.sh), so a row can be read alone.
 #pragma once
 
 #include <cstdint>
@@ -177,7 +177,7 @@ LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, Proven
 // Adds the group and, from the first one, the model's context.
 void add_group(Reading& reading, LayerGroup group, std::int64_t context);
 
-// --- what dialects share: config.cc ---------------------------------------------------------------
+// --- what dialects share: config.cc --------------------------------------------------------------
 
 void mark_assumed(Model& model);     // what the generic rule took for granted, as provenance
 void compile_all(Reading& reading);  // refuses a model whose numbers contradict each other

@@ -1,5 +1,6 @@
-// Paths to models. The rule of a folder: what describes the model first (config.json, params.json, GGUF)
-// must be readable and is used; the others are compared with it; weights are listed.
+// Reads what a path leads to. In a folder, the first file that describes the model (config.json,
+// then params.json, then GGUF) must be readable and is used; the others are compared with it, and
+// weights are listed.
 #include "src/model/folder.h"
 
 #include <dirent.h>
@@ -19,6 +20,7 @@
 #include "src/model/compare.h"
 #include "src/model/params.h"
 #include "src/model/tables.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -44,16 +46,16 @@ Expected<void> check_plain(const std::string& path) {
               "give the model's folder, or its config.json, params.json or .gguf file");
 }
 
-// The whole file, at most as long as a configuration may be. A copy, which stays when the file changes.
+// The whole file, at most as long as a configuration may be; a copy, as the file may change.
 Expected<std::string> read_text(const std::string& path) {
-  if (const auto plain = check_plain(path); !plain) return std::unexpected(plain.error());
-  const auto file = MappedFile::open(path);
-  if (!file) return std::unexpected(file.error());
-  if (file->bytes().size() > largest_json) {
-    return fail(path, "must be at most 16 MiB", std::to_string(file->bytes().size()) + " bytes",
+  POSENC_CHECK(check_plain(path));
+  POSENC_TRY(file, MappedFile::open(path));
+  const auto bytes = file.bytes();
+  if (bytes.size() > largest_json) {
+    return fail(path, "must be at most 16 MiB", std::to_string(bytes.size()) + " bytes",
                 "give the model's config.json or its folder, not its weights");
   }
-  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 std::string base_name(std::string path) {
@@ -113,24 +115,21 @@ bool is_folder(const std::string& path) {
 
 Expected<Model> read_file(const std::string& path) {
   if (path.ends_with(".gguf")) {
-    if (const auto plain = check_plain(path); !plain) return std::unexpected(plain.error());
-    const auto file = MappedFile::open(path);
-    if (!file) return std::unexpected(file.error());
-    auto model = read_gguf(file->bytes(), path);
+    POSENC_CHECK(check_plain(path));
+    POSENC_TRY(file, MappedFile::open(path));
+    auto model = read_gguf(file.bytes(), path);
     if (model) give_tables_of_file(*model, path);
     return model;
   }
-  const auto text = read_text(path);
-  if (!text) return std::unexpected(text.error());
-  return read_text_of_model(*text, path);
+  POSENC_TRY(text, read_text(path));
+  return read_text_of_model(text, path);
 }
 
 Expected<Model> read_folder(const std::string& path) {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  const auto names = names_in(folder);
-  if (!names) return std::unexpected(names.error());
-  std::vector<ModelFile> files = files_of(folder, *names);
+  POSENC_TRY(names, names_in(folder));
+  std::vector<ModelFile> files = files_of(folder, names);
 
   std::optional<Model> model;
   for (ModelFile& file : files) {

@@ -12,8 +12,8 @@ namespace posenc::detail {
 // Errors: none there, a link that leads nowhere or in a circle, a folder, a pipe, a device.
 Expected<Model> read_file(const std::string& path);
 
-// Errors: nothing there that describes a model; what describes it first cannot be read. Another file
-// that cannot be read is the warning file_not_read.
+// Errors: nothing there that describes a model; what describes it first cannot be read. Another
+// file that cannot be read is the warning file_not_read.
 Expected<Model> read_folder(const std::string& path);
 
 }  // namespace posenc::detail

@@ -11,6 +11,7 @@
 
 #include "src/model/gguf_values.h"
 #include "src/model/logit_rules.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -169,8 +170,8 @@ class GgufReader : GgufTranslation {
     config_.push_back({std::string(name), {common}});
   }
 
-  // DeepSeek's heads: [no position, rotated]. The converter writes the width of the compressed cache
-  // as key_length since it writes key_length_mla.
+  // DeepSeek's heads: [no position, rotated]. The converter writes the width of the compressed
+  // cache as key_length since it writes key_length_mla.
   void translate_latent() {
     const auto own = whole("attention.key_length_mla");
     const auto key = own ? own : whole("attention.key_length");
@@ -267,7 +268,8 @@ class GgufReader : GgufTranslation {
                   path("rope.scaling.attn_factor") + " × (0.1 ln s + 1)");
     }
     if (const auto log = number("rope.scaling.yarn_log_multiplier"); log && *log != 0) {
-      // DeepSeek's file holds a tenth of mscale_all_dim; its mscale is lost, and taken to be the same.
+      // DeepSeek's file holds a tenth of mscale_all_dim; its mscale is lost, and taken to be the
+      // same.
       const double all = latent() ? *log * 10 : *log;
       put_scaling("mscale", {latent() ? all : 1.0}, path("rope.scaling.yarn_log_multiplier"));
       put_scaling("mscale_all_dim", {all}, path("rope.scaling.yarn_log_multiplier"));
@@ -386,7 +388,8 @@ class GgufReader : GgufTranslation {
     }
   }
 
-  // Llama 3's scaling, Gemma 4's still pairs: a divisor for each pair of the layers that are scaled.
+  // Llama 3's scaling, Gemma 4's still pairs: a divisor for each pair of the layers that are
+  // scaled.
   void divide(const std::vector<double>& divisors) {
     if (reading_.error) return;
     const auto [least, most] = std::ranges::minmax(divisors);
@@ -435,13 +438,12 @@ namespace posenc {
 
 Expected<Model> read_gguf(std::span<const std::byte> bytes, std::string_view name) {
   using namespace detail;
-  const auto gguf = parse_gguf(bytes, name);
-  if (!gguf) return std::unexpected(gguf.error());
+  POSENC_TRY(gguf, parse_gguf(bytes, name));
   Reading reading;
   reading.file = name;
   reading.model.name = stem(name, ".gguf");
   reading.model.files = {{std::string(name), FileFormat::gguf, FileRole::model}};
-  GgufReader(reading, *gguf).read();
+  GgufReader(reading, gguf).read();
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);
   return std::move(reading.model);

@@ -1,5 +1,5 @@
-// What llama.cpp knows of an architecture beyond its GGUF file. The rest is shared with config.json:
-// the family in Hugging Face's names, its reader, its lints.
+// What llama.cpp knows of an architecture beyond its GGUF file. The rest is shared with
+// config.json: the family in Hugging Face's names, its reader, its lints.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace posenc::detail {
 
 // Which channels llama.cpp's kernel pairs. Its converter permutes the rows of q and k where Hugging
-// Face's code pairs otherwise (llama), so both turn the same channels of the model.
+// Face's code pairs otherwise (llama), so both rotate the same channels of the model.
 enum class Rotation {
   none,
   normal,  // (2r, 2r + 1)

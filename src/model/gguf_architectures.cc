@@ -33,7 +33,7 @@ void rope_if_finetuned(GgufTranslation& gguf) {
            gguf.path("rope.scaling.finetuned"));
 }
 
-// Gemma's logits are divided by √head_dim, and those of the 27B by √(width / heads). No key says which
+// Gemma's logits are divided by √head_dim, those of the 27B by √(width / heads). No key says which
 // it is; llama.cpp knows the 27B by its number of layers.
 template <std::int64_t layers_of_largest>
 void query_scale(GgufTranslation& gguf) {

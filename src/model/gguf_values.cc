@@ -1,5 +1,5 @@
-// Values of a GGUF as the kinds that readers ask for: single precision as the decimal it was meant to
-// be, whole numbers checked, and each of them as JSON.
+// Values of a GGUF as the kinds that readers ask for: single precision as the decimal that was
+// meant, whole numbers checked, each of them as JSON.
 #include "src/model/gguf_values.h"
 
 #include <cmath>

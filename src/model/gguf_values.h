@@ -1,5 +1,5 @@
-// A GGUF's metadata by key, behind the architecture's name, as the kinds that readers ask for, and the
-// config.json that says the same.
+// A GGUF's metadata by key, behind the architecture's name, as the kinds that readers ask for, and
+// the config.json that says the same.
 #pragma once
 
 #include <cstdint>

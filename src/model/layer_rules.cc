@@ -1,5 +1,5 @@
-// The rules of layer_rules.h. Each follows the configuration class or the modeling code of the family
-// it is named for; a key of the file that states the rule's number beats the row's.
+// The rules of layer_rules.h. Each follows the configuration class or the modeling code of its
+// family; a key of the file that states the rule's number beats the row's.
 #include "src/model/layer_rules.h"
 
 #include <algorithm>

@@ -1,6 +1,8 @@
-// The kind of each layer, in the order in which Hugging Face's code decides it: what the file lists,
-// else the family's pattern; what the code forces against the file; the window, without which no
-// layer slides; which layers rotate; which ones reuse the keys of others.
+// Reads the kind of each layer, in the order in which Hugging Face's code decides it: what the file
+// lists, else the family's pattern; what the code forces against the file; the window, without
+// which no layer slides; which layers rotate; which ones reuse the keys of others. The order
+// matters: a window that is null turns sliding layers into full ones before a rule asks which of
+// them slide.
 #include "src/model/layers.h"
 
 #include <algorithm>
@@ -118,8 +120,8 @@ class LayerReader {
   // The file's window, else the family's. Returns whether the file turns it off.
   bool read_window() {
     const Range range{.least = 1, .most = static_cast<double>(most_length)};
-    // local_attention counts both sides. A decoder of such a family sees one of them, which its file
-    // may give as sliding_window.
+    // local_attention counts both sides. A decoder of such a family sees one of them, which its
+    // file may give as sliding_window.
     const bool half = family().half_window && !config().has("sliding_window");
     const std::string_view names =
         family().half_window && !half

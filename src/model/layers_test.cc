@@ -182,5 +182,10 @@ TEST(LayersYoutu, AreDeepSeeks) {
   EXPECT_EQ(rope.slice, Slice::trailing);
 }
 
+// Its default of shared layers is more than the layers that a refused list leaves.
+TEST(LayersGemma3n, ListOfTheWrongKindIsRefused) {
+  EXPECT_FALSE(read_config(R"({"model_type": "gemma3n_text", "layer_types": 5})"));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,6 +1,6 @@
 // Contradictions in a resolved scaling. The codes are stable:
 //   factor_vs_lengths   factor differs from max_position_embeddings over the trained length
-//   original_is_max     the scaling's trained length is the context itself, so nothing seems extended
+//   original_is_max     the trained length is the context itself, so nothing seems extended
 //   factor_below_one    a factor that would shorten the context
 //   equal_factors       Llama-3: no ramp between the low and the high factor
 //   betas_reversed      YaRN: beta_fast below beta_slow
@@ -12,15 +12,6 @@
 #include "src/model/rope.h"
 
 namespace posenc::detail {
-
-std::optional<double> number_of(const Scaling& scaling, std::string_view field) {
-  for (const FieldSetting& setting : settings(scaling)) {
-    if (setting.name != field) continue;
-    if (const auto* x = std::get_if<double>(&setting.value)) return *x;
-    if (const auto* i = std::get_if<std::int64_t>(&setting.value)) return static_cast<double>(*i);
-  }
-  return std::nullopt;
-}
 
 void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
                   std::string_view where) {

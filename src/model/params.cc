@@ -1,8 +1,8 @@
-// A params.json is read as the config.json that says the same: rows rename its keys, and three values
-// that are not only named otherwise (the window, YaRN's switch, the type of the scaling) are put into
-// Hugging Face's words. What mistral-inference does where the file is silent:
-//   pairing      neighbours (2r, 2r + 1); Hugging Face's checkpoints have wq's and wk's rows permuted and
-//                pair halves, which is the same model
+// Reads a params.json as the config.json that says the same: a table renames its keys, and three
+// values that differ in more than the name (the window, YaRN's switch, the type of the scaling) are
+// put into Hugging Face's words. What mistral-inference does where the file is silent:
+//   pairing      neighbours (2r, 2r + 1); Hugging Face's checkpoints permute the rows of wq and
+//                wk and pair halves, which is the same model
 //   rope_theta   1e6, or 1e4 where there is a sliding window
 //   context      128,000, the length of its table
 #include "src/model/params.h"
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/model/layer_rules.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -286,9 +287,8 @@ Expected<Model> read_params_json(const Json& json, std::string_view name) {
 namespace posenc {
 
 Expected<Model> read_params(std::string_view json_text, std::string_view name) {
-  const auto json = detail::parse_json(json_text, name);
-  if (!json) return std::unexpected(json.error());
-  return detail::read_params_json(*json, name);
+  POSENC_TRY(json, detail::parse_json(json_text, name));
+  return detail::read_params_json(json, name);
 }
 
 }  // namespace posenc

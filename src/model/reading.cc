@@ -1,3 +1,6 @@
+// Typed access to a parsed file. Each getter checks the kind and the range of what it finds, and
+// refuses the file with the path of the key; two spellings of one value that disagree are a
+// warning.
 #include "src/model/reading.h"
 
 #include <algorithm>

@@ -1,16 +1,19 @@
 // Hugging Face's rules (modeling_rope_utils), as of version 5:
-//   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each layer
-//                type, null for one without position); type is an old name of rope_type
-//   θ            in the parameters, else rope_theta beside them, else the family's documented default
-//   L            original_max_position_embeddings beside the parameters wins over the one inside; missing
-//                where the scaling needs it, it silently becomes M = max_position_embeddings
+//   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each
+//                layer type, null for one without position); type is an old name of rope_type
+//   θ            in the parameters, else rope_theta beside them, else the family's default
+//   L            original_max_position_embeddings beside the parameters wins over the one inside;
+//                missing where the scaling needs it, it becomes M = max_position_embeddings
 //   partial      partial_rotary_factor beside the parameters wins over the one inside
+// Where two places say different things, the one that Hugging Face takes is used, with a warning.
 #include "src/model/rope.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
+
+#include "src/files/field_value.h"
 
 namespace posenc::detail {
 namespace {
@@ -197,7 +200,7 @@ class RopeReader {
       if (contains_word("beta_fast beta_slow", field->name) && member.value.text() == "0") {
         reading_.warn("zero_beta",
                       p.where(key) + " is 0, which Hugging Face reads as not given: the default " +
-                          "holds; leave the key out");
+                          "holds; drop the key");
         continue;
       }
       const auto set = set_field(rope_.scaling, field->name, to_field(member.value));
@@ -388,24 +391,6 @@ class RopeReader {
 };
 
 }  // namespace
-
-FieldValue to_field(const Json& json) {
-  if (const bool* b = json.get<bool>()) return *b;
-  if (const auto* i = json.get<std::int64_t>()) return *i;
-  if (const double* x = json.get<double>()) return *x;
-  if (const auto* s = json.get<std::string>()) return *s;
-  std::vector<double> list;
-  if (const auto* array = json.get<Json::Array>()) {
-    for (const Json& item : *array) {
-      const double* x = item.get<double>();
-      const auto* i = item.get<std::int64_t>();
-      if (!x && !i) return std::string(item.text());  // refused by set_field as no list of numbers
-      list.push_back(x ? *x : static_cast<double>(*i));
-    }
-    return list;
-  }
-  return std::string(json.text());
-}
 
 RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
                     ProvenanceList& notes) {

@@ -27,15 +27,12 @@ struct RopeFound {
 RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
                     ProvenanceList& notes);
 
-// Warnings about a resolved scaling: numbers that contradict each other or have no effect.
-// Keys of the file that change positions and that no scheme here says.
+// Warns of keys that change positions in the model's own code and that no scheme here can say.
 void lint_ignored(const Section& config);
+
+// Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
+// scaling's path in the file, `context` the model's length.
 void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
                   std::string_view where);
-
-// A value as set_field takes it; what has no such form is a word, which set_field refuses.
-FieldValue to_field(const Json& json);
-
-std::optional<double> number_of(const Scaling& scaling, std::string_view field);
 
 }  // namespace posenc::detail

@@ -1,5 +1,5 @@
-// Sizes of a model, in the spellings of all families: no two families use one word for two sizes, so
-// a single list of spellings reads them all.
+// Reads a model's sizes in the spellings of all families. No two families use one word for two
+// sizes, so a single list of spellings serves them all.
 #include <numeric>
 #include <utility>
 
@@ -110,7 +110,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
         config.size(notes, "qk_rope_head_dim", "qk_rope_head_dim", family.mla.rope, most_head_dim);
     if (rotated % 2 != 0) {
       config.reading.refuse(config.where("qk_rope_head_dim"),
-                            "must be even: channels turn in pairs", std::to_string(rotated),
+                            "must be even: channels rotate in pairs", std::to_string(rotated),
                             "correct it");
     }
     dims.head_dim = nope + rotated;

@@ -1,5 +1,6 @@
-// DeBERTa's tables are not among these: what its attention reads is the one relative embedding
-// behind a layer's norm and projections, and no tensor of the file holds that.
+// Finds learned tables among a model's tensors by their names and shapes. DeBERTa's are not among
+// them: its attention reads the relative embedding behind a layer's norm and projections, and no
+// tensor of the file holds that.
 #include "src/model/tables.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "src/files/stored_tensor.h"
 #include "src/model/reading.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -108,9 +110,8 @@ std::string text_of(const Axes& shape) {
 Expected<Table> table_of(const StoredTensor& tensor, const std::shared_ptr<const void>& lender) {
   const Axes shape = trimmed(tensor.shape);
   if (tensor.view) return Table::borrow(view_of(tensor.bytes, tensor.view.dtype, shape), lender);
-  Expected<std::vector<double>> numbers = doubles_of(tensor);
-  if (!numbers) return std::unexpected(numbers.error());
-  const auto copy = std::make_shared<std::vector<double>>(std::move(*numbers));
+  POSENC_TRY(numbers, doubles_of(tensor));
+  const auto copy = std::make_shared<std::vector<double>>(std::move(numbers));
   // Borrowed from the copy and not owned: owned tables are computed ones, and are printed whole.
   return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
 }

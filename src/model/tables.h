@@ -18,12 +18,12 @@ bool needs_tables(const Model& model);
 // Whether a tensor of that name may be a table that the model reads.
 bool may_hold_table(Model& model, std::string_view name);
 
-// Sets the tables of Learned, T5 and Shaw schemes from the tensors, by the names that Hugging Face's
-// and GGUF's files have, and notes each as provenance. Aligned numbers are borrowed, and `lender`
-// (what holds the tensors' bytes) is shared by every such table; others are copied.
-// A table that is missing, of another shape than the configuration means, of a type posenc does not
-// compute with, or that differs from layer to layer, is a warning, and stays unset.
-// `file` is the weights' name for messages.
+// Sets the tables of Learned, T5 and Shaw schemes from the tensors, by the names that Hugging
+// Face's and GGUF's files have, and notes each as provenance. Aligned numbers are borrowed, and
+// `lender` (what holds the tensors' bytes) is shared by every such table; others are copied. A
+// table that is missing, of another shape than the configuration means, of a type posenc does not
+// compute with, or that differs from layer to layer, is a warning, and stays unset. `file` is the
+// weights' name for messages.
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file);
 

@@ -10,6 +10,7 @@
 #include "posenc/files.h"
 #include "src/files/json.h"
 #include "src/model/tables.h"
+#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -20,22 +21,20 @@ struct Weights {
 };
 
 Expected<std::set<std::string>> shards_with_tables(Model& model, const std::string& index) {
-  const Expected<MappedFile> file = MappedFile::open(index);
-  if (!file) return std::unexpected(file.error());
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                              file->bytes().size());
-  const Expected<Json> json = parse_json(text, index);
-  if (!json) return std::unexpected(json.error());
-  const Json* map = json->find("weight_map");
+  POSENC_TRY(file, MappedFile::open(index));
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  POSENC_TRY(json, parse_json(text, index));
+  const Json* map = json.find("weight_map");
   if (!map || !map->get<Json::Object>())
     return fail(index, "must have 'weight_map', an object of tensor and file names",
-                map ? map->text() : "", "fetch it anew");
+                map ? map->text() : "", "download it again");
   std::set<std::string> shards;
   for (const JsonMember& member : *map->get<Json::Object>()) {
     const auto* shard = member.value.get<std::string>();
     if (!shard || shard->contains('/'))
       return fail(index, "weight_map must name files beside it", member.value.text(),
-                  "fetch it anew");
+                  "download it again");
     if (may_hold_table(model, member.key)) shards.insert(*shard);
   }
   return shards;
@@ -45,10 +44,9 @@ Expected<Weights> read_weights(const std::string& folder, const std::set<std::st
   Weights weights;
   const auto files = std::make_shared<std::vector<MappedFile>>();
   for (const std::string& name : names) {
-    Expected<TensorFile> read = read_tensors(folder + "/" + name);
-    if (!read) return std::unexpected(read.error());
-    files->push_back(std::move(read->file));
-    std::ranges::move(read->tensors, std::back_inserter(weights.tensors));
+    POSENC_TRY(read, read_tensors(folder + "/" + name));
+    files->push_back(std::move(read.file));
+    std::ranges::move(read.tensors, std::back_inserter(weights.tensors));
   }
   weights.files = files;
   return weights;

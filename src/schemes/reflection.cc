@@ -415,6 +415,15 @@ std::vector<FieldSetting> settings(const Scaling& scaling) {
   return settings_of(about(scaling), struct_in(scaling));
 }
 
+std::optional<double> number_of(const Scaling& scaling, std::string_view field) {
+  for (const FieldSetting& setting : settings(scaling)) {
+    if (setting.name != field) continue;
+    if (const auto* x = std::get_if<double>(&setting.value)) return *x;
+    if (const auto* i = std::get_if<std::int64_t>(&setting.value)) return static_cast<double>(*i);
+  }
+  return std::nullopt;
+}
+
 Expected<void> detail::check_fields(const Scheme& scheme) {
   auto ok = posenc::check_fields(about(scheme), struct_in(scheme));
   const Rope* rope = std::get_if<Rope>(&scheme);

@@ -1,5 +1,7 @@
-// The table of families, a file for each kind. Readers find a row by find_family() and never include
-// this: only the files here name a family.
+// The table of families, a file for each kind. Readers find a row by find_family(); only the files
+// here name a family. A number is the documented default of the configuration class, used only
+// where the file is silent, and the explanation says so. A family we are not sure of is left out:
+// the generic rule reads it, with a warning.
 #pragma once
 
 #include <span>

@@ -94,8 +94,8 @@ constexpr Family alike[] = {
      .theta = 100000},
     {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,
      .pairing = interleaved, .theta = 10000,
-     .remark = "roformer: rotary_value, where true, turns the values too and does not turn the "
-               "output back"},
+     .remark = "roformer: if rotary_value is true, the values are rotated too, and the output is "
+               "not rotated back"},
 };
 // clang-format on
 

@@ -1,5 +1,5 @@
-// Vision towers, one row each. Sizes are the configuration class's defaults, used only where the file
-// is silent.
+// Vision towers, one row each. Sizes are defaults of the configuration class, used only where the
+// file is silent.
 #include <algorithm>
 
 #include "src/model/tower.h"
