@@ -12,6 +12,8 @@
 #include "cli/parse.h"
 #include "cli/source.h"
 #include "posenc/attention.h"
+#include "posenc/content.h"
+#include "src/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -194,7 +196,7 @@ Run define_attend(CLI::App& app) {
   app.add_option("--relative_query", options->relative_query, "Those that meet k");
   app.add_option("--relative_value", options->relative_value, "Those added to the output");
   options->mask.emplace(app);
-  options->source.emplace(app, "attend");
+  options->source.emplace(app, "attend", true);
   app.footer(
       "Tensors may lack axes in front. Rotation, bias, relative vectors and the logits' scale come "
       "from\n"
@@ -212,6 +214,9 @@ Run define_attend(CLI::App& app) {
       "         --key_positions 100:116 --logits logits.npy\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --cu_seqlens 0,3,16 "
       "--threads 1\n"
+      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme cope --embeddings e.npy\n"
+      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme forgetting --log_gates "
+      "g.npy\n"
       "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
     if (options->logits == options->out)
@@ -238,6 +243,11 @@ Run define_attend(CLI::App& app) {
     of_tensor.length = std::max(where->queries.length(), where->keys.length());
     Expected<Plan> plan = options->source->plan(of_tensor);
     if (!plan) return std::unexpected(plan.error());
+    const ContentScheme* content = options->source->content();
+    if (content && (!options->logits.empty() || options->reference))
+      return fail(options->reference ? "--reference" : "--logits",
+                  "is of schemes that plans can say", std::string(info(*content).name),
+                  "drop the flag; posenc plot scores draws the weights");
     plan->add.reset();  // the embeddings got it before q, k and v were made of them
     if (Expected<void> given = check_table(*plan, "attend"); !given)
       return std::unexpected(given.error());
@@ -260,12 +270,12 @@ Run define_attend(CLI::App& app) {
     };
     const Expected<Held> out = like_q(q->view.shape[3]);
     if (!out) return std::unexpected(out.error());
-    if (!options->reference) {
-      if (Expected<void> done = attend(
-              {q->view, k->view, v->view, where->queries, where->keys, *mask, options->threads},
-              *plan, out->view);
-          !done)
-        return std::unexpected(done.error());
+    const AttentionInputs in{q->view,     k->view, v->view,         where->queries,
+                             where->keys, *mask,   options->threads};
+    if (content) {
+      POSENC_CHECK(attend(in, *content, *plan, out->view));
+    } else if (!options->reference) {
+      POSENC_CHECK(attend(in, *plan, out->view));
     }
     std::optional<Held> logits, slow;
     if (!options->logits.empty()) {
@@ -279,11 +289,8 @@ Run define_attend(CLI::App& app) {
       slow = std::move(*room);
     }
     if (logits || options->reference) {
-      if (Expected<void> done = attend_reference(
-              {q->view, k->view, v->view, where->queries, where->keys, *mask}, *plan,
-              slow ? slow->view : out->view, logits ? logits->view : Tensor{});
-          !done)
-        return std::unexpected(done.error());
+      POSENC_CHECK(attend_reference(in, *plan, slow ? slow->view : out->view,
+                                    logits ? logits->view : Tensor{}));
     }
     if (logits) {
       if (Expected<void> written = write_npy(options->logits, logits->array); !written)

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "posenc/content.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -51,7 +52,7 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
   fmt::print("  {}\n", wrapped(scheme.formula, 2, 2));
   if (!scheme.paper.empty()) fmt::print("  https://arxiv.org/abs/{}\n", scheme.paper);
   if (!scheme.aliases.empty()) fmt::print("  also named {}\n", fmt::join(scheme.aliases, ", "));
-  if (scheme.fields.empty()) fmt::print("  no fields\n");
+  if (scheme.fields.empty() && scheme.tables.empty()) fmt::print("  no fields\n");
   for (const FieldInfo& field : scheme.fields) {
     std::string doc(field.doc);
     if (!field.aliases.empty()) doc += fmt::format(" (also {})", fmt::join(field.aliases, ", "));
@@ -59,6 +60,11 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
     fmt::print("    {}  {}  {}\n", term.blue(padded(field.name, 32)), padded(default_of(field), 11),
                term.dim(kind(field)));
     fmt::print("        {}\n", wrapped(doc, 8, 8));
+  }
+  for (const TableInfo& table : scheme.tables) {
+    fmt::print("    {}  {}  {}\n", term.blue(padded(table.name, 32)), padded("", 11),
+               term.dim("a tensor"));
+    fmt::print("        {}\n", wrapped(std::string(table.doc), 8, 8));
   }
 }
 
@@ -69,20 +75,23 @@ Run define_schemes(CLI::App& app) {
       "Examples:\n"
       "  posenc schemes          list them\n"
       "  posenc schemes rope     one with its formula, paper and fields\n"
-      "  posenc schemes yarn     a scaling of RoPE");
+      "  posenc schemes yarn     a scaling of RoPE\n"
+      "  posenc schemes cope     a scheme that reads the content");
   return [name, &app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
     if (name->empty()) {
       print_list(term, "Schemes", all_schemes());
       print_list(term, "Scalings of RoPE", all_scalings());
+      print_list(term, "Schemes that read the content", all_content_schemes());
       return 0;
     }
     const Expected<Scheme> scheme = make_scheme(*name);
     const Expected<Scaling> scaling = make_scaling(*name);
-    if (!scheme && !scaling)
+    const Expected<ContentScheme> content = make_content_scheme(*name);
+    if (!scheme && !scaling && !content)
       return fail("schemes", "no such scheme or scaling", "'" + *name + "'",
                   "posenc schemes lists them");
-    print_one(term, scheme ? info(*scheme) : info(*scaling));
+    print_one(term, scheme ? info(*scheme) : scaling ? info(*scaling) : info(*content));
     return 0;
   };
 }

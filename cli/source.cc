@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/parse.h"
 #include "posenc/files.h"
+#include "src/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -34,6 +36,8 @@ std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
   out.push_back(&info(scheme));
   return out;
 }
+
+std::vector<const SchemeInfo*> infos(const ContentScheme& scheme) { return {&info(scheme)}; }
 
 // FILE:TENSOR, where a file of the whole name does not exist.
 struct TableName {
@@ -63,9 +67,50 @@ Expected<StoredTensor> chosen(const TensorFile& read, const TableName& name) {
               name.tensor.empty() ? std::to_string(read.tensors.size()) : name.tensor, cure);
 }
 
+Expected<StoredTensor> stored_tensor(const std::string& text, TensorFile& file) {
+  const TableName name = split(text);
+  POSENC_TRY(read, read_tensors(name.file));
+  file = std::move(read);
+  return chosen(file, name);
+}
+
+// Over the file's own bytes where they are aligned numbers, else over a copy.
+Expected<Table> table_of(StoredTensor stored, const TensorFile& file,
+                         std::span<const std::int64_t> shape) {
+  Tensor view;
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    view.shape[axis] = shape[axis];
+    view.stride[axis] = axis + 1 == shape.size() ? 1 : view.stride[axis + 1] * view.shape[axis + 1];
+  }
+  view.rank = static_cast<int>(shape.size());
+  if (stored.view) {
+    view.data = stored.view.data;
+    view.dtype = stored.view.dtype;
+    return Table::borrow(view, std::make_shared<MappedFile>(file.file));
+  }
+  if (stored.type == "<u2") stored.type = "BF16";  // NumPy has no name for it
+  POSENC_TRY(numbers, doubles_of(stored));
+  const auto copy = std::make_shared<std::vector<double>>(std::move(numbers));
+  view.data = copy->data();
+  view.dtype = DType::f64;
+  return Table::borrow(view, copy);
+}
+
+// Of a field that is a list: "0.5,0.25", or the numbers of a file.
+Expected<FieldValue> listed_value(const FieldInfo& field, const std::string& text,
+                                  const std::string& flag) {
+  std::error_code error;
+  if (field.kind != FieldKind::numbers || !std::filesystem::exists(split(text).file, error))
+    return field_value(field, text, flag);
+  TensorFile file;
+  POSENC_TRY(stored, stored_tensor(text, file));
+  POSENC_TRY(numbers, doubles_of(stored));
+  return FieldValue(std::move(numbers));
+}
+
 }  // namespace
 
-std::map<std::string, FieldFlag> field_flags() {
+std::map<std::string, FieldFlag> field_flags(bool with_content) {
   std::map<std::string, FieldFlag> flags;
   const auto gather = [&flags](std::span<const SchemeInfo> list) {
     for (const SchemeInfo& scheme : list)
@@ -82,6 +127,7 @@ std::map<std::string, FieldFlag> field_flags() {
   };
   gather(all_schemes());
   gather(all_scalings());
+  if (with_content) gather(all_content_schemes());
   return flags;
 }
 
@@ -91,30 +137,30 @@ const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
   return nullptr;
 }
 
+Expected<Table> tensor_named(const std::string& text) {
+  TensorFile file;
+  POSENC_TRY(stored, stored_tensor(text, file));
+  const std::vector<std::int64_t> shape = stored.shape;
+  if (shape.size() > Tensor::max_rank)
+    return fail(text, "must have at most 4 axes", std::to_string(shape.size()), "reshape it");
+  return table_of(std::move(stored), file, shape);
+}
+
 Expected<Table> table_named(const std::string& text) {
-  const TableName name = split(text);
-  const Expected<TensorFile> read = read_tensors(name.file);
-  if (!read) return std::unexpected(read.error());
-  Expected<StoredTensor> stored = chosen(*read, name);
-  if (!stored) return std::unexpected(stored.error());
-  std::vector<std::int64_t>& shape = stored->shape;
+  TensorFile file;
+  POSENC_TRY(stored, stored_tensor(text, file));
+  std::vector<std::int64_t> shape = stored.shape;
   while (shape.size() > 2 && shape[0] == 1) shape.erase(shape.begin());
   if (shape.size() != 2)
     return fail(text, "a table must have two axes", std::to_string(shape.size()), "reshape it");
   if (shape[0] == 0 || shape[1] == 0)
     return fail(text, "a table must have rows and columns",
                 std::to_string(shape[0]) + " × " + std::to_string(shape[1]), "write it anew");
-  if (stored->view)
-    return Table::borrow(Tensor::dense(stored->view.data, stored->view.dtype, {shape[0], shape[1]}),
-                         std::make_shared<MappedFile>(read->file));
-  if (stored->type == "<u2") stored->type = "BF16";  // NumPy has no name for it
-  Expected<std::vector<double>> numbers = doubles_of(*stored);
-  if (!numbers) return std::unexpected(numbers.error());
-  const auto copy = std::make_shared<std::vector<double>>(std::move(*numbers));
-  return Table::borrow(Tensor::dense(copy->data(), {shape[0], shape[1]}), copy);
+  return table_of(std::move(stored), file, shape);
 }
 
-Source::Source(CLI::App& app, std::string command) : command_(std::move(command)) {
+Source::Source(CLI::App& app, std::string command, bool takes_content)
+    : command_(std::move(command)), takes_content_(takes_content) {
   app.add_option("--model", model_, "A config.json, its folder, or a bundled name (posenc models)")
       ->group("Which encoding");
   app.add_option("--layer", layer_, "Layer of the model; needed where layers differ")
@@ -150,7 +196,7 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
     option->group(flag.canonical ? "Fields of the scheme" : "");
     fields_[spelling] = option;
   };
-  for (const auto& [spelling, flag] : field_flags()) keep(spelling, flag);
+  for (const auto& [spelling, flag] : field_flags(takes_content)) keep(spelling, flag);
   FieldFlag scaling;
   scaling.schemes = "rope";
   scaling.doc = "scaling by name: default, linear, yarn, llama3, ... (posenc schemes)";
@@ -159,6 +205,14 @@ Source::Source(CLI::App& app, std::string command) : command_(std::move(command)
   keep("rope_type", scaling);
   scaling.canonical = false;
   keep("scaling", scaling);
+  if (!takes_content) return;
+  for (const SchemeInfo& scheme : all_content_schemes())
+    for (const TableInfo& table : scheme.tables)
+      tables_[std::string(table.name)] =
+          app.add_option("--" + std::string(table.name))
+              ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
+                            ": a .npy file, or FILE:TENSOR")
+              ->group("Fields of the scheme");
 }
 
 void Source::otherwise(std::string_view scheme) {
@@ -171,6 +225,7 @@ void Source::set_where_known(std::string_view field, FieldValue value) {
 
 std::string Source::title() const {
   if (model_.empty()) {
+    if (content_) return std::string(info(*content_).title);
     const Expected<Scheme> scheme = make_scheme(scheme_);
     return scheme ? std::string(info(*scheme).title) : scheme_;
   }
@@ -186,35 +241,53 @@ Expected<Scheme> Source::scheme_from_flags() {
         set_field(*scheme, "rope_type", FieldValue(fields_.at(spelling)->results().back()));
     if (!set) return std::unexpected(set.error());
   }
+  POSENC_TRY(given, set_fields(*scheme));
+  for (const auto& [spelling, value] : own_)
+    for (const SchemeInfo* of : infos(*scheme)) {
+      if (!find_field(*of, spelling)) continue;
+      POSENC_CHECK(set_field(*scheme, spelling, value));
+    }
+  give_table(*scheme);
+  for (const SchemeInfo* of : infos(*scheme)) POSENC_CHECK(check_required(*of, given));
+  return scheme;
+}
+
+template <class S>
+Expected<std::vector<const FieldInfo*>> Source::set_fields(S& scheme) const {
   std::vector<const FieldInfo*> given;
   for (const auto& [spelling, option] : fields_) {
     if (option->count() == 0 || spelling == "rope_type" || spelling == "scaling") continue;
     const FieldInfo* field = nullptr;
-    for (const SchemeInfo* of : infos(*scheme))
+    for (const SchemeInfo* of : infos(scheme))
       if (!field) field = find_field(*of, spelling);
     if (!field)
       return fail(command_, scheme_ + " has no such field", "--" + spelling,
                   "posenc schemes " + scheme_ + " lists its fields");
-    const Expected<FieldValue> value =
-        field_value(*field, option->results().back(), "--" + spelling);
-    if (!value) return std::unexpected(value.error());
-    if (Expected<void> set = set_field(*scheme, spelling, *value); !set)
-      return std::unexpected(set.error());
+    POSENC_TRY(value, listed_value(*field, option->results().back(), "--" + spelling));
+    POSENC_CHECK(set_field(scheme, spelling, value));
     given.push_back(field);
   }
-  for (const auto& [spelling, value] : own_)
-    for (const SchemeInfo* of : infos(*scheme)) {
-      if (!find_field(*of, spelling)) continue;
-      if (Expected<void> set = set_field(*scheme, spelling, value); !set)
-        return std::unexpected(set.error());
-    }
-  give_table(*scheme);
-  for (const SchemeInfo* of : infos(*scheme))
-    for (const FieldInfo& field : of->fields)
-      if (field.required && std::find(given.begin(), given.end(), &field) == given.end() &&
-          !(given_ && field.name == "rows"))
-        return fail(command_, std::string(of->name) + " needs --" + std::string(field.name), "",
-                    std::string(field.doc));
+  return given;
+}
+
+Expected<void> Source::check_required(const SchemeInfo& of,
+                                      const std::vector<const FieldInfo*>& given) const {
+  for (const FieldInfo& field : of.fields)
+    if (field.required && std::find(given.begin(), given.end(), &field) == given.end() &&
+        !(given_ && field.name == "rows"))
+      return fail(command_, std::string(of.name) + " needs --" + std::string(field.name), "",
+                  std::string(field.doc));
+  return {};
+}
+
+Expected<ContentScheme> Source::content_from_flags(ContentScheme scheme) const {
+  POSENC_TRY(given, set_fields(scheme));
+  POSENC_CHECK(check_required(info(scheme), given));
+  for (const auto& [name, option] : tables_) {
+    if (option->count() == 0) continue;
+    POSENC_TRY(table, tensor_named(option->results().back()));
+    POSENC_CHECK(set_table(scheme, name, std::move(table)));
+  }
   return scheme;
 }
 
@@ -300,12 +373,21 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
     group->geometry.length = 0;
     return compile(*group, whole->length, angles);
   }
-  const Expected<Scheme> scheme = scheme_from_flags();
-  if (!scheme) return std::unexpected(scheme.error());
-  const Expected<Geometry> whole = geometry({}, of_tensor);
-  if (!whole) return std::unexpected(whole.error());
-  compiled_for_ = *whole;
-  return compile(*scheme, *whole, angles);
+  POSENC_TRY(whole, geometry({}, of_tensor));
+  compiled_for_ = whole;
+  if (auto content = make_content_scheme(scheme_)) {
+    if (!takes_content_)
+      return fail(command_, scheme_ + " reads what tokens say, so no plan can say it", "",
+                  "posenc attend and posenc plot scores compute with it");
+    POSENC_TRY(filled, content_from_flags(std::move(*content)));
+    content_ = std::move(filled);
+    return Plan{};
+  }
+  for (const auto& [name, option] : tables_)
+    if (option->count() > 0)
+      return fail(command_, scheme_ + " has no such table", "--" + name, "drop the flag");
+  POSENC_TRY(scheme, scheme_from_flags());
+  return compile(scheme, whole, angles);
 }
 
 Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,

@@ -1,5 +1,6 @@
 // Where a command takes its plan from: --model with --layer, or --scheme with the scheme's own fields
-// as flags (all of them come from fields(), by every name and alias).
+// as flags (all of them come from fields(), by every name and alias). Where the command computes with
+// them, --scheme may name a scheme that reads the content, with its tables as flags besides.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "posenc/attention.h"
+#include "posenc/content.h"
 #include "posenc/model.h"
 #include "posenc/schemes.h"
 
@@ -20,11 +22,15 @@ namespace posenc::cli {
 class Source {
  public:
   // `command` is the name that errors begin with.
-  Source(CLI::App& app, std::string command);
+  Source(CLI::App& app, std::string command, bool takes_content = false);
 
   // The plan for a tensor that fixes some of the geometry (0: it does not).
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
   Expected<Plan> plan(const Geometry& of_tensor, Angles angles = Angles::exact);
+
+  // After plan(): the scheme that reads the content, beside an empty plan; null where --scheme or --model
+  // name none.
+  const ContentScheme* content() const { return content_ ? &*content_ : nullptr; }
 
   // The scheme to take where the user names neither a model nor a scheme.
   void otherwise(std::string_view scheme);
@@ -46,6 +52,12 @@ class Source {
 
  private:
   Expected<Scheme> scheme_from_flags();
+  Expected<ContentScheme> content_from_flags(ContentScheme scheme) const;
+  // The fields whose flags are given.
+  template <class S>
+  Expected<std::vector<const FieldInfo*>> set_fields(S& scheme) const;
+  Expected<void> check_required(const SchemeInfo& of,
+                                const std::vector<const FieldInfo*>& given) const;
   Expected<void> read_table();
   Expected<LayerGroup> group_from_model();
   Expected<Geometry> geometry(Geometry own, const Geometry& of_tensor) const;
@@ -54,10 +66,13 @@ class Source {
   std::string command_, model_, model_name_, scheme_, stack_, table_, grid_;
   std::optional<std::int64_t> layer_;
   Geometry asked_, compiled_for_;
-  std::map<std::string, CLI::Option*> fields_;           // by spelling
+  std::map<std::string, CLI::Option*> fields_;  // by spelling
+  std::map<std::string, CLI::Option*> tables_;  // of schemes that read the content, by name
   std::vector<std::pair<std::string, FieldValue>> own_;  // of set_where_known()
   Mask mask_;
   Table given_;  // of --table
+  bool takes_content_;
+  std::optional<ContentScheme> content_;
 };
 
 // A flag that sets a field of some schemes or scalings.
@@ -67,8 +82,9 @@ struct FieldFlag {
   bool canonical = false;    // the field's own name, no alias
 };
 
-// Every spelling of every field, so that a new scheme brings its flags with it.
-std::map<std::string, FieldFlag> field_flags();
+// Every spelling of every field, so that a new scheme brings its flags with it. with_content: those of
+// the schemes that read the content too.
+std::map<std::string, FieldFlag> field_flags(bool with_content = false);
 
 // A field by its name or an alias; null where there is none.
 const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling);
@@ -80,6 +96,9 @@ struct Asking {
 };
 Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,
                                   std::optional<std::int64_t> layer, const Asking& asking);
+
+// A tensor that a flag names, FILE or FILE:TENSOR: numbers in place where they are aligned, else copied.
+Expected<Table> tensor_named(const std::string& text);
 
 // A table of two axes that a flag names: numbers in place where they are aligned, else copied.
 Expected<Table> table_named(const std::string& text);

@@ -8,7 +8,7 @@ exec awk '
 BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions.
   plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
+  schemes = "^include/posenc/(schemes|scalings|content|fields|plan|model|explain|files)\\.h$"
   public  = "^include/posenc/"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/(saturating|try)\\.h$"  # named by all
 
@@ -16,7 +16,7 @@ BEGIN {
   room("^include/posenc/", "^$")
   room("^src/c[^/]*$", public)
   room("^src/[^/]*$", plans)
-  room("^src/schemes/", "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
+  room("^src/schemes/", "^include/posenc/(schemes|scalings|content|fields|plan)\\.h$")
   room("^src/kernels/", plans)
   room("^src/attention/", plans "|^src/kernels/")
   room("^src/files/", "^include/posenc/(files|fields)\\.h$")

@@ -58,11 +58,25 @@ void fire(benchmark::State& state) {
   for (const float x : normal(units)) fire.hidden_weight.push_back(static_cast<double>(x));
   for (const float x : normal(units)) fire.hidden_bias.push_back(static_cast<double>(x));
   for (const float x : normal(units * heads)) fire.output_weight.push_back(static_cast<double>(x));
+  Fire by = fire;
+  const auto view = [](std::vector<double>& x) {
+    return Tensor::dense(x.data(), {static_cast<std::int64_t>(x.size())});
+  };
   time(state, [&](const Text& t) {
     if constexpr (backward) {
-      return attend_fire_backward(t.inputs(), fire, {}, t.out, t.dq, t.dk, t.dv);
+      return attend_backward(
+          t.inputs(), fire, {}, t.out,
+          {.q = t.dq,
+           .k = t.dk,
+           .v = t.dv,
+           .hidden_weight = view(by.hidden_weight),
+           .hidden_bias = view(by.hidden_bias),
+           .output_weight = Tensor::dense(by.output_weight.data(), {heads, units}),
+           .output_bias = view(by.output_bias),
+           .c = Tensor::dense(&by.c, {}),
+           .length_multiplier = Tensor::dense(&by.length_multiplier, {})});
     } else {
-      return attend_fire(t.inputs(), fire, {}, t.out);
+      return attend(t.inputs(), fire, {}, t.out);
     }
   });
 }
@@ -73,11 +87,12 @@ void cope(benchmark::State& state) {
   const auto rows = [&](std::vector<float>& x) {
     return Tensor::dense(x.data(), {state.range(0), head_dim});
   };
-  const Cope cope{.embeddings = rows(e)};
+  const Cope cope{.embeddings = {rows(e)}};
   time(state, [&](const Text& t) {
     return backward
-               ? attend_cope_backward(t.inputs(), cope, {}, t.out, t.dq, t.dk, t.dv, rows(gradient))
-               : attend_cope(t.inputs(), cope, {}, t.out);
+               ? attend_backward(t.inputs(), cope, {}, t.out,
+                                 {.q = t.dq, .k = t.dk, .v = t.dv, .embeddings = rows(gradient)})
+               : attend(t.inputs(), cope, {}, t.out);
   });
 }
 
@@ -86,20 +101,21 @@ void forgetting(benchmark::State& state) {
   std::vector<float> gates = normal(heads * seq), gradient(gates);
   for (float& x : gates) x = -std::log1p(std::exp(-x - 3));  // open for the most part
   const auto view = [](std::vector<float>& x) { return Tensor::dense(x.data(), {1, heads, seq}); };
-  const Forgetting scheme{.log_gates = view(gates)};
+  const Forgetting scheme{.log_gates = {view(gates)}};
   time(state, [&](const Text& t) {
-    return backward ? attend_forgetting_backward(t.inputs(), scheme, {}, t.out, t.dq, t.dk, t.dv,
-                                                 view(gradient))
-                    : attend_forgetting(t.inputs(), scheme, {}, t.out);
+    return backward
+               ? attend_backward(t.inputs(), scheme, {}, t.out,
+                                 {.q = t.dq, .k = t.dk, .v = t.dv, .log_gates = view(gradient)})
+               : attend(t.inputs(), scheme, {}, t.out);
   });
 }
 
 template <bool backward>
 void stick_breaking(benchmark::State& state) {
   time(state, [&](const Text& t) {
-    return backward
-               ? attend_stick_breaking_backward(t.inputs(), {}, {}, t.out, t.dq, t.dk, t.dv, {})
-               : attend_stick_breaking(t.inputs(), {}, {}, t.out);
+    return backward ? attend_backward(t.inputs(), StickBreaking{}, {}, t.out,
+                                      {.q = t.dq, .k = t.dk, .v = t.dv})
+                    : attend(t.inputs(), StickBreaking{}, {}, t.out);
   });
 }
 

@@ -13,8 +13,11 @@
 namespace posenc::cli {
 
 Encoding::Encoding(CLI::App& app, std::string_view kind, std::string_view scheme,
-                   const Geometry& extents)
-    : app_(app), source_(app, std::string(kind)), scheme_(scheme), extents_(extents) {
+                   const Geometry& extents, bool takes_content)
+    : app_(app),
+      source_(app, std::string(kind), takes_content),
+      scheme_(scheme),
+      extents_(extents) {
   // A scheme of another kind compiles too, so that the kind can say what the scheme lacks.
   for (auto [extent, usual] :
        {std::pair{&Geometry::width, 128}, {&Geometry::heads, 8}, {&Geometry::head_dim, 128}})

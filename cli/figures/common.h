@@ -18,7 +18,9 @@ namespace posenc::cli {
 // extents that no flag gives are `extents`, or usual ones where those are 0.
 class Encoding {
  public:
-  Encoding(CLI::App& app, std::string_view kind, std::string_view scheme, const Geometry& extents);
+  // takes_content: it may be a scheme that reads the content (Source::content).
+  Encoding(CLI::App& app, std::string_view kind, std::string_view scheme, const Geometry& extents,
+           bool takes_content = false);
 
   // `length` 0: as the model is constructed. A learned table may be missing.
   Expected<Plan> plan(std::int64_t length = 0) { return plan(Geometry{.length = length}); }

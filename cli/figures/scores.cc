@@ -12,6 +12,8 @@
 #include "cli/mask.h"
 #include "cli/npy.h"
 #include "posenc/attention.h"
+#include "posenc/content.h"
+#include "src/try.h"
 
 namespace posenc::cli {
 namespace of_scores {
@@ -94,6 +96,46 @@ std::vector<double> weights_of(const std::vector<double>& logits, std::int64_t k
     for (std::size_t i = begin; i < end; i++) out[i] /= sum;
   }
   return out;
+}
+
+// What each query takes of each key, [head][query][key], nothing of a hidden key: what attention gives
+// for values that are the rows of a unit matrix, head_dim keys at a time. Of schemes that read the
+// content, whose logits no reference hands out (stick-breaking has none).
+Expected<std::vector<double>> weights_of(const Vectors& q, const Vectors& k,
+                                         const ContentScheme& scheme, const Mask& mask) {
+  const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
+  const std::int64_t head_dim = q.view.shape[3], kv_heads = k.view.shape[1];
+  POSENC_CHECK(check_cells(heads * queries, keys, "plot scores"));
+  // One dtype for all, that the unit matrix and the weights are exact in.
+  const auto in_double = [](const Tensor& x) {
+    std::vector<double> numbers;
+    for (std::int64_t h = 0; h < x.shape[1]; h++)
+      for (std::int64_t t = 0; t < x.shape[2]; t++)
+        for (std::int64_t c = 0; c < x.shape[3]; c++)
+          numbers.push_back(x.get(x.offset(0, h, t, c)));
+    return numbers;
+  };
+  std::vector<double> q64 = in_double(q.view), k64 = in_double(k.view), out(q64.size());
+  std::vector<double> weights(static_cast<std::size_t>(heads * queries * keys));
+  for (std::int64_t first = 0; first < keys; first += head_dim) {
+    std::vector<double> unit(k64.size());
+    for (std::int64_t h = 0; h < kv_heads; h++)
+      for (std::int64_t c = 0; c < std::min(head_dim, keys - first); c++)
+        unit[static_cast<std::size_t>((h * keys + first + c) * head_dim + c)] = 1;
+    POSENC_CHECK(attend({.q = Tensor::dense(q64.data(), {1, heads, queries, head_dim}),
+                         .k = Tensor::dense(k64.data(), {1, kv_heads, keys, head_dim}),
+                         .v = Tensor::dense(unit.data(), {1, kv_heads, keys, head_dim}),
+                         .queries = Positions::range(keys - queries, queries),
+                         .keys = Positions::range(0, keys),
+                         .mask = mask},
+                        scheme, Plan{}, Tensor::dense(out.data(), {1, heads, queries, head_dim})));
+    for (std::int64_t row = 0; row < heads * queries; row++)
+      std::copy_n(out.begin() + row * head_dim, std::min(head_dim, keys - first),
+                  weights.begin() + row * keys + first);
+  }
+  for (double& weight : weights)
+    if (weight == 0) weight = from_data;
+  return weights;
 }
 
 // The value that so large a share of the numbers does not pass, 0 where there is none.
@@ -192,14 +234,16 @@ Expected<Figure> draw(Options& options) {
                 std::to_string(options.head));
   const Expected<Mask> mask = options.mask->over(encoding.source().mask());
   if (!mask) return std::unexpected(mask.error());
-  const Expected<std::vector<double>> all = logits_of(q, k, *plan, *mask);
-  if (!all) return std::unexpected(all.error());
-
-  std::vector<double> logits(all->begin() + options.head * queries * keys,
-                             all->begin() + (options.head + 1) * queries * keys);
-  for (double& logit : logits)
+  const ContentScheme* content = encoding.source().content();
+  POSENC_TRY(all, content ? weights_of(q, k, *content, *mask) : logits_of(q, k, *plan, *mask));
+  std::vector<double> logits(all.begin() + options.head * queries * keys,
+                             all.begin() + (options.head + 1) * queries * keys);
+  std::vector<double> weights = content ? logits : std::vector<double>();
+  for (double& logit : logits) {
+    if (content) logit = std::log(logit);
     if (std::isinf(logit)) logit = from_data;
-  std::vector<double> weights = weights_of(logits, keys);
+  }
+  if (!content) weights = weights_of(logits, keys);
 
   Figure figure;
   figure.columns = 2;
@@ -207,15 +251,17 @@ Expected<Figure> draw(Options& options) {
   figure.square = true;
   figure.height =
       70 + 172 * std::max(0.4, static_cast<double>(queries) / static_cast<double>(keys));
-  figure.title =
-      fmt::format("Logits and weights of {}, head {} of {}", encoding.name(), options.head, heads);
-  const std::string content = given                       ? "Queries and keys as given"
-                              : options.content == "same" ? "One random vector is every query and "
-                                                            "key, so that position alone differs"
-                                                          : "Queries and keys are random";
-  figure.caption = content +
-                   ". Left: the logits, grey where a key is hidden. Right: their softmax, "
-                   "each row of which sums to one.";
+  figure.title = fmt::format("{} of {}, head {} of {}", content ? "Weights" : "Logits and weights",
+                             encoding.name(), options.head, heads);
+  const std::string words = given                       ? "Queries and keys as given"
+                            : options.content == "same" ? "One random vector is every query and "
+                                                          "key, so that position alone differs"
+                                                        : "Queries and keys are random";
+  figure.caption =
+      words + (content ? ". Left: the logarithm of the weights, grey where a key has none. Right: "
+                         "the weights, each row of which sums to one or less."
+                       : ". Left: the logits, grey where a key is hidden. Right: their softmax, "
+                         "each row of which sums to one.");
   const auto panel = [&](std::string title, std::vector<double>& values, ColourScale scale) {
     Panel out;
     out.title = std::move(title);
@@ -228,7 +274,7 @@ Expected<Figure> draw(Options& options) {
                         .first_y = static_cast<double>(keys - queries)};
     figure.panels.push_back(std::move(out));
   };
-  panel("logits", logits, logit_scale(logits));
+  panel(content ? "ln weights" : "logits", logits, logit_scale(logits));
   panel("weights", weights, weight_scale(weights));
   return figure;
 }
@@ -248,7 +294,7 @@ Drawing define(CLI::App& app) {
   app.add_option("--seed", options->seed, "Of the random vectors");
   app.add_option("--head", options->head, "Which head is drawn")->check(CLI::NonNegativeNumber);
   options->mask.emplace(app);
-  options->encoding.emplace(app, "plot scores", "rope", Geometry{.heads = 8, .head_dim = 64});
+  options->encoding.emplace(app, "plot scores", "rope", Geometry{.heads = 8, .head_dim = 64}, true);
   return [options, length] {
     options->length_given = length->count() > 0;
     return draw(*options);
@@ -258,6 +304,8 @@ Drawing define(CLI::App& app) {
 constexpr std::string_view examples[] = {
     "scores.png --scheme rope --head_dim 64 --length 128 --content same",
     "scores-alibi.png --scheme alibi --heads 8 --head 2 --length 64",
+    "scores-forgetting.png --scheme forgetting --gate_bias 3 --heads 8 --length 64",
+    "scores-stick.png --scheme stick_breaking --heads 8 --length 64",
     "scores-window.png --model gemma-3-4b --layer 0 --length 64 --window 16",
 };
 

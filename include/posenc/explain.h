@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "posenc/content.h"
 #include "posenc/error.h"
 #include "posenc/model.h"
 
@@ -66,12 +67,14 @@ Expected<Explanation> explain(Model model, const Ask& ask = {});
 std::string to_json(const Explanation& explanation);
 std::string to_json(const Plan& plan);
 std::string to_json(const Scheme& scheme);
+std::string to_json(const ContentScheme& scheme);  // without its tables
 
 // What to_json(scheme) writes, read back; a field left out has its default. Errors: not JSON, no
 // such type or field, a value of another kind or out of range, a required field left out.
 Expected<Scheme> read_scheme(std::string_view json);
+Expected<ContentScheme> read_content_scheme(std::string_view json);
 
-// Every scheme and scaling with its fields; bundled_models() as an array.
+// Every scheme, scaling and content scheme with its fields; bundled_models() as an array.
 std::string schemes_to_json();
 std::string models_to_json();
 

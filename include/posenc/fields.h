@@ -45,6 +45,17 @@ struct Field {
 template <class Owner, class T, class... Rest>
 Field(std::string_view, T Owner::*, std::string_view, Rest...) -> Field<Owner, T>;
 
+// A tensor that a scheme reads (learned, or made of the tokens) and that comes beside its fields: flags
+// name its file, bindings hand it over.
+template <class Owner, class T>
+struct TableField {
+  std::string_view name;
+  T Owner::* member;
+  std::string_view doc;  // one line, with its shape
+};
+template <class Owner, class T>
+TableField(std::string_view, T Owner::*, std::string_view) -> TableField<Owner, T>;
+
 namespace detail {
 std::vector<std::string_view> split(std::string_view words);  // at spaces
 }
@@ -75,6 +86,10 @@ struct FieldSetting {
   FieldValue value;
 };
 
+struct TableInfo {
+  std::string_view name, doc;
+};
+
 // What one word of a type list says of itself.
 struct SchemeInfo {
   std::string_view name;                  // "rope", "yarn"
@@ -83,6 +98,7 @@ struct SchemeInfo {
   std::string_view formula;               // one line of text
   std::string_view paper;                 // "2104.09864", "" where there is none
   std::vector<FieldInfo> fields;
+  std::vector<TableInfo> tables = {};
 };
 
 }  // namespace posenc

@@ -33,7 +33,7 @@ double product(const Numbers& a, const Numbers& b) {
 
 Learner cope(std::int64_t positions, bool shared, bool before_scale) {
   const auto scheme = [=](const Tensor& e) {
-    return Cope{.embeddings = e, .before_scale = before_scale};
+    return Cope{.embeddings = {e}, .before_scale = before_scale};
   };
   return {.name = "Cope" + std::to_string(positions) + (shared ? "Shared" : "PerHead") +
                   (before_scale ? "Scaled" : ""),
@@ -46,14 +46,14 @@ Learner cope(std::int64_t positions, bool shared, bool before_scale) {
               },
           .loss =
               [=](Call& call, const Numbers& g, const Tensor& e) {
-                EXPECT_TRUE(attend_cope(call.inputs(), scheme(e), call.plan, call.out.view));
+                EXPECT_TRUE(attend(call.inputs(), scheme(e), call.plan, call.out.view));
                 return product(call.out, g);
               },
           .backward =
               [=](const Call& call, const Tensor& e, const Tensor& g, const Tensor& dq,
                   const Tensor& dk, const Tensor& dv, const Tensor& de, Threads threads) {
-                return attend_cope_backward(call.inputs(threads), scheme(e), call.plan, g, dq, dk,
-                                            dv, de);
+                return attend_backward(call.inputs(threads), scheme(e), call.plan, g,
+                                       {.q = dq, .k = dk, .v = dv, .embeddings = de});
               }};
 }
 
@@ -70,44 +70,44 @@ Learner forgetting() {
               },
           .loss =
               [](Call& call, const Numbers& g, const Tensor& gates) {
-                EXPECT_TRUE(attend_forgetting(call.inputs(), {gates}, call.plan, call.out.view));
+                EXPECT_TRUE(attend(call.inputs(), Forgetting{{gates}}, call.plan, call.out.view));
                 return product(call.out, g);
               },
           .backward =
               [](const Call& call, const Tensor& gates, const Tensor& g, const Tensor& dq,
                  const Tensor& dk, const Tensor& dv, const Tensor& by_gates, Threads threads) {
-                return attend_forgetting_backward(call.inputs(threads), {gates}, call.plan, g, dq,
-                                                  dk, dv, by_gates);
+                return attend_backward(call.inputs(threads), Forgetting{{gates}}, call.plan, g,
+                                       {.q = dq, .k = dk, .v = dv, .log_gates = by_gates});
               }};
 }
 
 Learner stick_breaking(bool attend_current) {
   const StickBreaking scheme{.attend_current = attend_current};
-  return {.name = attend_current ? "StickBreakingWithTheOwnToken" : "StickBreaking",
-          .learns = false,
-          .extra =
-              [](const Call& call, DType dtype) {
-                return Numbers(dtype, {call.batch, call.heads, call.queries},
-                               random(call.batch * call.heads * call.queries, 23));
-              },
-          .loss =
-              [=](Call& call, const Numbers& g, const Tensor& by_remainder) {
-                Numbers remainder(DType::f64, {call.batch, call.heads, call.queries},
-                                  std::vector<double>(static_cast<std::size_t>(
-                                      call.batch * call.heads * call.queries)));
-                EXPECT_TRUE(attend_stick_breaking(call.inputs(), scheme, call.plan, call.out.view,
-                                                  remainder.view));
-                double sum = product(call.out, g);
-                for (std::int64_t e = 0; e < by_remainder.size(); ++e)
-                  sum += remainder.view.get(e) * by_remainder.get(e);
-                return sum;
-              },
-          .backward =
-              [=](const Call& call, const Tensor& by_remainder, const Tensor& g, const Tensor& dq,
-                  const Tensor& dk, const Tensor& dv, const Tensor&, Threads threads) {
-                return attend_stick_breaking_backward(call.inputs(threads), scheme, call.plan, g,
-                                                      dq, dk, dv, by_remainder);
-              }};
+  return {
+      .name = attend_current ? "StickBreakingWithTheOwnToken" : "StickBreaking",
+      .learns = false,
+      .extra =
+          [](const Call& call, DType dtype) {
+            return Numbers(dtype, {call.batch, call.heads, call.queries},
+                           random(call.batch * call.heads * call.queries, 23));
+          },
+      .loss =
+          [=](Call& call, const Numbers& g, const Tensor& by_remainder) {
+            Numbers remainder(DType::f64, {call.batch, call.heads, call.queries},
+                              std::vector<double>(static_cast<std::size_t>(call.batch * call.heads *
+                                                                           call.queries)));
+            EXPECT_TRUE(attend(call.inputs(), scheme, call.plan, call.out.view, remainder.view));
+            double sum = product(call.out, g);
+            for (std::int64_t e = 0; e < by_remainder.size(); ++e)
+              sum += remainder.view.get(e) * by_remainder.get(e);
+            return sum;
+          },
+      .backward =
+          [=](const Call& call, const Tensor& by_remainder, const Tensor& g, const Tensor& dq,
+              const Tensor& dk, const Tensor& dv, const Tensor&, Threads threads) {
+            return attend_backward(call.inputs(threads), scheme, call.plan, g,
+                                   {.q = dq, .k = dk, .v = dv}, by_remainder);
+          }};
 }
 
 Numbers like(const Numbers& x, DType dtype, double value) {
@@ -387,7 +387,7 @@ TEST(ContentGradientsErrors, ParametersGradientsMustFit) {
     const auto done = learner->backward(training.call, training.extra.view, training.g.view,
                                         training.dq.view, {}, {}, wrong, {});
     ASSERT_FALSE(done);
-    EXPECT_NE(done.error().rule.find("_gradient must have the shape"), std::string::npos)
+    EXPECT_NE(done.error().rule.find("must have the shape"), std::string::npos)
         << done.error().message();
     EXPECT_TRUE(std::isnan(training.dq.view.get(0)));
   }

@@ -222,7 +222,11 @@ void find_scales(const Cope& cope, const Plan& plan, const Positions& queries, s
 // e as [head or 1][position][head_dim].
 Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::int64_t heads,
                                std::int64_t head_dim) {
-  const auto e = detail::viewed(where, "cope.embeddings", cope.embeddings, 3);
+  if (!cope.embeddings) {
+    return fail(where, "cope.embeddings must be given", "none",
+                "[positions, " + std::to_string(head_dim) + "], of the checkpoint");
+  }
+  const auto e = detail::viewed(where, "cope.embeddings", cope.embeddings.values, 3);
   if (!e) return e;
   if ((e->shape[0] == 1 || e->shape[0] == heads) && e->shape[1] > 0 && e->shape[2] == head_dim) {
     return e;
@@ -235,16 +239,15 @@ Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::in
 
 }  // namespace
 
-Expected<void> attend_cope(const AttentionInputs& in, const Cope& cope, const Plan& plan,
-                           const Tensor& out) {
-  constexpr std::string_view where = "attend_cope";
+Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
+  constexpr std::string_view where = "attend";
   const auto checked = detail::attend_arguments(where, in, plan, out);
   if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
   const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1],
                      head_dim = checked->q.shape[3];
   if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto e = embeddings_of(where, cope, heads, head_dim);
+  const auto e = embeddings_of(where, *this, heads, head_dim);
   if (!e) return std::unexpected(e.error());
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, true, in.threads);
@@ -254,7 +257,7 @@ Expected<void> attend_cope(const AttentionInputs& in, const Cope& cope, const Pl
     detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
                      double scale[most_queries];
-                     find_scales(cope, plan, in.queries, b, first, rows, head_dim, scale);
+                     find_scales(*this, plan, in.queries, b, first, rows, head_dim, scale);
                      return CopeTile<T>(embeddings, streamed->raw_query(b, h, first), scale, h,
                                         rows);
                    });
@@ -262,20 +265,19 @@ Expected<void> attend_cope(const AttentionInputs& in, const Cope& cope, const Pl
   });
 }
 
-Expected<void> attend_cope_backward(const AttentionInputs& in, const Cope& cope, const Plan& plan,
-                                    const Tensor& out_gradient, const Tensor& q_gradient,
-                                    const Tensor& k_gradient, const Tensor& v_gradient,
-                                    const Tensor& embeddings_gradient) {
-  constexpr std::string_view where = "attend_cope_backward";
-  const auto checked =
-      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                     const Tensor& out_gradient,
+                                     const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
   if (!checked) return std::unexpected(checked.error());
   const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
   const std::int64_t head_dim = checked->in.q.shape[3];
   if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto e = embeddings_of(where, cope, heads, head_dim);
+  const auto e = embeddings_of(where, *this, heads, head_dim);
   if (!e) return std::unexpected(e.error());
-  const auto wanted = detail::gradient_like(where, "embeddings_gradient", embeddings_gradient, *e);
+  const auto wanted =
+      detail::gradient_like(where, "the gradient of the embeddings", gradients.embeddings, *e);
   if (!wanted) return std::unexpected(wanted.error());
   const std::int64_t count = std::min(e->shape[1], in.keys.size() + 1);  // nobody counts further
   std::vector<double> shares(static_cast<std::size_t>(checked->shares() * count * head_dim));
@@ -285,7 +287,7 @@ Expected<void> attend_cope_backward(const AttentionInputs& in, const Cope& cope,
       return [&, embeddings =
                      Embeddings<T>(*e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
         double scale[most_queries];
-        find_scales(cope, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
+        find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
         const T* const raw = streamed.raw_query(at.b, at.h, at.first);
         return CopeGradientTile<T>(CopeTile<T>(embeddings, raw, scale, at.h, at.rows), embeddings,
                                    raw, scale, at, streamed.blocks,

@@ -18,9 +18,9 @@ Subject subject(std::int64_t positions = 12, bool shared = true, bool before_sca
   return {.attend =
               [=](const Call& call, const Tensor& out, Threads threads) {
                 const Numbers e = embeddings(call);
-                return attend_cope(call.inputs(threads),
-                                   {.embeddings = e.view, .before_scale = before_scale}, call.plan,
-                                   out);
+                return attend(call.inputs(threads),
+                              Cope{.embeddings = {e.view}, .before_scale = before_scale}, call.plan,
+                              out);
               },
           .weights =
               [=](const Call& call, std::int64_t b, std::int64_t h) {
@@ -76,7 +76,7 @@ TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {
   for (std::int64_t e = 0; e < call.k.view.size(); e += 4) call.k.view.set(e, 30);
   const std::int64_t rows = 20;
   const Numbers e(DType::f64, {rows, 4}, random(rows * 4, 5));
-  const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
+  const auto done = attend(call.inputs(), Cope{.embeddings = {e.view}}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
 
   // Relative vectors meet q before the scale, 1/√4.
@@ -104,7 +104,7 @@ TEST(AttendCope, PositionsAreCapped) {
     call.v.view.set(j, j < 199 - 3 ? 1 : 0);  // positions ½, 1, 1½, 2, then 2½ and more
   }
   const Numbers e(DType::f64, {3, 1}, {0, 0, -infinite});
-  const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
+  const auto done = attend(call.inputs(), Cope{.embeddings = {e.view}}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_EQ(call.out.view.get(0), 0);  // all that stand at 2 or beyond have no weight
 }
@@ -121,7 +121,7 @@ TEST(AttendCope, TakesTheAuthorsLayout) {
   }
   std::vector<std::vector<double>> outs;
   for (const Tensor& e : {rows.view, columns.view.swapped(1, 2)}) {
-    ASSERT_TRUE(attend_cope(call.inputs(), {.embeddings = e}, {}, call.out.view));
+    ASSERT_TRUE(attend(call.inputs(), Cope{.embeddings = {e}}, {}, call.out.view));
     outs.push_back(call.out.memory);
   }
   EXPECT_EQ(outs[0], outs[1]);
@@ -132,7 +132,7 @@ TEST(CopeErrors, EmbeddingsMustFit) {
     Call call;
     call.fill();
     const Numbers e(DType::f64, shape, std::vector<double>(64));
-    const auto done = attend_cope(call.inputs(), {.embeddings = e.view}, {}, call.out.view);
+    const auto done = attend(call.inputs(), Cope{.embeddings = {e.view}}, {}, call.out.view);
     return done ? "" : done.error().message();
   };
   EXPECT_EQ(with({16, 4}), "");

@@ -19,19 +19,18 @@ double Fire::interpolated(std::int64_t query, std::int64_t key) const {
   return psi(std::abs(static_cast<double>(query - key))) / detail::fire_normalizer(*this, query);
 }
 
-Expected<void> attend_fire(const AttentionInputs& in, const Fire& fire, const Plan& plan,
-                           const Tensor& out) {
-  constexpr std::string_view where = "attend_fire";
+Expected<void> Fire::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
+  constexpr std::string_view where = "attend";
   const auto checked = detail::attend_arguments(where, in, plan, out);
   if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  if (auto ok = detail::check_fire(where, fire, checked->q.shape[1]); !ok) return ok;
+  if (auto ok = detail::check_fire(where, *this, checked->q.shape[1]); !ok) return ok;
   if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
-  const detail::FireLines lines(fire, checked->q.shape[1]);
-  const detail::PsiTable table(fire, in.queries, in.keys);
+  const detail::FireLines lines(*this, checked->q.shape[1]);
+  const detail::PsiTable table(*this, in.queries, in.keys);
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
-      return detail::FireBias<T>(fire, lines, table);
+      return detail::FireBias<T>(*this, lines, table);
     });
   });
   return {};

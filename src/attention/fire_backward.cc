@@ -3,11 +3,14 @@
 // the network's weights need of it.
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "posenc/content.h"
-#include "src/attention/fire.h"
 #include "src/attention/backward.h"
+#include "src/attention/fire.h"
 #include "src/attention/fused.h"
 #include "src/attention/stream_backward.h"
 
@@ -59,6 +62,58 @@ class FireBiasGradient final : public detail::FireBias<T> {
   Share* shares_;
 };
 
+// By what FIRE learns; shapes are those of Fire.
+struct FireGradient {
+  std::vector<double> hidden_weight = {}, hidden_bias = {}, output_weight = {}, output_bias = {};
+  double c = 0, length_multiplier = 0;
+};
+
+// Where the gradients by the parameters go, of three axes; absent where not wanted.
+struct Parameters {
+  Tensor hidden_weight, hidden_bias, output_weight, output_bias, c, length_multiplier;
+
+  static Expected<Parameters> of(std::string_view where, const ContentGradients& gradients,
+                                 std::int64_t heads, std::size_t units) {
+    Parameters to;
+    const auto hidden = static_cast<std::int64_t>(units);
+    const auto extents = [](std::int64_t rows, std::int64_t columns) {
+      static double none = 0;  // compared with, never read
+      return columns < 0 ? Tensor::dense(&none, {rows}) : Tensor::dense(&none, {rows, columns});
+    };
+    for (const auto& [name, gradient, like, member] :
+         {std::tuple{"hidden_weight", &gradients.hidden_weight, extents(hidden, -1),
+                     &to.hidden_weight},
+          {"hidden_bias", &gradients.hidden_bias, extents(hidden, -1), &to.hidden_bias},
+          {"output_weight", &gradients.output_weight, extents(heads, hidden), &to.output_weight},
+          {"output_bias", &gradients.output_bias, extents(heads, -1), &to.output_bias},
+          {"c", &gradients.c, extents(1, -1), &to.c},
+          {"length_multiplier", &gradients.length_multiplier, extents(1, -1),
+           &to.length_multiplier}}) {
+      const auto view =
+          detail::gradient_like(where, "the gradient of " + std::string(name), *gradient, like);
+      if (!view) return std::unexpected(view.error());
+      *member = view->with_rank(3);
+    }
+    return to;
+  }
+
+  void write(const FireGradient& by) const {
+    const auto put = [](const Tensor& to, std::span<const double> numbers) {
+      if (!to) return;
+      for (std::int64_t row = 0, n = 0; row < to.shape[1]; ++row) {
+        for (std::int64_t column = 0; column < to.shape[2]; ++column, ++n)
+          to.set(to.offset(0, row, column), numbers[static_cast<std::size_t>(n)]);
+      }
+    };
+    put(hidden_weight, by.hidden_weight);
+    put(hidden_bias, by.hidden_bias);
+    put(output_weight, by.output_weight);
+    put(output_bias, by.output_bias);
+    put(c, std::span(&by.c, 1));
+    put(length_multiplier, std::span(&by.length_multiplier, 1));
+  }
+};
+
 // All heads' shares as the gradient of the parameters.
 FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int64_t heads,
                       const std::vector<Share>& shares) {
@@ -93,30 +148,30 @@ FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int
 
 }  // namespace
 
-Expected<FireGradient> attend_fire_backward(const AttentionInputs& in, const Fire& fire,
-                                            const Plan& plan, const Tensor& out_gradient,
-                                            const Tensor& q_gradient, const Tensor& k_gradient,
-                                            const Tensor& v_gradient) {
-  constexpr std::string_view where = "attend_fire_backward";
-  const auto checked =
-      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+Expected<void> Fire::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                     const Tensor& out_gradient,
+                                     const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
   if (!checked) return std::unexpected(checked.error());
   const std::int64_t heads = checked->in.q.shape[1];
-  if (auto ok = detail::check_fire(where, fire, heads); !ok) return std::unexpected(ok.error());
-  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok)
-    return std::unexpected(ok.error());
-  const detail::FireLines lines(fire, heads);
-  const detail::PsiTable table(fire, in.queries, in.keys);
+  if (auto ok = detail::check_fire(where, *this, heads); !ok) return ok;
+  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
+  const auto parameters = Parameters::of(where, gradients, heads, hidden_weight.size());
+  if (!parameters) return std::unexpected(parameters.error());
+  const detail::FireLines lines(*this, heads);
+  const detail::PsiTable table(*this, in.queries, in.keys);
   std::vector<Share> shares(static_cast<std::size_t>(checked->shares()),
                             Share{std::vector<double>(lines.turn.size() + 1),
                                   std::vector<double>(lines.turn.size() + 1)});
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
-      return FireBiasGradient<T>(fire, lines, table,
+      return FireBiasGradient<T>(*this, lines, table,
                                  shares.data() + static_cast<std::ptrdiff_t>(first_share));
     });
   });
-  return gathered(fire, lines, heads, shares);
+  parameters->write(gathered(*this, lines, heads, shares));
+  return {};
 }
 
 }  // namespace posenc

@@ -24,7 +24,7 @@ struct Training {
   Call call;
   Fire fire;
   Numbers out_gradient, dq, dk, dv;
-  FireGradient by = {};
+  Fire by = {};  // where the parameters stand
 
   explicit Training(Call of, double length = 20, std::int64_t units = 8)
       : call(std::move(of)), fire(random_fire(call.heads, units, length)) {
@@ -43,14 +43,27 @@ struct Training {
   }
 
   void run(Threads threads = {}) {
-    auto done = attend_fire_backward(call.inputs(threads), fire, call.plan, out_gradient.view,
-                                     dq.view, dk.view, dv.view);
+    by = fire;
+    const auto view = [](std::vector<double>& x) {
+      return Tensor::dense(x.data(), {static_cast<std::int64_t>(x.size())});
+    };
+    const auto hidden = static_cast<std::int64_t>(fire.hidden_weight.size());
+    const auto done = attend_backward(
+        call.inputs(threads), fire, call.plan, out_gradient.view,
+        {.q = dq.view,
+         .k = dk.view,
+         .v = dv.view,
+         .hidden_weight = view(by.hidden_weight),
+         .hidden_bias = view(by.hidden_bias),
+         .output_weight = Tensor::dense(by.output_weight.data(), {call.heads, hidden}),
+         .output_bias = view(by.output_bias),
+         .c = Tensor::dense(&by.c, {}),
+         .length_multiplier = Tensor::dense(&by.length_multiplier, {1})});
     ASSERT_TRUE(done) << done.error().message();
-    by = *done;
   }
 
   double loss() {
-    const auto done = attend_fire(call.inputs(), fire, call.plan, call.out.view);
+    const auto done = attend(call.inputs(), fire, call.plan, call.out.view);
     EXPECT_TRUE(done) << done.error().message();
     double sum = 0;
     for (std::int64_t e = 0; e < call.out.view.size(); ++e) {
@@ -258,10 +271,26 @@ TEST(FireBackward, WritesOnlyWhatIsAskedFor) {
 
 TEST(FireBackwardErrors, GradientsMustFit) {
   Training training(small());
-  const auto done = attend_fire_backward(training.call.inputs(), training.fire, {},
-                                         training.out_gradient.view, training.dk.view, {}, {});
+  const auto done = attend_backward(training.call.inputs(), training.fire, {},
+                                    training.out_gradient.view, {.q = training.dk.view});
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().rule, "q_gradient must have the shape [2, 4, 6, 4]");
+  EXPECT_EQ(done.error().rule, "the gradient of q must have the shape [2, 4, 6, 4]");
+}
+
+TEST(FireBackwardErrors, WhatItDoesNotLearnHasNoGradient) {
+  Training training(small());
+  const auto done = attend_backward(training.call.inputs(), training.fire, {},
+                                    training.out_gradient.view, {.log_gates = training.dk.view});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().rule, "fire learns no log_gates to have a gradient");
+}
+
+TEST(FireBackwardErrors, ParametersMustFit) {
+  Training training(small());
+  const auto done = attend_backward(training.call.inputs(), training.fire, {},
+                                    training.out_gradient.view, {.output_bias = training.dk.view});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().rule, "the gradient of output_bias must have at most 1 axes");
 }
 
 }  // namespace

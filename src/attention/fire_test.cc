@@ -43,7 +43,7 @@ Subject subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
 }) {
   return {.attend =
               [=](const Call& call, const Tensor& out, Threads threads) {
-                return attend_fire(call.inputs(threads), make(call.heads), call.plan, out);
+                return attend(call.inputs(threads), make(call.heads), call.plan, out);
               },
           .weights =
               [=](const Call& call, std::int64_t b, std::int64_t h) {

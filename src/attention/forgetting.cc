@@ -62,6 +62,7 @@ struct Sums {
 
 // What both functions ask, once q, k and v are known to fit.
 struct Gates {
+  std::vector<double> constant;  // [head], where no token is read
   Tensor view;
   Sums sums;
   std::vector<std::int64_t> own;  // [batch][queries]
@@ -73,7 +74,28 @@ struct Gates {
     const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
     if (auto ok = detail::check_counted(where, keys, mask, batch); !ok)
       return std::unexpected(ok.error());
-    const auto gates = detail::viewed(where, "forgetting.log_gates", forgetting.log_gates, 3);
+    std::vector<double> constant;
+    if (!forgetting.log_gates) {
+      const auto given = static_cast<std::int64_t>(forgetting.gate_bias.size());
+      if (given != 1 && given != heads) {
+        return fail(where,
+                    given == 0
+                        ? std::string("forgetting.log_gates must be given")
+                        : "forgetting.gate_bias must have one number, or " + std::to_string(heads),
+                    given == 0 ? "none" : std::to_string(given),
+                    "log σ(w·x + b) of each token; or gate_bias, of gates that read none");
+      }
+      for (const double b : forgetting.gate_bias)  // log σ(b)
+        constant.push_back(std::min(b, 0.0) - std::log1p(std::exp(-std::abs(b))));
+    }
+    const Tensor everywhere{.data = constant.data(),
+                            .dtype = DType::f64,
+                            .rank = 3,
+                            .shape = {batch, heads, keys.size()},
+                            .stride = {0, constant.size() > 1 ? 1 : 0, 0}};
+    const auto gates =
+        detail::viewed(where, "forgetting.log_gates",
+                       forgetting.log_gates ? forgetting.log_gates.values : everywhere, 3);
     if (!gates) return std::unexpected(gates.error());
     if (gates->shape[0] != batch || gates->shape[1] != heads || gates->shape[2] != keys.size()) {
       return fail(where,
@@ -83,8 +105,8 @@ struct Gates {
     }
     auto sums = Sums::of(where, *gates, keys, mask);
     if (!sums) return std::unexpected(sums.error());
-    return Gates{*gates, std::move(*sums), detail::own_keys(mask, queries, keys, batch),
-                 queries.size()};
+    return Gates{std::move(constant), *gates, std::move(*sums),
+                 detail::own_keys(mask, queries, keys, batch), queries.size()};
   }
 };
 
@@ -176,13 +198,13 @@ class ForgettingBiasGradient final : public ForgettingBias<T> {
 
 }  // namespace
 
-Expected<void> attend_forgetting(const AttentionInputs& in, const Forgetting& forgetting,
-                                 const Plan& plan, const Tensor& out) {
-  constexpr std::string_view where = "attend_forgetting";
+Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
+                                  const Tensor& out) const {
+  constexpr std::string_view where = "attend";
   const auto checked = detail::attend_arguments(where, in, plan, out);
   if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const auto gates = Gates::of(where, forgetting, *checked, in.queries, in.keys, in.mask);
+  const auto gates = Gates::of(where, *this, *checked, in.queries, in.keys, in.mask);
   if (!gates) return std::unexpected(gates.error());
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
@@ -192,19 +214,16 @@ Expected<void> attend_forgetting(const AttentionInputs& in, const Forgetting& fo
   return {};
 }
 
-Expected<void> attend_forgetting_backward(const AttentionInputs& in, const Forgetting& forgetting,
-                                          const Plan& plan, const Tensor& out_gradient,
-                                          const Tensor& q_gradient, const Tensor& k_gradient,
-                                          const Tensor& v_gradient,
-                                          const Tensor& log_gates_gradient) {
-  constexpr std::string_view where = "attend_forgetting_backward";
-  const auto checked =
-      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                           const Tensor& out_gradient,
+                                           const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
   if (!checked) return std::unexpected(checked.error());
-  const auto gates = Gates::of(where, forgetting, checked->in, in.queries, in.keys, in.mask);
+  const auto gates = Gates::of(where, *this, checked->in, in.queries, in.keys, in.mask);
   if (!gates) return std::unexpected(gates.error());
-  const auto wanted =
-      detail::gradient_like(where, "log_gates_gradient", log_gates_gradient, gates->view);
+  const auto wanted = detail::gradient_like(where, "the gradient of the log gates",
+                                            gradients.log_gates, gates->view);
   if (!wanted) return std::unexpected(wanted.error());
   const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
   const Sums& sums = gates->sums;

@@ -19,8 +19,8 @@ Subject subject(const std::function<Numbers(const Call&)>& gates_of = random_gat
       .attend =
           [=](const Call& call, const Tensor& out, Threads threads) {
             const Numbers gates = gates_of(call);
-            return attend_forgetting(call.inputs(threads), {.log_gates = gates.view}, call.plan,
-                                     out);
+            return attend(call.inputs(threads), Forgetting{.log_gates = {gates.view}}, call.plan,
+                          out);
           },
       .weights =
           [=](const Call& call, std::int64_t b, std::int64_t h) {
@@ -122,7 +122,7 @@ TEST(AttendForgetting, LongSumsKeepTheirDifferences) {
   std::fill(gates.end() - 4, gates.end(), -0.1);
   const Numbers log_gates(DType::f64, {1, 1, keys}, gates);
   const auto done =
-      attend_forgetting(call.inputs(), {.log_gates = log_gates.view}, {}, call.out.view);
+      attend(call.inputs(), Forgetting{.log_gates = {log_gates.view}}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   double sum = 0, weights = 0, forgotten = 0;
   for (std::int64_t j = keys - 1; j >= 0; --j) {
@@ -142,7 +142,7 @@ TEST(AttendForgetting, GatesOfPaddingAreNotRead) {
   for (const std::int64_t h : {0, 1}) {
     for (const std::int64_t l : {0, 3}) gates.view.set(gates.view.offset(0, h, l), NAN);
   }
-  const auto done = attend_forgetting(call.inputs(), {.log_gates = gates.view}, {}, call.out.view);
+  const auto done = attend(call.inputs(), Forgetting{.log_gates = {gates.view}}, {}, call.out.view);
   ASSERT_TRUE(done) << done.error().message();
   for (std::int64_t i = 1; i < 6; ++i) EXPECT_TRUE(std::isfinite(call.out.at(0, 0, i, 0)));
 }
@@ -153,7 +153,7 @@ TEST(ForgettingErrors, GatesMustFit) {
     call.fill();
     const Numbers gates(DType::f32, shape, std::vector<double>(12, gate));
     const auto done =
-        attend_forgetting(call.inputs(), {.log_gates = gates.view}, {}, call.out.view);
+        attend(call.inputs(), Forgetting{.log_gates = {gates.view}}, {}, call.out.view);
     return done ? "" : done.error().message();
   };
   EXPECT_EQ(with({1, 2, 6}, -1), "");
@@ -162,6 +162,41 @@ TEST(ForgettingErrors, GatesMustFit) {
   EXPECT_NE(with({1, 2, 6}, 0.5).find("log_gates must be at most 0, got 0.5 at key 0"),
             std::string::npos);
   EXPECT_NE(with({1, 2, 6}, NAN).find("log_gates must be at most 0"), std::string::npos);
+}
+
+// Gates that read no token are those gates for every token.
+TEST(AttendForgetting, ABiasStandsForGatesThatReadNoToken) {
+  Call call;
+  call.fill();
+  const std::vector<double> bias = {0.3, 40};
+  Numbers gates(DType::f64, {1, 2, 6}, std::vector<double>(12));
+  for (std::int64_t e = 0; e < 12; ++e)
+    gates.view.set(e, -std::log1p(std::exp(-bias[static_cast<std::size_t>(e / 6)])));
+  ASSERT_TRUE(attend(call.inputs(), Forgetting{.log_gates = {gates.view}}, {}, call.out.view));
+  const auto wanted = call.out.memory;
+  ASSERT_TRUE(attend(call.inputs(), Forgetting{.gate_bias = bias}, {}, call.out.view));
+  EXPECT_EQ(call.out.memory, wanted);
+}
+
+TEST(ForgettingErrors, GatesOrABiasMustBeGiven) {
+  Call call;
+  call.fill();
+  const auto none = attend(call.inputs(), Forgetting{}, {}, call.out.view);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().rule, "forgetting.log_gates must be given");
+  const auto wrong = attend(call.inputs(), Forgetting{.gate_bias = {1, 2, 3}}, {}, call.out.view);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().rule, "forgetting.gate_bias must have one number, or 2");
+}
+
+TEST(ContentErrors, OnlyStickBreakingLeavesARemainder) {
+  Call call;
+  call.fill();
+  Numbers rest(DType::f64, {1, 2, 6}, std::vector<double>(12));
+  const auto done =
+      attend(call.inputs(), Forgetting{.gate_bias = {1}}, {}, call.out.view, rest.view);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().rule, "forgetting leaves no remainder");
 }
 
 }  // namespace

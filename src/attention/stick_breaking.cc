@@ -118,9 +118,9 @@ Expected<Tensor> remainder_of(std::string_view where, std::string_view name, con
 
 }  // namespace
 
-Expected<void> attend_stick_breaking(const AttentionInputs& in, const StickBreaking& stick_breaking,
-                                     const Plan& plan, const Tensor& out, const Tensor& remainder) {
-  constexpr std::string_view where = "attend_stick_breaking";
+Expected<void> StickBreaking::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                     const Tensor& remainder) const {
+  constexpr std::string_view where = "attend";
   const auto checked = detail::attend_arguments(where, in, plan, out);
   if (!checked) return std::unexpected(checked.error());
   if (auto ok = detail::check_plain(where, plan); !ok) return ok;
@@ -134,7 +134,7 @@ Expected<void> attend_stick_breaking(const AttentionInputs& in, const StickBreak
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
     if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(in.mask, in.queries, in.keys, batch, !stick_breaking.attend_current);
+    const detail::Seen seen(in.mask, in.queries, in.keys, batch, !attend_current);
     detail::stream(*streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t) {
                      return StickTile<T>(*rest, b, h, first);
@@ -143,20 +143,18 @@ Expected<void> attend_stick_breaking(const AttentionInputs& in, const StickBreak
   });
 }
 
-Expected<void> attend_stick_breaking_backward(const AttentionInputs& in,
-                                              const StickBreaking& stick_breaking, const Plan& plan,
-                                              const Tensor& out_gradient, const Tensor& q_gradient,
-                                              const Tensor& k_gradient, const Tensor& v_gradient,
-                                              const Tensor& remainder_gradient) {
-  constexpr std::string_view where = "attend_stick_breaking_backward";
-  const auto checked =
-      detail::backward_arguments(where, in, plan, out_gradient, q_gradient, k_gradient, v_gradient);
+Expected<void> StickBreaking::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                              const Tensor& out_gradient,
+                                              const ContentGradients& gradients,
+                                              const Tensor& remainder_gradient) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
   if (!checked) return std::unexpected(checked.error());
   const std::int64_t batch = checked->in.q.shape[0];
   if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
   const auto given = remainder_of(where, "remainder_gradient", remainder_gradient, checked->in.q);
   if (!given) return std::unexpected(given.error());
-  const detail::Seen seen(in.mask, in.queries, in.keys, batch, !stick_breaking.attend_current);
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch, !attend_current);
   const Tensor none;
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>&) {

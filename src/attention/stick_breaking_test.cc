@@ -35,8 +35,8 @@ Matrix shares(const Call& call, bool attend_current, std::int64_t b, std::int64_
 Subject subject(bool attend_current = false) {
   return {.attend =
               [=](const Call& call, const Tensor& out, Threads threads) {
-                return attend_stick_breaking(call.inputs(threads),
-                                             {.attend_current = attend_current}, call.plan, out);
+                return attend(call.inputs(threads), StickBreaking{.attend_current = attend_current},
+                              call.plan, out);
               },
           .weights = [=](const Call& call, std::int64_t b,
                          std::int64_t h) { return shares(call, attend_current, b, h); }};
@@ -74,8 +74,8 @@ struct WithRemainder {
     call.scale = scale;
     call.fill();
     for (std::int64_t e = 0; e < call.v.view.size(); ++e) call.v.view.set(e, 1);
-    const auto done = attend_stick_breaking(call.inputs(), {.attend_current = attend_current}, {},
-                                            call.out.view, remainder.view);
+    const auto done = attend(call.inputs(), StickBreaking{.attend_current = attend_current}, {},
+                             call.out.view, remainder.view);
     EXPECT_TRUE(done) << done.error().message();
   }
 };
@@ -121,7 +121,7 @@ TEST(AttendStickBreaking, RemainderFarBelowTheSmallestFloatIsExact) {
   call.q.view.set(0, 1);
   for (std::int64_t j = 0; j < 300; ++j) call.k.view.set(j, 1);
   Numbers remainder(DType::f64, {1, 1, 1}, {0});
-  const auto done = attend_stick_breaking(call.inputs(), {}, {}, call.out.view, remainder.view);
+  const auto done = attend(call.inputs(), StickBreaking{}, {}, call.out.view, remainder.view);
   ASSERT_TRUE(done) << done.error().message();
   const double wanted = -300 * std::log1p(std::exp(1.0));  // −394, e^−394 = 10^−171
   EXPECT_NEAR(std::log(remainder.view.get(0)) / wanted, 1, 1e-6);
@@ -146,7 +146,7 @@ TEST(StickBreakingErrors, RemainderMustFit) {
   Call call;
   call.fill();
   Numbers remainder(DType::f64, {1, 6, 2}, std::vector<double>(12));
-  const auto done = attend_stick_breaking(call.inputs(), {}, {}, call.out.view, remainder.view);
+  const auto done = attend(call.inputs(), StickBreaking{}, {}, call.out.view, remainder.view);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().rule, "remainder must be [1, 2, 6]");
 }

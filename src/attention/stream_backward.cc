@@ -8,8 +8,7 @@ namespace posenc::detail {
 
 Expected<BackwardArguments> backward_arguments(std::string_view where, const AttentionInputs& in,
                                                const Plan& plan, const Tensor& out_gradient,
-                                               const Tensor& q_gradient, const Tensor& k_gradient,
-                                               const Tensor& v_gradient) {
+                                               const ContentGradients& gradients) {
   const auto g = viewed(where, "out_gradient", out_gradient, 4);
   if (!g) return std::unexpected(g.error());
   auto checked = attend_arguments(where, in, plan, dense_like(*g));
@@ -17,9 +16,9 @@ Expected<BackwardArguments> backward_arguments(std::string_view where, const Att
   if (auto ok = check_plain(where, plan); !ok) return std::unexpected(ok.error());
   BackwardArguments all{.in = *checked, .out_gradient = *g, .parts = query_parts(*checked)};
   for (const auto& [name, gradient, like, to] :
-       {std::tuple{"q_gradient", &q_gradient, &checked->q, &all.q},
-        {"k_gradient", &k_gradient, &checked->k, &all.k},
-        {"v_gradient", &v_gradient, &checked->v, &all.v}}) {
+       {std::tuple{"the gradient of q", &gradients.q, &checked->q, &all.q},
+        {"the gradient of k", &gradients.k, &checked->k, &all.k},
+        {"the gradient of v", &gradients.v, &checked->v, &all.v}}) {
     const auto view = gradient_like(where, name, *gradient, *like);
     if (!view) return std::unexpected(view.error());
     *to = *view;

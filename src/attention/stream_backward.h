@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "posenc/content.h"
 #include "src/attention/stream.h"
 #include "src/try.h"
 
@@ -31,8 +32,7 @@ struct BackwardArguments {
 // The arguments of all of them, checked. Errors: those of attend, a gradient of another shape.
 Expected<BackwardArguments> backward_arguments(std::string_view where, const AttentionInputs& in,
                                                const Plan& plan, const Tensor& out_gradient,
-                                               const Tensor& q_gradient, const Tensor& k_gradient,
-                                               const Tensor& v_gradient);
+                                               const ContentGradients& gradients);
 
 // b[column][row] of a[row][column]
 template <class T>

@@ -41,6 +41,12 @@ void write(Out& out, const Scaling& scaling) {
   out.end();
 }
 
+void write(Out& out, const ContentScheme& scheme) {
+  out.object().member("type", info(scheme).name);
+  for (const FieldSetting& setting : settings(scheme)) write(out, setting, info(scheme));
+  out.end();
+}
+
 void write(Out& out, const Scheme& scheme) {
   out.object().member("type", info(scheme).name);
   for (const FieldSetting& setting : settings(scheme)) write(out, setting, info(scheme));
@@ -296,6 +302,12 @@ std::string to_json(const Plan& plan) {
 }
 
 std::string to_json(const Scheme& scheme) {
+  Out out;
+  write(out, scheme);
+  return std::move(out.text);
+}
+
+std::string to_json(const ContentScheme& scheme) {
   Out out;
   write(out, scheme);
   return std::move(out.text);

@@ -8,6 +8,7 @@
 
 #include "posenc/explain.h"
 #include "src/files/field_value.h"
+#include "src/files/json.h"
 #include "src/try.h"
 
 namespace posenc {
@@ -73,7 +74,14 @@ void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> info
       detail::write(out.key("default"), field.default_value);
       out.end();
     }
-    out.end().end();
+    out.end();
+    if (!info.tables.empty()) {
+      out.key("tables").array();
+      for (const TableInfo& table : info.tables)
+        out.object().member("name", table.name).member("doc", table.doc).end();
+      out.end();
+    }
+    out.end();
   }
   out.end();
 }
@@ -100,11 +108,20 @@ Expected<Scheme> read_scheme(std::string_view text) {
   return std::move(scheme);
 }
 
+Expected<ContentScheme> read_content_scheme(std::string_view text) {
+  POSENC_TRY(json, detail::parse_json(text, where, detail::Constants::refused));
+  POSENC_TRY(type, type_of(json, "it"));
+  POSENC_TRY(scheme, make_content_scheme(type));
+  POSENC_CHECK(set_fields(scheme, json));
+  return std::move(scheme);
+}
+
 std::string schemes_to_json() {
   Out out;
   out.object();
   write_list(out, "schemes", all_schemes());
   write_list(out, "scalings", all_scalings());
+  write_list(out, "content", all_content_schemes());
   out.end();
   return std::move(out.text);
 }

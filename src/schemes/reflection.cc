@@ -8,8 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "posenc/content.h"
 #include "posenc/schemes.h"
 #include "src/schemes/reflection.h"
+#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -75,10 +77,17 @@ struct Row {
   void* (*member)(void* object);            // where an object of the struct keeps it
 };
 
+// A tensor beside the fields.
+struct TableRow {
+  std::string_view name, doc;
+  Table* (*member)(void* object);
+};
+
 // What a struct says of itself.
 struct About {
   std::string_view name, aliases, title, formula, paper;
   std::span<const Row> rows;
+  std::span<const TableRow> tables;
 };
 
 template <class S, std::size_t I>
@@ -113,11 +122,26 @@ template <class S>
 constexpr auto rows =
     rows_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::fields())>>{});
 
+template <class S, std::size_t... I>
+constexpr std::array<TableRow, sizeof...(I)> tables_of(std::index_sequence<I...>) {
+  return {TableRow{std::get<I>(S::tables()).name, std::get<I>(S::tables()).doc,
+                   [](void* object) -> Table* {
+                     return &(static_cast<S*>(object)->*std::get<I>(S::tables()).member);
+                   }}...};
+}
+
+template <class S>
+constexpr std::array<TableRow, 0> tables{};
+template <class S>
+  requires requires { S::tables(); }
+constexpr auto tables<S> =
+    tables_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::tables())>>{});
+
 template <class Variant>
 constexpr std::array<About, 0> abouts;
 template <class... S>
 constexpr std::array<About, sizeof...(S)> abouts<std::variant<S...>> = {
-    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>}...};
+    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>, tables<S>}...};
 
 template <class Variant>
 const About& about(const Variant& object) {
@@ -304,6 +328,7 @@ SchemeInfo describe(const About& about, void* defaults) {
                            row.required,
                            row.optional,
                            load(row, defaults)});
+  for (const TableRow& table : about.tables) info.tables.push_back({table.name, table.doc});
   return info;
 }
 
@@ -341,6 +366,13 @@ std::unexpected<Error> no_such_field(std::string_view scheme, std::string_view n
               suggestion(name, known));
 }
 
+template <class Variant>
+Expected<void> set_named(Variant& object, std::string_view name, const FieldValue& value) {
+  POSENC_TRY(found, set_if_named(object, name, value));
+  if (!found) return no_such_field(info(object).name, name, {&info(object)});
+  return {};
+}
+
 }  // namespace
 
 std::string rule_of(const Range& range) {
@@ -372,16 +404,41 @@ std::span<const SchemeInfo> all_scalings() {
   return list;
 }
 
+std::span<const SchemeInfo> all_content_schemes() {
+  static const std::vector<SchemeInfo> list = describe_all<ContentScheme>();
+  return list;
+}
+
 const SchemeInfo& info(const Scheme& scheme) { return all_schemes()[scheme.index()]; }
 const SchemeInfo& info(const Scaling& scaling) { return all_scalings()[scaling.index()]; }
+const SchemeInfo& info(const ContentScheme& scheme) {
+  return all_content_schemes()[scheme.index()];
+}
 
 Expected<Scheme> make_scheme(std::string_view name) { return make<Scheme>("scheme", name); }
 Expected<Scaling> make_scaling(std::string_view name) { return make<Scaling>("rope_type", name); }
+Expected<ContentScheme> make_content_scheme(std::string_view name) {
+  return make<ContentScheme>("scheme", name);
+}
 
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value) {
-  const auto found = set_if_named(scaling, name, value);
-  if (!found) return std::unexpected(found.error());
-  if (!*found) return no_such_field(info(scaling).name, name, {&info(scaling)});
+  return set_named(scaling, name, value);
+}
+
+Expected<void> set_field(ContentScheme& scheme, std::string_view name, const FieldValue& value) {
+  return set_named(scheme, name, value);
+}
+
+Expected<void> set_table(ContentScheme& scheme, std::string_view name, Table table) {
+  const std::span<const TableRow> rows = about(scheme).tables;
+  const auto row = std::ranges::find(rows, name, &TableRow::name);
+  if (row == rows.end()) {
+    std::vector<std::string_view> known;
+    for (const TableRow& each : rows) known.push_back(each.name);
+    return fail(about(scheme).name, "has no such table",
+                "'" + std::string(name.substr(0, 64)) + "'", suggestion(name, known));
+  }
+  *row->member(struct_in(scheme)) = std::move(table);
   return {};
 }
 
@@ -413,6 +470,10 @@ std::vector<FieldSetting> settings(const Scheme& scheme) {
 
 std::vector<FieldSetting> settings(const Scaling& scaling) {
   return settings_of(about(scaling), struct_in(scaling));
+}
+
+std::vector<FieldSetting> settings(const ContentScheme& scheme) {
+  return settings_of(about(scheme), struct_in(scheme));
 }
 
 std::optional<double> number_of(const Scaling& scaling, std::string_view field) {

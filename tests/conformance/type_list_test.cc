@@ -1,4 +1,4 @@
-// Walks the lists of schemes and scalings: what a new one owes the rest of the project.
+// Walks the lists of schemes, scalings and schemes that read the content: what a new one owes the rest of the project.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -100,6 +100,64 @@ void expect_round_trip(const Scheme& scheme) {
   EXPECT_EQ(from_json(json), scheme) << json.dump();
 }
 
+// --- of every list --------------------------------------------------------------------------------
+
+void expect_says_what_it_is(const SchemeInfo& entry) {
+  EXPECT_FALSE(entry.name.empty());
+  EXPECT_FALSE(entry.title.empty());
+  EXPECT_FALSE(entry.formula.empty());
+  EXPECT_TRUE(entry.paper.empty() || entry.paper.find('.') == 4) << entry.paper;
+}
+
+void expect_says_what_each_field_is(const SchemeInfo& entry) {
+  for (const FieldInfo& field : entry.fields) {
+    EXPECT_FALSE(field.doc.empty()) << field.name;
+    EXPECT_EQ(field.doc.find('\n'), std::string_view::npos) << field.name;
+    EXPECT_EQ(field.kind == FieldKind::choice, field.choices.size() > 1) << field.name;
+  }
+}
+
+void expect_no_two_fields_answer_to_one_name(const SchemeInfo& entry) {
+  std::set<std::string_view> names;
+  for (const FieldInfo& field : entry.fields) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    for (const std::string_view alias : field.aliases)
+      EXPECT_TRUE(names.insert(alias).second) << alias;
+  }
+}
+
+void expect_row_in_the_documentation(const SchemeInfo& entry) {
+  std::ifstream in(data_path("../../docs/schemes.md"));
+  ASSERT_TRUE(in) << "docs/schemes.md is missing";
+  const std::string start = "| `" + std::string(entry.name) + "` |";
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.starts_with(start)) return;
+  }
+  ADD_FAILURE() << "docs/schemes.md has no row that begins with " << start;
+}
+
+// Its heading stands in exactly one page, and its row links there.
+void expect_page(const SchemeInfo& entry) {
+  const std::filesystem::path docs = data_path("../../docs");
+  const std::string heading = "### `" + std::string(entry.name) + "`";
+  std::vector<std::string> pages, rows;
+  for (const auto& file : std::filesystem::directory_iterator(docs)) {
+    if (file.path().extension() != ".md") continue;
+    std::ifstream in(file.path());
+    for (std::string line; std::getline(in, line);) {
+      if (line == heading) pages.push_back(file.path().filename().string());
+      if (line.starts_with("| `" + std::string(entry.name) + "` |")) rows.push_back(line);
+    }
+  }
+  ASSERT_EQ(pages.size(), 1u) << "pages in docs/ with the heading " << heading;
+  const std::string link = "(" + pages.front() + "#" + std::string(entry.name) + ")";
+  EXPECT_TRUE(std::ranges::any_of(rows, [&](const auto& row) { return row.contains(link); }))
+      << "docs/schemes.md does not link to " << link;
+}
+
+// --- schemes and scalings ---------------------------------------------------------------------------
+
 struct Entry {
   SchemeInfo info;
   bool is_scaling;
@@ -118,29 +176,11 @@ class TypeList : public testing::TestWithParam<Entry> {
   static Scheme full() { return is_scaling() ? filled_scaling(entry()) : filled_scheme(entry()); }
 };
 
-TEST_P(TypeList, SaysWhatItIs) {
-  EXPECT_FALSE(entry().name.empty());
-  EXPECT_FALSE(entry().title.empty());
-  EXPECT_FALSE(entry().formula.empty());
-  EXPECT_TRUE(entry().paper.empty() || entry().paper.find('.') == 4) << entry().paper;
-}
-
-TEST_P(TypeList, SaysWhatEachFieldIs) {
-  for (const FieldInfo& field : entry().fields) {
-    EXPECT_FALSE(field.doc.empty()) << field.name;
-    EXPECT_EQ(field.doc.find('\n'), std::string_view::npos) << field.name;
-    EXPECT_EQ(field.kind == FieldKind::choice, field.choices.size() > 1) << field.name;
-  }
-}
-
-TEST_P(TypeList, NoTwoFieldsAnswerToOneName) {
-  std::set<std::string_view> names;
-  for (const FieldInfo& field : entry().fields) {
-    EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    for (const std::string_view alias : field.aliases)
-      EXPECT_TRUE(names.insert(alias).second) << alias;
-  }
-}
+TEST_P(TypeList, SaysWhatItIs) { expect_says_what_it_is(entry()); }
+TEST_P(TypeList, SaysWhatEachFieldIs) { expect_says_what_each_field_is(entry()); }
+TEST_P(TypeList, NoTwoFieldsAnswerToOneName) { expect_no_two_fields_answer_to_one_name(entry()); }
+TEST_P(TypeList, HasARowInTheDocumentation) { expect_row_in_the_documentation(entry()); }
+TEST_P(TypeList, HasAPage) { expect_page(entry()); }
 
 TEST_P(TypeList, IsFoundByEveryAlias) {
   for (const std::string_view alias : entry().aliases) {
@@ -154,36 +194,6 @@ TEST_P(TypeList, IsFoundByEveryAlias) {
       EXPECT_EQ(info(*made).name, entry().name);
     }
   }
-}
-
-TEST_P(TypeList, HasARowInTheDocumentation) {
-  std::ifstream in(data_path("../../docs/schemes.md"));
-  ASSERT_TRUE(in) << "docs/schemes.md is missing";
-  const std::string start = "| `" + std::string(entry().name) + "` |";
-  std::string line;
-  while (std::getline(in, line)) {
-    if (line.starts_with(start)) return;
-  }
-  ADD_FAILURE() << "docs/schemes.md has no row that begins with " << start;
-}
-
-// Its heading stands in exactly one page, and its row links there.
-TEST_P(TypeList, HasAPage) {
-  const std::filesystem::path docs = data_path("../../docs");
-  const std::string heading = "### `" + std::string(entry().name) + "`";
-  std::vector<std::string> pages, rows;
-  for (const auto& file : std::filesystem::directory_iterator(docs)) {
-    if (file.path().extension() != ".md") continue;
-    std::ifstream in(file.path());
-    for (std::string line; std::getline(in, line);) {
-      if (line == heading) pages.push_back(file.path().filename().string());
-      if (line.starts_with("| `" + std::string(entry().name) + "` |")) rows.push_back(line);
-    }
-  }
-  ASSERT_EQ(pages.size(), 1u) << "pages in docs/ with the heading " << heading;
-  const std::string link = "(" + pages.front() + "#" + std::string(entry().name) + ")";
-  EXPECT_TRUE(std::ranges::any_of(rows, [&](const auto& row) { return row.contains(link); }))
-      << "docs/schemes.md does not link to " << link;
 }
 
 TEST_P(TypeList, JsonRoundTripOfDefaults) { expect_round_trip(full()); }
@@ -288,8 +298,125 @@ std::vector<Entry> everything() {
 INSTANTIATE_TEST_SUITE_P(Every, TypeList, testing::ValuesIn(everything()),
                          [](const auto& entry) { return label(entry.param); });
 
+// --- schemes that read the content ------------------------------------------------------------------
+
+void PrintTo(const SchemeInfo& info, std::ostream* out) { *out << info.name; }
+
+// One head, as many keys as channels: a list of one number and a table of one row then fit them all.
+class ContentList : public testing::TestWithParam<SchemeInfo> {
+ protected:
+  static constexpr std::int64_t kTokens = kHeadDim;
+  static const SchemeInfo& entry() { return GetParam(); }
+
+  ContentScheme full() {
+    auto made = make_content_scheme(entry().name);
+    EXPECT_TRUE(made) << made.error().message();
+    for (const FieldInfo& field : entry().fields) {
+      if (!field.required) continue;
+      const auto done = set_field(*made, field.name, FieldValue(std::vector<double>{1.5}));
+      EXPECT_TRUE(done) << done.error().message();
+    }
+    for (const TableInfo& table : entry().tables) {
+      const auto done = set_table(*made, table.name, {Tensor::dense(row_.data(), {1, kTokens})});
+      EXPECT_TRUE(done) << done.error().message();
+    }
+    return *made;
+  }
+  AttentionInputs inputs() {
+    const auto view = [](std::vector<double>& x) {
+      return Tensor::dense(x.data(), {1, 1, kTokens, kHeadDim});
+    };
+    for (std::size_t i = 0; i < q_.size(); ++i) {
+      q_[i] = std::sin(static_cast<double>(i));
+      k_[i] = std::cos(static_cast<double>(i));
+      v_[i] = std::sin(static_cast<double>(2 * i));
+    }
+    const Positions text = Positions::range(0, kTokens);
+    return {view(q_), view(k_), view(v_), text, text};
+  }
+
+  std::vector<double> row_ = std::vector<double>(kTokens, -0.5);
+  std::vector<double> q_ = std::vector<double>(kTokens * kHeadDim), k_ = q_, v_ = q_;
+};
+
+TEST_P(ContentList, SaysWhatItIs) { expect_says_what_it_is(entry()); }
+TEST_P(ContentList, SaysWhatEachFieldIs) {
+  expect_says_what_each_field_is(entry());
+  for (const TableInfo& table : entry().tables) EXPECT_FALSE(table.doc.empty()) << table.name;
+}
+TEST_P(ContentList, NoTwoFieldsAnswerToOneName) {
+  expect_no_two_fields_answer_to_one_name(entry());
+}
+TEST_P(ContentList, HasARowInTheDocumentation) { expect_row_in_the_documentation(entry()); }
+TEST_P(ContentList, HasAPage) { expect_page(entry()); }
+
+TEST_P(ContentList, IsFoundByEveryAlias) {
+  for (const std::string_view alias : entry().aliases) {
+    const auto made = make_content_scheme(alias);
+    ASSERT_TRUE(made) << made.error().message();
+    EXPECT_EQ(info(*made).name, entry().name);
+  }
+}
+
+// What JSON says of it and reads back; tables do not stand in it.
+TEST_P(ContentList, JsonRoundTripOfEachField) {
+  ContentScheme plain = full();
+  for (const TableInfo& table : entry().tables) ASSERT_TRUE(set_table(plain, table.name, {}));
+  const auto expect_read_back = [](const ContentScheme& scheme) {
+    const auto read = read_content_scheme(to_json(scheme));
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(*read, scheme) << to_json(scheme);
+  };
+  expect_read_back(plain);
+  for (const FieldInfo& field : entry().fields) {
+    SCOPED_TRACE(field.name);
+    ContentScheme changed = plain;
+    for (const FieldSetting& setting : settings(plain)) {
+      if (setting.name != field.name) continue;
+      const auto done = set_field(changed, field.name, perturbed(field, setting.value));
+      ASSERT_TRUE(done) << done.error().message();
+    }
+    EXPECT_NE(changed, plain) << "the field did not change";
+    expect_read_back(changed);
+  }
+}
+
+TEST_P(ContentList, NeedsItsRequiredFieldsInJson) {
+  const auto read = read_content_scheme(R"({"type": ")" + std::string(entry().name) + R"("})");
+  EXPECT_EQ(read.has_value(), std::ranges::none_of(entry().fields, &FieldInfo::required));
+}
+
+TEST_P(ContentList, AttendsAndHasGradients) {
+  std::vector<double> out(q_.size(), std::nan("")), dq = out, dk = out, dv = out;
+  const auto view = [](std::vector<double>& x) {
+    return Tensor::dense(x.data(), {1, 1, kTokens, kHeadDim});
+  };
+  const auto done = attend(inputs(), full(), {}, view(out));
+  ASSERT_TRUE(done) << done.error().message();
+  for (const double x : out) EXPECT_TRUE(std::isfinite(x));
+  const auto back = attend_backward(inputs(), full(), {}, view(out),
+                                    {.q = view(dq), .k = view(dk), .v = view(dv)});
+  ASSERT_TRUE(back) << back.error().message();
+  for (const auto& gradient : {dq, dk, dv}) {
+    for (const double x : gradient) EXPECT_TRUE(std::isfinite(x));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, ContentList, testing::ValuesIn(all_content_schemes()),
+                         [](const auto& entry) { return std::string(entry.param.name); });
+
+TEST(TypeLists, AFieldOrTableThatAContentSchemeLacksIsRefused) {
+  ContentScheme cope = Cope{};
+  const auto field = set_field(cope, "before_scal", FieldValue(true));
+  ASSERT_FALSE(field);
+  EXPECT_NE(field.error().message().find("before_scale"), std::string::npos);
+  const auto table = set_table(cope, "embedding", {});
+  ASSERT_FALSE(table);
+  EXPECT_NE(table.error().message().find("embeddings"), std::string::npos);
+}
+
 TEST(TypeLists, NoTwoEntriesAnswerToOneName) {
-  for (const auto list : {all_schemes(), all_scalings()}) {
+  for (const auto list : {all_schemes(), all_scalings(), all_content_schemes()}) {
     std::set<std::string_view> names;
     for (const SchemeInfo& entry : list) {
       EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
