@@ -30,7 +30,7 @@ int main(void) {
   posenc_tensor q;
   const int64_t shape[] = {1, heads, seq, head_dim};
   check(posenc_tensor_dense(data, POSENC_FLOAT32, 4, shape, &q));
-  check(posenc_rotate(plan, &q, positions, POSENC_QUERY, &q));
+  check(posenc_rotate(plan, &q, positions, POSENC_QUERY, &q, 0));
   printf("position 0: %.4f, position 15: %.4f\n", data[0], data[15 * head_dim]);
 
   posenc_model* model = NULL;

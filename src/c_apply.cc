@@ -9,7 +9,6 @@
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
-#include "posenc/gradients.h"
 #include "src/c_handles.h"
 #include "src/saturating.h"
 
@@ -56,6 +55,49 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
            .keep = mask->keep}};
 }
 
+Table copied(const Tensor& from) {
+  const Tensor x = from.with_rank(Tensor::max_rank);
+  const auto numbers = std::make_shared<std::vector<double>>();
+  numbers->reserve(static_cast<std::size_t>(x.size()));
+  for (std::int64_t a = 0; a < x.shape[0]; a++)
+    for (std::int64_t b = 0; b < x.shape[1]; b++)
+      for (std::int64_t c = 0; c < x.shape[2]; c++)
+        for (std::int64_t d = 0; d < x.shape[3]; d++)
+          numbers->push_back(x.get(x.offset(a, b, c, d)));
+  Tensor dense = from;
+  dense.data = numbers->data();
+  dense.dtype = DType::f64;
+  std::int64_t step = 1;
+  for (auto axis = static_cast<std::size_t>(from.rank); axis-- > 0;) {
+    dense.stride[axis] = step;
+    step *= dense.shape[axis];
+  }
+  return Table::borrow(dense, numbers);
+}
+
+ReadAttention read_attention(std::string_view function, const posenc_attention* in,
+                             std::string_view out_name, const posenc_tensor* out) {
+  if (const auto bad = need(function, {{"in", in}})) return {bad};
+  if (in->struct_size != sizeof *in)
+    return {misuse(function, "in.struct_size must be " + std::to_string(sizeof *in),
+                   std::to_string(in->struct_size), "set it to sizeof(posenc_attention)")};
+  if (const auto bad = need(function, {{"queries", in->queries}, {"keys", in->keys}})) return {bad};
+  if (const auto bad = need_threads(function, in->threads)) return {bad};
+  const ReadMask sees = read_mask(function, in->mask);
+  if (sees.status) return {sees.status};
+  View views[4];
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {
+      {"q", in->q}, {"k", in->k}, {"v", in->v}, {out_name, out}};
+  for (std::size_t i = 0; i < 4; i++) {
+    views[i] = view(function, given[i].first, given[i].second);
+    if (views[i].status) return {views[i].status};
+  }
+  return {POSENC_OK,
+          AttentionInputs{views[0].tensor, views[1].tensor, views[2].tensor, in->queries->value,
+                          in->keys->value, sees.mask, Threads{in->threads}},
+          views[3].tensor};
+}
+
 posenc_status need_threads(std::string_view function, std::int32_t threads) {
   if (threads >= 0) return POSENC_OK;
   return misuse(function, "threads must not be negative", std::to_string(threads));
@@ -81,16 +123,17 @@ using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&
 
 posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan* plan,
                    const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
-                   const posenc_tensor* out) {
+                   const posenc_tensor* out, std::int32_t threads) {
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = need_threads(where, threads)) return bad;
   if (side < POSENC_QUERY || side > POSENC_VALUE)
     return misuse(where, "side must be one of posenc_side", std::to_string(side));
   const View from = view(where, "x", x);
   if (from.status) return from.status;
   const View to = view(where, "out", out);
   if (to.status) return to.status;
-  return done(
-      rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side), to.tensor, {}));
+  return done(rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side),
+                       to.tensor, Threads{threads}));
 }
 
 Table* table_of(Plan& plan, posenc_table which) {
@@ -107,27 +150,6 @@ Table* table_of(Plan& plan, posenc_table which) {
   if (which == POSENC_TABLE_RELATIVE_QUERY) return relative.uses_query ? &relative.query : nullptr;
   if (which == POSENC_TABLE_RELATIVE_KEY) return relative.uses_key ? &relative.key : nullptr;
   return relative.uses_value ? &relative.value : nullptr;
-}
-
-// The same numbers in memory of the table's own, dense.
-Table copied(const Tensor& from) {
-  const Tensor x = from.with_rank(Tensor::max_rank);
-  const auto numbers = std::make_shared<std::vector<double>>();
-  numbers->reserve(static_cast<std::size_t>(x.size()));
-  for (std::int64_t a = 0; a < x.shape[0]; a++)
-    for (std::int64_t b = 0; b < x.shape[1]; b++)
-      for (std::int64_t c = 0; c < x.shape[2]; c++)
-        for (std::int64_t d = 0; d < x.shape[3]; d++)
-          numbers->push_back(x.get(x.offset(a, b, c, d)));
-  Tensor dense = from;
-  dense.data = numbers->data();
-  dense.dtype = DType::f64;
-  std::int64_t step = 1;
-  for (auto axis = static_cast<std::size_t>(from.rank); axis-- > 0;) {
-    dense.stride[axis] = step;
-    step *= dense.shape[axis];
-  }
-  return Table::borrow(dense, numbers);
 }
 
 }  // namespace
@@ -275,40 +297,64 @@ void posenc_positions_free(posenc_positions* positions) noexcept { delete positi
 // --- acting on tensors ---------------------------------------------------------------------------
 
 posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
-                         const posenc_positions* positions, const posenc_tensor* out) noexcept {
+                         const posenc_positions* positions, const posenc_tensor* out,
+                         int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_add";
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
   const View from = view(where, "embedding", embedding);
   if (from.status) return from.status;
   const View to = view(where, "out", out);
   if (to.status) return to.status;
-  return done(add(plan->value, from.tensor, positions->value, to.tensor));
+  return done(add(plan->value, from.tensor, positions->value, to.tensor, Threads{threads}));
 }
 
 posenc_status posenc_position_vectors(const posenc_plan* plan, const posenc_positions* positions,
-                                      const posenc_tensor* out) noexcept {
+                                      const posenc_tensor* out, int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_position_vectors";
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
   const View to = view(where, "out", out);
-  return to.status ? to.status : done(position_vectors(plan->value, positions->value, to.tensor));
+  return to.status
+             ? to.status
+             : done(position_vectors(plan->value, positions->value, to.tensor, Threads{threads}));
 }
 
 posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                             const posenc_positions* positions, posenc_side side,
-                            const posenc_tensor* out) noexcept {
-  return c::turn("posenc_rotate", rotate, plan, x, positions, side, out);
+                            const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate", rotate, plan, x, positions, side, out, threads);
+}
+
+posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
+                               const posenc_tensor* k, const posenc_positions* positions,
+                               const posenc_tensor* q_out, const posenc_tensor* k_out,
+                               int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_rotate_qk";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  View views[4];
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {
+      {"q", q}, {"k", k}, {"q_out", q_out}, {"k_out", k_out}};
+  for (std::size_t i = 0; i < 4; i++) {
+    views[i] = view(where, given[i].first, given[i].second);
+    if (views[i].status) return views[i].status;
+  }
+  return done(rotate(plan->value, views[0].tensor, views[1].tensor, positions->value,
+                     views[2].tensor, views[3].tensor, Threads{threads}));
 }
 
 posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
                                     const posenc_positions* positions, posenc_side side,
-                                    const posenc_tensor* out) noexcept {
-  return c::turn("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out);
+                                    const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out, threads);
 }
 
 posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
                                       const posenc_positions* positions, posenc_side side,
-                                      const posenc_tensor* out) noexcept {
-  return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out);
+                                      const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
+                 threads);
 }
 
 posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
@@ -327,107 +373,3 @@ posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queri
   const View to = view(where, "out", out);
   return to.status ? to.status : done(bias(plan->value, queries->value, keys->value, to.tensor));
 }
-
-namespace {
-
-// What both attentions take, read; `then` runs on it.
-struct Attention {
-  const posenc_plan* plan;
-  const posenc_tensor *q, *k, *v;
-  const posenc_positions *queries, *keys;
-  const posenc_mask* mask;
-  const posenc_tensor *out, *logits = nullptr;
-  std::string_view out_name = "out";
-};
-
-template <class Then>
-posenc_status attending(std::string_view where, const Attention& from, Then then) {
-  if (const auto bad =
-          need(where, {{"plan", from.plan}, {"queries", from.queries}, {"keys", from.keys}}))
-    return bad;
-  const c::ReadMask sees = c::read_mask(where, from.mask);
-  if (sees.status) return sees.status;
-  Tensor tensors[5];
-  const std::pair<std::string_view, const posenc_tensor*> given[] = {{"q", from.q},
-                                                                     {"k", from.k},
-                                                                     {"v", from.v},
-                                                                     {from.out_name, from.out},
-                                                                     {"logits", from.logits}};
-  for (std::size_t i = 0; i < 5; i++) {
-    if (given[i].second == nullptr && i == 4) continue;
-    const View each = view(where, given[i].first, given[i].second);
-    if (each.status) return each.status;
-    tensors[i] = each.tensor;
-  }
-  return done(then(tensors, sees.mask));
-}
-
-}  // namespace
-
-posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q, const posenc_tensor* k,
-                            const posenc_tensor* v, const posenc_positions* queries,
-                            const posenc_positions* keys, const posenc_mask* mask,
-                            const posenc_tensor* out, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_attend";
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  return attending(where, {plan, q, k, v, queries, keys, mask, out},
-                   [&](const Tensor* tensors, const Mask& sees) {
-                     return attend({tensors[0], tensors[1], tensors[2], queries->value, keys->value,
-                                    sees, Threads{threads}},
-                                   plan->value, tensors[3]);
-                   });
-}
-
-posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tensor* q,
-                                      const posenc_tensor* k, const posenc_tensor* v,
-                                      const posenc_positions* queries, const posenc_positions* keys,
-                                      const posenc_mask* mask, const posenc_tensor* out,
-                                      const posenc_tensor* logits) noexcept {
-  return attending("posenc_attend_reference", {plan, q, k, v, queries, keys, mask, out, logits},
-                   [&](const Tensor* tensors, const Mask& sees) {
-                     return attend_reference(
-                         {tensors[0], tensors[1], tensors[2], queries->value, keys->value, sees},
-                         plan->value, tensors[3], tensors[4]);
-                   });
-}
-
-#ifndef __wasm__
-posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_tensor* q,
-                                     const posenc_tensor* k, const posenc_tensor* v,
-                                     const posenc_positions* queries, const posenc_positions* keys,
-                                     const posenc_mask* mask, const posenc_tensor* out_gradient,
-                                     const posenc_attention_gradients* gradients,
-                                     int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_attend_backward";
-  if (const auto bad = need(where, {{"gradients", gradients}})) return bad;
-  if (gradients->struct_size != sizeof *gradients)
-    return misuse(where, "gradients.struct_size must be " + std::to_string(sizeof *gradients),
-                  std::to_string(gradients->struct_size),
-                  "set it to sizeof(posenc_attention_gradients)");
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  AttentionGradients wanted;
-  const std::tuple<std::string_view, const posenc_tensor*, Tensor*> members[] = {
-      {"gradients.q", gradients->q, &wanted.q},
-      {"gradients.k", gradients->k, &wanted.k},
-      {"gradients.v", gradients->v, &wanted.v},
-      {"gradients.slopes", gradients->slopes, &wanted.slopes},
-      {"gradients.bias", gradients->bias, &wanted.bias},
-      {"gradients.relative_query", gradients->relative_query, &wanted.relative_query},
-      {"gradients.relative_key", gradients->relative_key, &wanted.relative_key},
-      {"gradients.relative_value", gradients->relative_value, &wanted.relative_value},
-      {"gradients.rotation_frequency", gradients->rotation_frequency, &wanted.rotation_frequency}};
-  for (const auto& [name, from, to] : members) {
-    if (from == nullptr) continue;
-    const View each = view(where, name, from);
-    if (each.status) return each.status;
-    *to = each.tensor;
-  }
-  return attending(where,
-                   {plan, q, k, v, queries, keys, mask, out_gradient, nullptr, "out_gradient"},
-                   [&](const Tensor* tensors, const Mask& sees) {
-                     return attend_backward({tensors[0], tensors[1], tensors[2], queries->value,
-                                             keys->value, sees, Threads{threads}},
-                                            plan->value, tensors[3], wanted);
-                   });
-}
-#endif

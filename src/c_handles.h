@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "posenc/attention.h"
 #include "posenc/c.h"
+#include "posenc/content.h"
 #include "posenc/model.h"
 #include "posenc/positions.h"
 
@@ -16,6 +18,9 @@ struct posenc_model {
 };
 struct posenc_plan {
   posenc::Plan value;
+};
+struct posenc_content {
+  posenc::ContentScheme value;
 };
 struct posenc_positions {
   posenc::Positions value;
@@ -61,6 +66,18 @@ struct ReadMask {
   Mask mask = {};
 };
 ReadMask read_mask(std::string_view function, const posenc_mask* mask);
+
+// What every attention takes, with its output.
+struct ReadAttention {
+  posenc_status status = POSENC_MISUSE;
+  std::optional<AttentionInputs> in = {};
+  Tensor out = {};
+};
+ReadAttention read_attention(std::string_view function, const posenc_attention* in,
+                             std::string_view out_name, const posenc_tensor* out);
+
+// The same numbers in memory of the table's own, dense.
+Table copied(const Tensor& from);
 
 // POSENC_MISUSE for a negative number.
 posenc_status need_threads(std::string_view function, std::int32_t threads);

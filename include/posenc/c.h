@@ -35,6 +35,7 @@ extern "C" {
 
 typedef struct posenc_model posenc_model;         /* what a model's files say about position */
 typedef struct posenc_plan posenc_plan;           /* an encoding as tables and numbers */
+typedef struct posenc_content posenc_content;     /* an encoding that reads what tokens say */
 typedef struct posenc_positions posenc_positions; /* where each token stands */
 typedef struct posenc_cache posenc_cache;         /* keys and values of the tokens so far */
 
@@ -57,7 +58,7 @@ POSENC_API void posenc_string_free(char* text) POSENC_NOTHROW;
 
 /* --- what there is ------------------------------------------------------------------------------- */
 
-/* {"schemes": [...], "scalings": [...]}, each with "name", "aliases", "title", "formula", "paper" and "fields":
+/* {"schemes": [...], "scalings": [...], "content": [...]}, each with "name", "aliases", "title", "formula", "paper" and "fields":
    what forms and flags are made of (docs/json.md). */
 POSENC_API posenc_status posenc_schemes_json(char** json) POSENC_NOTHROW;
 
@@ -215,7 +216,8 @@ POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHRO
 /* --- acting on tensors --------------------------------------------------------------------------- */
 
 /* In all of these out has the dtype of its input and may be the same view (in place). float64 is computed in
-   double; 16-bit types are rounded once, to nearest even. */
+   double; 16-bit types are rounded once, to nearest even. threads: 0 for as many as the machine has; the same
+   bits for any number. WebAssembly computes on the caller's thread, whatever it says. */
 
 typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only turn */
 enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
@@ -223,30 +225,40 @@ enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
 /* embedding [batch, seq, width] · embedding scale + position vectors -> out. Errors: a plan that adds nothing, a
    width that is not the plan's, a position outside a learned table, a table not given. */
 POSENC_API posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
-                                    const posenc_positions* positions,
-                                    const posenc_tensor* out) POSENC_NOTHROW;
+                                    const posenc_positions* positions, const posenc_tensor* out,
+                                    int32_t threads) POSENC_NOTHROW;
 
 /* The position vectors alone, without the embedding scale: out [batch, seq, width]. */
 POSENC_API posenc_status posenc_position_vectors(const posenc_plan* plan,
                                                  const posenc_positions* positions,
-                                                 const posenc_tensor* out) POSENC_NOTHROW;
+                                                 const posenc_tensor* out,
+                                                 int32_t threads) POSENC_NOTHROW;
 
 /* x [batch, head, seq, head_dim] turned by its positions -> out. For [batch, seq, head, head_dim] in memory swap
    shape and strides of the two axes. A plan without a rotation copies. */
 POSENC_API posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                                        const posenc_positions* positions, posenc_side side,
-                                       const posenc_tensor* out) POSENC_NOTHROW;
+                                       const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
+
+/* q [batch, head, seq, head_dim] and k [batch, kv_head, seq, head_dim] of the same tokens, each as
+   posenc_rotate gives it; cos and sin of a token are made once for both. Errors: those of posenc_rotate, batches
+   that differ. Then nothing is written. */
+POSENC_API posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
+                                          const posenc_tensor* k, const posenc_positions* positions,
+                                          const posenc_tensor* q_out, const posenc_tensor* k_out,
+                                          int32_t threads) POSENC_NOTHROW;
 
 /* The inverse: divides by amplitude and growth where rotate multiplied. */
 POSENC_API posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
                                                const posenc_positions* positions, posenc_side side,
-                                               const posenc_tensor* out) POSENC_NOTHROW;
+                                               const posenc_tensor* out,
+                                               int32_t threads) POSENC_NOTHROW;
 
 /* The transpose: the gradient of rotate's input from the gradient of its output. */
 POSENC_API posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
                                                  const posenc_positions* positions,
-                                                 posenc_side side,
-                                                 const posenc_tensor* out) POSENC_NOTHROW;
+                                                 posenc_side side, const posenc_tensor* out,
+                                                 int32_t threads) POSENC_NOTHROW;
 
 /* The angles of rotate, in radians: out [batch, head, seq, pair], with any number of heads where the plan's
    frequencies are shared by all. */
@@ -270,29 +282,32 @@ typedef struct posenc_mask {
   const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
 } posenc_mask;
 
-/* softmax(logits) v, for any plan, without ever holding all logits at once. q, out [batch, heads, queries,
-   head_dim]; k, v [batch, kv_heads, keys, head_dim], heads a multiple of kv_heads; any strides, one dtype of the
-   four. 16-bit types and float32 are computed in float, the rotation's angles in double; float64 as by
-   posenc_attend_reference. q and k come unrotated: all that position does is taken from the plan. mask may be
-   NULL: causal. A query that sees no key gives zeros. threads: 0 for as many as the machine has; the same bits
-   for any number. In WebAssembly it is posenc_attend_reference, on the caller's thread.
+/* What every attention takes. Any strides, one dtype of q, k, v and the output; heads is a multiple of kv_heads. q
+   and k come unrotated: all that position does is taken from the plan. */
+typedef struct posenc_attention {
+  uint32_t struct_size;   /* sizeof(posenc_attention) */
+  int32_t threads;        /* 0: as many as the machine has; the same bits for any number */
+  const posenc_tensor* q; /* [batch, heads, queries, head_dim] */
+  const posenc_tensor* k; /* [batch, kv_heads, keys, head_dim] */
+  const posenc_tensor* v; /* [batch, kv_heads, keys, head_dim] */
+  const posenc_positions* queries;
+  const posenc_positions* keys;
+  const posenc_mask* mask; /* NULL: causal */
+} posenc_attention;
+
+/* softmax(logits) v, for any plan, without ever holding all logits at once; out is like q. 16-bit types and float32
+   are computed in float, the rotation's angles in double; float64 as by posenc_attend_reference. A query that sees
+   no key gives zeros. In WebAssembly it is posenc_attend_reference, on the caller's thread.
    Errors: shapes, dtypes or positions that do not fit each other, a learned table not given, a distance that a
    table does not reach. */
-POSENC_API posenc_status posenc_attend(const posenc_plan* plan, const posenc_tensor* q,
-                                       const posenc_tensor* k, const posenc_tensor* v,
-                                       const posenc_positions* queries,
-                                       const posenc_positions* keys, const posenc_mask* mask,
-                                       const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
+POSENC_API posenc_status posenc_attend(const posenc_plan* plan, const posenc_attention* in,
+                                       const posenc_tensor* out) POSENC_NOTHROW;
 
-/* The same in plain double loops, the truth for faster ones. q, out [batch, heads, queries, head_dim];
-   k, v [batch, kv_heads, keys, head_dim], heads a multiple of kv_heads. q and k come unrotated: all that position
-   does is taken from the plan. mask may be NULL: causal. logits may be NULL; else it receives the masked logits
-   [batch, heads, queries, keys]. */
-POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_tensor* q,
-                                                 const posenc_tensor* k, const posenc_tensor* v,
-                                                 const posenc_positions* queries,
-                                                 const posenc_positions* keys,
-                                                 const posenc_mask* mask, const posenc_tensor* out,
+/* The same in plain double loops on one thread, the truth for faster ones. logits may be NULL; else it receives the
+   masked logits [batch, heads, queries, keys]. */
+POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan,
+                                                 const posenc_attention* in,
+                                                 const posenc_tensor* out,
                                                  const posenc_tensor* logits) POSENC_NOTHROW;
 
 #ifndef __wasm__ /* what the WebAssembly module does without */
@@ -319,10 +334,51 @@ typedef struct posenc_attention_gradients {
    Errors: those of posenc_attend; a gradient of a part that the plan lacks, or of another shape. Then nothing is
    written. */
 POSENC_API posenc_status posenc_attend_backward(
-    const posenc_plan* plan, const posenc_tensor* q, const posenc_tensor* k, const posenc_tensor* v,
-    const posenc_positions* queries, const posenc_positions* keys, const posenc_mask* mask,
-    const posenc_tensor* out_gradient, const posenc_attention_gradients* gradients,
-    int32_t threads) POSENC_NOTHROW;
+    const posenc_plan* plan, const posenc_attention* in, const posenc_tensor* out_gradient,
+    const posenc_attention_gradients* gradients) POSENC_NOTHROW;
+
+/* --- schemes that read the content ----------------------------------------------------------------- */
+
+/* A scheme of the list "content" of posenc_schemes_json(), as JSON (docs/content.md): {"type": "forgetting",
+   "gate_bias": [3]}. Errors: not JSON, no such type or field, a value out of range, a required field left out. */
+POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
+                                                    posenc_content** out) POSENC_NOTHROW;
+
+POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
+
+/* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
+   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table. What
+   shape it must have posenc_attend_content says. */
+POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
+                                                  const posenc_tensor* values) POSENC_NOTHROW;
+
+/* posenc_attend with such a scheme. The plan beside it may rotate and scale logits; NULL is the empty plan.
+   remainder may be NULL; else it receives what no key took, [batch, heads, queries], of a scheme that leaves
+   something (stick_breaking). Errors: those of posenc_attend; a plan with a bias or relative vectors, tables that do
+   not fit, masks that a scheme cannot take. */
+POSENC_API posenc_status posenc_attend_content(const posenc_content* content,
+                                               const posenc_plan* plan, const posenc_attention* in,
+                                               const posenc_tensor* out,
+                                               const posenc_tensor* remainder) POSENC_NOTHROW;
+
+/* Where posenc_attend_content_backward writes what; NULL is not wanted. */
+typedef struct posenc_content_gradients {
+  uint32_t struct_size; /* sizeof(posenc_content_gradients) */
+  const posenc_tensor *q, *k, *v;
+  const posenc_tensor *hidden_weight, *hidden_bias; /* fire: [hidden] */
+  const posenc_tensor* output_weight;               /* fire: [heads][hidden] */
+  const posenc_tensor* output_bias;                 /* fire: [heads] */
+  const posenc_tensor *c, *length_multiplier;       /* fire: [1] */
+  const posenc_tensor* embeddings;                  /* cope: like the table */
+  const posenc_tensor* log_gates;                   /* forgetting: like the table */
+} posenc_content_gradients;
+
+/* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be NULL: that of the loss
+   by the remainder. Errors besides: a gradient of what the scheme does not learn. */
+POSENC_API posenc_status posenc_attend_content_backward(
+    const posenc_content* content, const posenc_plan* plan, const posenc_attention* in,
+    const posenc_tensor* out_gradient, const posenc_content_gradients* gradients,
+    const posenc_tensor* remainder_gradient) POSENC_NOTHROW;
 
 /* --- a key-value cache --------------------------------------------------------------------------- */
 

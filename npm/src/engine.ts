@@ -226,12 +226,14 @@ export class Plan {
           this.memory.call(
             'posenc_attend_reference',
             this.live(),
-            tensor([1, heads, rows, head_dim], q).view,
-            tensor([1, heads, columns, head_dim], k).view,
-            tensor([1, heads, columns, head_dim], v).view,
-            of_queries,
-            of_keys,
-            new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
+            new Struct('posenc_attention', {
+              q: tensor([1, heads, rows, head_dim], q).view,
+              k: tensor([1, heads, columns, head_dim], k).view,
+              v: tensor([1, heads, columns, head_dim], v).view,
+              queries: of_queries,
+              keys: of_keys,
+              mask: new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
+            }),
             out.view,
             logits.view,
           )

@@ -139,12 +139,12 @@ static void rotation_turns_and_turns_back(void) {
   posenc_tensor x = dense(data, POSENC_FLOAT64, 1, 2, 2, 8);
   x.stride[1] = 8;
   x.stride[2] = 16;
-  OK(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x));
+  OK(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x, 0));
   CHECK(fabs(data[0] - (before[0] * cos(7) - before[4] * sin(7))) < 1e-13);
   CHECK(fabs(data[16] - (before[16] * cos(8) - before[20] * sin(8))) < 1e-13);
-  OK(posenc_rotate_inverse(plan, &x, positions, POSENC_QUERY, &x));
+  OK(posenc_rotate_inverse(plan, &x, positions, POSENC_QUERY, &x, 0));
   for (int i = 0; i < 32; i++) CHECK(fabs(data[i] - before[i]) < 1e-13);
-  OK(posenc_rotate_transpose(plan, &x, positions, POSENC_KEY, &x));
+  OK(posenc_rotate_transpose(plan, &x, positions, POSENC_KEY, &x, 0));
   CHECK(fabs(data[0] - (before[0] * cos(7) + before[4] * sin(7))) < 1e-13);
   posenc_positions_free(positions);
   posenc_plan_free(plan);
@@ -160,18 +160,18 @@ static void learned_tables_are_given_and_checked(void) {
   OK(posenc_tensor_dense(out_rows, POSENC_FLOAT32, 3, out_shape, &out));
   OK(posenc_tensor_dense(rows, POSENC_FLOAT32, 2, wrong, &bad));
   posenc_positions *positions = range(1, 2), *beyond = range(2, 2);
-  REFUSED("must be given", posenc_position_vectors(plan, positions, &out));
+  REFUSED("must be given", posenc_position_vectors(plan, positions, &out, 0));
   REFUSED("", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
   REFUSED("no such table", posenc_plan_set_table(plan, POSENC_TABLE_BIAS, &table));
   MISUSE("posenc_table", posenc_plan_set_table(plan, 5, &table));
   MISUSE("posenc_table", posenc_plan_set_table(plan, -1, &table));
   OK(posenc_plan_set_table(plan, POSENC_TABLE_ADD, &table));
   memset(rows, 0, sizeof rows); /* it was copied */
-  OK(posenc_position_vectors(plan, positions, &out));
+  OK(posenc_position_vectors(plan, positions, &out, 0));
   CHECK(out_rows[0] == 3 && out_rows[1] == 4 && out_rows[2] == 5 && out_rows[3] == 6);
-  OK(posenc_add(plan, &out, positions, &out));
+  OK(posenc_add(plan, &out, positions, &out, 0));
   CHECK(out_rows[0] == 6 && out_rows[3] == 12);
-  REFUSED("row 3", posenc_position_vectors(plan, beyond, &out));
+  REFUSED("row 3", posenc_position_vectors(plan, beyond, &out, 0));
   bad = table;
   bad.data = NULL;
   MISUSE("NULL", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
@@ -190,32 +190,49 @@ static void attention_sees_the_past(void) {
   const posenc_tensor tq = dense(q, POSENC_FLOAT64, 1, 1, 2, 2),
                       tv = dense(v, POSENC_FLOAT64, 1, 1, 2, 2),
                       to = dense(o, POSENC_FLOAT64, 1, 1, 2, 2);
-  OK(posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, NULL, &to, NULL));
+  posenc_attention in = {.struct_size = sizeof in,
+                         .q = &tq,
+                         .k = &tq,
+                         .v = &tv,
+                         .queries = positions,
+                         .keys = positions};
+  OK(posenc_attend_reference(plan, &in, &to, NULL));
   CHECK(o[0] == 1 && o[1] == 2 && o[2] == 2 && o[3] == 3);
   posenc_mask mask = {.struct_size = sizeof mask, .causal = 0};
-  OK(posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, &mask, &to, NULL));
+  posenc_attention open = in;
+  open.mask = &mask;
+  open.threads = 2;
+  OK(posenc_attend_reference(plan, &open, &to, NULL));
   CHECK(o[0] == 2 && o[1] == 3);
   o[0] = o[1] = o[2] = o[3] = 0;
-  OK(posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &to, 0));
+  OK(posenc_attend(plan, &in, &to));
   CHECK(o[0] == 1 && o[1] == 2 && o[2] == 2 && o[3] == 3);
-  OK(posenc_attend(plan, &tq, &tq, &tv, positions, positions, &mask, &to, 2));
+  OK(posenc_attend(plan, &open, &to));
   CHECK(o[0] == 2 && o[1] == 3);
-  MISUSE("threads", posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &to, -1));
-  MISUSE("NULL", posenc_attend(NULL, &tq, &tq, &tv, positions, positions, NULL, &to, 0));
-  MISUSE("NULL", posenc_attend(plan, &tq, &tq, NULL, positions, positions, NULL, &to, 0));
-  MISUSE("NULL", posenc_attend(plan, &tq, &tq, &tv, NULL, positions, NULL, &to, 0));
+  posenc_attention bad = in;
+  bad.threads = -1;
+  MISUSE("threads", posenc_attend(plan, &bad, &to));
+  bad = in;
+  bad.v = NULL;
+  MISUSE("NULL", posenc_attend(plan, &bad, &to));
+  bad = in;
+  bad.queries = NULL;
+  MISUSE("NULL", posenc_attend(plan, &bad, &to));
+  bad = in;
+  bad.k = NULL;
+  MISUSE("NULL", posenc_attend_reference(plan, &bad, &to, NULL));
+  bad.struct_size = 8;
+  MISUSE("in.struct_size", posenc_attend(plan, &bad, &to));
+  MISUSE("NULL", posenc_attend(NULL, &in, &to));
+  MISUSE("NULL", posenc_attend(plan, NULL, &to));
   posenc_tensor narrow = to;
   narrow.shape[3] = 1;
-  REFUSED("out", posenc_attend(plan, &tq, &tq, &tv, positions, positions, NULL, &narrow, 0));
+  REFUSED("out", posenc_attend(plan, &in, &narrow));
   mask.window = -1;
-  MISUSE("negative", posenc_attend(plan, &tq, &tq, &tv, positions, positions, &mask, &to, 0));
-  MISUSE("negative",
-         posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, &mask, &to, NULL));
+  MISUSE("negative", posenc_attend(plan, &open, &to));
+  MISUSE("negative", posenc_attend_reference(plan, &open, &to, NULL));
   mask.struct_size = 3;
-  MISUSE("struct_size",
-         posenc_attend_reference(plan, &tq, &tq, &tv, positions, positions, &mask, &to, NULL));
-  MISUSE("NULL",
-         posenc_attend_reference(plan, &tq, NULL, &tv, positions, positions, NULL, &to, NULL));
+  MISUSE("struct_size", posenc_attend_reference(plan, &open, &to, NULL));
   posenc_positions_free(positions);
   posenc_plan_free(plan);
 }
@@ -231,8 +248,14 @@ static void gradients_are_written(void) {
                       tdq = dense(dq, POSENC_FLOAT64, 1, 1, 2, 2),
                       tdv = dense(dv, POSENC_FLOAT64, 1, 1, 2, 2);
   posenc_attention_gradients to = {.struct_size = sizeof to, .q = &tdq, .v = &tdv};
-#define BACKWARD(gradient, threads) \
-  posenc_attend_backward(plan, &tq, &tq, &tv, positions, positions, NULL, gradient, &to, threads)
+  posenc_attention in = {.struct_size = sizeof in,
+                         .q = &tq,
+                         .k = &tq,
+                         .v = &tv,
+                         .queries = positions,
+                         .keys = positions};
+#define BACKWARD(gradient, count) \
+  (in.threads = (count), posenc_attend_backward(plan, &in, gradient, &to))
   OK(BACKWARD(&tg, 0));
   CHECK(dv[0] == 2 && dv[1] == 3 && dv[2] == 2 && dv[3] == 3);
   CHECK(dq[0] == 0 && dq[3] == 0);
@@ -246,6 +269,70 @@ static void gradients_are_written(void) {
   MISUSE("gradients.slopes.dtype", BACKWARD(&tg, 0));
   to.struct_size = 0;
   MISUSE("gradients.struct_size", BACKWARD(&tg, 0));
+  posenc_positions_free(positions);
+  posenc_plan_free(plan);
+}
+
+/* Gates of one half: each step back halves a weight. */
+static void schemes_that_read_the_content_attend(void) {
+  posenc_positions* positions = range(0, 3);
+  double zero[] = {0, 0, 0}, v[] = {1, 2, 4}, o[3], dv[3], g[] = {0, 0, 7};
+  double gates[] = {-0.6931471805599453, -0.6931471805599453, -0.6931471805599453}, dgates[3];
+  const posenc_tensor tz = dense(zero, POSENC_FLOAT64, 1, 1, 3, 1),
+                      tv = dense(v, POSENC_FLOAT64, 1, 1, 3, 1),
+                      to = dense(o, POSENC_FLOAT64, 1, 1, 3, 1),
+                      tdv = dense(dv, POSENC_FLOAT64, 1, 1, 3, 1),
+                      tg = dense(g, POSENC_FLOAT64, 1, 1, 3, 1);
+  posenc_tensor tgates = dense(gates, POSENC_FLOAT64, 1, 1, 1, 3), tdgates = tgates;
+  const posenc_attention in = {.struct_size = sizeof in,
+                               .q = &tz,
+                               .k = &tz,
+                               .v = &tv,
+                               .queries = positions,
+                               .keys = positions};
+  posenc_content* fox = NULL;
+  OK(posenc_content_from_scheme("{\"type\": \"forgetting\"}", &fox));
+  REFUSED("must be given", posenc_attend_content(fox, NULL, &in, &to, NULL));
+  REFUSED("no such table", posenc_content_set_table(fox, "embeddings", &tgates));
+  tgates = dense(gates, POSENC_FLOAT64, 1, 1, 1, 3);
+  tgates.rank = 1;
+  tgates.shape[0] = 3;
+  tgates.stride[0] = 1;
+  OK(posenc_content_set_table(fox, "log_gates", &tgates));
+  OK(posenc_attend_content(fox, NULL, &in, &to, NULL));
+  CHECK(fabs(o[2] - (4 + 2 / 2. + 1 / 4.) / (1 + 1 / 2. + 1 / 4.)) < 1e-12);
+  REFUSED("remainder", posenc_attend_content(fox, NULL, &in, &to, &tgates));
+  tdgates = tgates;
+  tdgates.data = dgates;
+  posenc_content_gradients gradients = {
+      .struct_size = sizeof gradients, .v = &tdv, .log_gates = &tdgates};
+  OK(posenc_attend_content_backward(fox, NULL, &in, &tg, &gradients, NULL));
+  CHECK(fabs(dv[2] - 4) < 1e-12 && fabs(dv[0] - 1) < 1e-12);
+  gradients.c = &tdgates;
+  REFUSED("learns no c", posenc_attend_content_backward(fox, NULL, &in, &tg, &gradients, NULL));
+  MISUSE("content", posenc_attend_content(NULL, NULL, &in, &to, NULL));
+  posenc_content_free(fox);
+  REFUSED("needs", posenc_content_from_scheme("{\"type\": \"fire\"}", &fox));
+  CHECK(fox == NULL);
+  posenc_content_free(NULL);
+  posenc_positions_free(positions);
+}
+
+/* Queries and keys together are as each alone. */
+static void queries_and_keys_are_rotated_together(void) {
+  posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 2});
+  posenc_positions* positions = range(5, 1);
+  double q[] = {1, 2}, k[] = {3, 4}, both[4];
+  const posenc_tensor tq = dense(q, POSENC_FLOAT64, 1, 1, 1, 2),
+                      tk = dense(k, POSENC_FLOAT64, 1, 1, 1, 2),
+                      q_out = dense(both, POSENC_FLOAT64, 1, 1, 1, 2),
+                      k_out = dense(both + 2, POSENC_FLOAT64, 1, 1, 1, 2);
+  OK(posenc_rotate_qk(plan, &tq, &tk, positions, &q_out, &k_out, 1));
+  OK(posenc_rotate(plan, &tq, positions, POSENC_QUERY, &tq, 1));
+  OK(posenc_rotate(plan, &tk, positions, POSENC_KEY, &tk, 1));
+  CHECK(both[0] == q[0] && both[1] == q[1] && both[2] == k[0] && both[3] == k[1]);
+  MISUSE("k must be given", posenc_rotate_qk(plan, &tq, NULL, positions, &q_out, &k_out, 1));
+  MISUSE("threads", posenc_rotate_qk(plan, &tq, &tk, positions, &q_out, &k_out, -1));
   posenc_positions_free(positions);
   posenc_plan_free(plan);
 }
@@ -491,14 +578,14 @@ static void null_pointers_are_named(void) {
   MISUSE("out", posenc_positions_patches(1, 1, 1, 1, NULL));
   MISUSE("positions", posenc_positions_shape(NULL, shape));
   MISUSE("positions", posenc_positions_copy(NULL, &number, 1));
-  MISUSE("plan", posenc_rotate(NULL, &x, positions, POSENC_QUERY, &x));
-  MISUSE("x must be given", posenc_rotate(plan, NULL, positions, POSENC_QUERY, &x));
-  MISUSE("positions", posenc_rotate(plan, &x, NULL, POSENC_QUERY, &x));
-  MISUSE("out must be given", posenc_rotate(plan, &x, positions, POSENC_QUERY, NULL));
-  MISUSE("side", posenc_rotate(plan, &x, positions, 3, &x));
-  MISUSE("side", posenc_rotate(plan, &x, positions, -1, &x));
-  MISUSE("embedding", posenc_add(plan, NULL, positions, &x));
-  MISUSE("out", posenc_position_vectors(plan, positions, NULL));
+  MISUSE("plan", posenc_rotate(NULL, &x, positions, POSENC_QUERY, &x, 0));
+  MISUSE("x must be given", posenc_rotate(plan, NULL, positions, POSENC_QUERY, &x, 0));
+  MISUSE("positions", posenc_rotate(plan, &x, NULL, POSENC_QUERY, &x, 0));
+  MISUSE("out must be given", posenc_rotate(plan, &x, positions, POSENC_QUERY, NULL, 0));
+  MISUSE("side", posenc_rotate(plan, &x, positions, 3, &x, 0));
+  MISUSE("side", posenc_rotate(plan, &x, positions, -1, &x, 0));
+  MISUSE("embedding", posenc_add(plan, NULL, positions, &x, 0));
+  MISUSE("out", posenc_position_vectors(plan, positions, NULL, 0));
   MISUSE("keys", posenc_bias(plan, positions, NULL, &x));
   MISUSE("shape", posenc_tensor_dense(data, POSENC_FLOAT32, 2, NULL, &(posenc_tensor){0}));
   posenc_model_free(NULL);
@@ -515,7 +602,7 @@ static void bad_tensors_are_refused(void) {
   double data[16] = {0};
   const posenc_tensor good = dense(data, POSENC_FLOAT64, 1, 1, 2, 8);
   posenc_tensor bad = good;
-#define ROTATE_BAD posenc_rotate(plan, &bad, positions, POSENC_QUERY, &bad)
+#define ROTATE_BAD posenc_rotate(plan, &bad, positions, POSENC_QUERY, &bad, 0)
   bad.struct_size--;
   MISUSE("x.struct_size", ROTATE_BAD);
   bad = good;
@@ -555,8 +642,8 @@ static void bad_tensors_are_refused(void) {
   REFUSED("position", ROTATE_BAD);
   bad = good;
   bad.dtype = POSENC_FLOAT32;
-  REFUSED("dtype", posenc_rotate(plan, &good, positions, POSENC_QUERY, &bad));
-  REFUSED("added to the embedding", posenc_add(plan, &good, positions, &good));
+  REFUSED("dtype", posenc_rotate(plan, &good, positions, POSENC_QUERY, &bad, 0));
+  REFUSED("added to the embedding", posenc_add(plan, &good, positions, &good, 0));
   MISUSE("extents",
          posenc_tensor_dense(data, POSENC_FLOAT64, 3, (const int64_t[]){INT64_MAX, 2, 2}, &bad));
   MISUSE("extents", posenc_tensor_dense(data, POSENC_FLOAT64, 1, (const int64_t[]){-1}, &bad));
@@ -576,6 +663,8 @@ int main(void) {
   learned_tables_are_given_and_checked();
   attention_sees_the_past();
   gradients_are_written();
+  schemes_that_read_the_content_attend();
+  queries_and_keys_are_rotated_together();
   a_cache_decodes_and_forgets();
   positions_are_read_back();
   bad_schemes_are_refused();

@@ -132,7 +132,8 @@ TEST(CInterface, RotatesToTheSameBitsInEveryDtype) {
     c = cpp;
     ASSERT_TRUE(rotate(plan, x, Positions::range(60, 5), Side::key, x));
     const posenc_tensor view = c_tensor(y);
-    ASSERT_EQ(posenc_rotate(same.get(), &view, c_range(60, 5).get(), POSENC_KEY, &view), POSENC_OK);
+    ASSERT_EQ(posenc_rotate(same.get(), &view, c_range(60, 5).get(), POSENC_KEY, &view, 0),
+              POSENC_OK);
     EXPECT_EQ(cpp, c) << name(dtype);
   }
 }
@@ -143,7 +144,7 @@ TEST(CInterface, GivesTheSameVectorsAndBiases) {
   ASSERT_TRUE(position_vectors(*compile(Sinusoidal{}, around), Positions::range(9, 7), rows));
   posenc_tensor out = c_tensor(Tensor::dense(c.data(), {1, 7, 16}));
   ASSERT_EQ(posenc_position_vectors(c_plan(to_json(Scheme{Sinusoidal{}}), around).get(),
-                                    c_range(9, 7).get(), &out),
+                                    c_range(9, 7).get(), &out, 0),
             POSENC_OK);
   EXPECT_EQ(cpp, c);
 
@@ -179,10 +180,8 @@ TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
     const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
     const CPositions range = c_range(0, 9);
     for (const int threads : {0, 1, 3}) {
-      ASSERT_EQ(
-          posenc_attend(c.get(), &q, &k, &v, range.get(), range.get(), &c_mask, &out, threads),
-          POSENC_OK)
-          << posenc_last_error();
+      const posenc_attention in{sizeof in, threads, &q, &k, &v, range.get(), range.get(), &c_mask};
+      ASSERT_EQ(posenc_attend(c.get(), &in, &out), POSENC_OK) << posenc_last_error();
       for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
         ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " " << threads;
     }
@@ -218,10 +217,9 @@ TEST(CInterface, GivesTheSameGradients) {
                                       nullptr,   nullptr, nullptr, nullptr, nullptr};
   const CPlan c = c_plan(to_json(Scheme{Alibi{}}), around);
   const CPositions range = c_range(0, 9);
-  ASSERT_EQ(posenc_attend_backward(c.get(), &t.c[0], &t.c[1], &t.c[2], range.get(), range.get(),
-                                   nullptr, &t.c[3], &to, 2),
-            POSENC_OK)
-      << posenc_last_error();
+  const posenc_attention in{sizeof in, 2,           &t.c[0],     &t.c[1],
+                            &t.c[2],   range.get(), range.get(), nullptr};
+  ASSERT_EQ(posenc_attend_backward(c.get(), &in, &t.c[3], &to), POSENC_OK) << posenc_last_error();
   EXPECT_EQ(t.memory[4], t.memory[6]);
   EXPECT_EQ(t.memory[5], t.memory[7]);
   for (std::int64_t h = 0; h < 4; h++) EXPECT_EQ(cpp_slopes.get(h), of_c.get(h));
@@ -231,9 +229,9 @@ TEST(CInterface, DecodesThroughACacheAsItAttends) {
   Layer t;
   const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
   const CPositions range = c_range(0, 9);
-  ASSERT_EQ(posenc_attend(c.get(), &t.c[0], &t.c[1], &t.c[2], range.get(), range.get(), nullptr,
-                          &t.c[3], 1),
-            POSENC_OK);
+  const posenc_attention in{sizeof in, 1,           &t.c[0],     &t.c[1],
+                            &t.c[2],   range.get(), range.get(), nullptr};
+  ASSERT_EQ(posenc_attend(c.get(), &in, &t.c[3]), POSENC_OK);
   for (const int rotated : {0, 1}) {
     const posenc_cache_options options{sizeof options, POSENC_FLOAT64, 4, 16, 4, 0, rotated, 0};
     posenc_cache* made = nullptr;
@@ -279,7 +277,7 @@ TEST(CInterfaceDeathTest, EndsTheProcessWhereMemoryRunsOut) {
     posenc_tensor_dense(&one, POSENC_FLOAT64, 3, shape, &out);
     const CPlan plan = c_plan(to_json(Scheme{Sinusoidal{}}), around);
     try {
-      posenc_position_vectors(plan.get(), c_range(0, std::int64_t{1} << 40).get(), &out);
+      posenc_position_vectors(plan.get(), c_range(0, std::int64_t{1} << 40).get(), &out, 0);
     } catch (...) {
       std::exit(0);
     }

@@ -129,9 +129,10 @@ function attention(engine, plan, positions, data, dtype, [, heads, count, head_d
   const at = engine.alloc(square)
   const [q, k, v, out] = [0, 1, 2, 3].map(i => tensor(data + i * size, dtype, shape))
   const logits = tensor(at, dtype, [1, heads, count, count])
-  engine.call('posenc_attend_reference', plan, q, k, v, positions, positions, 0, out, logits)
+  const given = new Struct('posenc_attention', { q, k, v, queries: positions, keys: positions })
+  engine.call('posenc_attend_reference', plan, given, out, logits)
   const answer = hex(engine.bytes(data + 3 * size, size)) + hex(engine.bytes(at, square))
-  engine.call('posenc_attend', plan, q, k, v, positions, positions, 0, out, 0)
+  engine.call('posenc_attend', plan, given, out)
   if (hex(engine.bytes(data + 3 * size, size)) !== answer.slice(0, 2 * size)) failures.push('posenc_attend differs')
   engine.free(at)
   return answer

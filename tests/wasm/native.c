@@ -84,11 +84,11 @@ int main(void) {
       out.rank = 2;
       memcpy(out.shape, (int64_t[]){count, width, 0, 0}, sizeof out.shape);
       memcpy(out.stride, (int64_t[]){width, 1, 0, 0}, sizeof out.stride);
-      check(posenc_position_vectors(plan, positions, &out));
+      check(posenc_position_vectors(plan, positions, &out, 1));
       print(dtype, count * width);
     } else if (strcmp(kind, "rotate") == 0) {
       const posenc_tensor x = tensor(dtype, 1, heads, count, head_dim);
-      check(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x));
+      check(posenc_rotate(plan, &x, positions, POSENC_QUERY, &x, 1));
       print(dtype, heads * count * head_dim);
     } else if (strcmp(kind, "angles") == 0) {
       posenc_tensor out = tensor(dtype, 1, heads, count, head_dim / 2);
@@ -103,8 +103,8 @@ int main(void) {
         x[i].data = (char*)memory + i * size * bytes;
       }
       check(posenc_tensor_dense(logits, dtype, 4, (int64_t[]){1, heads, count, count}, &masked));
-      check(posenc_attend_reference(plan, &x[0], &x[1], &x[2], positions, positions, NULL, &x[3],
-                                    &masked));
+      const posenc_attention in = {sizeof in, 1, &x[0], &x[1], &x[2], positions, positions, NULL};
+      check(posenc_attend_reference(plan, &in, &x[3], &masked));
       memmove(memory, (char*)memory + 3 * size * bytes, (size_t)(size * bytes));
       memcpy((char*)memory + size * bytes, logits, (size_t)(heads * count * count * bytes));
       print(dtype, size + heads * count * count);

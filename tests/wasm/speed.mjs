@@ -1,6 +1,6 @@
 // node speed.mjs posenc-models.wasm: how long the playground's largest figures take. A measurement, not a test.
 import { readFileSync } from 'node:fs'
-import { geometry, Memory, tensor as dense } from './memory.mjs'
+import { geometry, Memory, Struct, tensor as dense } from './memory.mjs'
 
 const engine = await Memory.of(readFileSync(process.argv[2]))
 const plan = (scheme, sizes) => engine.make('posenc_plan_from_scheme', JSON.stringify(scheme), geometry(sizes))
@@ -40,9 +40,10 @@ for (const heads of [1, 8]) {
   const [q, k, v, out] = [0, 1, 2, 3].map(() => tensor([1, heads, 128, 64]))
   const logits = tensor([1, heads, 128, 128])
   const short = range(128)
+  const given = new Struct('posenc_attention', { q, k, v, queries: short, keys: short })
   const small = plan({ type: 'rope' }, { head_dim: 64, heads })
   time(`attention with its logits, ${heads} x 128 x 128, head_dim 64`, () =>
-    engine.call('posenc_attend_reference', small, q, k, v, short, short, 0, out, logits),
+    engine.call('posenc_attend_reference', small, given, out, logits),
   )
 }
 
