@@ -38,7 +38,9 @@ Run define_bench(CLI::App& app) {
   app.add_option("--dtype", asked.dtype, "float32, float64, float16 or bfloat16");
   app.add_option("--pairing", asked.pairing,
                  "halves or interleaved, the sines of add and table too");
-  app.add_option("--scheme", asked.schemes, "attend: schemes (nope, rope, alibi, t5, kerple, shaw)")
+  app.add_option("--scheme", asked.schemes,
+                 "attend: schemes, fire, cope, forgetting and stick_breaking too\n"
+                 "(nope, rope, alibi, t5, kerple, shaw)")
       ->delimiter(',');
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");

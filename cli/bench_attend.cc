@@ -45,7 +45,7 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
   std::string page =
       fmt::format("{}, {} processors, {}\n\n", machine.processor, machine.processors,
                   machine.instruction_set.empty() ? "plain loops" : machine.instruction_set);
-  page += term.bold(fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
+  page += term.bold(fmt::format("{:<9}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
                                 "attend", "scheme", "dtype", "heads x keys x dim", "thr", "time",
                                 "overhead", "GFLOP/s", "gemm", "ratio", "beside", "MiB")) +
           "\n";
@@ -56,13 +56,12 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
                                   : fmt::format("{}/{}", what.heads, what.kv_heads);
     const bool products = row.gemm_seconds > 0 && !what.decode && !what.backward;
     page +=
-        fmt::format("{:<9}{:<11}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
+        fmt::format("{:<9}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
                     what.name, what.scheme, name(what.dtype),
                     fmt::format("{} x {} x {}", heads, what.length, what.head_dim), what.threads,
                     seconds_text(row.seconds), row.overhead(), row.gflops(),
                     products ? fmt::format("{:.0f}", row.gemm_gflops()) : "",
-                    products ? fmt::format("{:.2f}", row.gemm_ratio()) : "",
-                    beside(row),
+                    products ? fmt::format("{:.2f}", row.gemm_ratio()) : "", beside(row),
                     row.peak_bytes < 0
                         ? ""
                         : fmt::format("{:.1f}", static_cast<double>(row.peak_bytes) / (1 << 20)));
@@ -76,7 +75,8 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
              "query and a key that it sees; gemm is OpenBLAS' sgemm on one head's two products, "
              "ratio "
              "the one over the other. beside: of decoding, the time over that of reading keys and "
-             "values once (rd); of gradients (10 · head_dim a pair), over that of the same attention "
+             "values once (rd); of gradients (10 · head_dim a pair), over that of the same "
+             "attention "
              "forwards (fw); of short texts, the GFLOP/s over those at 4096 (lg). "
              "MiB: memory beyond the arguments.",
              0, 0) +

@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <random>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "bench/harness/blas.h"
 #include "bench/harness/limits.h"
 #include "bench/harness/machine.h"
 #include "bench/harness/timing.h"
 #include "posenc/bench.h"
+#include "posenc/content.h"
 #include "posenc/gradients.h"
 #include "posenc/schemes.h"
 
@@ -26,11 +31,16 @@ std::vector<float> random_floats(std::int64_t count, unsigned seed) {
   return x;
 }
 
-Table random_table(std::int64_t rows, std::int64_t columns) {
-  std::vector<double> values(static_cast<std::size_t>(rows * columns));
+// Within ±0.1, as learned numbers are.
+std::vector<double> random_numbers(std::int64_t count) {
+  std::vector<double> values(static_cast<std::size_t>(count));
   std::minstd_rand random(7);
   for (double& value : values) value = (static_cast<double>(random() % 2001) / 1000 - 1) / 10;
-  return Table::own(std::move(values), rows, columns);
+  return values;
+}
+
+Table random_table(std::int64_t rows, std::int64_t columns) {
+  return Table::own(random_numbers(rows * columns), rows, columns);
 }
 
 Expected<Plan> plan_of(const AttendCase& what) {
@@ -54,6 +64,45 @@ Expected<Plan> plan_of(const AttendCase& what) {
     }
   }
   return plan;
+}
+
+// What a scheme that reads the content learns, of the sizes that its paper has.
+void randomize(Fire& fire, const AttendCase& what) {
+  constexpr std::int64_t units = 32;
+  fire.hidden_weight = fire.hidden_bias = random_numbers(units);
+  // Else all units would begin at one x.
+  std::ranges::reverse(fire.hidden_bias);
+  fire.output_weight = random_numbers(what.heads * units);
+  fire.output_bias = random_numbers(what.heads);
+}
+
+void randomize(Cope& cope, const AttendCase& what) {
+  constexpr std::int64_t positions = 64;
+  cope.embeddings = random_table(positions, what.head_dim);
+}
+
+void randomize(Forgetting& forgetting, const AttendCase& what) {
+  std::vector<double> log_gates = random_numbers(what.heads * what.length);
+  for (double& gate : log_gates) gate = -std::abs(gate);
+  forgetting.log_gates = Table::own(std::move(log_gates), what.heads, what.length);
+}
+
+void randomize(StickBreaking&, const AttendCase&) {}
+
+// The attention that is measured: a plan's, or that of a scheme that reads the content beside the empty plan.
+struct Measured {
+  Plan plan = {};
+  std::optional<ContentScheme> content = {};
+};
+
+Expected<Measured> measured_of(const AttendCase& what) {
+  if (Expected<ContentScheme> content = make_content_scheme(what.scheme)) {
+    std::visit([&](auto& scheme) { randomize(scheme, what); }, *content);
+    return Measured{.content = std::move(*content)};
+  }
+  Expected<Plan> plan = plan_of(what);
+  if (!plan) return std::unexpected(plan.error());
+  return Measured{.plan = std::move(*plan)};
 }
 
 // A tensor of the case's dtype and the memory it lies in.
@@ -115,6 +164,9 @@ std::vector<AttendCase> attend_cases(int threads) {
   std::vector<AttendCase> cases;
   for (const char* scheme : {"nope", "rope", "alibi", "t5", "kerple", "shaw"})
     cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
+  for (const auto& [scheme, length] :
+       {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})
+    cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
   for (const DType dtype : {DType::bf16, DType::f16})
     cases.push_back({.name = "causal", .scheme = "rope", .dtype = dtype, .threads = threads});
   cases.push_back({.name = "grouped", .scheme = "rope", .kv_heads = 4, .threads = threads});
@@ -180,16 +232,22 @@ struct Problem {
   AttentionInputs inputs() const {
     return {q.view, half(kv, 0), half(kv, 1), queries, keys, {}, Threads{what.threads}};
   }
-  Action forwards(const Plan& plan) const {
-    return [this, &plan] { return attend(inputs(), plan, out.view); };
-  }
-  Action backwards(const Plan& plan) const {
-    return [this, &plan] {
-      return attend_backward(inputs(), plan, gradient.view,
-                             {.q = by_q.view, .k = half(by_kv, 0), .v = half(by_kv, 1)});
+  Action forwards(const Measured& by) const {
+    return [this, &by] {
+      return by.content ? attend(inputs(), *by.content, by.plan, out.view)
+                        : attend(inputs(), by.plan, out.view);
     };
   }
-  Action asked(const Plan& plan) const { return what.backward ? backwards(plan) : forwards(plan); }
+  Action backwards(const Measured& by) const {
+    return [this, &by] {
+      const Tensor q = by_q.view, k = half(by_kv, 0), v = half(by_kv, 1);
+      return by.content
+                 ? attend_backward(inputs(), *by.content, by.plan, gradient.view,
+                                   ContentGradients{.q = q, .k = k, .v = v})
+                 : attend_backward(inputs(), by.plan, gradient.view, {.q = q, .k = k, .v = v});
+    };
+  }
+  Action asked(const Measured& by) const { return what.backward ? backwards(by) : forwards(by); }
 
  private:
   static AttendCase at(AttendCase what, std::int64_t length) {
@@ -210,18 +268,18 @@ struct Problem {
 Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
                                    const BenchEffort& effort) {
   if (Expected<void> good = check(what, machine); !good) return std::unexpected(good.error());
-  const Expected<Plan> plan = plan_of(what);
-  if (!plan) return std::unexpected(plan.error());
+  const Expected<Measured> measured = measured_of(what);
+  if (!measured) return std::unexpected(measured.error());
   const Problem problem(what, what.length);
   const bool beside_long = what.long_length > 0;
   const Problem far(what, beside_long ? what.long_length : 1);
   AttendCase far_case = what;
   far_case.length = far.what.length;
-  const Expected<Plan> far_plan = plan_of(far_case);
-  if (!far_plan) return std::unexpected(far_plan.error());
-  const Plan none;
-  const Action act = problem.asked(*plan), bare = problem.asked(none),
-               forward = problem.forwards(*plan), at_length = far.asked(*far_plan);
+  const Expected<Measured> far_measured = measured_of(far_case);
+  if (!far_measured) return std::unexpected(far_measured.error());
+  const Measured none;
+  const Action act = problem.asked(*measured), bare = problem.asked(none),
+               forward = problem.forwards(*measured), at_length = far.asked(*far_measured);
   const Action read = [&]() -> Expected<void> {
     detail::read_all(problem.kv.view.data, what.cache_bytes(), what.threads);
     return {};

@@ -102,10 +102,10 @@ std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
 
 // --- attention -----------------------------------------------------------------------------------
 
-// Causal attention with a scheme, its fields as compiled by default, learned tables random.
+// Causal attention with a scheme, its fields as by default, what it learns random.
 struct AttendCase {
   std::string name = "given";
-  std::string scheme = "nope";  // as make_scheme() knows it
+  std::string scheme = "nope";  // as make_scheme() or make_content_scheme() knows it
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
   std::int64_t length = 4096;  // keys, and queries where it does not decode
   bool decode = false;         // one query, the last
@@ -118,8 +118,8 @@ struct AttendCase {
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens, decoding from a cache of 32768, gradients at 64 to 2048 tokens,
-// and texts of 128 to 512 beside one of 4096.
+// Every scheme of attention at 4096 tokens (CoPE and stick-breaking at 2048), decoding from a cache of 32768,
+// gradients at 64 to 2048 tokens, and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.
