@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/parse.h"
+#include "cli/arguments/parse.h"
 
 namespace posenc::cli {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/terminal.h"
+#include "cli/pages/terminal.h"
 
 namespace posenc::cli {
 

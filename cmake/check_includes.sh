@@ -6,46 +6,49 @@ cd "${1:-$(dirname "$0")/..}" || exit 2
 # shellcheck disable=SC2046  # no file here has a space in its name
 exec awk '
 BEGIN {
-  # --- The rooms, and the files of other rooms that each may name. All are regular expressions.
-  plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(schemes|scalings|content|fields|plan|model|explain|files)\\.h$"
+  # --- The rooms, and the files of other rooms that each may name. All are regular expressions. A room is named as
+  # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
-  common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/(saturating|try)\\.h$"  # named by all
+  plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
+  schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
+  common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
   room("^include/posenc/", "^$")
-  room("^src/c[^/]*$", public)
-  room("^src/[^/]*$", plans)
-  room("^src/schemes/", "^include/posenc/(schemes|scalings|content|fields|plan)\\.h$")
-  room("^src/kernels/", plans)
+  room("^src/core/",      "^include/posenc/plan\\.h$")
+  room("^src/scalings/",  "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
+  room("^src/schemes/",   "^include/posenc/(schemes|scalings|fields|plan)\\.h$|^src/scalings/")
+  room("^src/kernels/",   plans)
   room("^src/attention/", plans "|^src/kernels/")
-  room("^src/files/", "^include/posenc/(files|fields)\\.h$")
-  room("^src/model/", schemes "|^src/files/")
-  room("^src/explain/", schemes "|^src/(files|model)/")
-  room("^src/wasm/", "^src/(files/number|model/bundled)\\.h$")
-  room("^src/tools/", schemes "|^include/posenc/(tools|apply)\\.h$")
-  room("^claims/", public "|^src/explain/text\\.h$")
-  room("^bench/", public "|^src/kernels/(threads|elements|elements-inl)\\.h$")
-  room("^cuda/", plans)
-  room("^cli/", public)
-  room("^lab/", public)
-  room("^python/", public)
-  room("^distributed/", public)
-  room("^examples/", public)
-  room("^web/", "^include/posenc/c\\.h$")
-  room("^fuzz/", public "|^src/|^cli/parse\\.h$")
+  room("^src/content/",   plans "|^src/(kernels|attention)/")
+  room("^src/cache/",     plans "|^src/(kernels|attention)/")
+  room("^src/text/",      "^$")
+  room("^src/files/",     "^include/posenc/files\\.h$|^src/text/")
+  room("^src/model/families/", schemes "|^src/(files|text)/")
+  room("^src/model/",     schemes "|^src/(files|text|model/families)/")
+  room("^src/explain/",   schemes "|^src/(files|text|model)/")
+  room("^src/tools/",     schemes "|^include/posenc/(tools|apply)\\.h$")
+  room("^src/c/",         public)
+  room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
+  room("^claims/",        public "|^src/explain/text\\.h$")
+  room("^bench/",         public "|^src/kernels/(threads|elements|elements-inl)\\.h$")
+  room("^cli/",           public)
+  room("^(examples|lab|python|distributed)/", public)
+  room("^cuda/",          plans)
+  room("^(npm|web)/",     "^include/posenc/c\\.h$")
+  room("^fuzz/",          public "|^src/|^cli/arguments/parse\\.h$")
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes|scalings|model|explain|tools|posenc)\\.h$"
-  never("^src/(kernels|attention)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
+  never("^src/(core|kernels|attention|content|cache)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(files|schemes|model|explain|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
-  never("^src/", "^src/(files|model|explain)/", "^<nlohmann/",
-        "JSON belongs to src/files, src/model and src/explain")
+  never("^src/(core|text|files|scalings|schemes|model|explain|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/", "^src/(text|model|explain)/", "^<nlohmann/",
+        "JSON belongs to src/text, src/model and src/explain")
   never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",
         "claims and bench stand on the library")
   never("^(src|claims|bench)/", "", "^<(fmt|CLI)/", "the core prints nothing")

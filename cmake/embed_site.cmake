@@ -1,5 +1,5 @@
 # cmake -D OUTPUT=folder -D SITE=web/dist/site -D FILES=a|b -P embed_site.cmake
-# Writes folder/site.cc, the table that cli/site.h declares; the assembler reads the files where they lie.
+# Writes folder/site.cc, the table that cli/playground/site.h declares; the assembler reads the files where they lie.
 string(REPLACE "|" ";" FILES "${FILES}")
 file(REMOVE_RECURSE "${OUTPUT}")
 file(MAKE_DIRECTORY "${OUTPUT}")
@@ -29,7 +29,7 @@ foreach(file IN LISTS FILES)
 endforeach()
 
 file(WRITE "${OUTPUT}/site.cc" "// Written by cmake/embed_site.cmake from what web/ builds.
-#include \"cli/site.h\"
+#include \"cli/playground/site.h\"
 
 __asm__(
 \".pushsection .rodata\\n\"

@@ -1,5 +1,5 @@
 # cmake -D OUTPUT=out.cc -D FILE=web/link.json -P link_fields.cmake
-# Writes what cli/link_fields.h declares: the playground's panels, and the keys of its links in link.json's order.
+# Writes what cli/playground/link_fields.h declares: the playground's panels, and the keys of its links in link.json's order.
 file(READ "${FILE}" text)
 string(JSON version GET "${text}" version)
 string(JSON count LENGTH "${text}" panels)
@@ -93,7 +93,7 @@ endforeach()
 file(WRITE "${OUTPUT}" "// Written by cmake/link_fields.cmake from web/link.json.
 #include <limits>
 
-#include \"cli/link_fields.h\"
+#include \"cli/playground/link_fields.h\"
 
 namespace posenc::cli {
 namespace {

@@ -35,7 +35,7 @@ else()
 endif()
 message(STATUS "posenc serve: ${playground_note}")
 
-# Every file as it is and compressed, and the table that cli/site.h declares.
+# Every file as it is and compressed, and the table that cli/playground/site.h declares.
 function(embed_site target)
   set(made ${CMAKE_CURRENT_BINARY_DIR}/site)
   string(REPLACE ";" "|" files "${site_files}")
@@ -46,5 +46,5 @@ function(embed_site target)
   target_sources(${target} PRIVATE ${made}/site.cc)
   # Only one file needs the library's definitions.
   target_link_libraries(${target} PRIVATE $<LINK_ONLY:PkgConfig::httplib>)
-  set_source_files_properties(cli/server.cc PROPERTIES COMPILE_OPTIONS "${httplib_CFLAGS}" SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(cli/playground/server.cc PROPERTIES COMPILE_OPTIONS "${httplib_CFLAGS}" SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

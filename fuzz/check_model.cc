@@ -2,7 +2,7 @@
 // several times as fast.
 #include "fuzz/check.h"
 #include "posenc/explain.h"
-#include "src/files/json.h"
+#include "src/text/json.h"
 
 namespace posenc::fuzz {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "cli/parse.h"
+#include "cli/arguments/parse.h"
 #include "fuzz/bytes.h"
 #include "fuzz/check.h"
 #include "posenc/schemes.h"

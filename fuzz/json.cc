@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/check.h"
-#include "src/files/json.h"
+#include "src/text/json.h"
 
 namespace posenc::fuzz {
 namespace {

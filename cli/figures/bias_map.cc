@@ -7,8 +7,8 @@
 
 #include "cli/command.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/layout.h"
 #include "cli/figures/kind.h"
-#include "cli/figures/layout.h"
 #include "posenc/apply.h"
 
 namespace posenc::cli {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <numbers>
 
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {

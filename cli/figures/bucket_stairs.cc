@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {

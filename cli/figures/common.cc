@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "cli/figures/layout.h"
-#include "cli/parse.h"
-#include "cli/terminal.h"
+#include "cli/arguments/parse.h"
+#include "cli/figures/draw/layout.h"
+#include "cli/pages/terminal.h"
 #include "posenc/apply.h"
 
 namespace posenc::cli {

@@ -8,7 +8,7 @@
 #include <vector>
 #include <CLI/CLI.hpp>
 
-#include "cli/source.h"
+#include "cli/arguments/source.h"
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
 

@@ -5,11 +5,11 @@
 #include <complex>
 #include <memory>
 
+#include "cli/arguments/source.h"
 #include "cli/command.h"
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
-#include "cli/source.h"
 #include "posenc/apply.h"
 
 namespace posenc::cli {

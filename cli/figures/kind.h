@@ -1,4 +1,4 @@
-// One kind of picture: a file here that turns its flags into a Figure, and a word in cli/plot.cc's list.
+// One kind of picture: a file here that turns its flags into a Figure, and a word in cli/commands/plot.cc's list.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <CLI/CLI.hpp>
 
-#include "cli/figures/figure.h"
+#include "cli/figures/draw/figure.h"
 #include "posenc/error.h"
 
 namespace posenc::cli {

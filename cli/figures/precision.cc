@@ -6,10 +6,10 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
-#include "cli/terminal.h"
+#include "cli/pages/terminal.h"
 #include "posenc/tools.h"
 
 namespace posenc::cli {

@@ -6,14 +6,14 @@
 #include <limits>
 #include <memory>
 
+#include "cli/arguments/mask.h"
+#include "cli/arguments/npy.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/layout.h"
 #include "cli/figures/kind.h"
-#include "cli/figures/layout.h"
-#include "cli/mask.h"
-#include "cli/npy.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
-#include "src/try.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_scores {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <numbers>
 
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
-#include "cli/terminal.h"
+#include "cli/pages/terminal.h"
 
 namespace posenc::cli {
 namespace of_turns {

@@ -7,10 +7,10 @@
 #include <numbers>
 
 #include "cli/command.h"
-#include "cli/figures/colours.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
-#include "cli/terminal.h"
+#include "cli/pages/terminal.h"
 #include "posenc/explain.h"
 
 namespace posenc::cli {

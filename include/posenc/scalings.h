@@ -1,5 +1,5 @@
 // Scalings of RoPE: each maps the base frequencies to what the model was taught to use. A scaling
-// is a struct here, a word in the list at the end, and one function in src/schemes/<name>.cc.
+// is a struct here, a word in the list at the end, and one function in src/scalings/<name>.cc.
 #pragma once
 
 #include <cstdint>

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "src/attention/visible.h"
-#include "src/kernels/by_distance.h"
+#include "src/core/try.h"
+#include "src/kernels/bias.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
-#include "src/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -39,7 +39,8 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
 bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys) {
   if (rows.saturates) return true;
   const auto ends = [](const Positions& positions) {
-    if (positions.contiguous()) return std::pair{positions.at(0), positions.at(positions.size() - 1)};
+    if (positions.contiguous())
+      return std::pair{positions.at(0), positions.at(positions.size() - 1)};
     std::pair all{positions.at(0), positions.at(0)};
     for (std::int64_t b = 0; b < positions.batch(); ++b) {
       for (std::int64_t t = 0; t < positions.size(); ++t) {

@@ -3,7 +3,7 @@
 
 #include "src/attention/arguments.h"
 #include "src/attention/fused.h"
-#include "src/try.h"
+#include "src/core/try.h"
 
 namespace posenc {
 

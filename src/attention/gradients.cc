@@ -14,9 +14,9 @@
 #include "src/attention/backward.h"
 #include "src/attention/dense.h"
 #include "src/attention/fused.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/rotate_gradient.h"
-#include "src/try.h"
 
 namespace posenc {
 namespace {
@@ -151,8 +151,8 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
     if (wanted()) by_diagonal_ = diagonals_.template take_zeros<double>(group * this->step_);
   }
 
-  void take_gradient(std::int64_t g, std::int64_t query, T scale,
-                     const detail::VisibleRange& seen, const T* by_logit) override {
+  void take_gradient(std::int64_t g, std::int64_t query, T scale, const detail::VisibleRange& seen,
+                     const T* by_logit) override {
     if (!wanted()) return;
     const bool scaled = this->slopes_ != nullptr && this->slopes_->before_scale;
     const std::int64_t position = this->block_->queries.position(query);
@@ -170,8 +170,8 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
   // To be called once all rows have been taken.
   void finish() {
     if (!wanted() || !this->windowed_) return;
-    const std::int64_t longest = this->block_->queries.position(this->last_query_) -
-                                 this->block_->keys.position(0);
+    const std::int64_t longest =
+        this->block_->queries.position(this->last_query_) - this->block_->keys.position(0);
     for (std::int64_t g = 0; g < this->group_; ++g) {
       for (std::int64_t x = 0; x < this->last_query_ + this->block_->key_count; ++x) {
         const double sum = by_diagonal_[g * this->step_ + x];

@@ -13,9 +13,9 @@
 #include "src/attention/arguments.h"
 #include "src/attention/dense.h"
 #include "src/attention/visible.h"
-#include "src/kernels/by_distance.h"
+#include "src/core/try.h"
+#include "src/kernels/bias.h"
 #include "src/kernels/reference.h"
-#include "src/try.h"
 
 namespace posenc {
 namespace {

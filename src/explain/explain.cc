@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "src/core/saturating.h"
+#include "src/core/try.h"
 #include "src/explain/pairs.h"
 #include "src/explain/text.h"
 #include "src/explain/words.h"
-#include "src/saturating.h"
-#include "src/try.h"
 
 namespace posenc {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "posenc/explain.h"
+#include "src/core/try.h"
 #include "src/files/field_value.h"
-#include "src/files/json.h"
-#include "src/try.h"
+#include "src/text/json.h"
 
 namespace posenc {
 namespace {

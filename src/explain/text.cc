@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "src/files/number.h"
+#include "src/text/number.h"
 
 namespace posenc::detail {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "posenc/fields.h"
-#include "src/files/json.h"
-#include "src/files/json_writer.h"
+#include "src/text/json.h"
+#include "src/text/json_writer.h"
 
 namespace posenc::detail {
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "src/core/saturating.h"
 #include "src/files/stored_tensor.h"
-#include "src/saturating.h"
 
 namespace posenc {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "posenc/files.h"
-#include "src/files/json.h"
 #include "src/files/stored_tensor.h"
+#include "src/text/json.h"
 
 namespace posenc {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "src/saturating.h"
+#include "src/core/saturating.h"
 
 namespace posenc {
 namespace {

@@ -11,8 +11,8 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/kernels/add.h"
+#include "src/kernels/cos_sin_rows-inl.h"
 #include "src/kernels/elements-inl.h"
-#include "src/kernels/turns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "src/saturating.h"
+#include "src/core/saturating.h"
 
 namespace posenc::detail {
 namespace {

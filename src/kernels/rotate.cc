@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "hwy/highway.h"
+#include "src/kernels/cos_sin_rows-inl.h"
 #include "src/kernels/elements-inl.h"
 #include "src/kernels/rotate.h"
 #include "src/kernels/scratch.h"
-#include "src/kernels/turns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {

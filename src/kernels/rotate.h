@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "posenc/apply.h"
-#include "src/kernels/turns.h"
+#include "src/kernels/cos_sin_rows.h"
 
 namespace posenc::detail {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "posenc/model.h"
-#include "src/try.h"
+#include "src/core/try.h"
 
 namespace posenc {
 namespace {

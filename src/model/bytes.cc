@@ -1,9 +1,9 @@
 // Tells the three kinds of model file apart by content, as names of files say little.
 #include <string_view>
 
+#include "src/core/try.h"
 #include "src/model/config.h"
 #include "src/model/params.h"
-#include "src/try.h"
 
 namespace posenc {
 

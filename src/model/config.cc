@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "src/model/family.h"
-#include "src/model/rope.h"
-#include "src/try.h"
+#include "src/core/try.h"
+#include "src/model/families/family.h"
+#include "src/model/families/rope.h"
 
 namespace posenc::detail {
 namespace {

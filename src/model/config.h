@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "src/model/reading.h"
+#include "src/model/families/reading.h"
 
 namespace posenc::detail {
 

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "posenc/files.h"
-#include "src/files/json.h"
+#include "src/core/try.h"
 #include "src/model/bundled.h"
 #include "src/model/compare.h"
 #include "src/model/params.h"
 #include "src/model/tables.h"
-#include "src/try.h"
+#include "src/text/json.h"
 
 namespace posenc::detail {
 namespace {

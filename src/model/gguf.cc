@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "src/core/try.h"
+#include "src/model/families/logit_rules.h"
 #include "src/model/gguf_values.h"
-#include "src/model/logit_rules.h"
-#include "src/try.h"
 
 namespace posenc::detail {
 namespace {

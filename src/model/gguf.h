@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "src/model/family.h"
+#include "src/model/families/family.h"
 #include "src/model/gguf_values.h"
 
 namespace posenc::detail {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "posenc/files.h"
-#include "src/model/reading.h"
+#include "src/model/families/reading.h"
 
 namespace posenc::detail {
 

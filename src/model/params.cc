@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/model/layer_rules.h"
-#include "src/try.h"
+#include "src/core/try.h"
+#include "src/model/families/layer_rules.h"
 
 namespace posenc::detail {
 namespace {

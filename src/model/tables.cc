@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "src/core/try.h"
 #include "src/files/stored_tensor.h"
-#include "src/model/reading.h"
-#include "src/try.h"
+#include "src/model/families/reading.h"
 
 namespace posenc::detail {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "posenc/files.h"
-#include "src/files/json.h"
+#include "src/core/try.h"
 #include "src/model/tables.h"
-#include "src/try.h"
+#include "src/text/json.h"
 
 namespace posenc::detail {
 namespace {

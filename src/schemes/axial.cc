@@ -21,8 +21,8 @@
 #include <numbers>
 #include <string>
 
-#include "common.h"
-#include "scaling.h"
+#include "src/scalings/scaling.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "posenc/schemes.h"
-#include "src/schemes/engines.h"
+#include "src/schemes/parity.h"
 #include "src/schemes/reflection.h"
 
 namespace posenc {

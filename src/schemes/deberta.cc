@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "common.h"
-#include "log_buckets.h"
+#include "src/schemes/common.h"
+#include "src/schemes/log_buckets.h"
 
 namespace posenc {
 namespace {

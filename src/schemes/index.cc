@@ -4,7 +4,7 @@
 // training.
 #include <string>
 
-#include "common.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

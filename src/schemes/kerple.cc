@@ -10,7 +10,7 @@
 #include <cmath>
 #include <string>
 
-#include "common.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

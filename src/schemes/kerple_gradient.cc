@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "common.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

@@ -4,7 +4,7 @@
 //   r < 3·section[w], else t. For [24, 20, 20] pairs 60 to 63 take t; ggml gives 61 and 62 to a
 //   fourth stream that is zero for text, about 0.1 rad apart at 262k positions. We do as the model's
 //   own code does.
-#include "mrope.h"
+#include "src/schemes/mrope.h"
 
 #include <limits>
 #include <string>

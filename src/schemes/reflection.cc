@@ -10,8 +10,8 @@
 
 #include "posenc/content.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 #include "src/schemes/reflection.h"
-#include "src/try.h"
 
 namespace posenc {
 namespace {

@@ -8,9 +8,9 @@
 // odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels turn.
 // Trailing: the last channels turn (DeepSeek: 128 without position, then 64 rotated). Frequency
 // factors (GGUF rope_freqs) divide the frequencies beside any scaling.
-#include "common.h"
-#include "mrope.h"
-#include "scaling.h"
+#include "src/scalings/scaling.h"
+#include "src/schemes/common.h"
+#include "src/schemes/mrope.h"
 
 namespace posenc {
 namespace {

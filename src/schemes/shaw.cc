@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "common.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

@@ -16,8 +16,8 @@
 #include <cmath>
 #include <string>
 
-#include "common.h"
-#include "scaling.h"
+#include "src/scalings/scaling.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

@@ -12,8 +12,8 @@
 // latter. With no length known the centre is 0.
 #include <string>
 
-#include "common.h"
-#include "scaling.h"
+#include "src/scalings/scaling.h"
+#include "src/schemes/common.h"
 
 namespace posenc {
 

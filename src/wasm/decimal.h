@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "src/files/number.h"
+#include "src/text/number.h"
 
 namespace posenc::detail {
 

@@ -1,7 +1,7 @@
 // The digits of a number without tables: <charconv> of libc++ brings 110 KB of them.
 #include <cmath>
 
-#include "src/files/number.h"
+#include "src/text/number.h"
 #include "src/wasm/decimal.h"
 
 namespace posenc::detail {

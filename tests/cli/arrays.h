@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/npy.h"
+#include "cli/arguments/npy.h"
 #include "tests/cli/command.h"
 
 namespace posenc::test {

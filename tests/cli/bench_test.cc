@@ -1,5 +1,5 @@
 // posenc bench: its flags, its page, its JSON, its exit codes. What it measures is no test's matter.
-#include "cli/bench.h"
+#include "cli/pages/bench_page.h"
 
 #include <sstream>
 #include <nlohmann/json.hpp>

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <nlohmann/json.hpp>
 
-#include "cli/link_fields.h"
-#include "cli/link_text.h"
+#include "cli/playground/link.h"
+#include "cli/playground/link_fields.h"
 #include "posenc/schemes.h"
 #include "tests/cli/command.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/figures/colours.h"
-#include "cli/figures/draw.h"
-#include "cli/figures/layout.h"
-#include "cli/figures/shrink.h"
-#include "cli/gnuplot.h"
-#include "cli/plot.h"
+#include "cli/commands/plot.h"
+#include "cli/figures/draw/colours.h"
+#include "cli/figures/draw/draw.h"
+#include "cli/figures/draw/gnuplot.h"
+#include "cli/figures/draw/layout.h"
+#include "cli/figures/draw/shrink.h"
 #include "posenc/schemes.h"
 #include "tests/cli/command.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 #include <nlohmann/json.hpp>
 
-#include "cli/npy.h"
+#include "cli/arguments/npy.h"
 #include "tests/cli/command.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // posenc verify: its page, its JSON, its exit codes, and the committed docs/claims.md.
-#include "cli/claims.h"
+#include "cli/pages/claims_page.h"
 
 #include <fstream>
 #include <sstream>

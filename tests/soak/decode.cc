@@ -11,8 +11,8 @@
 #include <string>
 #include <CLI/CLI.hpp>
 
-#include "cli/progress.h"
-#include "cli/terminal.h"
+#include "cli/pages/progress.h"
+#include "cli/pages/terminal.h"
 #include "posenc/cache.h"
 #include "posenc/schemes.h"
 #include "tests/soak/history.h"

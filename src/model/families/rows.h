@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "src/model/family.h"
+#include "src/model/families/family.h"
 
 namespace posenc::detail {
 

@@ -1,6 +1,6 @@
 // Families that add vectors to the embedding, or biases to the logits.
+#include "src/model/families/logit_rules.h"
 #include "src/model/families/rows.h"
-#include "src/model/logit_rules.h"
 
 namespace posenc::detail {
 namespace {

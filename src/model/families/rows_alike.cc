@@ -1,7 +1,7 @@
 // Families whose layers all rotate alike.
+#include "src/model/families/layer_rules.h"
+#include "src/model/families/logit_rules.h"
 #include "src/model/families/rows.h"
-#include "src/model/layer_rules.h"
-#include "src/model/logit_rules.h"
 
 namespace posenc::detail {
 namespace {

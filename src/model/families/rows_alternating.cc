@@ -4,9 +4,9 @@
 #include <variant>
 #include <vector>
 
+#include "src/model/families/layer_rules.h"
+#include "src/model/families/logit_rules.h"
 #include "src/model/families/rows.h"
-#include "src/model/layer_rules.h"
-#include "src/model/logit_rules.h"
 
 namespace posenc::detail {
 namespace {

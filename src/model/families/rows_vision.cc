@@ -2,7 +2,7 @@
 // file is silent.
 #include <algorithm>
 
-#include "src/model/tower.h"
+#include "src/model/families/vision.h"
 
 namespace posenc::detail {
 namespace {

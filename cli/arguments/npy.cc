@@ -1,0 +1,169 @@
+#include "cli/arguments/npy.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "cli/arguments/atomic_file.h"
+#include "posenc/files.h"
+
+namespace posenc::cli {
+namespace {
+
+struct TypeRow {
+  std::string_view name, descr;
+  std::size_t size;
+};
+constexpr TypeRow types[] = {
+    // in NpyType's order
+    {"float64", "<f8", 8}, {"float32", "<f4", 4}, {"float16", "<f2", 2}, {"uint16", "<u2", 2},
+    {"int64", "<i8", 8},   {"int32", "<i4", 4},   {"uint8", "|u1", 1},   {"bool", "|b1", 1},
+};
+const TypeRow& row(NpyType type) { return types[static_cast<std::size_t>(type)]; }
+
+// Bytes of an array, nothing if no memory could hold them.
+std::optional<std::size_t> bytes_needed(NpyType type, std::span<const std::int64_t> shape) {
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(type));
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) return {};
+    empty |= extent == 0;
+    if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes)) return {};
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
+// Beyond it the system would end the process instead of refusing.
+std::size_t machine_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+std::string header_of(const Array& array) {
+  std::string shape;
+  for (const std::int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
+  if (array.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (array.shape.size() == 1) shape.pop_back();
+  std::string text = "{'descr': '" + std::string(row(array.type).descr) +
+                     "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  constexpr std::size_t before = 10;  // magic, version and length; the whole is a multiple of 64
+  text.append(63 - (before + text.size()) % 64, ' ');
+  text += '\n';
+  std::string header = "\x93NUMPY";
+  header += '\x01';
+  header += '\0';
+  header += static_cast<char>(text.size() % 256);
+  header += static_cast<char>(text.size() / 256);
+  return header + text;
+}
+
+}  // namespace
+
+std::string_view name(NpyType type) { return row(type).name; }
+std::size_t size_of(NpyType type) { return row(type).size; }
+
+std::int64_t Array::size() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return count;
+}
+
+Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape) {
+  const std::optional<std::size_t> bytes = bytes_needed(type, shape);
+  Array array{type, std::move(shape), {}};
+  if (bytes && *bytes <= machine_memory()) {
+    array.data.resize(*bytes);
+    return array;
+  }
+  std::string text;
+  for (const std::int64_t extent : array.shape)
+    text += (text.empty() ? "" : " × ") + std::to_string(extent);
+  return fail("output", "the array must fit into memory", text + " " + std::string(name(type)),
+              "ask for fewer positions or heads");
+}
+
+Expected<Array> read_npy(const std::string& path) {
+  const Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  const Expected<StoredTensor> stored = parse_npy(file->bytes(), path);
+  if (!stored) return std::unexpected(stored.error());
+  if (stored->shape.size() > Tensor::max_rank)
+    return fail(path, "at most " + std::to_string(Tensor::max_rank) + " axes",
+                std::to_string(stored->shape.size()), "reshape the array");
+  if (stored->bytes.size() > machine_memory())
+    return fail(path, "must fit into memory", std::to_string(stored->bytes.size()) + " bytes",
+                "cut the tensor into parts");
+  const auto* type = std::ranges::find(types, stored->type, &TypeRow::descr);
+  return Array{static_cast<NpyType>(type - types),
+               stored->shape,
+               {stored->bytes.begin(), stored->bytes.end()}};
+}
+
+Expected<void> write_npy(const std::string& path, const Array& array) {
+  return write_whole(path, {header_of(array),
+                            {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
+}
+
+Expected<NpyType> type_named(std::string_view dtype) {
+  if (dtype == "bfloat16") return NpyType::u16;
+  for (const NpyType type : {NpyType::f64, NpyType::f32, NpyType::f16})
+    if (name(type) == dtype) return type;
+  return fail("--dtype", "unknown type", dtype, "use float64, float32, float16 or bfloat16");
+}
+
+Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_view where) {
+  std::string_view own = name(array.type);
+  if (array.type == NpyType::u16 && dtype == "bfloat16") own = dtype;
+  if (!dtype.empty()) {
+    if (Expected<NpyType> known = type_named(dtype); !known) return std::unexpected(known.error());
+    if (dtype != own)
+      return fail(where, "the array must be " + std::string(dtype) + " as --dtype says", own,
+                  dtype == "bfloat16" ? "bfloat16 is kept as uint16" : "leave --dtype away");
+  }
+  Tensor tensor;
+  bool floating = false;
+  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16})
+    if (posenc::name(type) == own) {
+      tensor.dtype = type;
+      floating = true;
+    }
+  if (!floating)
+    return fail(where, "the array must hold floating-point numbers", own,
+                array.type == NpyType::u16 ? "say --dtype bfloat16 if that is what it holds" : "");
+  tensor.data = array.data.data();
+  tensor.rank = static_cast<int>(array.shape.size());
+  std::int64_t stride = 1;
+  for (std::size_t axis = array.shape.size(); axis-- > 0;) {
+    tensor.shape[axis] = array.shape[axis];
+    tensor.stride[axis] = stride;
+    stride *= array.shape[axis];
+  }
+  return tensor;
+}
+
+Expected<std::vector<std::int64_t>> integers_of(const Array& array, std::string_view where) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(array.size()));
+  const auto copy = [&]<class T>(T) {
+    for (std::size_t i = 0; i < out.size(); i++) {
+      T value;
+      std::memcpy(&value, array.data.data() + i * sizeof(T), sizeof(T));
+      out[i] = value;
+    }
+  };
+  switch (array.type) {
+    case NpyType::i64: copy(std::int64_t{}); return out;
+    case NpyType::i32: copy(std::int32_t{}); return out;
+    case NpyType::u16: copy(std::uint16_t{}); return out;
+    case NpyType::u8:
+    case NpyType::boolean: copy(std::uint8_t{}); return out;
+    case NpyType::f64:
+    case NpyType::f32:
+    case NpyType::f16: break;
+  }
+  return fail(where, "the array must hold integers", name(array.type),
+              "save it with array.astype('int64')");
+}
+
+}  // namespace posenc::cli

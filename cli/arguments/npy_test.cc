@@ -1,0 +1,122 @@
+#include "cli/arguments/npy.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+using namespace posenc;
+using namespace posenc::cli;
+
+class NpyFile : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("posenc_npy_" + std::to_string(getpid()));
+};
+
+TEST(Npy, AnOutputNoMemoryHoldsIsAnError) {
+  EXPECT_FALSE(make_array(NpyType::f64, {std::int64_t{1} << 40, std::int64_t{1} << 40}));
+  EXPECT_FALSE(make_array(NpyType::f64, {std::int64_t{1} << 59}));
+}
+
+TEST(Npy, Uint16NeedsToBeCalledBfloat16) {
+  Array array{NpyType::u16, {2}, std::vector<std::byte>(4)};
+  EXPECT_FALSE(tensor_of(array, "", "x.npy"));
+  const Expected<Tensor> tensor = tensor_of(array, "bfloat16", "x.npy");
+  ASSERT_TRUE(tensor);
+  EXPECT_EQ(tensor->dtype, DType::bf16);
+}
+
+TEST(Npy, ADtypeThatIsNotTheFilesIsAnError) {
+  Array array{NpyType::f32, {1}, std::vector<std::byte>(4)};
+  EXPECT_FALSE(tensor_of(array, "float64", "x.npy"));
+  EXPECT_FALSE(tensor_of(array, "float23", "x.npy"));
+  EXPECT_TRUE(tensor_of(array, "float32", "x.npy"));
+}
+
+TEST(Npy, IntegersAreReadFromAllTheirTypes) {
+  Array array{NpyType::i32, {1}, std::vector<std::byte>(4, std::byte{0xFF})};
+  EXPECT_EQ(integers_of(array, "x"), std::vector<std::int64_t>{-1});
+  array.type = NpyType::u8;
+  array.shape = {4};
+  EXPECT_EQ(integers_of(array, "x"), std::vector<std::int64_t>(4, 255));
+  array.type = NpyType::f32;
+  array.shape = {1};
+  EXPECT_FALSE(integers_of(array, "x"));
+}
+
+TEST_F(NpyFile, WhatIsWrittenReadsBack) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{}, {3}, {2, 3}, {2, 1, 3}, {1, 2, 3, 4}, {0, 3}}) {
+    Expected<Array> array = make_array(NpyType::f64, shape);
+    ASSERT_TRUE(array);
+    for (std::size_t i = 0; i < array->data.size(); i++) array->data[i] = std::byte(i);
+    ASSERT_TRUE(write_npy(path("a.npy"), *array));
+    const Expected<Array> back = read_npy(path("a.npy"));
+    ASSERT_TRUE(back) << back.error().message();
+    EXPECT_EQ(back->shape, shape);
+    EXPECT_EQ(back->data, array->data);
+  }
+}
+
+TEST_F(NpyFile, TheHeaderIsAMultipleOf64Bytes) {
+  const Expected<Array> array = make_array(NpyType::f32, {2});
+  ASSERT_TRUE(write_npy(path("a.npy"), *array));
+  EXPECT_EQ(std::filesystem::file_size(path("a.npy")) % 64, 8u);
+}
+
+TEST_F(NpyFile, NothingElseIsLeftBeside) {
+  ASSERT_TRUE(write_npy(path("a.npy"), *make_array(NpyType::f32, {2})));
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) files++;
+  EXPECT_EQ(files, 1u);
+}
+
+TEST_F(NpyFile, AnOutputThatIsNoRegularFileIsRefused) {
+  EXPECT_FALSE(write_npy(folder_.string(), *make_array(NpyType::f32, {2})));
+  EXPECT_FALSE(write_npy("/dev/null", *make_array(NpyType::f32, {2})));
+}
+
+TEST_F(NpyFile, AFolderThatIsMissingIsAnError) {
+  const auto written = write_npy(path("none/a.npy"), *make_array(NpyType::f32, {2}));
+  ASSERT_FALSE(written);
+  EXPECT_NE(written.error().message().find("No such file"), std::string::npos);
+}
+
+TEST_F(NpyFile, MoreThanFourAxesAreRefused) {
+  ASSERT_TRUE(write_npy(path("a.npy"), *make_array(NpyType::f32, {1, 1, 1, 1, 1})));
+  EXPECT_NE(read_npy(path("a.npy")).error().message().find("at most 4 axes, got 5"),
+            std::string::npos);
+}
+
+TEST_F(NpyFile, AMissingFileIsAnError) { EXPECT_FALSE(read_npy(path("none.npy"))); }
+
+// Each would be read for ever, or whole, before its first bytes were looked at.
+TEST_F(NpyFile, PipesDevicesAndHugeFilesOfAnotherKindAreRefused) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(read_npy(path("pipe")));
+  EXPECT_FALSE(read_npy("/dev/zero"));
+  EXPECT_FALSE(read_npy(folder_.string()));
+  std::ofstream(path("zeros.npy")).close();
+  std::filesystem::resize_file(path("zeros.npy"), std::uintmax_t{1} << 40);
+  EXPECT_FALSE(read_npy(path("zeros.npy")));
+}
+
+TEST_F(NpyFile, ALinkKeepsPointingAtItsTarget) {
+  ASSERT_TRUE(write_npy(path("target.npy"), *make_array(NpyType::f32, {2})));
+  std::filesystem::create_symlink(path("target.npy"), path("link.npy"));
+  ASSERT_TRUE(write_npy(path("link.npy"), *make_array(NpyType::f32, {5})));
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link.npy")));
+  EXPECT_EQ(read_npy(path("target.npy"))->shape, std::vector<std::int64_t>{5});
+}
+
+}  // namespace

@@ -1,0 +1,170 @@
+#include "cli/arguments/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+#include "cli/arguments/npy.h"
+
+namespace posenc::cli {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+template <class T>
+bool read_whole(std::string_view text, T& value) {
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+template <class T>
+Expected<std::vector<T>> list(std::string_view text, std::string_view where,
+                              Expected<T> (*one)(std::string_view, std::string_view)) {
+  text = trimmed(text);
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  std::vector<T> out;
+  if (trimmed(text).empty()) return out;
+  for (const std::string_view part : split(text, ',')) {
+    Expected<T> value = one(part, where);
+    if (!value) return std::unexpected(value.error());
+    out.push_back(*value);
+  }
+  return out;
+}
+
+Expected<Positions> positions_of(const Array& array, const std::string& path) {
+  Expected<std::vector<std::int64_t>> ids = integers_of(array, path);
+  if (!ids) return std::unexpected(ids.error());
+  const std::vector<std::int64_t>& shape = array.shape;
+  if (shape.empty() || shape.size() > 3)
+    return fail(path, "ids must be [seq], [axis][seq] or [axis][batch][seq]",
+                std::to_string(shape.size()) + " axes", "reshape the array");
+  return Positions::ids(*ids, shape.size() > 1 ? shape[0] : 1, shape.size() > 2 ? shape[1] : 1);
+}
+
+}  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end; (end = text.find(separator)) != std::string_view::npos;
+       text.remove_prefix(end + 1))
+    parts.push_back(text.substr(0, end));
+  parts.push_back(text);
+  return parts;
+}
+
+Expected<std::int64_t> integer(std::string_view text, std::string_view where) {
+  std::int64_t value = 0;
+  if (read_whole(text, value)) return value;
+  return fail(where, "must be a whole number", text, "write it like 4096");
+}
+
+Expected<double> number(std::string_view text, std::string_view where) {
+  double value = 0;
+  if (read_whole(text, value) && std::isfinite(value)) return value;
+  return fail(where, "must be a finite number", text, "write it like 1e6 or 0.25");
+}
+
+Expected<std::vector<std::int64_t>> integers(std::string_view text, std::string_view where) {
+  return list<std::int64_t>(text, where, integer);
+}
+
+Expected<std::vector<double>> numbers(std::string_view text, std::string_view where) {
+  return list<double>(text, where, number);
+}
+
+Expected<IntegerRows> integer_rows(const std::string& text, std::string_view where) {
+  IntegerRows out;
+  if (text.ends_with(".npy")) {
+    const Expected<Array> array = read_npy(text);
+    if (!array) return std::unexpected(array.error());
+    if (array->shape.size() > 2)
+      return fail(text, "must have at most two axes", std::to_string(array->shape.size()));
+    Expected<std::vector<std::int64_t>> values = integers_of(*array, text);
+    if (!values) return std::unexpected(values.error());
+    out.values = std::move(*values);
+    out.rows = array->shape.size() == 2 ? array->shape[0] : 1;
+    return out;
+  }
+  const std::vector<std::string_view> rows = split(text, ';');
+  out.rows = static_cast<std::int64_t>(rows.size());
+  std::size_t length = 0;
+  for (const std::string_view& row : rows) {
+    const Expected<std::vector<std::int64_t>> values = integers(row, where);
+    if (!values) return std::unexpected(values.error());
+    if (&row != rows.data() && values->size() != length)
+      return fail(where, "rows must be of one length", text, "pad the shorter rows");
+    length = values->size();
+    out.values.insert(out.values.end(), values->begin(), values->end());
+  }
+  return out;
+}
+
+Expected<Positions> positions(const std::string& text, std::string_view where) {
+  if (text.ends_with(".npy")) {
+    const Expected<Array> array = read_npy(text);
+    if (!array) return std::unexpected(array.error());
+    return positions_of(*array, text);
+  }
+  const std::vector<std::string_view> ends = split(text, ':');
+  if (ends.size() > 2)
+    return fail(where, "must be FIRST:END, one position, a list or a .npy file", text,
+                "0:4096 stands for 0 to 4095");
+  if (ends.size() == 1) {
+    const Expected<std::vector<std::int64_t>> ids = integers(text, where);
+    if (!ids) return std::unexpected(ids.error());
+    if (ids->empty()) return fail(where, "must name a position", text, "write it like 0:4096");
+    if (ids->size() > 1) return Positions::ids(*ids);
+    if (ids->front() < 0) return fail(where, "positions start at 0", text);
+    return Positions::range(ids->front(), 1);
+  }
+  const Expected<std::int64_t> first = integer(ends[0], where);
+  if (!first) return std::unexpected(first.error());
+  const Expected<std::int64_t> end = integer(ends[1], where);
+  if (!end) return std::unexpected(end.error());
+  if (*first < 0) return fail(where, "positions start at 0", text);
+  if (*end <= *first)
+    return fail(where, "the end must lie after the first position", text,
+                "the end is not included");
+  return Positions::range(*first, *end - *first);
+}
+
+Expected<Grid> grid(std::string_view text, std::string_view where) {
+  const std::vector<std::string_view> sides = split(text, 'x');
+  Grid out;
+  if (sides.size() == 2 && read_whole(sides[0], out.height) && read_whole(sides[1], out.width) &&
+      out.height > 0 && out.width > 0)
+    return out;
+  return fail(where, "must be HEIGHTxWIDTH in patches", text, "write it like 16x24");
+}
+
+Expected<FieldValue> field_value(const FieldInfo& field, std::string_view text,
+                                 std::string_view where) {
+  const auto wrap = [](auto value) -> Expected<FieldValue> {
+    if (!value) return std::unexpected(value.error());
+    return FieldValue(*value);
+  };
+  if (field.optional && (text == "null" || text == "none")) return FieldValue{};
+  switch (field.kind) {
+    case FieldKind::boolean:
+      if (text == "true" || text == "1") return FieldValue(true);
+      if (text == "false" || text == "0") return FieldValue(false);
+      return fail(where, "must be true or false", text);
+    case FieldKind::integer: return wrap(integer(text, where));
+    case FieldKind::number: return wrap(number(text, where));
+    case FieldKind::choice: return FieldValue(std::string(text));
+    case FieldKind::numbers:
+    case FieldKind::integers: return wrap(numbers(text, where));
+  }
+  return fail(where, "unknown kind of field");
+}
+
+}  // namespace posenc::cli

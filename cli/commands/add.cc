@@ -1,0 +1,69 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/arguments/npy.h"
+#include "cli/arguments/parse.h"
+#include "cli/arguments/source.h"
+#include "cli/command.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+Run define_add(CLI::App& app) {
+  struct Options {
+    std::string in, out, positions, dtype;
+    std::optional<Source> source;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("IN", options->in, "Token embeddings [seq][width] or [batch][seq][width], .npy")
+      ->required();
+  app.add_option("OUT", options->out, "Where the sum goes, .npy")->required();
+  app.add_option("--positions", options->positions,
+                 "0:512 (512 not included), 5, 0,2,4, or ids.npy [seq]")
+      ->required();
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16");
+  options->source.emplace(app, "add");
+  app.footer(
+      "Where the scheme asks for it, embeddings are multiplied by the square root of their width\n"
+      "before the sum.\n\n"
+      "Examples:\n"
+      "  posenc add x.npy out.npy --scheme sinusoidal --positions 0:512\n"
+      "  posenc add x.npy out.npy --scheme sinusoidal --layout concatenated --spacing ends \\\n"
+      "         --positions 0:512\n"
+      "  posenc add x.npy out.npy --scheme learned --table wpe.npy --positions 0:512\n"
+      "  posenc add x.npy out.npy --model opt-125m --table wpe.npy --positions 0:512\n"
+      "  posenc add x.npy out.npy --model path/to/folder --positions 0:512\n"
+      "  posenc add x.npy out.npy --scheme learned --table model.safetensors:wpe.weight \\\n"
+      "         --positions 0:512");
+  return [options]() -> Expected<int> {
+    Expected<Array> array = read_npy(options->in);
+    if (!array) return std::unexpected(array.error());
+    const Expected<Tensor> x = tensor_of(*array, options->dtype, options->in);
+    if (!x) return std::unexpected(x.error());
+    if (x->rank < 2 || x->rank > 3)
+      return fail(options->in, "must be [seq][width] or [batch][seq][width]",
+                  std::to_string(x->rank) + " axes", "reshape it");
+    const Expected<Positions> where = positions(options->positions);
+    if (!where) return std::unexpected(where.error());
+    Geometry of_tensor;
+    of_tensor.width = x->shape[static_cast<std::size_t>(x->rank - 1)];
+    const Expected<Plan> plan = options->source->plan(of_tensor);
+    if (!plan) return std::unexpected(plan.error());
+    if (Expected<void> given = check_table(*plan, "add"); !given)
+      return std::unexpected(given.error());
+    const Tensor batched = x->with_rank(3);
+    if (Expected<void> done = add(*plan, batched, *where, batched); !done)
+      return std::unexpected(done.error());
+    if (Expected<void> written = write_npy(options->out, *array); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command add_command{"add", "add position vectors to token embeddings", define_add};
+
+}  // namespace posenc::cli

@@ -1,0 +1,123 @@
+#include "cli/pages/bench_page.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <span>
+
+#include "cli/command.h"
+#include "cli/pages/progress.h"
+
+namespace posenc::cli {
+namespace {
+
+BenchEffort effort_of(bool quick) {
+  return quick ? BenchEffort{.least_runs = 3, .seconds = 0.2, .settled = 0.02} : BenchEffort{};
+}
+
+Run define_bench(CLI::App& app) {
+  struct Options {
+    BenchWanted wanted;
+    bool json = false, quick = false, strict = false;
+  };
+  auto options = std::make_shared<Options>();
+  BenchWanted& asked = options->wanted;
+  app.add_option("OP", asked.op, "rotate, add, table or attend; the first three without");
+  const auto size = [&](const char* flag, auto& value, const char* about) {
+    app.add_option(flag, value, about)->check(above_zero());
+  };
+  size("--heads", asked.heads, "Query heads (8; attend: 16)");
+  app.add_option("--kv_heads", asked.kv_heads,
+                 "Heads of keys: turned in the same call (0); attend: (--heads)")
+      ->check(CLI::NonNegativeNumber);
+  size("--head_dim", asked.head_dim,
+       "Channels of a head (128; attend: 64); add, table: width/heads");
+  size("--length", asked.length, "Tokens (4096)");
+  app.add_option("--position", asked.position, "Position of the first token (0)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--dtype", asked.dtype, "float32, float64, float16 or bfloat16");
+  app.add_option("--pairing", asked.pairing,
+                 "halves or interleaved, the sines of add and table too");
+  app.add_option("--scheme", asked.schemes,
+                 "attend: schemes, fire, cope, forgetting and stick_breaking too\n"
+                 "(nope, rope, alibi, t5, kerple, shaw)")
+      ->delimiter(',');
+  app.add_flag("--decode", asked.decode,
+               "attend: one query, the last, against --length keys (32768)");
+  app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
+      ->check(above_zero());
+  app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
+  app.add_flag("--quick", options->quick)->description("Fewer runs of each: a first impression");
+  app.add_flag("--strict", options->strict)->description("Exit with 1 where a goal is missed");
+  app.footer(
+      "Each kernel is measured in turns with what limits it, on the same memory: scaling in place\n"
+      "by a constant, or, for a table, a plain fill. Without sizes a sweep is measured, of which\n"
+      "--dtype, --pairing and --threads take a part. It needs up to a quarter of the free memory\n"
+      "and two minutes. One thread is timed by its own processor time, so that other programs\n"
+      "count little; several by the clock.\n\n"
+      "Examples:\n"
+      "  posenc bench\n"
+      "  posenc bench rotate --dtype bfloat16 --quick\n"
+      "  posenc bench rotate --heads 32 --kv_heads 8 --length 8192 --dtype float16 --threads 2\n"
+      "  posenc bench rotate --length 4096 --position 10000000\n"
+      "  posenc bench table --length 32768 --head_dim 128 --json\n"
+      "  posenc bench attend\n"
+      "  posenc bench attend --scheme rope,alibi --heads 8 --length 1024 --quick\n"
+      "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16");
+  return [options, &app]() -> Expected<int> {
+    const BenchMachine machine = bench_machine();
+    const BenchWanted& wanted = options->wanted;
+    if (wanted.op != "attend" && (wanted.decode || !wanted.schemes.empty()))
+      return fail("bench", "--scheme and --decode are attend's",
+                  wanted.op.empty() ? "none" : wanted.op, "posenc bench attend");
+    if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
+      return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");
+    const auto page = [&](const auto& rows, const auto& write) {
+      fmt::print("{}{}",
+                 options->json ? to_json(rows) : write(rows, machine, terminal(no_color(app))),
+                 options->json ? "\n" : "");
+    };
+    if (wanted.op == "attend") {
+      if (!wanted.dtype.empty()) {
+        if (const auto known = dtype_named(wanted.dtype); !known)
+          return std::unexpected(known.error());
+      }
+      const std::vector<AttendCase> cases = chosen_attend(wanted);
+      std::vector<AttendRow> rows;
+      {
+        Progress progress("bench", cases.size());
+        for (const AttendCase& what : cases) {
+          progress.tell(rows.size(), fmt::format("attend {} {}", what.name, what.scheme));
+          Expected<AttendRow> row = measure_attend(what, machine, effort_of(options->quick));
+          if (!row) return std::unexpected(row.error());
+          rows.push_back(std::move(*row));
+        }
+      }
+      page(std::span<const AttendRow>(rows), attend_page);
+      return 0;
+    }
+    const Expected<std::vector<BenchCase>> cases = chosen(wanted, machine);
+    if (!cases) return std::unexpected(cases.error());
+    const BenchEffort effort = effort_of(options->quick);
+    std::vector<BenchRow> rows;
+    {
+      Progress progress("bench", cases->size());
+      for (const BenchCase& what : *cases) {
+        progress.tell(rows.size(), fmt::format("{} {} {} {}", name(what.op), what.name,
+                                               name(what.dtype), name(what.pairing)));
+        Expected<BenchRow> row = measure(what, machine, effort);
+        if (!row) return std::unexpected(row.error());
+        rows.push_back(std::move(*row));
+      }
+    }
+    page(std::span<const BenchRow>(rows), bench_page);
+    return options->strict ? strict_exit_code(rows) : 0;
+  };
+}
+
+}  // namespace
+
+extern const Command bench_command{
+    "bench", "how fast the kernels are beside what this machine's memory allows", define_bench};
+
+}  // namespace posenc::cli

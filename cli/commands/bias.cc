@@ -1,0 +1,79 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/arguments/npy.h"
+#include "cli/arguments/source.h"
+#include "cli/command.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+Run define_bias(CLI::App& app) {
+  struct Options {
+    std::string out, dtype = "float32";
+    std::int64_t queries = 0, keys = 0;
+    std::optional<Source> source;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("OUT", options->out, "Where the biases go, [head][query][key], .npy")->required();
+  app.add_option("--queries", options->queries, "Queries: the last of the keys")
+      ->required()
+      ->check(above_zero())
+      ->default_str("");
+  app.add_option("--keys", options->keys, "Keys, at positions 0 to keys - 1")
+      ->required()
+      ->check(above_zero())
+      ->default_str("");
+  app.add_option("--dtype", options->dtype,
+                 "float32, float64, float16, or bfloat16 kept as uint16");
+  options->source.emplace(app, "bias");
+  app.footer(
+      "No causal mask is in it: keys ahead of a query get what the scheme says of them. Without "
+      "--at\n"
+      "the scheme is compiled for as many positions as there are keys.\n\n"
+      "Examples:\n"
+      "  posenc bias b.npy --scheme alibi --heads 12 --queries 64 --keys 64\n"
+      "  posenc bias b.npy --scheme t5 --heads 8 --table relative_attention_bias.npy --queries 1 "
+      "--keys 512\n"
+      "  posenc bias b.npy --model bloom-176b --queries 128 --keys 2048 --dtype float64\n"
+      "  posenc bias b.npy --scheme kerple --heads 4 --kernel log --p 1 --a 0.5 --queries 8 --keys "
+      "8");
+  return [options]() -> Expected<int> {
+    const Expected<NpyType> type = type_named(options->dtype);
+    if (!type) return std::unexpected(type.error());
+    if (options->queries > options->keys)
+      return fail("bias", "the queries are the last of the keys, so there are no more of them",
+                  std::to_string(options->queries) + " of " + std::to_string(options->keys));
+    Geometry of_tensor;
+    of_tensor.length = options->keys;
+    const Expected<Plan> plan = options->source->plan(of_tensor);
+    if (!plan) return std::unexpected(plan.error());
+    if (Expected<void> given = check_table(*plan, "bias"); !given)
+      return std::unexpected(given.error());
+    if (!plan->bias)
+      return fail("bias", "this encoding adds no bias to the logits", "",
+                  "see posenc rotate and posenc add");
+    const std::int64_t heads = options->source->heads();
+    if (heads == 0) return fail("bias", "the number of heads must be known", "", "say --heads");
+    Expected<Array> array = make_array(*type, {heads, options->queries, options->keys});
+    if (!array) return std::unexpected(array.error());
+    const Expected<Tensor> out = tensor_of(*array, options->dtype, options->out);
+    if (!out) return std::unexpected(out.error());
+    const Positions keys = Positions::range(0, options->keys);
+    const Positions queries = Positions::range(options->keys - options->queries, options->queries);
+    if (Expected<void> done = bias(*plan, queries, keys, *out); !done)
+      return std::unexpected(done.error());
+    if (Expected<void> written = write_npy(options->out, *array); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command bias_command{"bias", "write what a scheme adds to attention logits",
+                                  define_bias};
+
+}  // namespace posenc::cli

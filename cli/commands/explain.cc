@@ -1,0 +1,109 @@
+#include "posenc/explain.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/command.h"
+#include "cli/pages/explain_page.h"
+#include "cli/pages/json_text.h"
+#include "cli/pages/terminal.h"
+#include "cli/playground/explain_link.h"
+#include "cli/playground/link.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  Ask ask;
+  bool pairs = false, csv = false, strict = false, json = false;
+};
+
+int print(const Explanation& explanation, const Options& options, const Terminal& term) {
+  if (options.json) {
+    fmt::print("{}\n", to_json(explanation));
+  } else if (options.csv) {
+    fmt::print("{}", csv(explanation));
+  } else {
+    fmt::print("{}", page(explanation, options.pairs, term));
+  }
+  return options.strict && !explanation.warnings.empty() ? 1 : 0;
+}
+
+// The values can be told where the plan cannot be made; then something is wrong, and the code is 1.
+Expected<int> print_link(const Options& options, const Terminal& term) {
+  Expected<ReadLink> read = read_link(options.model);
+  if (!read) return std::unexpected(read.error());
+  if (options.ask.layer)
+    return fail("--layer", "a link shows one scheme and no layers",
+                std::to_string(*options.ask.layer), "leave the flag away");
+  Expected<Linked> linked = linked_model(read->view, read->notes);
+  const std::int64_t at = options.ask.at > 0 || !linked ? options.ask.at : linked->length;
+  Expected<Explanation> explanation =
+      linked ? explain(std::move(linked->model), {.at = at}) : std::unexpected(linked.error());
+  // There is no file that should say how long the context is.
+  if (explanation && explanation->model.context == 0) explanation->words.clear();
+  if (options.csv) {
+    if (!explanation) return std::unexpected(explanation.error());
+    return print(*explanation, options, term);
+  }
+  if (options.json) {
+    std::string notes;
+    for (const std::string& note : read->notes)
+      notes += (notes.empty() ? "" : ",") + json_string(note);
+    fmt::print("{{\"link\":{{{},\"notes\":[{}],\"error\":{}}},{}\n", view_json(read->view), notes,
+               explanation ? "null" : json_string(explanation.error().message()),
+               explanation ? to_json(*explanation).substr(1) : "\"groups\":[]}");
+  } else {
+    fmt::print("{}\n", link_page(*read, term));
+    if (explanation) return print(*explanation, options, term);
+    fmt::print("{}  {}\n", term.yellow("no plan"), wrapped(explanation.error().message(), 9, 9));
+  }
+  if (!explanation) return 1;
+  return options.strict && !explanation->warnings.empty() ? 1 : 0;
+}
+
+Run define_explain(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("MODEL", options->model,
+                 "A config.json, params.json or .gguf file, the model's folder, a bundled name "
+                 "(posenc models), or a link of the playground")
+      ->required();
+  app.add_option("--at", options->ask.at,
+                 "Explain for positions 0 to LENGTH-1; default: the model as constructed")
+      ->check(above_zero())
+      ->default_str("");
+  app.add_option("--layer", options->ask.layer, "Only what holds for this layer");
+  app.add_flag("--pairs", options->pairs, "The whole table of pairs");
+  CLI::Option* csv_flag = app.add_flag("--csv", options->csv)->description("The pairs as CSV");
+  app.add_flag("--json", options->json)
+      ->description("All of it as JSON (docs/json.md)")
+      ->excludes(csv_flag);
+  app.add_flag("--strict", options->strict)->description("Exit with 1 if there are warnings");
+  app.footer(
+      "Examples:\n"
+      "  posenc explain llama-3.1-8b\n"
+      "  posenc explain ./my-model --at 131072 --strict\n"
+      "  posenc explain llama-3.1-8b-Q4_K_M.gguf\n"
+      "  posenc explain gemma-3-4b --layer 5 --pairs\n"
+      "  posenc explain '#/rope?v=1&m=30&n=4'\n"
+      "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'");
+  return [options, &app]() -> Expected<int> {
+    if (is_link(options->model)) return print_link(*options, terminal(no_color(app)));
+    Expected<Model> model = read_model(options->model);
+    if (!model) return std::unexpected(model.error());
+    const Expected<Explanation> explanation = explain(std::move(*model), options->ask);
+    if (!explanation) return std::unexpected(explanation.error());
+    return print(*explanation, *options, terminal(no_color(app)));
+  };
+}
+
+}  // namespace
+
+extern const Command explain_command{
+    "explain", "what a model does about position, in words and numbers", define_explain};
+
+}  // namespace posenc::cli

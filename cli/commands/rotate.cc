@@ -1,0 +1,131 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/arguments/npy.h"
+#include "cli/arguments/parse.h"
+#include "cli/arguments/source.h"
+#include "cli/command.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+// The tensor as [batch, head, seq, dim]. The axes named are taken; of the others the last is dim, and
+// seq, head and batch follow from the right where they were not named.
+Expected<Tensor> arranged(const Tensor& tensor, std::optional<std::int64_t> head,
+                          std::optional<std::int64_t> seq) {
+  const std::int64_t rank = tensor.rank;
+  if (rank < 2) return fail("rotate", "the tensor must have 2, 3 or 4 axes", std::to_string(rank));
+  for (auto* axis : {&head, &seq}) {
+    if (!*axis) continue;
+    const char* flag = axis == &head ? "--head_axis" : "--seq_axis";
+    if (**axis < -rank || **axis >= rank)
+      return fail(flag, "the tensor has " + std::to_string(rank) + " axes", std::to_string(**axis));
+    if (**axis < 0) **axis += rank;
+  }
+  if (head && head == seq)
+    return fail("--seq_axis", "must not be the head axis", std::to_string(*seq));
+  std::vector<std::int64_t> rest;
+  for (std::int64_t axis = 0; axis < rank; axis++)
+    if (axis != head && axis != seq) rest.push_back(axis);
+  std::int64_t order[4] = {-1, head.value_or(-1), seq.value_or(-1), -1};
+  for (const int place : {3, 2, 1, 0}) {
+    if (order[place] >= 0 || rest.empty()) continue;
+    order[place] = rest.back();
+    rest.pop_back();
+  }
+  if (order[3] < 0) return fail("rotate", "no axis is left for the channels", std::to_string(rank));
+  Tensor out = tensor;
+  out.rank = 4;
+  for (std::size_t place = 0; place < 4; place++) {
+    const auto axis = static_cast<std::size_t>(order[place]);
+    out.shape[place] = order[place] < 0 ? 1 : tensor.shape[axis];
+    out.stride[place] = order[place] < 0 ? 0 : tensor.stride[axis];
+  }
+  return out;
+}
+
+Angles angles_named(const std::string& word) {
+  for (const Angles angles : {Angles::hf_float, Angles::ggml_float})
+    if (word == name(angles)) return angles;
+  return Angles::exact;
+}
+
+Run define_rotate(CLI::App& app) {
+  struct Options {
+    std::string in, out, positions, dtype, side = "q", angles = "exact";
+    std::optional<std::int64_t> head_axis, seq_axis;
+    bool inverse = false;
+    std::optional<Source> source;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("IN", options->in, "Queries or keys, .npy")->required();
+  app.add_option("OUT", options->out, "Where the rotated tensor goes, .npy")->required();
+  app.add_option("--positions", options->positions,
+                 "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]")
+      ->required();
+  app.add_flag("--inverse", options->inverse, "Rotate back");
+  app.add_option("--side", options->side, "xPos treats queries and keys differently")
+      ->check(CLI::IsMember({"q", "k", "query", "key"}));
+  app.add_option("--angles", options->angles,
+                 "Whose arithmetic: exact (double), hf_float (Hugging Face), ggml_float (ggml)")
+      ->check(CLI::IsMember({"exact", "hf_float", "ggml_float"}));
+  app.add_option("--head_axis", options->head_axis, "Default: the tensor is [head][seq][dim]");
+  app.add_option("--seq_axis", options->seq_axis, "Of the axes left the last is dim, others batch");
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16");
+  options->source.emplace(app, "rotate");
+  app.footer(
+      "The tensor's own type is computed in and written: float64 in double throughout, 16-bit "
+      "types\n"
+      "rounded once. Without --at the model is compiled as constructed, which matters for "
+      "scalings\n"
+      "that depend on the length (dynamic, longrope).\n\n"
+      "Examples:\n"
+      "  posenc rotate q.npy out.npy --model llama-3.1-8b --positions 0:4096\n"
+      "  posenc rotate k.npy out.npy --model gemma-3-4b --layer 5 --positions ids.npy --side k\n"
+      "  posenc rotate q.npy out.npy --scheme rope --rope_theta 1e6 --rope_type linear --factor 4 "
+      "\\\n"
+      "         --positions 0:128 --seq_axis 0 --head_axis 1\n"
+      "  posenc rotate q.npy as_ggml.npy --model llama-3.1-8b --positions 0:4096 --angles "
+      "ggml_float\n"
+      "  posenc rotate out.npy back.npy --scheme rope --positions 0:4096 --inverse");
+  return [options]() -> Expected<int> {
+    Expected<Array> array = read_npy(options->in);
+    if (!array) return std::unexpected(array.error());
+    const Expected<Tensor> whole = tensor_of(*array, options->dtype, options->in);
+    if (!whole) return std::unexpected(whole.error());
+    const Expected<Tensor> x = arranged(*whole, options->head_axis, options->seq_axis);
+    if (!x) return std::unexpected(x.error());
+    const Expected<Positions> where = positions(options->positions);
+    if (!where) return std::unexpected(where.error());
+    if (where->size() != x->shape[2])
+      return fail("--positions",
+                  "one for each of the tensor's " + std::to_string(x->shape[2]) + " tokens",
+                  std::to_string(where->size()), "say which axis is the sequence with --seq_axis");
+    Geometry of_tensor;
+    of_tensor.heads = x->shape[1];
+    of_tensor.head_dim = x->shape[3];
+    const Expected<Plan> plan = options->source->plan(of_tensor, angles_named(options->angles));
+    if (!plan) return std::unexpected(plan.error());
+    if (!plan->rotate && (plan->add || plan->bias || plan->relative))
+      return fail("rotate", "this encoding rotates nothing", "", "see posenc add and posenc bias");
+    const Side side = options->side.starts_with("q") ? Side::query : Side::key;
+    // In memory in place; the file read stays as it is.
+    const Expected<void> done = options->inverse ? rotate_inverse(*plan, *x, *where, side, *x)
+                                                 : rotate(*plan, *x, *where, side, *x);
+    if (!done) return std::unexpected(done.error());
+    if (Expected<void> written = write_npy(options->out, *array); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command rotate_command{
+    "rotate", "rotate queries or keys (RoPE and its kin), or rotate them back", define_rotate};
+
+}  // namespace posenc::cli

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/pages/terminal.h"
+#include "posenc/content.h"
+#include "posenc/schemes.h"
+
+namespace posenc::cli {
+namespace {
+
+std::string kind(const FieldInfo& field) {
+  switch (field.kind) {
+    case FieldKind::boolean: return "true or false";
+    case FieldKind::integer: return "integer";
+    case FieldKind::number: return "number";
+    case FieldKind::choice: return fmt::format("{}", fmt::join(field.choices, "|"));
+    case FieldKind::numbers: return "numbers";
+    case FieldKind::integers: return "integers";
+  }
+  return {};
+}
+
+std::string default_of(const FieldInfo& field) {
+  if (field.required) return "required";
+  struct Print {
+    std::string operator()(std::monostate) const { return "null"; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(const std::string& value) const { return value; }
+    std::string operator()(const std::vector<double>& values) const {
+      return fmt::format("[{}]", fmt::join(values, ", "));
+    }
+    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+    std::string operator()(double value) const { return fmt::format("{}", value); }
+  };
+  return std::visit(Print{}, field.default_value);
+}
+
+void print_list(const Terminal& term, const char* title, std::span<const SchemeInfo> list) {
+  fmt::print("{}\n", term.bold(title));
+  for (const SchemeInfo& scheme : list)
+    fmt::print("  {}  {}  {}\n", term.blue(padded(scheme.name, 14)), padded(scheme.title, 48),
+               term.dim(scheme.paper.empty() ? "" : "arXiv " + std::string(scheme.paper)));
+}
+
+void print_one(const Terminal& term, const SchemeInfo& scheme) {
+  fmt::print("{}  {}\n", term.bold(scheme.name), scheme.title);
+  fmt::print("  {}\n", wrapped(scheme.formula, 2, 2));
+  if (!scheme.paper.empty()) fmt::print("  https://arxiv.org/abs/{}\n", scheme.paper);
+  if (!scheme.aliases.empty()) fmt::print("  also named {}\n", fmt::join(scheme.aliases, ", "));
+  if (scheme.fields.empty() && scheme.tables.empty()) fmt::print("  no fields\n");
+  for (const FieldInfo& field : scheme.fields) {
+    std::string doc(field.doc);
+    if (!field.aliases.empty()) doc += fmt::format(" (also {})", fmt::join(field.aliases, ", "));
+    if (!field.unit.empty()) doc += fmt::format(" [{}]", field.unit);
+    fmt::print("    {}  {}  {}\n", term.blue(padded(field.name, 32)), padded(default_of(field), 11),
+               term.dim(kind(field)));
+    fmt::print("        {}\n", wrapped(doc, 8, 8));
+  }
+  for (const TableInfo& table : scheme.tables) {
+    fmt::print("    {}  {}  {}\n", term.blue(padded(table.name, 32)), padded("", 11),
+               term.dim("a tensor"));
+    fmt::print("        {}\n", wrapped(std::string(table.doc), 8, 8));
+  }
+}
+
+Run define_schemes(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("NAME", *name, "Show this scheme or scaling with its fields");
+  app.footer(
+      "Examples:\n"
+      "  posenc schemes          list them\n"
+      "  posenc schemes rope     one with its formula, paper and fields\n"
+      "  posenc schemes yarn     a scaling of RoPE\n"
+      "  posenc schemes cope     a scheme that reads the content");
+  return [name, &app]() -> Expected<int> {
+    const Terminal term = terminal(no_color(app));
+    if (name->empty()) {
+      print_list(term, "Schemes", all_schemes());
+      print_list(term, "Scalings of RoPE", all_scalings());
+      print_list(term, "Schemes that read the content", all_content_schemes());
+      return 0;
+    }
+    const Expected<Scheme> scheme = make_scheme(*name);
+    const Expected<Scaling> scaling = make_scaling(*name);
+    const Expected<ContentScheme> content = make_content_scheme(*name);
+    if (!scheme && !scaling && !content)
+      return fail("schemes", "no such scheme or scaling", "'" + *name + "'",
+                  "posenc schemes lists them");
+    print_one(term, scheme ? info(*scheme) : scaling ? info(*scaling) : info(*content));
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command schemes_command{"schemes", "every scheme and scaling: formula, paper, fields",
+                                     define_schemes};
+
+}  // namespace posenc::cli

@@ -1,0 +1,66 @@
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/arguments/npy.h"
+#include "cli/arguments/parse.h"
+#include "cli/arguments/source.h"
+#include "cli/command.h"
+#include "posenc/apply.h"
+
+namespace posenc::cli {
+namespace {
+
+Run define_table(CLI::App& app) {
+  struct Options {
+    std::string out, positions, dtype = "float32";
+    std::optional<Source> source;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("OUT", options->out, "Where the vectors go, [positions][width], .npy")->required();
+  app.add_option("--positions", options->positions,
+                 "0:100 (100 not included), 5, 0,2,4, or ids.npy [seq]")
+      ->required();
+  app.add_option("--dtype", options->dtype,
+                 "float32, float64, float16, or bfloat16 kept as uint16");
+  options->source.emplace(app, "table");
+  app.footer(
+      "The vectors are what is added to the embeddings; an embedding scale has no part in them.\n\n"
+      "Examples:\n"
+      "  posenc table pe.npy --scheme sinusoidal --width 512 --positions 0:100\n"
+      "  posenc table pe.npy --scheme sinusoidal --width 384 --layout concatenated --spacing ends "
+      "\\\n"
+      "         --positions 0:1500 --dtype float64\n"
+      "  posenc table pe.npy --model whisper-tiny --stack encoder --positions 0:1500");
+  return [options]() -> Expected<int> {
+    const Expected<NpyType> type = type_named(options->dtype);
+    if (!type) return std::unexpected(type.error());
+    const Expected<Positions> where = positions(options->positions);
+    if (!where) return std::unexpected(where.error());
+    const Expected<Plan> plan = options->source->plan({});
+    if (!plan) return std::unexpected(plan.error());
+    if (Expected<void> given = check_table(*plan, "table"); !given)
+      return std::unexpected(given.error());
+    const std::int64_t width = options->source->width();
+    if (width == 0) return fail("table", "the width must be known", "", "say --width");
+    Expected<Array> array = make_array(*type, {where->batch() * where->size(), width});
+    if (!array) return std::unexpected(array.error());
+    const Expected<Tensor> rows = tensor_of(*array, options->dtype, options->out);
+    if (!rows) return std::unexpected(rows.error());
+    Tensor batched = rows->with_rank(3);
+    batched.shape[0] = where->batch();
+    batched.shape[1] = where->size();
+    batched.stride[0] = where->size() * width;
+    if (Expected<void> done = position_vectors(*plan, *where, batched); !done)
+      return std::unexpected(done.error());
+    if (Expected<void> written = write_npy(options->out, *array); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command table_command{"table", "write a table of position vectors", define_table};
+
+}  // namespace posenc::cli

@@ -1,0 +1,24 @@
+// Colours that tell apart for every eye, on paper too.
+#pragma once
+
+#include <cstddef>
+
+#include "cli/figures/draw/figure.h"
+
+namespace posenc::cli {
+
+// Okabe and Ito's eight, the dark ones first: 0 is black.
+Colour line_colour(std::size_t index);
+
+inline constexpr Colour ink{0x22, 0x22, 0x22}, pale{0x8a, 0x8a, 0x8a}, nothing{0xe8, 0xe8, 0xe8};
+
+// viridis, 0 to 1: lightness grows evenly.
+Colour sequential(double at);
+
+// ColorBrewer's RdBu, −1 (blue) over white at 0 to 1 (red).
+Colour diverging(double at);
+
+// The colour of a value; NaN is grey.
+Colour colour_of(const ColourScale& scale, double value);
+
+}  // namespace posenc::cli

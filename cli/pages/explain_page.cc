@@ -1,0 +1,276 @@
+#include "cli/pages/explain_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "cli/pages/braille_chart.h"
+
+namespace posenc::cli {
+namespace {
+
+// 131072 -> "128 KiB"
+std::string bytes(double count) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  for (; count >= 1024 && unit + 1 < std::size(units); unit++) count /= 1024;
+  return fmt::format("{:.4g} {}", count, units[unit]);
+}
+
+std::string quantity(double number) {
+  if (!std::isfinite(number)) return "never";
+  if (std::abs(number) >= 1e4 && std::abs(number) < 1e12) return grouped(std::llround(number));
+  return fmt::format("{:.5g}", number);
+}
+
+class Page {
+ public:
+  Page(const Explanation& explanation, bool all_pairs, const Terminal& term)
+      : explanation_(explanation), all_pairs_(all_pairs), term_(term) {}
+
+  std::string text() {
+    title();
+    for (const GroupExplanation& facts : explanation_.groups) group(facts);
+    cache();
+    warnings();
+    return std::move(out_);
+  }
+
+ private:
+  const Model& model() const { return explanation_.model; }
+
+  void line(std::string text) {
+    text.erase(text.find_last_not_of(' ') + 1);
+    out_ += text + '\n';
+  }
+  // A labelled paragraph: the label stands in the margin.
+  void paragraph(const std::string& label, const std::string& text) {
+    constexpr std::size_t margin = 14;
+    line(term_.bold(padded(label, margin)) + wrapped(text, margin, margin));
+  }
+
+  void title() {
+    std::string head = term_.bold(model().name);
+    if (!model().family.empty()) head += term_.dim(" · " + model().family);
+    line(head);
+    std::string words;
+    for (const std::string& sentence : explanation_.words)
+      words += (words.empty() ? "" : " ") + sentence;
+    if (explanation_.asked > 0)
+      words += fmt::format("{}Explained for positions 0 to {}.", words.empty() ? "" : " ",
+                           grouped(explanation_.asked - 1));
+    line(wrapped(words, 0, 0));
+  }
+
+  void group(const GroupExplanation& facts) {
+    const LayerGroup& of = model().groups[facts.group];
+    line("");
+    line(term_.bold(wrapped(facts.heading, 2, 0)));
+    const std::size_t before = out_.size();
+    std::string words;
+    for (const std::string& sentence : facts.words)
+      if (said_.insert(sentence).second || explanation_.groups.size() == 1)
+        words += (words.empty() ? "" : " ") + sentence;
+    if (!words.empty()) line(wrapped(words, 0, 0) + "\n");
+    formulas(of);
+    fields(of);
+    pairs(facts, of);
+    if (!facts.amplitude_note.empty() && said_.insert(facts.amplitude_note).second)
+      paragraph("logits", facts.amplitude_note);
+    if (out_.size() == before) out_ += "As above.\n";
+    while (out_.ends_with("\n\n")) out_.pop_back();  // the next part brings its blank line
+  }
+
+  void formulas(const LayerGroup& of) {
+    const auto say = [&](const SchemeInfo& about) {
+      if (!said_.insert(std::string(about.formula)).second) return;
+      paragraph(std::string(about.name), std::string(about.formula));
+    };
+    for (const Scheme& scheme : of.schemes) {
+      say(info(scheme));
+      const Rope* rope = std::get_if<Rope>(&scheme);
+      if (rope && !std::holds_alternative<Unscaled>(rope->scaling)) say(info(rope->scaling));
+    }
+  }
+
+  // What every value is and where it came from; of later groups only what differs.
+  void fields(const LayerGroup& of) {
+    std::vector<const Provenance*> rows;
+    // A value longer than the column stands out of it; an origin without room goes below.
+    constexpr std::size_t column = 16, widest = 40;
+    std::size_t name_width = 0, value_width = 0;
+    for (const Provenance& row : of.provenance) {
+      if (!said_.insert("field " + row.field + "=" + row.value + row.detail).second) continue;
+      if (row.detail == "the model's context") continue;  // the row "context" says it
+      rows.push_back(&row);
+      name_width = std::max(name_width, columns(row.field));
+      if (columns(row.value) <= column) value_width = std::max(value_width, columns(row.value));
+    }
+    for (const Provenance* row : rows) {
+      const std::string origin = std::string(name(row->origin)) + " " + row->detail;
+      std::string value = cut(row->value, widest);
+      const std::size_t margin = name_width + 4;
+      const std::size_t used = margin + std::max(value_width, columns(value)) + 2;
+      const bool fits = used + columns(origin) <= page_width;
+      value = fits ? padded(value, value_width) + "  " : value + "\n" + std::string(margin, ' ');
+      line("  " + term_.blue(padded(row->field, name_width)) + "  " + value +
+           term_.dim(wrapped(origin, margin, fits ? used : margin)));
+    }
+    if (!rows.empty()) line("");
+  }
+
+  // The pairs a reader wants: the ends, both sides of where the scaling changes its mind, and of where
+  // a wavelength outgrows a context.
+  std::vector<std::size_t> chosen(const GroupExplanation& facts,
+                                  std::span<const Mark> marks) const {
+    const std::span<const PairFact> pairs = facts.pairs;
+    std::set<std::size_t> rows;
+    if (all_pairs_) {
+      for (std::size_t i = 0; i < pairs.size(); i++) rows.insert(i);
+      return {rows.begin(), rows.end()};
+    }
+    rows.insert({0, pairs.size() - 1});
+    const auto around = [&](std::size_t i) {
+      rows.insert(i);
+      if (i > 0) rows.insert(i - 1);
+    };
+    constexpr std::size_t most = 8;
+    if (facts.bands.size() <= 4)
+      for (std::size_t i = 1; i < facts.bands.size(); i++)
+        around(static_cast<std::size_t>(facts.bands[i].first));
+    for (std::size_t i = 1; i < pairs.size() && rows.size() < most; i++) {
+      const PairFact &a = pairs[i - 1], &b = pairs[i];
+      for (const Mark& mark : marks) {
+        const auto length = static_cast<double>(mark.length);
+        if ((a.wavelength > length) != (b.wavelength > length)) around(i);
+      }
+    }
+    if (rows.size() <= 2)
+      for (const std::size_t part : {1, 2, 3}) rows.insert((pairs.size() - 1) * part / 4);
+    return {rows.begin(), rows.end()};
+  }
+
+  // The lengths that wavelengths are held against: what the layers see.
+  std::vector<Mark> lengths(const LayerGroup& of) const {
+    if (of.stack == Stack::vision) return {};
+    if (of.window && (model().context == 0 || *of.window < model().context))
+      return {{*of.window, of.chunked ? "chunk" : "window"}};
+    const std::int64_t trained =
+        model().trained_context > 0 ? model().trained_context : model().context;
+    const std::int64_t asked = explanation_.asked > 0 ? explanation_.asked : model().context;
+    std::vector<Mark> marks;
+    if (trained > 0 && trained != asked) marks.push_back({trained, "trained"});
+    if (asked > 0) marks.push_back({asked, explanation_.asked > 0 ? "asked" : "context"});
+    return marks;
+  }
+
+  void pairs(const GroupExplanation& facts, const LayerGroup& of) {
+    if (facts.pairs.empty()) return;
+    const Rotate& rotate = *facts.plan.rotate;
+    if (std::find(plotted_.begin(), plotted_.end(), rotate) != plotted_.end()) return;
+    plotted_.push_back(rotate);
+    const std::vector<Mark> marks = lengths(of);
+    const bool scaled = !facts.bands.empty();
+    const bool axes = rotate.axes > 1;
+
+    std::string head = fmt::format("{:>6}  {:>12}  {:>14}", "pair", "frequency", "wavelength");
+    if (scaled) head += fmt::format("  {:>14}", "unscaled");
+    for (const Mark& mark : marks)
+      head += fmt::format("  {:>18}", "turns in " + grouped(mark.length));
+    if (axes) head += "  axis";
+    line(term_.dim(head));
+    for (const std::size_t i : chosen(facts, marks)) {
+      const PairFact& pair = facts.pairs[i];
+      std::string row = fmt::format("{:>6}  {:>12}  {:>14}", pair.pair, quantity(pair.frequency),
+                                    quantity(pair.wavelength));
+      if (scaled)
+        row += fmt::format("  {:>14}", quantity(2 * std::acos(-1.0) / std::abs(pair.unscaled)));
+      for (const Mark& mark : marks)
+        row +=
+            fmt::format("  {:>18}", quantity(static_cast<double>(mark.length) / pair.wavelength));
+      if (axes) row += fmt::format("  {:>4}", pair.axis);
+      line(row);
+    }
+    if (scaled) {
+      std::string bands;
+      for (const Band& band : facts.bands)
+        bands +=
+            fmt::format("{}{}{} {}", bands.empty() ? "" : ", ", band.first,
+                        band.last == band.first ? "" : fmt::format("–{}", band.last), band.effect);
+      paragraph("pairs", bands);
+    }
+    if (!all_pairs_ && !marks.empty()) line("");
+    if (!all_pairs_ && !marks.empty())
+      for (const std::string& row : wavelength_sketch(facts.pairs, marks, term_)) line(row);
+    line("");
+  }
+
+  void cache() {
+    if (explanation_.cache_bytes_per_token == 0) return;
+    const std::int64_t total = explanation_.cache_bytes_per_token;
+    std::string text = fmt::format("{} bytes a token in {}", grouped(total),
+                                   model().dtype.empty() ? "16-bit numbers" : model().dtype);
+    const std::int64_t length = explanation_.asked > 0 ? explanation_.asked : model().context;
+    double whole = 0;
+    for (const GroupExplanation& facts : explanation_.groups) {
+      const LayerGroup& of = model().groups[facts.group];
+      if (facts.cache_bytes_per_token == 0) {
+        if (of.causal && !of.cache_note.empty())
+          text += fmt::format("; {} {}: {}", of.layers.size(),
+                              of.layers.size() == 1 ? "layer" : "layers", of.cache_note);
+        continue;
+      }
+      const std::int64_t kept = of.window ? std::min(*of.window, length) : length;
+      whole += static_cast<double>(facts.cache_bytes_per_token) * static_cast<double>(kept);
+      text +=
+          fmt::format("; {} {}{}: {}", of.layers.size(), of.layers.size() == 1 ? "layer" : "layers",
+                      of.label.empty() ? "" : " of " + of.label,
+                      explanation_.groups.size() > 1
+                          ? grouped(facts.cache_bytes_per_token) + " (" + of.cache_note + ")"
+                          : of.cache_note);
+    }
+    if (length > 0) text += fmt::format("; {} for {} tokens", bytes(whole), grouped(length));
+    if (explanation_.groups.size() > 1) line("");
+    paragraph("cache", text);
+  }
+
+  void warnings() {
+    for (const Warning& warning : explanation_.warnings) {
+      constexpr std::size_t margin = 14;
+      line(term_.yellow(padded("warning", margin)) +
+           wrapped(warning.code + ": " + warning.message, margin, margin));
+    }
+  }
+
+  const Explanation& explanation_;
+  bool all_pairs_;
+  Terminal term_;
+  std::string out_;
+  std::set<std::string> said_;  // sentences, formulas and fields are told once
+  std::vector<Rotate> plotted_;
+};
+
+}  // namespace
+
+std::string page(const Explanation& explanation, bool all_pairs, const Terminal& term) {
+  return Page(explanation, all_pairs, term).text();
+}
+
+std::string csv(const Explanation& explanation) {
+  std::string out =
+      "group,stack,label,pair,axis,frequency,unscaled,wavelength,turns_trained,turns_asked\n";
+  for (const GroupExplanation& facts : explanation.groups) {
+    const LayerGroup& of = explanation.model.groups[facts.group];
+    for (const PairFact& pair : facts.pairs)
+      out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", facts.group, name(of.stack), of.label,
+                         pair.pair, pair.axis, pair.frequency, pair.unscaled, pair.wavelength,
+                         pair.turns_trained, pair.turns_asked);
+  }
+  return out;
+}
+
+}  // namespace posenc::cli

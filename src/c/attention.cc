@@ -1,0 +1,169 @@
+// The C interface: attention by plans and by schemes that read the content, and its gradients.
+#include <string>
+#include <utility>
+
+#include "posenc/attention.h"
+#include "posenc/content.h"
+#include "posenc/explain.h"
+#include "posenc/gradients.h"
+#include "src/c/handles.h"
+#include "src/core/saturating.h"
+
+using namespace posenc;
+using c::done, c::hand_out, c::misuse, c::need, c::View, c::view;
+
+// --- attention -----------------------------------------------------------------------------------
+
+posenc_status posenc_attend(const posenc_plan* plan, const posenc_attention* in,
+                            const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_attend";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out", out);
+  return given.status ? given.status : done(attend(*given.in, plan->value, given.out));
+}
+
+posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_attention* in,
+                                      const posenc_tensor* out,
+                                      const posenc_tensor* logits) noexcept {
+  constexpr std::string_view where = "posenc_attend_reference";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out", out);
+  if (given.status) return given.status;
+  View to{POSENC_OK};
+  if (logits) to = view(where, "logits", logits);
+  return to.status ? to.status
+                   : done(attend_reference(*given.in, plan->value, given.out, to.tensor));
+}
+
+#ifndef __wasm__
+namespace {
+
+constexpr std::int64_t far = PTRDIFF_MAX / sizeof(double);
+
+// The gradients that are wanted, by the struct's members.
+struct Wanted {
+  std::string_view name;
+  const posenc_tensor* from;
+  Tensor* to;
+};
+posenc_status read_gradients(std::string_view where, std::initializer_list<Wanted> members) {
+  for (const auto& [name, from, to] : members) {
+    if (from == nullptr) continue;
+    const View each = view(where, "gradients." + std::string(name), from);
+    if (each.status) return each.status;
+    *to = each.tensor;
+  }
+  return POSENC_OK;
+}
+
+template <class Gradients>
+posenc_status need_gradients(std::string_view where, std::string_view type,
+                             const Gradients* gradients) {
+  if (const auto bad = need(where, {{"gradients", gradients}})) return bad;
+  if (gradients->struct_size == sizeof *gradients) return POSENC_OK;
+  return misuse(where, "gradients.struct_size must be " + std::to_string(sizeof *gradients),
+                std::to_string(gradients->struct_size),
+                "set it to sizeof(" + std::string(type) + ")");
+}
+
+}  // namespace
+
+posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_attention* in,
+                                     const posenc_tensor* out_gradient,
+                                     const posenc_attention_gradients* gradients) noexcept {
+  constexpr std::string_view where = "posenc_attend_backward";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  if (const auto bad = need_gradients(where, "posenc_attention_gradients", gradients)) return bad;
+  AttentionGradients to;
+  if (const auto bad = read_gradients(
+          where, {{"q", gradients->q, &to.q},
+                  {"k", gradients->k, &to.k},
+                  {"v", gradients->v, &to.v},
+                  {"slopes", gradients->slopes, &to.slopes},
+                  {"bias", gradients->bias, &to.bias},
+                  {"relative_query", gradients->relative_query, &to.relative_query},
+                  {"relative_key", gradients->relative_key, &to.relative_key},
+                  {"relative_value", gradients->relative_value, &to.relative_value},
+                  {"rotation_frequency", gradients->rotation_frequency, &to.rotation_frequency}}))
+    return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
+  return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));
+}
+
+// --- schemes that read the content ---------------------------------------------------------------
+
+posenc_status posenc_content_from_scheme(const char* scheme_json, posenc_content** out) noexcept {
+  constexpr std::string_view where = "posenc_content_from_scheme";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
+  return hand_out(read_content_scheme(scheme_json), out);
+}
+
+void posenc_content_free(posenc_content* content) noexcept { delete content; }
+
+posenc_status posenc_content_set_table(posenc_content* content, const char* name,
+                                       const posenc_tensor* values) noexcept {
+  constexpr std::string_view where = "posenc_content_set_table";
+  if (const auto bad = need(where, {{"content", content}, {"name", name}})) return bad;
+  const View given = view(where, "values", values);
+  if (given.status) return given.status;
+  if (!given.tensor) return need(where, {{"values.data", nullptr}});
+  // Read only if it can be: what it says of its size may be anything.
+  std::int64_t all = 1;
+  for (int axis = 0; axis < given.tensor.rank; axis++) {
+    const std::int64_t extent = values->shape[axis], stride = values->stride[axis];
+    all = detail::product(all, extent);
+    if (extent < 0 || all > far || stride > far || stride < -far ||
+        detail::product(extent, stride < 0 ? -stride : stride) > far)
+      return misuse(where, "extents must not be negative, and values must fit in memory",
+                    std::to_string(extent));
+  }
+  return done(set_table(content->value, name, c::copied(given.tensor)));
+}
+
+posenc_status posenc_attend_content(const posenc_content* content, const posenc_plan* plan,
+                                    const posenc_attention* in, const posenc_tensor* out,
+                                    const posenc_tensor* remainder) noexcept {
+  constexpr std::string_view where = "posenc_attend_content";
+  if (const auto bad = need(where, {{"content", content}})) return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out", out);
+  if (given.status) return given.status;
+  View rest{POSENC_OK};
+  if (remainder) rest = view(where, "remainder", remainder);
+  if (rest.status) return rest.status;
+  return done(
+      attend(*given.in, content->value, plan ? plan->value : Plan{}, given.out, rest.tensor));
+}
+
+posenc_status posenc_attend_content_backward(const posenc_content* content, const posenc_plan* plan,
+                                             const posenc_attention* in,
+                                             const posenc_tensor* out_gradient,
+                                             const posenc_content_gradients* gradients,
+                                             const posenc_tensor* remainder_gradient) noexcept {
+  constexpr std::string_view where = "posenc_attend_content_backward";
+  if (const auto bad = need(where, {{"content", content}})) return bad;
+  if (const auto bad = need_gradients(where, "posenc_content_gradients", gradients)) return bad;
+  ContentGradients to;
+  if (const auto bad = read_gradients(
+          where, {{"q", gradients->q, &to.q},
+                  {"k", gradients->k, &to.k},
+                  {"v", gradients->v, &to.v},
+                  {"hidden_weight", gradients->hidden_weight, &to.hidden_weight},
+                  {"hidden_bias", gradients->hidden_bias, &to.hidden_bias},
+                  {"output_weight", gradients->output_weight, &to.output_weight},
+                  {"output_bias", gradients->output_bias, &to.output_bias},
+                  {"c", gradients->c, &to.c},
+                  {"length_multiplier", gradients->length_multiplier, &to.length_multiplier},
+                  {"embeddings", gradients->embeddings, &to.embeddings},
+                  {"log_gates", gradients->log_gates, &to.log_gates}}))
+    return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
+  if (given.status) return given.status;
+  View rest{POSENC_OK};
+  if (remainder_gradient) rest = view(where, "remainder_gradient", remainder_gradient);
+  if (rest.status) return rest.status;
+  return done(attend_backward(*given.in, content->value, plan ? plan->value : Plan{}, given.out, to,
+                              rest.tensor));
+}
+#endif

@@ -1,0 +1,199 @@
+// The C interface: errors, lists, models, plans. These files alone have no unwind tables: an exception from
+// below (memory that ran out) ends the process here instead of passing through to the caller.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <span>
+
+#include "posenc/explain.h"
+#include "src/c/handles.h"
+
+namespace posenc::c {
+namespace {
+
+// Room for the longest message that fail() makes. Plain bytes: no constructor, no allocation, no order
+// of destruction when a thread or a shared library ends.
+thread_local char last_error[4096];
+
+posenc_status keep(std::string_view message, posenc_status status) {
+  const std::size_t size = std::min(message.size(), sizeof last_error - 1);
+  std::memcpy(last_error, message.data(), size);
+  last_error[size] = '\0';
+  return status;
+}
+
+}  // namespace
+
+posenc_status refused(const Error& error) { return keep(error.message(), POSENC_REFUSED); }
+
+posenc_status misuse(std::string_view function, std::string_view rule, std::string_view got,
+                     std::string_view cure) {
+  return keep(fail(function, rule, got, cure).error().message(), POSENC_MISUSE);
+}
+
+posenc_status need(std::string_view function, std::initializer_list<Argument> arguments) {
+  for (const Argument& argument : arguments)
+    if (!argument.pointer)
+      return misuse(function, std::string(argument.name) + " must be given", "NULL");
+  return POSENC_OK;
+}
+
+posenc_status hand_out(std::string_view text, char** out) {
+  // malloc and not new[]: a caller's own tools know what it is.
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (!copy) std::abort();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  *out = copy;
+  return POSENC_OK;
+}
+
+namespace {
+
+bool known(posenc_angles angles) { return POSENC_EXACT <= angles && angles <= POSENC_GGML_FLOAT; }
+
+Expected<Geometry> geometry_of(const posenc_geometry& c) {
+  if (c.struct_size != sizeof c)
+    return fail("posenc_plan_from_scheme",
+                "geometry.struct_size must be " + std::to_string(sizeof c),
+                std::to_string(c.struct_size), "set it to sizeof(posenc_geometry)");
+  if (!known(c.angles))
+    return fail("posenc_plan_from_scheme", "geometry.angles must be one of posenc_angles",
+                std::to_string(c.angles));
+  return Geometry{.width = c.width,
+                  .heads = c.heads,
+                  .kv_heads = c.kv_heads,
+                  .head_dim = c.head_dim,
+                  .length = c.length,
+                  .grid_height = c.grid_height,
+                  .grid_width = c.grid_width};
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+using namespace posenc;
+using c::hand_out, c::misuse, c::need, c::refused;
+
+const char* posenc_last_error(void) noexcept { return c::last_error; }
+
+const char* posenc_version(void) noexcept { return POSENC_VERSION; }
+
+void posenc_string_free(char* text) noexcept { std::free(text); }
+
+// --- what there is -------------------------------------------------------------------------------
+
+posenc_status posenc_schemes_json(char** json) noexcept {
+  if (const auto bad = need("posenc_schemes_json", {{"json", json}})) return bad;
+  return hand_out(schemes_to_json(), json);
+}
+
+posenc_status posenc_models_json(char** json) noexcept {
+  if (const auto bad = need("posenc_models_json", {{"json", json}})) return bad;
+  return hand_out(models_to_json(), json);
+}
+
+// --- models --------------------------------------------------------------------------------------
+
+posenc_status posenc_model_open(const char* path_or_name, posenc_model** out) noexcept {
+  if (const auto bad = need("posenc_model_open", {{"out", out}})) return bad;
+  *out = nullptr;
+  if (const auto bad = need("posenc_model_open", {{"path_or_name", path_or_name}})) return bad;
+  return hand_out(read_model(path_or_name), out);
+}
+
+posenc_status posenc_model_read(const void* bytes, size_t size, const char* name,
+                                posenc_model** out) noexcept {
+  if (const auto bad = need("posenc_model_read", {{"out", out}})) return bad;
+  *out = nullptr;
+  if (size > 0)
+    if (const auto bad = need("posenc_model_read", {{"bytes", bytes}})) return bad;
+  return hand_out(
+      read_model_bytes({static_cast<const std::byte*>(bytes), size}, name ? name : "model"), out);
+}
+
+void posenc_model_free(posenc_model* model) noexcept { delete model; }
+
+posenc_status posenc_model_explain_json(const posenc_model* model, int64_t at, int64_t layer,
+                                        char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_explain_json";
+  if (const auto bad = need(where, {{"json", json}})) return bad;
+  *json = nullptr;
+  if (const auto bad = need(where, {{"model", model}})) return bad;
+  if (at < 0) return misuse(where, "at must be a length, or 0", std::to_string(at));
+  if (layer < -1) return misuse(where, "layer must be a layer, or -1", std::to_string(layer));
+  Ask ask{.at = at, .layer = {}};
+  if (layer >= 0) ask.layer = layer;
+  const Expected<Explanation> explanation = explain(model->value, ask);
+  if (!explanation) return refused(explanation.error());
+  return hand_out(to_json(*explanation), json);
+}
+
+posenc_status posenc_model_group_count(const posenc_model* model, int64_t* count) noexcept {
+  if (const auto bad = need("posenc_model_group_count", {{"model", model}, {"count", count}}))
+    return bad;
+  *count = static_cast<std::int64_t>(model->value.groups.size());
+  return POSENC_OK;
+}
+
+posenc_status posenc_model_find_group(const posenc_model* model, const char* stack, int64_t layer,
+                                      int64_t* group) noexcept {
+  constexpr std::string_view where = "posenc_model_find_group";
+  if (const auto bad = need(where, {{"model", model}, {"stack", stack}, {"group", group}}))
+    return bad;
+  for (const Stack each : {Stack::text, Stack::encoder, Stack::decoder, Stack::vision}) {
+    if (name(each) != stack) continue;
+    const LayerGroup* found = find_group(model->value, layer, each);
+    if (!found)
+      return refused(fail(where, "the model has no such layer in its " + std::string(stack),
+                          std::to_string(layer))
+                         .error());
+    *group = found - model->value.groups.data();
+    return POSENC_OK;
+  }
+  return misuse(where, "stack must be text, encoder, decoder or vision", stack);
+}
+
+posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_t length,
+                                posenc_angles angles, posenc_plan** out) noexcept {
+  constexpr std::string_view where = "posenc_model_plan";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  if (const auto bad = need(where, {{"model", model}})) return bad;
+  const auto groups = static_cast<std::int64_t>(model->value.groups.size());
+  if (group < 0 || group >= groups)
+    return misuse(where, "group must be one of the model's " + std::to_string(groups),
+                  std::to_string(group));
+  if (length < 0) return misuse(where, "length must not be negative", std::to_string(length));
+  if (!c::known(angles))
+    return misuse(where, "angles must be one of posenc_angles", std::to_string(angles));
+  return hand_out(compile(model->value.groups[static_cast<std::size_t>(group)], length,
+                          static_cast<Angles>(angles)),
+                  out);
+}
+
+// --- plans ---------------------------------------------------------------------------------------
+
+posenc_status posenc_plan_from_scheme(const char* scheme_json, const posenc_geometry* geometry,
+                                      posenc_plan** out) noexcept {
+  constexpr std::string_view where = "posenc_plan_from_scheme";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
+  const Expected<Geometry> around = geometry ? c::geometry_of(*geometry) : Geometry{};
+  if (!around) return c::keep(around.error().message(), POSENC_MISUSE);
+  const Expected<Scheme> scheme = read_scheme(scheme_json);
+  if (!scheme) return refused(scheme.error());
+  const auto angles = geometry ? static_cast<Angles>(geometry->angles) : Angles::exact;
+  return hand_out(compile(*scheme, *around, angles), out);
+}
+
+void posenc_plan_free(posenc_plan* plan) noexcept { delete plan; }
+
+posenc_status posenc_plan_json(const posenc_plan* plan, char** json) noexcept {
+  if (const auto bad = need("posenc_plan_json", {{"json", json}})) return bad;
+  *json = nullptr;
+  if (const auto bad = need("posenc_plan_json", {{"plan", plan}})) return bad;
+  return hand_out(to_json(plan->value), json);
+}

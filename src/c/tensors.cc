@@ -1,0 +1,375 @@
+// The C interface: tensors, positions, and plans acting on them.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "posenc/apply.h"
+#include "posenc/attention.h"
+#include "src/c/handles.h"
+#include "src/core/saturating.h"
+
+using namespace posenc;
+using c::done, c::hand_out, c::misuse, c::need, c::refused, c::View, c::view;
+
+namespace posenc::c {
+
+View view(std::string_view function, std::string_view name, const posenc_tensor* c) {
+  if (const auto bad = need(function, {{name, c}})) return {bad};
+  const auto wrong = [&](std::string_view member, std::string_view rule, std::int64_t got) {
+    return View{misuse(function, std::string(name) + "." + std::string(member) + std::string(rule),
+                       std::to_string(got))};
+  };
+  if (c->struct_size != sizeof *c)
+    return wrong("struct_size", " must be sizeof(posenc_tensor), " + std::to_string(sizeof *c),
+                 c->struct_size);
+  if (c->dtype < POSENC_FLOAT64 || c->dtype > POSENC_BFLOAT16)
+    return wrong("dtype", " must be one of posenc_dtype", c->dtype);
+  if (c->rank < 0 || c->rank > Tensor::max_rank) return wrong("rank", " must be 0 to 4", c->rank);
+  View out{POSENC_OK,
+           Tensor{.data = c->data, .dtype = static_cast<DType>(c->dtype), .rank = c->rank}};
+  std::copy_n(c->shape, c->rank, out.tensor.shape.begin());
+  std::copy_n(c->stride, c->rank, out.tensor.stride.begin());
+  const std::size_t size = size_of(out.tensor.dtype);
+  if (const std::size_t beyond = std::bit_cast<std::uintptr_t>(c->data) % size; beyond != 0)
+    return wrong("data", " must be aligned to " + std::to_string(size) + " bytes",
+                 static_cast<std::int64_t>(beyond));
+  return out;
+}
+
+ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
+  if (mask == nullptr) return {POSENC_OK};
+  if (mask->struct_size != sizeof *mask)
+    return {misuse(function, "mask.struct_size must be " + std::to_string(sizeof *mask),
+                   std::to_string(mask->struct_size), "set it to sizeof(posenc_mask)")};
+  if (mask->window < 0 || mask->chunk < 0 || mask->prefix < 0)
+    return {misuse(function, "window, chunk and prefix must not be negative")};
+  return {POSENC_OK,
+          {.causal = mask->causal != 0,
+           .window = mask->window,
+           .chunk = mask->chunk,
+           .prefix = mask->prefix,
+           .keep = mask->keep}};
+}
+
+Table copied(const Tensor& from) {
+  const Tensor x = from.with_rank(Tensor::max_rank);
+  const auto numbers = std::make_shared<std::vector<double>>();
+  numbers->reserve(static_cast<std::size_t>(x.size()));
+  for (std::int64_t a = 0; a < x.shape[0]; a++)
+    for (std::int64_t b = 0; b < x.shape[1]; b++)
+      for (std::int64_t c = 0; c < x.shape[2]; c++)
+        for (std::int64_t d = 0; d < x.shape[3]; d++)
+          numbers->push_back(x.get(x.offset(a, b, c, d)));
+  Tensor dense = from;
+  dense.data = numbers->data();
+  dense.dtype = DType::f64;
+  std::int64_t step = 1;
+  for (auto axis = static_cast<std::size_t>(from.rank); axis-- > 0;) {
+    dense.stride[axis] = step;
+    step *= dense.shape[axis];
+  }
+  return Table::borrow(dense, numbers);
+}
+
+ReadAttention read_attention(std::string_view function, const posenc_attention* in,
+                             std::string_view out_name, const posenc_tensor* out) {
+  if (const auto bad = need(function, {{"in", in}})) return {bad};
+  if (in->struct_size != sizeof *in)
+    return {misuse(function, "in.struct_size must be " + std::to_string(sizeof *in),
+                   std::to_string(in->struct_size), "set it to sizeof(posenc_attention)")};
+  if (const auto bad = need(function, {{"queries", in->queries}, {"keys", in->keys}})) return {bad};
+  if (const auto bad = need_threads(function, in->threads)) return {bad};
+  const ReadMask sees = read_mask(function, in->mask);
+  if (sees.status) return {sees.status};
+  View views[4];
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {
+      {"q", in->q}, {"k", in->k}, {"v", in->v}, {out_name, out}};
+  for (std::size_t i = 0; i < 4; i++) {
+    views[i] = view(function, given[i].first, given[i].second);
+    if (views[i].status) return {views[i].status};
+  }
+  return {POSENC_OK,
+          AttentionInputs{views[0].tensor, views[1].tensor, views[2].tensor, in->queries->value,
+                          in->keys->value, sees.mask, Threads{in->threads}},
+          views[3].tensor};
+}
+
+posenc_status need_threads(std::string_view function, std::int32_t threads) {
+  if (threads >= 0) return POSENC_OK;
+  return misuse(function, "threads must not be negative", std::to_string(threads));
+}
+
+namespace {
+
+// Out of `count` numbers that a product of sizes says; nothing if it is negative or overflows.
+Expected<std::size_t> product(std::string_view function,
+                              std::initializer_list<std::int64_t> extents) {
+  std::int64_t all = 1;
+  for (const std::int64_t extent : extents) {
+    all = detail::product(all, extent);
+    if (extent < 0 || all > static_cast<std::int64_t>(PTRDIFF_MAX / sizeof(std::int64_t)))
+      return fail(function, "sizes must not be negative, and their product must fit in memory",
+                  std::to_string(extent));
+  }
+  return static_cast<std::size_t>(all);
+}
+
+using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
+                                    const Tensor&, Threads);
+
+posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan* plan,
+                   const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
+                   const posenc_tensor* out, std::int32_t threads) {
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = need_threads(where, threads)) return bad;
+  if (side < POSENC_QUERY || side > POSENC_VALUE)
+    return misuse(where, "side must be one of posenc_side", std::to_string(side));
+  const View from = view(where, "x", x);
+  if (from.status) return from.status;
+  const View to = view(where, "out", out);
+  if (to.status) return to.status;
+  return done(rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side),
+                       to.tensor, Threads{threads}));
+}
+
+Table* table_of(Plan& plan, posenc_table which) {
+  if (which == POSENC_TABLE_ADD) {
+    Rows* rows = plan.add ? std::get_if<Rows>(&plan.add->kind) : nullptr;
+    return rows ? &rows->table : nullptr;
+  }
+  if (which == POSENC_TABLE_BIAS) {
+    BiasTable* bias = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+    return bias ? &bias->values : nullptr;
+  }
+  if (!plan.relative) return nullptr;
+  Relative& relative = *plan.relative;
+  if (which == POSENC_TABLE_RELATIVE_QUERY) return relative.uses_query ? &relative.query : nullptr;
+  if (which == POSENC_TABLE_RELATIVE_KEY) return relative.uses_key ? &relative.key : nullptr;
+  return relative.uses_value ? &relative.value : nullptr;
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+posenc_status posenc_tensor_dense(void* data, posenc_dtype dtype, int32_t rank,
+                                  const int64_t* shape, posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_tensor_dense";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = {};
+  if (rank > 0)
+    if (const auto bad = need(where, {{"shape", shape}})) return bad;
+  if (rank < 0 || rank > Tensor::max_rank)
+    return misuse(where, "rank must be 0 to 4", std::to_string(rank));
+  if (dtype < POSENC_FLOAT64 || dtype > POSENC_BFLOAT16)
+    return misuse(where, "dtype must be one of posenc_dtype", std::to_string(dtype));
+  posenc_tensor view = {};
+  view.struct_size = sizeof view;
+  view.dtype = dtype;
+  view.rank = rank;
+  view.data = data;
+  std::int64_t step = 1;
+  for (int axis = rank - 1; axis >= 0; axis--) {
+    view.shape[axis] = shape[axis];
+    view.stride[axis] = step;
+    step = posenc::detail::product(step, shape[axis]);
+    if (shape[axis] < 0 || step == posenc::detail::saturated)
+      return misuse(where, "extents must not be negative, and their product must fit in memory",
+                    std::to_string(shape[axis]));
+  }
+  *out = view;
+  return POSENC_OK;
+}
+
+posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
+                                    const posenc_tensor* values) noexcept {
+  constexpr std::string_view where = "posenc_plan_set_table";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  if (which < POSENC_TABLE_ADD || which > POSENC_TABLE_RELATIVE_VALUE)
+    return misuse(where, "table must be one of posenc_table", std::to_string(which));
+  const View given = view(where, "values", values);
+  if (given.status) return given.status;
+  Plan changed = plan->value;
+  Table* table = c::table_of(changed, which);
+  if (!table)
+    return refused(fail(where, "the plan has no such table", "", "see posenc_plan_json").error());
+  // Checked before a number is read: what it says of its size may be anything.
+  *table = Table::borrow(given.tensor);
+  if (!*table) return need(where, {{"values.data", nullptr}});
+  const Expected<Plan> fits = checked(changed);
+  if (!fits) return refused(fits.error());
+  *table = c::copied(given.tensor);
+  plan->value = std::move(changed);
+  return POSENC_OK;
+}
+
+// --- positions -----------------------------------------------------------------------------------
+
+posenc_status posenc_positions_range(int64_t first, int64_t count,
+                                     posenc_positions** out) noexcept {
+  constexpr std::string_view where = "posenc_positions_range";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  std::int64_t end = 0;
+  if (first < 0 || count < 0 || __builtin_add_overflow(first, count, &end))
+    return misuse(where, "first and count must not be negative, nor their sum overflow",
+                  std::to_string(first) + " and " + std::to_string(count));
+  *out = new posenc_positions{Positions::range(first, count)};
+  return POSENC_OK;
+}
+
+posenc_status posenc_positions_ids(const int64_t* ids, int64_t axes, int64_t batch, int64_t seq,
+                                   posenc_positions** out) noexcept {
+  constexpr std::string_view where = "posenc_positions_ids";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  const auto size = c::product(where, {axes, batch, seq});
+  if (!size) return refused(size.error());
+  if (*size > 0)
+    if (const auto bad = need(where, {{"ids", ids}})) return bad;
+  return hand_out(Positions::ids({ids, *size}, axes, batch), out);
+}
+
+posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int64_t seq,
+                                         int64_t cached, int64_t padding,
+                                         posenc_positions** out) noexcept {
+  constexpr std::string_view where = "posenc_positions_from_mask";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  const auto size = c::product(where, {batch, seq});
+  if (!size) return refused(size.error());
+  if (*size > 0)
+    if (const auto bad = need(where, {{"mask", mask}})) return bad;
+  return hand_out(Positions::from_mask({mask, *size}, batch, cached, padding), out);
+}
+
+posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
+                                      posenc_positions** out) noexcept {
+  constexpr std::string_view where = "posenc_positions_packed";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  const auto size = c::product(where, {count});
+  if (!size) return refused(size.error());
+  if (*size > 0)
+    if (const auto bad = need(where, {{"cu_seqlens", cu_seqlens}})) return bad;
+  return hand_out(Positions::packed({cu_seqlens, *size}), out);
+}
+
+posenc_status posenc_positions_patches(int64_t height, int64_t width, int64_t merge, int64_t frames,
+                                       posenc_positions** out) noexcept {
+  if (const auto bad = need("posenc_positions_patches", {{"out", out}})) return bad;
+  *out = nullptr;
+  return hand_out(patch_positions(height, width, merge, frames), out);
+}
+
+posenc_status posenc_positions_shape(const posenc_positions* positions, int64_t shape[3]) noexcept {
+  if (const auto bad = need("posenc_positions_shape", {{"positions", positions}, {"shape", shape}}))
+    return bad;
+  shape[0] = positions->value.axes();
+  shape[1] = positions->value.batch();
+  shape[2] = positions->value.size();
+  return POSENC_OK;
+}
+
+posenc_status posenc_positions_copy(const posenc_positions* positions, int64_t* ids,
+                                    size_t capacity) noexcept {
+  constexpr std::string_view where = "posenc_positions_copy";
+  if (const auto bad = need(where, {{"positions", positions}})) return bad;
+  const Positions& from = positions->value;
+  const auto size = c::product(where, {from.axes(), from.batch(), from.size()});
+  if (!size) return refused(size.error());
+  if (*size > capacity)
+    return misuse(where, "capacity must be at least " + std::to_string(*size),
+                  std::to_string(capacity));
+  if (*size > 0)
+    if (const auto bad = need(where, {{"ids", ids}})) return bad;
+  for (std::int64_t axis = 0; axis < from.axes(); axis++)
+    for (std::int64_t b = 0; b < from.batch(); b++)
+      for (std::int64_t t = 0; t < from.size(); t++) *ids++ = from.at(t, b, axis);
+  return POSENC_OK;
+}
+
+void posenc_positions_free(posenc_positions* positions) noexcept { delete positions; }
+
+// --- acting on tensors ---------------------------------------------------------------------------
+
+posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
+                         const posenc_positions* positions, const posenc_tensor* out,
+                         int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_add";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  const View from = view(where, "embedding", embedding);
+  if (from.status) return from.status;
+  const View to = view(where, "out", out);
+  if (to.status) return to.status;
+  return done(add(plan->value, from.tensor, positions->value, to.tensor, Threads{threads}));
+}
+
+posenc_status posenc_position_vectors(const posenc_plan* plan, const posenc_positions* positions,
+                                      const posenc_tensor* out, int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_position_vectors";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  const View to = view(where, "out", out);
+  return to.status
+             ? to.status
+             : done(position_vectors(plan->value, positions->value, to.tensor, Threads{threads}));
+}
+
+posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
+                            const posenc_positions* positions, posenc_side side,
+                            const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate", rotate, plan, x, positions, side, out, threads);
+}
+
+posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
+                               const posenc_tensor* k, const posenc_positions* positions,
+                               const posenc_tensor* q_out, const posenc_tensor* k_out,
+                               int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_rotate_qk";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  View views[4];
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {
+      {"q", q}, {"k", k}, {"q_out", q_out}, {"k_out", k_out}};
+  for (std::size_t i = 0; i < 4; i++) {
+    views[i] = view(where, given[i].first, given[i].second);
+    if (views[i].status) return views[i].status;
+  }
+  return done(rotate(plan->value, views[0].tensor, views[1].tensor, positions->value,
+                     views[2].tensor, views[3].tensor, Threads{threads}));
+}
+
+posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
+                                    const posenc_positions* positions, posenc_side side,
+                                    const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out, threads);
+}
+
+posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
+                                      const posenc_positions* positions, posenc_side side,
+                                      const posenc_tensor* out, int32_t threads) noexcept {
+  return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
+                 threads);
+}
+
+posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
+                                     const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_rotation_angles";
+  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  const View to = view(where, "out", out);
+  return to.status ? to.status : done(rotation_angles(plan->value, positions->value, to.tensor));
+}
+
+posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
+                          const posenc_positions* keys, const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_bias";
+  if (const auto bad = need(where, {{"plan", plan}, {"queries", queries}, {"keys", keys}}))
+    return bad;
+  const View to = view(where, "out", out);
+  return to.status ? to.status : done(bias(plan->value, queries->value, keys->value, to.tensor));
+}

@@ -1,0 +1,312 @@
+// The verbs of cache.h. A decode step costs the same whatever the sequence holds, but for the attention
+// itself: a plan is checked when it comes and not again while it stays, positions are extended in
+// place and looked at where they are new, and what a call needs besides serves the next call too.
+#include "posenc/cache.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/attention/fused.h"
+#include "src/cache/pages.h"
+#include "src/cache/sequence.h"
+#include "src/core/try.h"
+#include "src/kernels/check.h"
+#include "src/kernels/parity.h"
+
+namespace posenc {
+namespace {
+
+using detail::CachedSequence;
+using detail::Rotation;
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+struct KvCache::State {
+  KvCacheOptions options;
+  detail::Pages pages;
+  std::map<Sequence, CachedSequence> sequences = {};
+  Sequence next = 0;
+  detail::Gathered keys = {}, values = {};
+  // Of the call under way, in memory that serves all calls.
+  std::vector<CachedSequence*> called = {};
+  std::vector<Sequence> sorted = {};
+  Rotation checked_rotation = {};  // the last one that was found to fit the cache
+
+  // What cached keys are rotated by.
+  const Rotation& rotation_of_keys(const Plan& plan) const {
+    static const Rotation none;
+    return options.keys == CachedKeys::rotated ? plan.rotate : none;
+  }
+
+  Expected<CachedSequence*> find(std::string_view where, Sequence sequence) {
+    const auto found = sequences.find(sequence);
+    if (found != sequences.end()) return &found->second;
+    return fail(where, "the sequence must be one that add() gave and remove() did not take",
+                number(sequence), "add() one");
+  }
+
+  // Into `called`.
+  Expected<void> find_all(std::string_view where, std::span<const Sequence> wanted) {
+    called.clear();
+    for (const Sequence sequence : wanted) {
+      POSENC_TRY(found, find(where, sequence));
+      called.push_back(found);
+    }
+    sorted.assign(wanted.begin(), wanted.end());
+    std::ranges::sort(sorted);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
+      return fail(where, "each sequence must come once", number(*twice) + " twice",
+                  "pass its tokens in one call");
+    }
+    return {};
+  }
+
+  // [sequence, head, token, head_dim] with at least one token.
+  Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& x,
+                          std::size_t count) const {
+    POSENC_TRY(view, detail::viewed(where, name, x, 4));
+    const auto sequences_given = static_cast<std::int64_t>(count);
+    if (view.shape[0] != sequences_given || view.shape[2] < 1 ||
+        view.shape[3] != options.head_dim) {
+      return fail(where,
+                  std::string(name) + " must be [" + number(sequences_given) +
+                      ", heads, 1 or more, " + number(options.head_dim) + "]",
+                  shape_text(view), "shapes read [sequence, head, token, head_dim]");
+    }
+    if (x.dtype == options.dtype) return view;
+    return fail(where,
+                std::string(name) + " must have the cache's dtype " +
+                    std::string(posenc::name(options.dtype)),
+                posenc::name(x.dtype), "convert outside");
+  }
+
+  // Asked once of each rotation that comes: tokens bring the same one again and again.
+  Expected<void> check_rotation(std::string_view where, const Rotate& rotate) {
+    if (checked_rotation == rotate) return {};
+    POSENC_CHECK(detail::check_rotation(where, rotate, options.kv_heads, options.head_dim));
+    Plan alone;
+    alone.rotate = rotate;
+    POSENC_TRY(plan, checked(std::move(alone), options.head_dim));
+    checked_rotation = std::move(plan.rotate);
+    return {};
+  }
+
+  // The plan holds for the length, its rotation for the keys, and the cached keys allow it.
+  Expected<void> check_plan(std::string_view where, const Plan& plan, Sequence sequence,
+                            const CachedSequence& cached, std::int64_t length) {
+    if (plan.valid && !plan.valid->contains(length)) {
+      return fail(where,
+                  "the plan must hold for length " + number(length) + ", that of sequence " +
+                      number(sequence),
+                  "one for lengths " + number(plan.valid->from) + " to " + number(plan.valid->to),
+                  "compile the scheme for this length");
+    }
+    if (options.keys == CachedKeys::rotated) {
+      if (plan.rotate && plan.relative) {
+        return fail(
+            where, "a plan for rotated keys must have no vectors by distance beside its rotation",
+            "vectors that multiply unrotated keys", "make the cache with CachedKeys::unrotated");
+      }
+      const bool any = cached.tokens() > 0;
+      if (any && cached.rotation() == plan.rotate) return {};  // checked when they came
+      if (any && options.new_plan == NewPlan::refuse) {
+        return fail(where,
+                    "the plan must rotate as the " + number(cached.tokens()) +
+                        " keys of sequence " + number(sequence) + " were rotated",
+                    "another rotation, for which they are stale",
+                    "cache keys unrotated, or rotate them anew with NewPlan::rerotate");
+      }
+    }
+    if (!plan.rotate) return {};
+    POSENC_CHECK(check_rotation(where, *plan.rotate));
+    POSENC_CHECK(
+        detail::check_positions(where, cached.positions(), 1, cached.tokens(), plan.rotate->axes));
+    // None is below 0: the largest tells of all.
+    return detail::check_engine(where, *plan.rotate, Positions::range(cached.length() - 1, 1));
+  }
+
+  // One sequence's newest tokens over all of them. All but the reach of the plan's tables was checked.
+  Expected<void> attend(std::string_view where, const CachedSequence& cached, const Tensor& q,
+                        const Plan& plan, const Mask& mask, const detail::RelativeTables& relative,
+                        const Tensor& out, Threads threads) {
+    const std::int64_t count = q.shape[2], first = cached.first_seen(mask, count);
+    POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
+    const Positions at = cached.positions(cached.tokens() - count, cached.tokens());
+    const Positions all = cached.positions(first, cached.tokens());
+    const detail::AttendArguments in{.q = q,
+                                     .k = kv.first,
+                                     .v = kv.second,
+                                     .out = out,
+                                     .logits = {},
+                                     .relative = relative,
+                                     .queries = &at,
+                                     .keys = &all,
+                                     .mask = &mask,
+                                     .threads = threads,
+                                     .keys_rotated = static_cast<bool>(rotation_of_keys(plan))};
+    POSENC_CHECK(detail::check_reach(plan, in));
+    detail::attend_by_plan(in, plan);
+    return {};
+  }
+};
+
+KvCache::KvCache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KvCache::KvCache(KvCache&&) noexcept = default;
+KvCache& KvCache::operator=(KvCache&&) noexcept = default;
+KvCache::~KvCache() = default;
+
+Expected<KvCache> KvCache::make(const KvCacheOptions& options) {
+  auto pages = detail::Pages::make("KvCache",
+                                   {.kv_heads = options.kv_heads,
+                                    .head_dim = options.head_dim,
+                                    .page_size = options.page_size,
+                                    .dtype = options.dtype},
+                                   options.max_pages);
+  if (!pages) return std::unexpected(pages.error());
+  return KvCache(std::unique_ptr<State>(new State{.options = options, .pages = *std::move(pages)}));
+}
+
+KvCache::Sequence KvCache::add() {
+  state_->sequences.emplace(state_->next, CachedSequence{});
+  return state_->next++;
+}
+
+Expected<void> KvCache::remove(Sequence sequence) {
+  POSENC_TRY(cached, state_->find("cache remove", sequence));
+  cached->clear(state_->pages);
+  state_->sequences.erase(sequence);
+  return {};
+}
+
+Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor& k,
+                               const Tensor& v, const Plan& plan,
+                               const std::optional<Positions>& positions, Threads threads) {
+  constexpr std::string_view where = "cache append";
+  State& state = *state_;
+  POSENC_CHECK(state.find_all(where, sequences));
+  if (sequences.empty()) return {};
+  POSENC_TRY(keys, state.viewed(where, "k", k, sequences.size()));
+  POSENC_TRY(values, state.viewed(where, "v", v, sequences.size()));
+  POSENC_CHECK(detail::check_shape(where, "v", values, keys));
+  if (keys.shape[1] != state.options.kv_heads) {
+    return fail(where, "k must have the cache's kv_heads " + number(state.options.kv_heads),
+                shape_text(keys), "shapes read [sequence, head, token, head_dim]");
+  }
+  const std::int64_t count = keys.shape[2];
+  if (positions) {
+    const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
+    POSENC_CHECK(detail::check_positions(where, *positions, keys.shape[0], count, axes));
+    POSENC_CHECK(detail::check_cached_positions(where, *positions));
+  }
+
+  const auto positions_of = [&](std::size_t b) {
+    return positions ? positions->slice(static_cast<std::int64_t>(b), 0, count)
+                     : Positions::range(state.called[b]->length(), count);
+  };
+  std::int64_t pages = 0;
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const CachedSequence& each = *state.called[b];
+    const Positions at = positions_of(b);
+    if (!positions) POSENC_CHECK(detail::check_cached_positions(where, at));
+    const std::int64_t axes = each.positions().axes();
+    if (axes != at.axes() && axes != 1 && at.axes() != 1) {
+      return fail(where, "positions must have one axis or the " + number(axes) + " of the sequence",
+                  number(at.axes()), "check which plan the positions belong to");
+    }
+    POSENC_CHECK(
+        state.check_plan(where, plan, sequences[b], each, std::max(each.length(), at.length())));
+    if (plan.rotate) POSENC_CHECK(detail::check_engine(where, *plan.rotate, at));
+    pages += each.pages_needed(count, state.options.page_size);
+  }
+  POSENC_CHECK(state.pages.reserve(where, pages));
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const auto sequence = static_cast<std::int64_t>(b);
+    POSENC_CHECK(state.called[b]->append(state.pages, detail::part(keys, sequence, 0, count),
+                                         detail::part(values, sequence, 0, count),
+                                         state.rotation_of_keys(plan), positions_of(b), threads));
+  }
+  return {};
+}
+
+Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor& q,
+                               const Plan& plan, const Mask& mask, const Tensor& out,
+                               Threads threads) {
+  constexpr std::string_view where = "cache attend";
+  State& state = *state_;
+  POSENC_CHECK(state.find_all(where, sequences));
+  if (sequences.empty()) return {};
+  POSENC_TRY(from, state.viewed(where, "q", q, sequences.size()));
+  POSENC_TRY(to, state.viewed(where, "out", out, sequences.size()));
+  POSENC_CHECK(detail::check_shape(where, "out", to, from));
+  POSENC_CHECK(detail::check_distinct(where, to));
+  const std::int64_t heads = from.shape[1], count = from.shape[2];
+  if (heads < 1 || heads % state.options.kv_heads != 0) {
+    return fail(where, "heads must be a multiple of kv_heads",
+                number(heads) + " and " + number(state.options.kv_heads),
+                "each key head serves heads/kv_heads query heads");
+  }
+  if (mask.keep != nullptr) {
+    return fail(where, "the mask must go by position", "Mask::keep",
+                "append real tokens only; evict() those that nobody is to see");
+  }
+  const std::int64_t head_dim = state.options.head_dim;
+  if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
+  POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, head_dim));
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    const CachedSequence& each = *state.called[b];
+    if (each.tokens() < count) {
+      return fail(where,
+                  "sequence " + number(sequences[b]) + " must hold the " + number(count) +
+                      " tokens that ask",
+                  number(each.tokens()), "append their keys and values first");
+    }
+    POSENC_CHECK(state.check_plan(where, plan, sequences[b], each, each.length()));
+  }
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
+    CachedSequence& each = *state.called[b];
+    const auto sequence = static_cast<std::int64_t>(b);
+    each.rerotate(state.pages, state.rotation_of_keys(plan), threads);
+    POSENC_CHECK(state.attend(where, each, detail::part(from, sequence, 0, count), plan, mask,
+                              relative, detail::part(to, sequence, 0, count), threads));
+  }
+  return {};
+}
+
+Expected<void> KvCache::shift(Sequence sequence, std::int64_t first, std::int64_t last,
+                              std::int64_t offset) {
+  POSENC_TRY(cached, state_->find("cache shift", sequence));
+  return cached->shift("cache shift", state_->pages, first, last, offset);
+}
+
+Expected<void> KvCache::evict(Sequence sequence, std::int64_t first, std::int64_t last, Gap gap) {
+  POSENC_TRY(cached, state_->find("cache evict", sequence));
+  return cached->evict("cache evict", state_->pages, first, last, gap == Gap::close);
+}
+
+Expected<std::int64_t> KvCache::tokens(Sequence sequence) const {
+  POSENC_TRY(cached, state_->find("cache tokens", sequence));
+  return cached->tokens();
+}
+
+Expected<std::int64_t> KvCache::length(Sequence sequence) const {
+  POSENC_TRY(cached, state_->find("cache length", sequence));
+  return cached->length();
+}
+
+Expected<Positions> KvCache::positions(Sequence sequence) const {
+  POSENC_TRY(cached, state_->find("cache positions", sequence));
+  return cached->positions();
+}
+
+std::int64_t KvCache::pages() const { return state_->pages.count(); }
+std::int64_t KvCache::free_pages() const { return state_->pages.free(); }
+std::int64_t KvCache::bytes() const {
+  return state_->pages.bytes() + state_->keys.bytes() + state_->values.bytes();
+}
+
+}  // namespace posenc

@@ -1,0 +1,86 @@
+// The verbs of content.h: what each of its schemes would have to refuse, then the scheme's own loop.
+#include "posenc/content.h"
+
+#include <algorithm>
+#include <string>
+
+#include "src/core/try.h"
+
+namespace posenc {
+namespace {
+
+// What some scheme learns, by name.
+struct Gradient {
+  std::string_view name;
+  Tensor ContentGradients::* member;
+};
+constexpr Gradient gradients_of_parts[] = {
+    {"hidden_weight", &ContentGradients::hidden_weight},
+    {"hidden_bias", &ContentGradients::hidden_bias},
+    {"output_weight", &ContentGradients::output_weight},
+    {"output_bias", &ContentGradients::output_bias},
+    {"c", &ContentGradients::c},
+    {"length_multiplier", &ContentGradients::length_multiplier},
+    {"embeddings", &ContentGradients::embeddings},
+    {"log_gates", &ContentGradients::log_gates}};
+
+template <class S>
+bool learns(Tensor ContentGradients::* part) {
+  constexpr auto learned = S::learned();
+  return std::ranges::find(learned, part) != learned.end();
+}
+
+template <class S>
+Expected<void> check_learned(const ContentGradients& gradients) {
+  for (const auto& [name, member] : gradients_of_parts) {
+    if (!(gradients.*member) || learns<S>(member)) continue;
+    return fail("attend_backward",
+                std::string(S::name) + " learns no " + std::string(name) + " to have a gradient",
+                shape_text(gradients.*member), "leave that gradient absent");
+  }
+  return {};
+}
+
+template <class S>
+Expected<void> check_remainder(std::string_view where, const Tensor& remainder) {
+  if (!remainder) return {};
+  return fail(where, std::string(S::name) + " leaves no remainder", shape_text(remainder),
+              "drop it: its weights sum to 1");
+}
+
+}  // namespace
+
+Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
+                      const Tensor& out, const Tensor& remainder) {
+  return std::visit(
+      [&]<class S>(const S& s) -> Expected<void> {
+        if constexpr (requires { s.attend(in, plan, out, remainder); }) {
+          return s.attend(in, plan, out, remainder);
+        } else {
+          POSENC_CHECK(check_remainder<S>("attend", remainder));
+          return s.attend(in, plan, out);
+        }
+      },
+      scheme);
+}
+
+Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& scheme,
+                               const Plan& plan, const Tensor& out_gradient,
+                               const ContentGradients& gradients,
+                               const Tensor& remainder_gradient) {
+  return std::visit(
+      [&]<class S>(const S& s) -> Expected<void> {
+        POSENC_CHECK(check_learned<S>(gradients));
+        if constexpr (requires {
+                        s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);
+                      }) {
+          return s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);
+        } else {
+          POSENC_CHECK(check_remainder<S>("attend_backward", remainder_gradient));
+          return s.attend_backward(in, plan, out_gradient, gradients);
+        }
+      },
+      scheme);
+}
+
+}  // namespace posenc

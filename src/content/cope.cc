@@ -1,0 +1,317 @@
+// CoPE: a key's position is the sum of gates σ(z_il) from the query back to it; the logit gets q_i·e at
+// that position, between two rows of e by the fraction. q_i·e[n] is formed once for every row n, and the
+// sum runs with the blocks, which come from the query backwards.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "posenc/content.h"
+#include "src/content/stream_backward.h"
+#include "src/kernels/check.h"
+
+namespace posenc {
+namespace {
+
+using detail::block_keys;
+using detail::most_queries;
+
+// Position vectors as blocks of keys: [head or 1][block][dim][block_keys].
+template <class T>
+struct Embeddings {
+  std::int64_t heads, count, blocks, dim;
+  detail::Aligned<T> turned_over;
+
+  // No more rows than keys can be counted.
+  Embeddings(const Tensor& e, std::int64_t keys, std::int64_t padded)
+      : heads(e.shape[0]),
+        count(std::min(e.shape[1], keys + 1)),
+        blocks((count + block_keys - 1) / block_keys),
+        dim(padded),
+        turned_over(heads * blocks * dim * block_keys) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t n = 0; n < count; ++n) {
+        T* const to =
+            turned_over.data() + (h * blocks + n / block_keys) * dim * block_keys + n % block_keys;
+        for (std::int64_t c = 0; c < e.shape[2]; ++c) {
+          to[c * block_keys] = static_cast<T>(e.get(e.offset(h, n, c)));
+        }
+      }
+    }
+  }
+  const T* block(std::int64_t head, std::int64_t n) const {
+    return turned_over.data() + ((heads == 1 ? 0 : head) * blocks + n) * dim * block_keys;
+  }
+};
+
+template <class T>
+class CopeTile {
+ public:
+  CopeTile(const Embeddings<T>& e, const T* queries, const double* scale, std::int64_t h,
+           std::int64_t rows)
+      : last_(static_cast<double>(e.count - 1)), row_(e.blocks * block_keys), logits_(rows * row_) {
+    T products[most_queries * block_keys];
+    for (std::int64_t n = 0; n < e.blocks; ++n) {
+      detail::block_products(queries, e.block(h, n), rows, e.dim, products);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const T by = static_cast<T>(scale[r]);
+        for (std::int64_t j = 0; j < block_keys; ++j) {
+          logits_.data()[r * row_ + n * block_keys + j] = products[r * block_keys + j] * by;
+        }
+      }
+    }
+  }
+
+  T weigh(std::int64_t row, std::int64_t, std::uint64_t, T* scores) {
+    const T* const at = logits_.data() + row * row_;
+    double& counted = counted_[row];
+    if (counted >= last_) {
+      const T end = at[static_cast<std::int64_t>(last_)];
+      for (std::int64_t j = 0; j < block_keys; ++j) scores[j] += end;
+      return softmax_.fold(row, scores);
+    }
+    T gates[block_keys];
+    detail::sigmoids(scores, gates);  // 0 of what is hidden
+    for (std::int64_t j = block_keys - 1; j >= 0; --j) {
+      counted += static_cast<double>(gates[j]);
+      const Place place = place_of(counted);
+      scores[j] += place.of(at);
+    }
+    return softmax_.fold(row, scores);
+  }
+  T finish(std::int64_t row) const { return softmax_.finish(row); }
+
+ protected:
+  // Between two rows of e.
+  struct Place {
+    std::int64_t low;
+    T fraction;
+    // Where the fraction is 0 there may be no row above.
+    T of(const T* at) const {
+      const T below = at[low];
+      return fraction == 0 ? below : below * (1 - fraction) + at[low + 1] * fraction;
+    }
+  };
+  Place place_of(double counted) const {
+    const double position = counted < last_ ? counted : last_;  // NaN is no index
+    const auto low = static_cast<std::int64_t>(position);
+    return {low, static_cast<T>(position - static_cast<double>(low))};
+  }
+
+  double last_;  // the largest position
+  std::int64_t row_;
+  detail::Aligned<T> logits_;  // q·e [row][position]
+  double counted_[most_queries] = {};
+  detail::OnlineSoftmax<T> softmax_;
+};
+
+// With S the gradient by a logit, y_n = q·e[n] and p the position of the lower row:
+//   ∂y_n = Σ_j S_ij · the share of row n,   ∂p_ij = S_ij (y_above − y_below),  0 where p is capped
+//   ∂z_ij = S_ij + σ′(z_ij) Σ_{l≤j} ∂p_il
+// The sum runs forwards, so how many each block found counted is kept from the way back.
+template <class T>
+class CopeGradientTile : public CopeTile<T> {
+ public:
+  // by_query: the gradient by the queries as they came, [row][dim]; by_embedding: that by the head's e,
+  // [position][head_dim].
+  CopeGradientTile(CopeTile<T> tile, const Embeddings<T>& e, const T* queries, const double* scale,
+                   const detail::TileOf& at, std::int64_t blocks, T* by_query, double* by_embedding,
+                   std::int64_t head_dim)
+      : CopeTile<T>(std::move(tile)),
+        e_(&e),
+        queries_(queries),
+        head_(at.h),
+        rows_(at.rows),
+        head_dim_(head_dim),
+        by_query_(by_query),
+        by_embedding_(by_embedding),
+        by_logit_(most_queries * this->row_),
+        found_(static_cast<std::size_t>(blocks * most_queries)) {
+    std::copy_n(scale, rows_, scale_);
+  }
+
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t seen, T* scores) {
+    found(block, row) = this->counted_[row];
+    return CopeTile<T>::weigh(row, block, seen, scores);
+  }
+  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
+                     T mean, T* scores, T* by_score) {
+    const T* const at = this->logits_.data() + row * this->row_;
+    T* const by_logit = by_logit_.data() + row * this->row_;
+    T gates[block_keys], slopes[block_keys];
+    typename CopeTile<T>::Place places[block_keys];
+    detail::sigmoids(scores, gates);
+    double counted = found(block, row);
+    for (std::int64_t j = block_keys - 1; j >= 0; --j) {
+      counted += static_cast<double>(gates[j]);
+      places[j] = this->place_of(counted);
+      scores[j] += places[j].of(at);
+      slopes[j] = counted < this->last_ ? at[places[j].low + 1] - at[places[j].low] : T{0};
+    }
+    this->softmax_.differentiate(row, by_weight, mean, scores, by_score);
+    double& further = further_[row];
+    for (std::int64_t j = 0; j < block_keys; ++j) {
+      const T s = by_score[j], gate = gates[j];
+      if (s != 0) {
+        by_logit[places[j].low] += s * (1 - places[j].fraction);
+        if (places[j].fraction != 0) by_logit[places[j].low + 1] += s * places[j].fraction;
+        further += static_cast<double>(s * slopes[j]);
+      }
+      if (gate != 0) by_score[j] += gate * (1 - gate) * static_cast<T>(further);
+    }
+  }
+  // From the products with e to both factors.
+  void end() {
+    const std::int64_t dim = e_->dim;
+    detail::Aligned<T> weights(most_queries * block_keys), turned(most_queries * block_keys);
+    detail::Aligned<T> rows(block_keys * dim), queries(most_queries * dim), sums(block_keys * dim);
+    std::copy_n(queries_, rows_ * dim, queries.data());
+    const bool queries_finite = detail::finite(queries.data(), rows_ * dim);
+    for (std::int64_t n = 0; n < e_->blocks; ++n) {
+      for (std::int64_t r = 0; r < rows_; ++r) {
+        const T by = static_cast<T>(scale_[r]);
+        for (std::int64_t j = 0; j < block_keys; ++j) {
+          weights.data()[r * block_keys + j] =
+              by_logit_.data()[r * this->row_ + n * block_keys + j] * by;
+        }
+      }
+      detail::turn_over(e_->block(head_, n), dim, block_keys, rows.data());
+      detail::accumulate(weights.data(), rows.data(), detail::finite(rows.data(), block_keys * dim),
+                         rows_, dim, by_query_);
+      detail::turn_over(weights.data(), most_queries, block_keys, turned.data());
+      std::fill_n(sums.data(), block_keys * dim, T{0});
+      detail::accumulate(turned.data(), queries.data(), queries_finite, block_keys, dim,
+                         sums.data());
+      const std::int64_t count = std::min(block_keys, e_->count - n * block_keys);
+      for (std::int64_t j = 0; j < count; ++j) {
+        double* const to = by_embedding_ + (n * block_keys + j) * head_dim_;
+        for (std::int64_t c = 0; c < head_dim_; ++c) {
+          to[c] += static_cast<double>(sums.data()[j * dim + c]);
+        }
+      }
+    }
+  }
+
+ private:
+  double& found(std::int64_t block, std::int64_t row) {
+    return found_[static_cast<std::size_t>(block * most_queries + row)];
+  }
+
+  const Embeddings<T>* e_;
+  const T* queries_;
+  std::int64_t head_, rows_, head_dim_;
+  T* by_query_;
+  double* by_embedding_;
+  double scale_[most_queries];
+  detail::Aligned<T> by_logit_;        // by q·e, [row][position]
+  std::vector<double> found_;          // [block][row]
+  double further_[most_queries] = {};  // Σ ∂p of all keys so far
+};
+
+// What q·e is multiplied by.
+void find_scales(const Cope& cope, const Plan& plan, const Positions& queries, std::int64_t b,
+                 std::int64_t first, std::int64_t rows, std::int64_t head_dim, double* scale) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double whole = plan.logits.query_scale(queries.at(first + r, b)) /
+                         std::sqrt(static_cast<double>(head_dim));
+    scale[r] = cope.before_scale ? whole : 1;
+  }
+}
+
+// e as [head or 1][position][head_dim].
+Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::int64_t heads,
+                               std::int64_t head_dim) {
+  if (!cope.embeddings) {
+    return fail(where, "cope.embeddings must be given", "none",
+                "[positions, " + std::to_string(head_dim) + "], of the checkpoint");
+  }
+  const auto e = detail::viewed(where, "cope.embeddings", cope.embeddings.values, 3);
+  if (!e) return e;
+  if ((e->shape[0] == 1 || e->shape[0] == heads) && e->shape[1] > 0 && e->shape[2] == head_dim) {
+    return e;
+  }
+  return fail(where,
+              "cope.embeddings must be [positions, " + std::to_string(head_dim) +
+                  "], or that for each of " + std::to_string(heads) + " heads",
+              shape_text(*e), "the authors store [1, head_dim, positions]: swap the last two axes");
+}
+
+}  // namespace
+
+Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
+  constexpr std::string_view where = "attend";
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
+  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
+  const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1],
+                     head_dim = checked->q.shape[3];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
+  const auto e = embeddings_of(where, *this, heads, head_dim);
+  if (!e) return std::unexpected(e.error());
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, true, in.threads);
+    if (!streamed) return std::unexpected(streamed.error());
+    const Embeddings<T> embeddings(*e, in.keys.size(), streamed->dim);
+    const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+    detail::stream(*streamed, seen, in.threads,
+                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+                     double scale[most_queries];
+                     find_scales(*this, plan, in.queries, b, first, rows, head_dim, scale);
+                     return CopeTile<T>(embeddings, streamed->raw_query(b, h, first), scale, h,
+                                        rows);
+                   });
+    return streamed->write(plan, in.queries, checked->out, in.threads);
+  });
+}
+
+Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                     const Tensor& out_gradient,
+                                     const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
+  if (!checked) return std::unexpected(checked.error());
+  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
+  const std::int64_t head_dim = checked->in.q.shape[3];
+  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
+  const auto e = embeddings_of(where, *this, heads, head_dim);
+  if (!e) return std::unexpected(e.error());
+  const auto wanted =
+      detail::gradient_like(where, "the gradient of the embeddings", gradients.embeddings, *e);
+  if (!wanted) return std::unexpected(wanted.error());
+  const std::int64_t count = std::min(e->shape[1], in.keys.size() + 1);  // nobody counts further
+  std::vector<double> shares(static_cast<std::size_t>(checked->shares() * count * head_dim));
+  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
+      return [&, embeddings =
+                     Embeddings<T>(*e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
+        double scale[most_queries];
+        find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
+        const T* const raw = streamed.raw_query(at.b, at.h, at.first);
+        return CopeGradientTile<T>(CopeTile<T>(embeddings, raw, scale, at.h, at.rows), embeddings,
+                                   raw, scale, at, streamed.blocks,
+                                   to.raw_q.data() + (raw - streamed.raw.data()),
+                                   shares.data() + at.share * count * head_dim, head_dim);
+      };
+    };
+    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, true, in.threads,
+                                      bind);
+  });
+  if (!done || !*wanted) return done;
+  for (std::int64_t h = 0; h < e->shape[0]; ++h) {
+    for (std::int64_t n = 0; n < e->shape[1]; ++n) {
+      for (std::int64_t c = 0; c < head_dim; ++c) {
+        double sum = 0;
+        for (std::int64_t share = e->shape[0] == 1 ? 0 : h; n < count && share < checked->shares();
+             share += e->shape[0]) {
+          sum += shares[static_cast<std::size_t>((share * count + n) * head_dim + c)];
+        }
+        wanted->set(wanted->offset(h, n, c), sum);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc

@@ -1,0 +1,257 @@
+// Forgetting attention: Σ_{l=j+1..i} log f_l = c_i − c_j, c the running sum of log gates. The sums grow
+// with the length while their differences need not, so they are kept in double. A gate of 0 (−∞) stays
+// out of the sum; it hides every key before it.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "posenc/content.h"
+#include "src/attention/backward.h"
+#include "src/attention/fused.h"
+#include "src/content/stream_backward.h"
+#include "src/kernels/check.h"
+
+namespace posenc {
+namespace {
+
+// Of every head and key: the running sum, and the last key up to it that forgets all before it.
+struct Sums {
+  std::int64_t heads = 0, row = 0;
+  std::vector<double> sum;           // [batch][head][row], keys rounded up
+  std::vector<std::int64_t> oldest;  // the same: no key before this one counts
+
+  std::size_t at(std::int64_t b, std::int64_t h, std::int64_t j) const {
+    return static_cast<std::size_t>((b * heads + h) * row + j);
+  }
+
+  static Expected<Sums> of(std::string_view where, const Tensor& gates, const Positions& keys,
+                           const Mask& mask) {
+    Sums sums;
+    sums.heads = gates.shape[1];
+    sums.row = detail::padded(gates.shape[2]);
+    sums.sum.resize(sums.at(gates.shape[0], 0, 0));
+    sums.oldest.resize(sums.sum.size());
+    for (std::int64_t b = 0; b < gates.shape[0]; ++b) {
+      for (std::int64_t h = 0; h < gates.shape[1]; ++h) {
+        double sum = 0;
+        std::int64_t oldest = 0;
+        for (std::int64_t j = 0; j < gates.shape[2]; ++j) {
+          // Padding may hold anything.
+          const bool counts = detail::kept(mask, keys, b, j);
+          const double gate = counts ? gates.get(gates.offset(b, h, j)) : 0;
+          if (!(gate <= 0)) {
+            return fail(where, "forgetting.log_gates must be at most 0",
+                        number_text(gate) + " at key " + std::to_string(j),
+                        "pass the logarithm of the gate, log σ(w·x + b)");
+          }
+          if (gate == -std::numeric_limits<double>::infinity()) {
+            oldest = j;
+          } else {
+            sum += gate;
+          }
+          sums.sum[sums.at(b, h, j)] = sum;
+          sums.oldest[sums.at(b, h, j)] = oldest;
+        }
+      }
+    }
+    return sums;
+  }
+};
+
+// What both functions ask, once q, k and v are known to fit.
+struct Gates {
+  std::vector<double> constant;  // [head], where no token is read
+  Tensor view;
+  Sums sums;
+  std::vector<std::int64_t> own;  // [batch][queries]
+  std::int64_t queries = 0;
+
+  static Expected<Gates> of(std::string_view where, const Forgetting& forgetting,
+                            const detail::AttendArguments& in, const Positions& queries,
+                            const Positions& keys, const Mask& mask) {
+    const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
+    if (auto ok = detail::check_counted(where, keys, mask, batch); !ok)
+      return std::unexpected(ok.error());
+    std::vector<double> constant;
+    if (!forgetting.log_gates) {
+      const auto given = static_cast<std::int64_t>(forgetting.gate_bias.size());
+      if (given != 1 && given != heads) {
+        return fail(where,
+                    given == 0
+                        ? std::string("forgetting.log_gates must be given")
+                        : "forgetting.gate_bias must have one number, or " + std::to_string(heads),
+                    given == 0 ? "none" : std::to_string(given),
+                    "log σ(w·x + b) of each token; or gate_bias, of gates that read none");
+      }
+      for (const double b : forgetting.gate_bias)  // log σ(b)
+        constant.push_back(std::min(b, 0.0) - std::log1p(std::exp(-std::abs(b))));
+    }
+    const Tensor everywhere{.data = constant.data(),
+                            .dtype = DType::f64,
+                            .rank = 3,
+                            .shape = {batch, heads, keys.size()},
+                            .stride = {0, constant.size() > 1 ? 1 : 0, 0}};
+    const auto gates =
+        detail::viewed(where, "forgetting.log_gates",
+                       forgetting.log_gates ? forgetting.log_gates.values : everywhere, 3);
+    if (!gates) return std::unexpected(gates.error());
+    if (gates->shape[0] != batch || gates->shape[1] != heads || gates->shape[2] != keys.size()) {
+      return fail(where,
+                  "forgetting.log_gates must be [" + std::to_string(batch) + ", " +
+                      std::to_string(heads) + ", " + std::to_string(keys.size()) + "]",
+                  shape_text(*gates), "one for each sequence, query head and key");
+    }
+    auto sums = Sums::of(where, *gates, keys, mask);
+    if (!sums) return std::unexpected(sums.error());
+    return Gates{std::move(constant), *gates, std::move(*sums),
+                 detail::own_keys(mask, queries, keys, batch), queries.size()};
+  }
+};
+
+// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes no weight:
+// rows near each other are given one row of biases, that of the first of them.
+template <class T>
+class ForgettingBias : public detail::RowBias<T> {
+ public:
+  ForgettingBias(const Gates& gates, std::int64_t group, std::int64_t most_keys)
+      : gates_(gates), step_(detail::padded(most_keys) + detail::row_lanes) {
+    rows_ = scratch_.template take_zeros<T>(group * step_);
+    shared_ = scratch_.template take<Shared>(group);
+    group_ = group;
+  }
+
+  void begin(const detail::BiasBlock& block) override {
+    block_ = &block;
+    std::fill_n(shared_, group_, Shared{});
+  }
+  detail::RowBias<T>::Row row(std::int64_t g, std::int64_t query, T, detail::VisibleRange& seen,
+                              T*) override {
+    const std::int64_t own = own_key(query), first_key = block_->keys.first();
+    if (own < 0) {
+      seen = {};
+      return {};
+    }
+    const Sums& sums = gates_.sums;
+    const std::size_t at = sums.at(block_->sequence, block_->first_head + g, 0);
+    const std::int64_t oldest = sums.oldest[at + static_cast<std::size_t>(own)];
+    seen.begin = std::max(seen.begin, oldest - first_key);
+    if (seen.empty()) return {};
+    const double* const sum = sums.sum.data() + at;
+    Shared& shared = shared_[g];
+    T* const row = rows_ + g * step_;
+    // Far from the first row a float would lose what the difference needs.
+    constexpr double near = 4;
+    if (seen.begin < shared.begin || seen.end > shared.end ||
+        std::abs(sum[own] - shared.sum) > near) {
+      shared = {std::max<std::int64_t>(seen.begin - most_shared, 0),
+                std::min(seen.end + most_shared, block_->key_count), sum[own]};
+      detail::line_of_doubles(sum + first_key + shared.begin, -1, sum[own],
+                              shared.end - shared.begin, row + shared.begin);
+    }
+    return {row, 1};
+  }
+
+ protected:
+  std::int64_t own_key(std::int64_t query) const {
+    return gates_.own[static_cast<std::size_t>(block_->sequence * gates_.queries +
+                                               block_->queries.first() + query)];
+  }
+
+  // What the row of a head holds: keys [begin, end), less than the sum that is c_i.
+  struct Shared {
+    std::int64_t begin = 0, end = 0;
+    double sum = 0;
+  };
+  static constexpr std::int64_t most_shared = 16;  // keys more than the first row sees
+
+  detail::Scratch scratch_;
+  const Gates& gates_;
+  const std::int64_t step_;
+  std::int64_t group_ = 0;
+  T* rows_ = nullptr;  // [head of the group][step_]
+  Shared* shared_ = nullptr;
+  const detail::BiasBlock* block_ = nullptr;
+};
+
+template <class T>
+class ForgettingBiasGradient final : public ForgettingBias<T> {
+ public:
+  // by_sum [head of the group][row of Sums]: minus what the running sums of the keys get.
+  ForgettingBiasGradient(const Gates& gates, std::int64_t group, std::int64_t keys, double* by_sum)
+      : ForgettingBias<T>(gates, group, keys), by_sum_(by_sum) {}
+
+  void take_gradient(std::int64_t g, std::int64_t query, T, const detail::VisibleRange& seen,
+                     const T* by_logit) override {
+    double* const by_sum = by_sum_ + g * this->gates_.sums.row;
+    const std::int64_t count = seen.end - seen.begin;
+    detail::add_to_doubles(by_logit + seen.begin, count, by_sum + seen.begin);
+    double whole = 0;
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) whole += static_cast<double>(by_logit[j]);
+    by_sum[this->own_key(query)] -= whole;
+  }
+
+ private:
+  double* by_sum_;
+};
+
+}  // namespace
+
+Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
+                                  const Tensor& out) const {
+  constexpr std::string_view where = "attend";
+  const auto checked = detail::attend_arguments(where, in, plan, out);
+  if (!checked) return std::unexpected(checked.error());
+  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
+  const auto gates = Gates::of(where, *this, *checked, in.queries, in.keys, in.mask);
+  if (!gates) return std::unexpected(gates.error());
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
+      return ForgettingBias<T>(*gates, checked->group(), detail::key_block);
+    });
+  });
+  return {};
+}
+
+Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                           const Tensor& out_gradient,
+                                           const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
+  if (!checked) return std::unexpected(checked.error());
+  const auto gates = Gates::of(where, *this, checked->in, in.queries, in.keys, in.mask);
+  if (!gates) return std::unexpected(gates.error());
+  const auto wanted = detail::gradient_like(where, "the gradient of the log gates",
+                                            gradients.log_gates, gates->view);
+  if (!wanted) return std::unexpected(wanted.error());
+  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
+  const Sums& sums = gates->sums;
+  std::vector<double> by_sum(static_cast<std::size_t>(checked->shares() * sums.row));
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
+      return ForgettingBiasGradient<T>(*gates, checked->in.group(), in.keys.size(),
+                                       by_sum.data() + first_share * sums.row);
+    });
+  });
+  if (!*wanted) return {};
+  // A gate is in the sums of its own key and of all behind it.
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      double gradient = 0;
+      for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
+        for (std::int64_t part = 0; part < checked->parts; ++part) {
+          const std::int64_t share = (b * checked->parts + part) * heads + h;
+          gradient -= by_sum[static_cast<std::size_t>(share * sums.row + j)];
+        }
+        // Read just before it is written, as both may have one memory.
+        const double gate = gates->view.get(gates->view.offset(b, h, j));
+        const bool learns = detail::kept(in.mask, in.keys, b, j) && std::isfinite(gate);
+        wanted->set(wanted->offset(b, h, j), learns ? gradient : 0);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc

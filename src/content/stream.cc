@@ -1,0 +1,196 @@
+#include "src/content/stream.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "src/attention/visible.h"
+
+namespace posenc::detail {
+namespace {
+
+std::int64_t blocks_of(std::int64_t keys) { return (keys + block_keys - 1) / block_keys; }
+
+// Bits [first, last) of a word.
+std::uint64_t bits(std::int64_t first, std::int64_t last) {
+  first = std::max<std::int64_t>(first, 0);
+  last = std::min(last, block_keys);
+  if (first >= last) return 0;
+  return ~std::uint64_t{0} >> (block_keys - (last - first)) << first;
+}
+
+}  // namespace
+
+Seen::Seen(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
+           bool past_only)
+    : mask_(&mask),
+      queries_(&queries),
+      keys_(&keys),
+      blocks_(blocks_of(keys.size())),
+      past_only_(past_only),
+      // Then the keys that a query sees stand beside each other.
+      interval_(keys.contiguous() && queries.axes() == 1 && mask.chunk <= 0 && mask.prefix <= 0) {
+  const std::int64_t sequences = mask.keep == nullptr ? 1 : batch;
+  kept_.resize(static_cast<std::size_t>(sequences * blocks_));
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      const auto word = static_cast<std::size_t>(b * blocks_ + j / block_keys);
+      if (kept(mask, keys, b, j)) kept_[word] |= std::uint64_t{1} << (j % block_keys);
+    }
+  }
+}
+
+std::uint64_t Seen::word(std::int64_t b, std::int64_t i, std::int64_t block) const {
+  const std::int64_t start = block * block_keys;
+  const auto row = mask_->keep == nullptr ? 0 : b;
+  std::uint64_t word = kept_[static_cast<std::size_t>(row * blocks_ + block)];
+  const std::int64_t query = queries_->at(i, b);
+  if (interval_) {
+    if (queries_->segment(i) != 0) return 0;
+    // Bit 0 stands so far before the query. Distances and windows may be too large to be added.
+    const std::int64_t ahead = query - keys_->at(start, b), window = mask_->window;
+    std::int64_t first = 0, last = block_keys;
+    if (window > 0) {
+      if (ahead >= window) first = ahead - window + 1;
+      if (window < block_keys - ahead) last = ahead + window;
+    }
+    if (mask_->causal) last = std::min(last, ahead + 1);
+    if (past_only_) last = std::min(last, ahead);
+    return word & bits(first, last);
+  }
+  const bool by_position = queries_->axes() == 1 && keys_->axes() == 1;
+  const std::int64_t own = keys_->size() - queries_->size() + i;
+  for (std::uint64_t left = word; left != 0; left &= left - 1) {
+    const std::int64_t j = start + std::countr_zero(left);
+    const bool past = by_position ? keys_->at(j, b) < query : j < own;
+    if ((past_only_ && !past) || !visible(*mask_, *queries_, *keys_, b, i, j)) {
+      word &= ~(left & -left);
+    }
+  }
+  return word;
+}
+
+Expected<void> check_counted(std::string_view where, const Positions& keys, const Mask& mask,
+                             std::int64_t batch) {
+  if (!mask.causal || mask.prefix > 0) {
+    return fail(where, "the mask must be causal, without a prefix",
+                mask.causal ? "prefix " + std::to_string(mask.prefix) : "causal false",
+                "what lies between a query and a key of its future is not defined");
+  }
+  if (keys.contiguous() || keys.axes() != 1) return {};
+  for (std::int64_t b = 0; b < batch; ++b) {
+    std::int64_t before = -1;
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      if (!kept(mask, keys, b, j)) continue;
+      const bool same = before >= 0 && keys.segment(before) == keys.segment(j);
+      if (same && keys.at(j, b) < keys.at(before, b)) {
+        return fail(where, "keys must stand in the order of their positions",
+                    std::to_string(keys.at(j, b)) + " after " + std::to_string(keys.at(before, b)),
+                    "sort keys, values and gates by position, or hide padding with Mask::keep");
+      }
+      before = j;
+    }
+  }
+  return {};
+}
+
+std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
+                                   const Positions& keys, std::int64_t batch) {
+  std::vector<std::int64_t> own, order;
+  own.reserve(static_cast<std::size_t>(batch * queries.size()));
+  const bool by_position = queries.axes() == 1 && keys.axes() == 1;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    order.clear();
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      if (kept(mask, keys, b, j)) order.push_back(j);
+    }
+    for (std::int64_t i = 0; i < queries.size(); ++i) {
+      const std::int64_t last = keys.size() - queries.size() + i;
+      const std::pair at{queries.segment(i), queries.at(i, b)};
+      const auto after = std::ranges::partition_point(order, [&](std::int64_t j) {
+        return by_position ? std::pair{keys.segment(j), keys.at(j, b)} <= at : j <= last;
+      });
+      const bool found = after != order.begin() && keys.segment(after[-1]) == at.first;
+      own.push_back(found ? after[-1] : -1);
+    }
+  }
+  return own;
+}
+
+template <class T>
+Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
+                                      const Positions& queries, const Positions& keys,
+                                      bool with_raw, Threads threads) {
+  Streamed s;
+  s.batch = in.q.shape[0];
+  s.heads = in.q.shape[1];
+  s.queries = in.q.shape[2];
+  s.head_dim = in.q.shape[3];
+  s.kv_heads = in.k.shape[1];
+  s.keys = in.k.shape[2];
+  s.value_dim = in.v.shape[3];
+  s.dim = padded(s.head_dim);
+  s.v_step = padded(s.value_dim);
+  s.blocks = blocks_of(s.keys);
+  const std::int64_t query_rows = s.batch * s.heads * s.queries;
+  const std::int64_t key_rows = s.batch * s.kv_heads * s.blocks * block_keys;
+
+  s.q = loaded_rows<T>(in.q, s.queries);
+  s.out = Aligned<T>(query_rows * s.v_step);
+  if (with_raw) {
+    s.raw = Aligned<T>(query_rows * s.dim);
+    std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
+  }
+  const Tensor q = padded_view(s.q.data(), s.batch, s.heads, s.queries, s.head_dim, s.dim);
+  if (auto ok = rotate(plan, q, queries, Side::query, q, threads); !ok) {
+    return std::unexpected(ok.error());
+  }
+  for (std::int64_t row = 0; row < query_rows; ++row) {
+    const std::int64_t b = row / (s.heads * s.queries);
+    const double position_scale = plan.logits.query_scale(queries.at(row % s.queries, b));
+    const T scale = static_cast<T>(position_scale / std::sqrt(static_cast<double>(s.head_dim)));
+    scale_row(s.q.data() + row * s.dim, s.dim, scale);
+  }
+
+  const auto turned = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
+    rows = loaded_rows<T>(x, s.blocks * block_keys);
+    if (side == Side::value && !(plan.rotate && plan.rotate->values)) return {};
+    Tensor view = padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, x.shape[3],
+                              padded(x.shape[3]));
+    view.shape[2] = s.keys;
+    return rotate(plan, view, keys, side, view, threads);
+  };
+  if (auto ok = turned(in.v, Side::value, s.v); !ok) return std::unexpected(ok.error());
+  Aligned<T> rows;
+  if (auto ok = turned(in.k, Side::key, rows); !ok) return std::unexpected(ok.error());
+  s.k = Aligned<T>(key_rows * s.dim);
+  s.finite.assign(static_cast<std::size_t>(s.batch * s.kv_heads * s.blocks), 1);
+  const std::int64_t block_size = block_keys * s.dim;
+  for (std::int64_t block = 0; block < s.batch * s.kv_heads * s.blocks; ++block) {
+    const T* const from = rows.data() + block * block_size;
+    T* const to = s.k.data() + block * block_size;
+    for (std::int64_t c = 0; c < s.dim; ++c) {
+      for (std::int64_t j = 0; j < block_keys; ++j) to[c * block_keys + j] = from[j * s.dim + c];
+    }
+    s.finite[static_cast<std::size_t>(block)] =
+        all_finite(s.v.data() + block * block_keys * s.v_step, s.v_step, block_keys, s.v_step) ? 1
+                                                                                               : 0;
+  }
+  return s;
+}
+
+template <class T>
+Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, const Tensor& out,
+                                  Threads threads) {
+  if (plan.rotate && plan.rotate->values) {
+    const Tensor rows = padded_view(this->out.data(), batch, heads, queries, value_dim, v_step);
+    if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
+  }
+  write_rows(this->out, queries, out);
+  return {};
+}
+
+template struct Streamed<float>;
+template struct Streamed<double>;
+
+}  // namespace posenc::detail

@@ -1,0 +1,331 @@
+#include "posenc/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include "src/core/saturating.h"
+
+namespace posenc {
+namespace {
+
+constexpr std::string_view by_hand = "compile the plan from a scheme, or mend it";
+
+Expected<void> finite(std::string_view what, std::span<const double> values) {
+  const auto bad = std::ranges::find_if_not(values, [](double x) { return std::isfinite(x); });
+  if (bad == values.end()) return {};
+  return fail("plan", std::string(what) + " must be finite",
+              number_text(*bad) + " at index " + std::to_string(bad - values.begin()), by_hand);
+}
+Expected<void> finite(std::string_view what, double value) { return finite(what, {&value, 1}); }
+
+Expected<void> positive(std::string_view what, std::span<const double> values) {
+  if (auto ok = finite(what, values); !ok) return ok;
+  const auto bad = std::ranges::find_if(values, [](double x) { return x <= 0; });
+  if (bad == values.end()) return {};
+  return fail("plan", std::string(what) + " must be positive",
+              number_text(*bad) + " at index " + std::to_string(bad - values.begin()), by_hand);
+}
+Expected<void> positive(std::string_view what, double value) { return positive(what, {&value, 1}); }
+
+Expected<void> at_least(std::string_view what, std::int64_t least, std::int64_t value) {
+  if (value >= least) return {};
+  return fail("plan", std::string(what) + " must be at least " + std::to_string(least),
+              std::to_string(value), by_hand);
+}
+
+// `count` numbers are a · b · c of them; an overflowing product equals no count.
+Expected<void> counted(std::string_view what, std::size_t count, std::int64_t a, std::int64_t b,
+                       std::int64_t c) {
+  if (a >= 0 && b >= 0 && c >= 0 &&
+      static_cast<std::uint64_t>(detail::product(detail::product(a, b), c)) == count) {
+    return {};
+  }
+  return fail("plan",
+              std::string(what) + " must hold " + std::to_string(a) + " x " + std::to_string(b) +
+                  " x " + std::to_string(c) + " numbers",
+              std::to_string(count), by_hand);
+}
+
+Expected<void> check(const Waves& waves) {
+  if (auto ok = at_least("waves.width", 1, waves.width); !ok) return ok;
+  if (auto ok = at_least("waves.zero_row", -1, waves.zero_row); !ok) return ok;
+  const auto pairs = static_cast<std::int64_t>(waves.frequency.size());
+  if (pairs > (waves.width - 1) / 2 + 1) {  // of an odd width the last pair has only its sine
+    return fail("plan",
+                "waves.frequency must have at most a pair for two channels of width " +
+                    std::to_string(waves.width),
+                std::to_string(pairs) + " pairs", by_hand);
+  }
+  return finite("waves.frequency", waves.frequency);
+}
+
+Expected<void> check(const Rows& rows) {
+  if (auto ok = at_least("rows.rows", 1, rows.rows); !ok) return ok;
+  if (auto ok = at_least("rows.width", 1, rows.width); !ok) return ok;
+  const Tensor& table = rows.table.values;
+  if (!table || (table.rank == 2 && table.shape[0] == rows.rows && table.shape[1] == rows.width)) {
+    return {};
+  }
+  return fail(
+      "plan",
+      "rows.table must be [" + std::to_string(rows.rows) + ", " + std::to_string(rows.width) + "]",
+      shape_text(table), "pass the table as [rows, width]");
+}
+
+Expected<void> check(const Ramp& ramp) {
+  if (auto ok = at_least("ramp.width", 1, ramp.width); !ok) return ok;
+  if (ramp.channel < 0 || ramp.channel >= ramp.width) {
+    return fail("plan", "ramp.channel must lie within width " + std::to_string(ramp.width),
+                std::to_string(ramp.channel), by_hand);
+  }
+  return finite("ramp.scale", ramp.scale);
+}
+
+Expected<void> check(const Add& add) {
+  if (auto ok = finite("add.embedding_scale", add.embedding_scale); !ok) return ok;
+  return std::visit([](const auto& kind) { return check(kind); }, add.kind);
+}
+
+Expected<void> check(const GgmlRope& ggml, const Rotate& rotate) {
+  for (const auto& [field, value] : {std::pair{"theta_scale", ggml.theta_scale},
+                                     {"freq_scale", ggml.freq_scale},
+                                     {"attn_factor", ggml.attn_factor}}) {
+    if (auto ok = positive("rotate.ggml." + std::string(field), value); !ok) return ok;
+  }
+  for (const auto& [field, value] : {std::pair{"ext_factor", ggml.ext_factor},
+                                     {"ramp_low", ggml.ramp_low},
+                                     {"ramp_high", ggml.ramp_high}}) {
+    if (auto ok = finite("rotate.ggml." + std::string(field), value); !ok) return ok;
+  }
+  const std::vector<double> factors(ggml.freq_factors.begin(), ggml.freq_factors.end());
+  if (auto ok = positive("rotate.ggml.freq_factors", factors); !ok) return ok;
+  if (!factors.empty()) {
+    if (auto ok = counted("rotate.ggml.freq_factors (pairs)", factors.size(), 1, 1, rotate.pairs());
+        !ok) {
+      return ok;
+    }
+  }
+  // Kernels read ggml's numbers, people and other code the rotation's own: they must not part.
+  const double amplitude = ggml.amplitude();
+  if (std::abs(amplitude - rotate.amplitude) <= 1e-5 * amplitude) return {};
+  return fail("plan",
+              "rotate.amplitude must be what ggml's numbers give, " + number_text(amplitude),
+              number_text(rotate.amplitude), "change rotate.ggml->attn_factor with it");
+}
+
+// What an engine's arithmetic can be asked for.
+Expected<void> check_angles(const Rotate& rotate) {
+  if (rotate.ggml.has_value() != (rotate.angles == Angles::ggml_float)) {
+    return fail("plan", "rotate.ggml must be there with the angles ggml_float, and only then",
+                name(rotate.angles), by_hand);
+  }
+  if (rotate.angles == Angles::exact) return {};
+  const std::string where = "plan: angles " + std::string(name(rotate.angles));
+  constexpr std::string_view cure = "use exact angles";
+  if (rotate.growth) return fail(where, "no engine grows queries and shrinks keys", "xPos", cure);
+  if (rotate.heads != 1) {
+    return fail(where, "no engine has frequencies for each head",
+                std::to_string(rotate.heads) + " heads", cure);
+  }
+  if (rotate.ggml) return check(*rotate.ggml, rotate);
+  const auto no_float = std::ranges::find_if(
+      rotate.frequency, [](double f) { return static_cast<double>(static_cast<float>(f)) != f; });
+  if (no_float == rotate.frequency.end()) return {};
+  return fail(where, "every frequency must be a float", number_text(*no_float),
+              "compile the scheme with these angles, or round them");
+}
+
+Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
+  if (rotate.rotary_dim <= 0 || rotate.rotary_dim % 2 != 0) {
+    return fail("plan", "rotary_dim must be even and positive", std::to_string(rotate.rotary_dim),
+                "every channel needs a partner");
+  }
+  if (rotate.blocks < 1 || rotate.rotary_dim / 2 % rotate.blocks != 0) {
+    return fail("plan",
+                "rotate.blocks must cut rotary_dim " + std::to_string(rotate.rotary_dim) +
+                    " into equal blocks of whole pairs",
+                std::to_string(rotate.blocks), by_hand);
+  }
+  if (auto ok = at_least("rotate.first_dim", 0, rotate.first_dim); !ok) return ok;
+  if (head_dim > 0 &&
+      (rotate.rotary_dim > head_dim || rotate.first_dim > head_dim - rotate.rotary_dim)) {
+    return fail("plan", "the rotated slice must lie within head_dim " + std::to_string(head_dim),
+                "channels from " + std::to_string(rotate.first_dim) + ", " +
+                    std::to_string(rotate.rotary_dim) + " of them",
+                "check rotary_dim against the model's head_dim");
+  }
+  if (auto ok = at_least("rotate.heads", 1, rotate.heads); !ok) return ok;
+  if (auto ok = at_least("rotate.axes", 1, rotate.axes); !ok) return ok;
+  if (auto ok = counted("rotate.frequency (heads x axes x pairs)", rotate.frequency.size(),
+                        rotate.heads, rotate.axes, rotate.pairs());
+      !ok) {
+    return ok;
+  }
+  if (auto ok = finite("rotate.frequency", rotate.frequency); !ok) return ok;
+  if (auto ok = positive("rotate.amplitude", rotate.amplitude); !ok) return ok;
+  if (auto ok = check_angles(rotate); !ok) return ok;
+  if (!rotate.growth) return {};
+  const Growth& growth = *rotate.growth;
+  if (auto ok = counted("growth.factor (pairs)", growth.factor.size(), 1, 1, rotate.pairs()); !ok) {
+    return ok;
+  }
+  if (auto ok = positive("growth.factor", growth.factor); !ok) return ok;
+  if (auto ok = positive("growth.scale", growth.scale); !ok) return ok;
+  return finite("growth.centre", growth.centre);
+}
+
+Expected<void> check(std::string_view what, const DistanceRows& rows, std::int64_t row_count) {
+  if (auto ok = at_least(std::string(what) + ".row_count", 1, row_count); !ok) return ok;
+  if (rows.row.empty())
+    return fail("plan", std::string(what) + ".rows must not be empty", "", by_hand);
+  constexpr std::int64_t far = std::int64_t{1} << 62;  // distances must not wrap
+  if (rows.first < -far || rows.first > far) {
+    return fail("plan", std::string(what) + ".rows.first must be within 2^62 of 0",
+                std::to_string(rows.first), by_hand);
+  }
+  const auto bad =
+      std::ranges::find_if(rows.row, [&](std::int32_t row) { return row < 0 || row >= row_count; });
+  if (bad == rows.row.end()) return {};
+  return fail("plan", std::string(what) + ".rows must name rows below " + std::to_string(row_count),
+              std::to_string(*bad), by_hand);
+}
+
+Expected<void> check(const Slopes& slopes) {
+  if (slopes.slope.empty()) return fail("plan", "bias.slope must name a head", "", by_hand);
+  return positive("bias.slope", slopes.slope);
+}
+
+Expected<void> check(const BiasTable& bias) {
+  if (auto ok = check("bias", bias.rows, bias.row_count); !ok) return ok;
+  const Tensor& values = bias.values.values;
+  if (!values || (values.rank == 2 && values.shape[0] > 0 && values.shape[1] == bias.row_count))
+    return {};
+  return fail("plan", "bias.values must be [heads or 1, " + std::to_string(bias.row_count) + "]",
+              shape_text(values),
+              "pass the table as [heads, rows]; Tensor::swapped turns one around");
+}
+
+Expected<void> check(const Relative& relative, std::int64_t head_dim) {
+  if (auto ok = check("relative", relative.rows, relative.row_count); !ok) return ok;
+  if (!relative.uses_query && !relative.uses_key && !relative.uses_value) {
+    return fail("plan", "relative must use at least one of its tables", "none",
+                "leave the part out for no position at all");
+  }
+  for (const Table* table : {&relative.query, &relative.key, &relative.value}) {
+    if (!*table) continue;
+    const Tensor& values = table->values;
+    const Tensor wide = values.rank == 2 ? values.with_rank(3) : values;
+    if (wide.rank == 3 && wide.shape[1] == relative.row_count &&
+        (head_dim == 0 || wide.shape[2] == head_dim)) {
+      continue;
+    }
+    return fail("plan",
+                "relative tables must be [" + std::to_string(relative.row_count) +
+                    ", head_dim] or [heads, " + std::to_string(relative.row_count) + ", head_dim]",
+                shape_text(values), "check max_distance and head_dim against the table");
+  }
+  return {};
+}
+
+Expected<void> check(const Logits& logits) {
+  if (auto ok = positive("logits.multiplier", logits.multiplier); !ok) return ok;
+  if (auto ok = finite("logits.beta", logits.beta); !ok) return ok;
+  if (auto ok = positive("logits.floor", logits.floor); !ok) return ok;
+  return finite("logits.offset", logits.offset);
+}
+
+Expected<void> check(const Lengths& valid) {
+  if (0 <= valid.from && valid.from <= valid.to) return {};
+  return fail("plan", "valid lengths must run upwards from 0 or more",
+              std::to_string(valid.from) + " to " + std::to_string(valid.to), by_hand);
+}
+
+}  // namespace
+
+Table Table::own(std::vector<double> values, std::int64_t rows, std::int64_t columns) {
+  Table table;
+  table.owned = std::make_shared<const std::vector<double>>(std::move(values));
+  // A Tensor is also what outputs are written through, hence not const; kernels only read tables.
+  table.values = Tensor::dense(const_cast<double*>(table.owned->data()), {rows, columns});
+  return table;
+}
+
+bool Table::operator==(const Table& other) const {
+  const Tensor &a = values, &b = other.values;
+  if (a == b) return true;
+  if (!owned || !other.owned || a.rank != b.rank || a.shape != b.shape) return false;
+  const Tensor x = a.with_rank(2), y = b.with_rank(2);  // owned tables have two axes
+  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
+    for (std::int64_t column = 0; column < x.shape[1]; ++column) {
+      if (x.get(x.offset(row, column)) != y.get(y.offset(row, column))) return false;
+    }
+  }
+  return true;
+}
+
+float GgmlRope::amplitude() const {
+  return ext_factor == 0 ? attn_factor : attn_factor * (1.0f + 0.1f * std::log(1.0f / freq_scale));
+}
+
+Expected<std::int64_t> DistanceRows::at(std::int64_t distance) const {
+  if (row.empty() || (!saturates && (distance < first || distance > last()))) {
+    return fail("bias",
+                "distance must lie within " + std::to_string(first) + " and " +
+                    std::to_string(last()) + ", which the plan was compiled for",
+                std::to_string(distance), "compile for a longer length");
+  }
+  return row[static_cast<std::size_t>(std::clamp(distance, first, last()) - first)];
+}
+
+double Logits::query_scale(std::int64_t position) const {
+  if (beta == 0) return multiplier;
+  // Padding may stand at -1: it is never attended to, and must not make a NaN.
+  const double steps = std::max(0.0, std::floor((static_cast<double>(position) + offset) / floor));
+  return multiplier * (1 + beta * std::log1p(steps));
+}
+
+Expected<Plan> checked(Plan plan, std::int64_t head_dim) {
+  Expected<void> ok = check(plan.logits);
+  if (ok && plan.add) ok = check(*plan.add);
+  if (ok && plan.rotate) ok = check(*plan.rotate, head_dim);
+  if (ok && plan.bias) ok = std::visit([](const auto& bias) { return check(bias); }, *plan.bias);
+  if (ok && plan.relative) ok = check(*plan.relative, head_dim);
+  if (ok && plan.valid) ok = check(*plan.valid);
+  if (!ok) return std::unexpected(ok.error());
+  return plan;
+}
+
+Expected<Plan> merged(const Plan& a, const Plan& b) {
+  constexpr std::string_view where = "merged", twice = "two plans must act at different places";
+  constexpr std::string_view cure = "keep one of the two";
+  if (a.add && b.add) return fail(where, twice, "two parts added to the embedding", cure);
+  if (a.rotate && b.rotate) return fail(where, twice, "two rotations", cure);
+  if (a.bias && b.bias) return fail(where, twice, "two biases on the logit", cure);
+  if (a.relative && b.relative) return fail(where, twice, "two sets of vectors by distance", cure);
+  if (a.logits.beta != 0 && b.logits.beta != 0) {
+    return fail(where, twice, "two logit scales that grow with the position", cure);
+  }
+  Plan plan;
+  plan.add = a.add ? a.add : b.add;
+  plan.rotate = a.rotate ? a.rotate : b.rotate;
+  plan.bias = a.bias ? a.bias : b.bias;
+  plan.relative = a.relative ? a.relative : b.relative;
+  plan.logits = a.logits.beta != 0 ? a.logits : b.logits;
+  plan.logits.multiplier = a.logits.multiplier * b.logits.multiplier;
+  plan.valid = a.valid ? a.valid : b.valid;
+  if (a.valid && b.valid) {
+    plan.valid =
+        Lengths{std::max(a.valid->from, b.valid->from), std::min(a.valid->to, b.valid->to)};
+    if (plan.valid->from > plan.valid->to) {
+      return fail(where, "two plans must share a length for which both hold",
+                  std::to_string(a.valid->from) + " to " + std::to_string(a.valid->to) + " and " +
+                      std::to_string(b.valid->from) + " to " + std::to_string(b.valid->to),
+                  "compile both for the same length");
+    }
+  }
+  return plan;
+}
+
+}  // namespace posenc

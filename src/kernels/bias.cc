@@ -1,0 +1,82 @@
+// Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
+#include "src/kernels/bias.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "posenc/apply.h"
+#include "src/kernels/check.h"
+
+namespace posenc::detail {
+namespace {
+
+Expected<void> check_heads(std::string_view where, std::int64_t plan_heads, std::int64_t heads) {
+  if (plan_heads == heads) return {};
+  return fail(where,
+              "heads must match the plan's bias for " + std::to_string(plan_heads) + " heads",
+              std::to_string(heads), "compile the plan for this number of heads");
+}
+
+}  // namespace
+
+Expected<void> check_bias(std::string_view where, const Bias& bias, std::int64_t heads) {
+  if (const auto* slopes = std::get_if<Slopes>(&bias)) {
+    return check_heads(where, static_cast<std::int64_t>(slopes->slope.size()), heads);
+  }
+  const auto& table = std::get<BiasTable>(bias);
+  if (!table.values) {
+    return fail(where, "the learned bias table must be given", "none",
+                "set bias.values in the plan");
+  }
+  const auto values = viewed(where, "bias.values", table.values.values, 2);
+  if (!values) return std::unexpected(values.error());
+  if (values->shape[1] != table.row_count) {
+    return fail(where, "bias.values must be [heads or 1, " + std::to_string(table.row_count) + "]",
+                shape_text(*values), "pass the table as [heads, rows]");
+  }
+  return values->shape[0] == 1 ? Expected<void>{} : check_heads(where, values->shape[0], heads);
+}
+
+Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t distance) {
+  if (const auto* slopes = std::get_if<Slopes>(&bias)) {
+    const auto steps = static_cast<double>(slopes->bidirectional ? std::abs(distance) : distance);
+    return -slopes->slope[static_cast<std::size_t>(head)] * steps;
+  }
+  const auto& table = std::get<BiasTable>(bias);
+  const auto row = table.rows.at(distance);
+  if (!row) return std::unexpected(row.error());
+  const Tensor& values = table.values.values;
+  return values.get(values.offset(values.shape[0] == 1 ? 0 : head, *row));
+}
+
+}  // namespace posenc::detail
+
+namespace posenc {
+
+Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
+                    const Tensor& out_view) {
+  const auto out = detail::viewed("bias", "out", out_view, 3);
+  if (!out) return std::unexpected(out.error());
+  if (auto ok = detail::check_distinct("bias", *out); !ok) return ok;
+  const std::int64_t heads = out->shape[0], rows = out->shape[1], columns = out->shape[2];
+  if (auto ok = detail::check_positions("bias", queries, 1, rows, 1); !ok) return ok;
+  if (auto ok = detail::check_positions("bias", keys, 1, columns, 1); !ok) return ok;
+  if (plan.bias) {
+    if (auto ok = detail::check_bias("bias", *plan.bias, heads); !ok) return ok;
+    if (auto ok = detail::check_length("bias", plan, queries); !ok) return ok;
+    if (auto ok = detail::check_length("bias", plan, keys); !ok) return ok;
+  }
+  for (std::int64_t h = 0; h < heads; ++h) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        Expected<double> value = 0.0;
+        if (plan.bias) value = detail::bias_at(*plan.bias, h, queries.at(i) - keys.at(j));
+        if (!value) return std::unexpected(value.error());
+        out->set(out->offset(h, i, j), *value);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc

@@ -1,0 +1,77 @@
+#include "src/kernels/cos_sin_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace posenc::detail {
+
+TurnRule TurnRule::of(const Waves& waves) {
+  return {.frequency = waves.frequency, .pairs = static_cast<std::int64_t>(waves.frequency.size())};
+}
+
+TurnRule TurnRule::of(const Rotate& rotate, Side side, Action action) {
+  TurnRule rule{.frequency = rotate.frequency,
+                .rows = rotate.heads,
+                .axes = rotate.axes,
+                .pairs = rotate.pairs(),
+                .backward = action != Action::forward};
+  if (side == Side::value) return rule;
+  const bool inverse = action == Action::inverse;
+  rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
+  rule.growth = rotate.growth ? &*rotate.growth : nullptr;
+  rule.shrinks = (side == Side::key) != inverse;
+  return rule;
+}
+
+AlignedDoubles::AlignedDoubles(std::int64_t count)
+    : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
+
+Turns::Turns(const TurnRule& turn_rule)
+    : rule(turn_rule),
+      count(turn_rule.rows * turn_rule.pairs),
+      size((count + lanes - 1) / lanes * lanes),
+      axes(scratch_.take<Axis>(turn_rule.axes)) {
+  const auto take = [this](std::int64_t rows) { return scratch_.take<double>(rows * size); };
+  std::uninitialized_default_construct_n(axes, rule.axes);
+  for (std::int64_t a = 0; a < rule.axes; ++a) {
+    Axis& axis = axes[static_cast<std::size_t>(a)];
+    double* const frequency = take(1);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t from = (i / rule.pairs * rule.axes + a) * rule.pairs + i % rule.pairs;
+      const double f = rule.frequency[static_cast<std::size_t>(from)];
+      frequency[i] = rule.backward ? -f : f;
+      axis.fastest = std::max(axis.fastest, std::abs(f));
+    }
+    std::fill(frequency + count, frequency + size, 0.0);
+    axis.frequency = frequency;
+    axis.anchor = take(2);
+    axis.near = take(2);
+    axis.fours = take(2 * 16);
+    axis.ones = take(2 * 4);
+  }
+}
+
+void Turns::magnify(double* row, double position, double amplitude) const {
+  for (std::int64_t i = 0; i < count; ++i) {
+    double m = amplitude;
+    if (rule.growth != nullptr) {
+      const double power = position / rule.growth->scale;
+      m *= std::pow(rule.growth->factor[static_cast<std::size_t>(i % rule.pairs)],
+                    rule.shrinks ? -power : power);
+    }
+    row[i] *= m;
+    row[size + i] *= m;
+  }
+}
+
+void Turns::direct_slowly(const Axis& axis, std::int64_t position, double* row) const {
+  for (std::int64_t i = 0; i < size; ++i) {
+    Angle angle;
+    angle.add(position, axis.frequency[i]);
+    row[i] = angle.cosine();
+    row[size + i] = angle.sine();
+  }
+}
+
+}  // namespace posenc::detail

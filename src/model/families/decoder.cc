@@ -1,0 +1,244 @@
+// Models whose attention rotates queries and keys: the layers' pattern, what each kind of layer
+// rotates by, its window, its logit scale and its cache. Encoders of the same build (ModernBERT)
+// come here too.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "src/model/families/layers.h"
+#include "src/model/families/rope.h"
+
+namespace posenc::detail {
+namespace {
+
+class DecoderReader {
+ public:
+  DecoderReader(const Section& config, const Family& family)
+      : config_(config), reading_(config.reading), family_(family) {}
+
+  void read() {
+    dims_ = read_dims(config_, family_, notes_);
+    if (reading_.error) return;
+    causal_ = family_.causal;
+    const auto decoder = config_.flag("is_decoder");
+    const auto both = config_.raw("use_bidirectional_attention");
+    if (both && both->text() != "null" && both->text() != "false" && both->text() != "\"vision\"")
+      causal_ = false;
+    if (decoder && !family_.causal) causal_ = decoder->value;
+    layers_ = read_layers(config_, family_, dims_, causal_, notes_);
+    if (reading_.error) return;
+
+    std::vector<LayerKind> kinds;  // in order of their first layer
+    for (const LayerKind& kind : layers_.kinds) {
+      if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    }
+    for (const LayerKind& kind : kinds) {
+      LayerGroup group = make_group(kind, kinds.size() > 1);
+      if (reading_.error) return;
+      reading_.model.groups.push_back(std::move(group));
+    }
+    set_context();
+    if (!family_.remark.empty()) reading_.warn("family_remark", family_.remark);
+  }
+
+ private:
+  LayerGroup make_group(const LayerKind& kind, bool several) {
+    LayerGroup group;
+    group.stack = causal_ ? Stack::text : Stack::encoder;
+    group.causal = causal_;
+    for (std::int64_t i = 0; i < dims_.layers; ++i) {
+      if (layers_.kinds[static_cast<std::size_t>(i)] == kind) group.layers.push_back(i);
+    }
+    group.provenance = notes_;
+    if (several) group.label = label(kind);
+    ModelDims dims = dims_;
+    full_head_dim(kind, dims, group.provenance);
+    group.geometry = dims.geometry();
+    if (!has_attention(kind.type)) {
+      group.label = label(kind);
+      group.schemes = {NoPe{}};
+      group.cache_note = "no attention: a state of fixed size, nothing for each token";
+      return group;
+    }
+    if (has_window(kind.type)) {
+      group.window = layers_.window;
+      group.chunked = is_chunked(kind.type);
+      if (!layers_.window_note.field.empty()) group.provenance.push_back(layers_.window_note);
+    }
+    add_rotation(kind, dims, group);
+    if (family_.logits) family_.logits(config_, group);
+    if (kind.type == cross_attention) {
+      group.causal = false;
+      group.cache_note = "keys and values are the picture's: nothing for each token";
+      return group;
+    }
+    add_cache(kind, dims, group);
+    return group;
+  }
+
+  static std::string label(const LayerKind& kind) {
+    std::string text = kind.type;
+    std::ranges::replace(text, '_', ' ');
+    return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
+  }
+
+  // Layers with full attention may have wider and fewer heads than those with a window (Gemma 4).
+  void full_head_dim(const LayerKind& kind, ModelDims& dims, ProvenanceList& notes) {
+    if (has_window(kind.type) || family_.full_head_dim == 0) return;
+    const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
+    const auto wide = config_.integer("global_head_dim", range);
+    dims.head_dim = dims.value_dim = wide ? wide->value : family_.full_head_dim;
+    note(notes, "head_dim", std::to_string(dims.head_dim), wide ? Origin::file : Origin::family,
+         wide ? wide->key : "default of " + reading_.family);
+    const auto same = config_.flag("attention_k_eq_v");
+    const auto few = config_.integer("num_global_key_value_heads", range);
+    if (few && same && same->value) {
+      dims.kv_heads = few->value;
+      note(notes, "kv_heads", std::to_string(few->value), Origin::file, few->key);
+      if (dims.heads % dims.kv_heads != 0) {
+        reading_.refuse(few->key, "must divide the query heads", std::to_string(few->value),
+                        "correct it");
+      }
+    }
+  }
+
+  void add_rotation(const LayerKind& kind, const ModelDims& dims, LayerGroup& group) {
+    if (!kind.rotates) {
+      group.schemes = {NoPe{}};
+      return;
+    }
+    RopeAsk ask{.layer_type = kind.type,
+                .local = has_window(kind.type),
+                .head_dim = dims.head_dim,
+                .rotary_dim = {},
+                .context = dims.context};
+    ask.rotary_dim = rotary_dim(dims, group.provenance);
+    RopeFound found = read_rope(config_, family_, ask, group.provenance);
+    if (!found.rope) {
+      group.schemes = {NoPe{}};
+      return;
+    }
+    if (family_.mla.nope > 0) {
+      found.rope->slice = Slice::trailing;
+      note(group.provenance, "slice", "trailing", Origin::family,
+           "a head is [no position, rotated]");
+    }
+    pairing_switch(*found.rope, group.provenance);
+    original_ = std::max(original_, found.original);
+    // Llama-3's factor divides the slow pairs and does not mean a ratio of lengths.
+    if (!number_of(found.rope->scaling, "low_freq_factor")) {
+      extended_ = std::max(extended_, number_of(found.rope->scaling, "factor").value_or(0) *
+                                          static_cast<double>(found.original));
+    }
+    if (found.beta > 0) {
+      group.logits.beta = found.beta;
+      const std::int64_t trained = found.original > 0 ? found.original : dims.context;
+      group.logits.floor = found.beta_floor > 0 ? found.beta_floor : static_cast<double>(trained);
+      group.logits_note = "llama_4_scaling_beta " + number_text(found.beta);
+    }
+    group.schemes = {std::move(*found.rope)};
+  }
+
+  // The family's rule for how much of a head rotates, where it is not partial_rotary_factor's.
+  std::optional<std::int64_t> rotary_dim(const ModelDims& dims, ProvenanceList& notes) {
+    const auto by = [&](std::int64_t channels, Origin origin, std::string_view detail) {
+      note(notes, "rotary_dim", std::to_string(channels), origin, detail);
+      return channels;
+    };
+    if (family_.mla.nope > 0) {
+      ProvenanceList unused;
+      return by(config_.size(unused, "", "qk_rope_head_dim", family_.mla.rope, most_head_dim),
+                Origin::derived, "qk_rope_head_dim");
+    }
+    if (family_.rotary_half) return by(dims.head_dim / 2, Origin::family, "half of kv_channels");
+    // null in the file is the whole head, and only a missing key means the default.
+    if (family_.rotary_dim > 0 && !config_.raw("rotary_dim"))
+      return by(std::min(family_.rotary_dim, dims.head_dim), Origin::family,
+                "default of " + reading_.family);
+    return std::nullopt;
+  }
+
+  // Some files say which pairing the weights are for (DeepSeek-V3, Nomic BERT).
+  void pairing_switch(Rope& rope, ProvenanceList& notes) {
+    if (family_.pairing_key.empty()) return;
+    const auto interleave = config_.flag(family_.pairing_key);
+    if (!interleave) return;
+    rope.pairing = interleave->value ? Pairing::interleaved : Pairing::halves;
+    note(notes, "pairing", name(rope.pairing), Origin::file, interleave->key);
+  }
+
+  void add_cache(const LayerKind& kind, const ModelDims& dims, LayerGroup& group) {
+    set_cache(group, dims);
+    if (!group.causal) return;
+    if (family_.mla.nope > 0) {
+      ProvenanceList unused;
+      const std::int64_t rank =
+          config_.size(unused, "", "kv_lora_rank", family_.mla.rank, most_width);
+      const std::int64_t rotated =
+          config_.size(unused, "", "qk_rope_head_dim", family_.mla.rope, most_head_dim);
+      group.cache_elements = rank + rotated;
+      group.cache_note =
+          "compressed: " + std::to_string(rank) + " + " + std::to_string(rotated) + " (MLA)";
+    }
+    if (kind.shares) {
+      group.cache_elements = 0;
+      group.cache_note = "an earlier layer's keys and values are used again";
+      return;
+    }
+    if (group.window && (dims.context == 0 || *group.window < dims.context)) {
+      const std::string tokens = std::to_string(*group.window) + " tokens";
+      group.cache_note += group.chunked ? "; only the chunk being read is needed, up to " + tokens
+                                        : "; only the last " + tokens + " are needed";
+    }
+  }
+
+  void set_context() {
+    Model& model = reading_.model;
+    if (model.context > 0) return;
+    // What the file says holds, even where its scaling reaches further: a lint tells of the
+    // difference.
+    const double reached = std::min(std::round(extended_), static_cast<double>(most_length));
+    model.context = dims_.context > 0 ? dims_.context : static_cast<std::int64_t>(reached);
+    model.trained_context = original_ > 0 ? original_ : model.context;
+  }
+
+  const Section& config_;
+  Reading& reading_;
+  const Family& family_;
+  ProvenanceList notes_;  // of every group
+  ModelDims dims_;
+  bool causal_ = true;
+  Layers layers_;
+  std::int64_t original_ = 0;  // trained length, as the scalings say
+  double extended_ = 0;        // factor times that
+};
+
+}  // namespace
+
+void read_decoder(const Section& config, const Family& family) {
+  DecoderReader(config, family).read();
+}
+
+// DBRX says its key-value heads and its base inside attn_config.
+void read_dbrx(const Section& config, const Family& family) {
+  const Section attention = config.section("attn_config");
+  const auto kv_heads =
+      attention.integer("kv_n_heads", Range{.least = 1, .most = static_cast<double>(most_heads)});
+  const auto theta = attention.number("rope_theta", above_one);
+  Family filled = family;
+  if (kv_heads) filled.sizes.kv_heads = kv_heads->value;
+  if (theta) filled.theta = theta->value;
+  read_decoder(config, filled);
+  for (LayerGroup& group : config.reading.model.groups) {
+    for (Provenance& value : group.provenance) {
+      const bool heads = kv_heads && value.field == "kv_heads";
+      if (value.origin != Origin::family || !(heads || (theta && value.field == "rope_theta")))
+        continue;
+      value.origin = Origin::file;
+      value.detail = heads ? kv_heads->key : theta->key;
+    }
+  }
+}
+
+}  // namespace posenc::detail

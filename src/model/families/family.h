@@ -1,0 +1,186 @@
+// What is known of a family of models beyond its file: Hugging Face's modeling code decides the
+// pairing, the layers' pattern and what a missing key means, and no config.json says it. It stands
+// in a row for each family (families/rows_*.cc). Readers ask the row and never the family's name
+// (cmake/check_family_names.sh), so a row can be read alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/model/families/reading.h"
+
+namespace posenc::detail {
+
+struct Family;
+struct LayerDraft;
+
+// --- what a row can name -------------------------------------------------------------------------
+// A convention that no field can say is a function of one of these kinds: shared ones are declared
+// in layer_rules.h and logit_rules.h, those of a single family stand beside its row.
+
+// Reads a whole file: adds groups of layers to config.reading.model.
+using Reader = void(const Section& config, const Family& family);
+
+// Decides a property of each layer: its kind of attention, or whether it rotates.
+using LayerRule = void(LayerDraft& layers);
+
+// Sets the scale of a group's logits where it is not 1/√head_dim.
+using LogitRule = void(const Section& config, LayerGroup& group);
+
+// How full attention and the other kind of layer alternate where the file does not list its layers.
+struct LayerPattern {
+  LayerRule* mark = nullptr;  // null: all layers attend fully; a sliding_window is not read
+  bool window_optional =
+      false;  // without a window the marked layers attend fully; else it is missed
+};
+
+// What sliding layers rotate by where the file has one set of rope parameters.
+enum class LocalRope {
+  same,
+  unscaled,   // the scaling is for full attention only (OLMo 3)
+  own_theta,  // also its own base (Gemma 3: rope_local_base_freq; ModernBERT: local_rope_theta)
+};
+
+// Documented defaults of the configuration class; 0: the class has none that one could mean.
+struct Sizes {
+  std::int64_t width = 0, layers = 0, heads = 0;
+  std::int64_t kv_heads = 0;  // 0: as many as heads
+  std::int64_t head_dim = 0;  // 0: width / heads
+};
+
+// Multi-head latent attention: a head is `nope` channels without position, then `rope` rotated
+// ones; the cache holds `rank` compressed numbers and one rotated key for all heads.
+struct Mla {
+  std::int64_t nope = 0, rope = 0, rank = 0;
+};
+
+Reader read_decoder;  // rotary models: decoder.cc
+
+// --- a row ---------------------------------------------------------------------------------------
+// Every field has a default, so that a row says what is special. A number is the default of the
+// configuration class for the key of that name; a file that has the key overrides it.
+
+struct Family {
+  std::string_view types = {};  // model_type, separated by spaces
+  Reader* read = read_decoder;
+  std::int64_t context = 0;  // default of max_position_embeddings
+  Sizes sizes = {};
+  bool causal = true;
+
+  // Rotation.
+  Pairing pairing = Pairing::halves;
+  std::string_view pairing_key = {};  // true: neighbours pair, false: halves; "": no such key
+  double theta = 0;                   // default of rope_theta; 0: none, or versions disagree
+  double partial = 1;                 // default of partial_rotary_factor
+  std::int64_t rotary_dim = 0;        // default of rotary_dim; 0: partial says it
+  bool rotary_half = false;           // half of a head rotates, and no key says otherwise (ChatGLM)
+  bool alpha = false;                 // dynamic with alpha is NTK-aware (HunYuan)
+  std::string_view sections = {};     // default of mrope_section
+  bool sections_interleaved = false;  // always, whatever the file says
+
+  // Layers that are not alike.
+  LayerPattern pattern = {};
+  std::int64_t every = 0;                        // the pattern's period, or its layer
+  std::string_view other = "sliding_attention";  // the kind of layer between the full ones
+  LayerRule* forced = nullptr;                   // kinds set by the code against the file
+  LayerRule* rotates = nullptr;                  // which layers rotate; null: all
+  std::int64_t window = 0;                       // default of sliding_window
+  bool half_window = false;                      // a decoder that has half of local_attention
+  LocalRope local = LocalRope::same;
+  double local_theta = 0;          // default of LocalRope::own_theta
+  std::int64_t full_head_dim = 0;  // default of global_head_dim; 0: all layers have one head_dim
+  std::int64_t shared_kv = 0;      // default of num_kv_shared_layers
+
+  // Attention.
+  Mla mla = {};                 // nope > 0: multi-head latent attention
+  bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
+  LogitRule* logits = nullptr;  // null: 1/√head_dim
+  bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
+
+  // Vectors added to the embedding.
+  std::int64_t row_offset = 0;  // position p reads row p + offset of a table
+  bool rows_beyond = false;     // the offset's rows come on top of max_position_embeddings (OPT)
+  std::string_view table_width = {};  // key of a table narrower than the model: embedding_size
+  Sinusoidal waves = {};              // of readers that add sinusoids
+  bool scale_embedding = false;       // default of scale_embedding
+
+  // T5.
+  bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
+
+  std::string_view remark = {};  // a warning every file of the family deserves
+};
+
+const Family* find_family(std::string_view model_type);  // null: not known
+
+// What an unknown family is read as: by Hugging Face's generic rule, or by what its file says
+// outright of its positions.
+const Family& unknown_family();
+const Family& unknown_family_with_alibi();
+const Family& unknown_family_with_table();
+
+// model_type of the text part, where the model around it is of another type and the part does not
+// say.
+std::string_view inner_type(std::string_view outer);
+
+// --- readers, each in its own file ---------------------------------------------------------------
+
+Reader read_dbrx;     // decoder.cc
+Reader read_learned;  // vectors added to the embedding: absolute.cc
+Reader read_longformer;
+Reader read_gpt2;
+Reader read_waves;
+Reader read_waves_if_said;
+Reader read_gpt_neo;
+Reader read_mpnet;
+Reader read_esm;
+Reader read_bloom;  // biases on the logits: biased.cc
+Reader read_mpt;
+Reader read_falcon;
+Reader read_baichuan;
+Reader read_jais;
+Reader read_deberta;
+Reader read_t5;
+Reader read_bart;  // encoder and decoder with added vectors: encoder_decoder.cc
+Reader read_led;
+Reader read_marian;
+Reader read_m2m;
+Reader read_whisper;
+Reader read_vit;           // vision.cc
+Reader read_no_attention;  // known, and known not to be covered: families.cc
+Reader read_not_covered;
+
+// Vision towers beside a text model; a tower whose rule is not known becomes a warning. vision.cc
+void read_tower(const Section& vision, std::string_view outer_type);
+
+// --- what readers share: shape.cc ----------------------------------------------------------------
+
+// Sizes of a stack of layers, in the terms of posenc::Geometry; 0: not known.
+struct ModelDims {
+  std::int64_t width = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+  std::int64_t context = 0;  // 0: the file does not say and the family has no default
+  Geometry geometry() const;
+};
+
+ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes);
+std::vector<std::int64_t> all_layers(std::int64_t count);
+std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int64_t width,
+                         std::int64_t heads);
+void set_cache(LayerGroup& group,
+               const ModelDims& dims);  // 2 · kv heads · head_dim, or why it is 0
+
+// A group of all layers with one set of sizes; causal groups get their cache.
+LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, ProvenanceList notes);
+
+// Adds the group and, from the first one, the model's context.
+void add_group(Reading& reading, LayerGroup group, std::int64_t context);
+
+// --- what dialects share: config.cc --------------------------------------------------------------
+
+void mark_assumed(Model& model);     // what the generic rule took for granted, as provenance
+void compile_all(Reading& reading);  // refuses a model whose numbers contradict each other
+std::string stem(std::string_view name, std::string_view extension);  // of a path, without both
+
+}  // namespace posenc::detail

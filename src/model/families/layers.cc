@@ -1,0 +1,190 @@
+// Reads the kind of each layer, in the order in which Hugging Face's code decides it: what the file
+// lists, else the family's pattern; what the code forces against the file; the window, without
+// which no layer slides; which layers rotate; which ones reuse the keys of others. The order
+// matters: a window that is null turns sliding layers into full ones before a rule asks which of
+// them slide.
+#include "src/model/families/layers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view full = "full_attention";
+
+// layer_types, with old words for its entries.
+std::string layer_type(std::string_view word) {
+  if (word == "attention" || word == "global") return std::string(full);
+  if (word == "local") return "sliding_attention";
+  return std::string(word);
+}
+
+// Every attention has it in its name; the others keep a state, or mix no tokens at all. A word that
+// is neither is refused and not taken for attention: a wrong layer is worse than none.
+bool is_known(std::string_view type) {
+  constexpr std::string_view others[] = {"attention", "mamba", "conv", "recurrent", "mlp", "moe"};
+  return std::ranges::any_of(others, [&](std::string_view word) { return type.contains(word); });
+}
+
+class LayerReader {
+ public:
+  LayerReader(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+              ProvenanceList& notes)
+      : draft_{{}, config, family, dims, notes}, causal_(causal) {}
+
+  Layers read() {
+    find_types();
+    if (family().forced && !reading().error) family().forced(draft_);
+    find_window();
+    if (family().rotates) family().rotates(draft_);
+    find_shared();
+    return std::move(draft_);
+  }
+
+ private:
+  const Section& config() const { return draft_.config; }
+  const Family& family() const { return draft_.family; }
+  Reading& reading() const { return draft_.config.reading; }
+
+  // A list of the file beats the family's pattern; the file may spell it in three ways.
+  void find_types() {
+    // First of all, so that rules find a kind for each layer even after an error.
+    draft_.kinds.assign(static_cast<std::size_t>(draft_.count()), LayerKind{std::string(full)});
+    const auto said = config().words("layer_types layers_block_type block_types");
+    if (reading().error) return;
+    if (said) return take_types(*said);
+    if (const auto indices = config().integers("attn_layer_indices full_attn_idxs", not_negative))
+      return take_indices(*indices);
+    if (const auto letters = config().word("hybrid_override_pattern"))
+      return take_letters(*letters);
+    if (!family().pattern.mark) return;
+    by_pattern_ = true;
+    family().pattern.mark(draft_);
+  }
+
+  void take_types(const Found<std::vector<std::string>>& said) {
+    if (!draft_.covers_layers(said.key, std::ssize(said.value), "entry")) return;
+    for (std::size_t i = 0; i < draft_.kinds.size(); ++i) {
+      draft_.kinds[i].type = layer_type(said.value[i]);
+      if (is_known(draft_.kinds[i].type)) continue;
+      reading().refuse(said.key, "has an unknown kind of layer",
+                       "'" + said.value[i].substr(0, 64) + "' for layer " + std::to_string(i),
+                       "full_attention, sliding_attention, linear_attention, mamba, conv, ...");
+      return;
+    }
+    note(draft_.notes, "layer_types", std::to_string(said.value.size()) + " entries", Origin::file,
+         said.key);
+  }
+
+  void take_indices(const Found<std::vector<std::int64_t>>& attend) {
+    for (std::int64_t i = 0; i < draft_.count(); ++i) {
+      if (std::ranges::find(attend.value, i) == attend.value.end())
+        draft_.at(i).type = family().other;
+    }
+    note(draft_.notes, "layer_types", std::to_string(attend.value.size()) + " layers attend",
+         Origin::file, attend.key);
+  }
+
+  // Nemotron-H: a letter for each layer, * attends.
+  void take_letters(const Found<std::string>& letters) {
+    if (!draft_.covers_layers(letters.key, std::ssize(letters.value), "letter")) return;
+    for (std::int64_t i = 0; i < draft_.count(); ++i) {
+      if (letters.value[static_cast<std::size_t>(i)] != '*') draft_.at(i).type = family().other;
+    }
+    note(draft_.notes, "layer_types", "* attends", Origin::file, letters.key);
+  }
+
+  // The window of all layers that have one. Layers that a pattern marked, or whose file says null,
+  // attend fully without it; where the file lists sliding layers, their window must be there too.
+  void find_window() {
+    const bool null = read_window();
+    if (!draft_.window) {
+      if (!draft_.any_has_window()) return;
+      if (!null && !(by_pattern_ && family().pattern.window_optional)) {
+        reading().refuse(config().where("sliding_window"), "is missing: some layers slide", "",
+                         "add it");
+        return;
+      }
+      for (LayerKind& kind : draft_.kinds)
+        if (has_window(kind.type)) kind.type = full;
+      return;
+    }
+    if (!causal_) draft_.window_note.detail += ", half of it on each side";
+    const bool everywhere = std::ranges::all_of(
+        draft_.kinds, [](const LayerKind& kind) { return has_window(kind.type); });
+    if (everywhere && draft_.dims.context > 0 && *draft_.window >= draft_.dims.context)
+      draft_.window_note.detail += "; not below the context, so it never cuts";
+  }
+
+  // The file's window, else the family's. Returns whether the file turns it off.
+  bool read_window() {
+    const Range range{.least = 1, .most = static_cast<double>(most_length)};
+    // local_attention counts both sides. A decoder of such a family sees one of them, which its
+    // file may give as sliding_window.
+    const bool half = family().half_window && !config().has("sliding_window");
+    const std::string_view names =
+        family().half_window && !half
+            ? "sliding_window"
+            : "sliding_window attention_chunk_size local_attention window_size";
+    const Json* raw = config().raw("sliding_window");
+    const bool zero = raw && raw->text() == "0";  // transformers 5 writes Qwen 2 MoE's null so
+    const auto said = zero ? std::nullopt : config().integer(names, range);
+    const bool null = raw && !said;
+    if (said) draft_.window = half ? std::max<std::int64_t>(said->value / 2, 1) : said->value;
+    if (!said && !null && family().window > 0) draft_.window = family().window;
+    if (draft_.window)
+      draft_.window_note = {"window", std::to_string(*draft_.window),
+                            said ? Origin::file : Origin::family,
+                            said ? said->key : "default of " + reading().family};
+    return null;
+  }
+
+  // The last layers read the keys and values that an earlier one has cached.
+  void find_shared() {
+    const auto said = config().integer("num_kv_shared_layers", not_negative);
+    const std::int64_t shared = said ? said->value : family().shared_kv;
+    for (std::int64_t i = std::max<std::int64_t>(draft_.count() - shared, 0); i < draft_.count();
+         ++i)
+      draft_.at(i).shares = true;
+  }
+
+  LayerDraft draft_;
+  bool causal_;
+  bool by_pattern_ = false;  // the family's pattern said the kinds, and not the file
+};
+
+}  // namespace
+
+bool LayerDraft::any_has_window() const {
+  return std::ranges::any_of(kinds, [](const LayerKind& kind) { return has_window(kind.type); });
+}
+
+bool LayerDraft::covers_layers(std::string_view key, std::int64_t entries,
+                               std::string_view unit) const {
+  if (entries == count()) return true;
+  config.reading.refuse(
+      key,
+      "must have one " + std::string(unit) + " for each of " + std::to_string(count()) + " layers",
+      std::to_string(entries) + (unit == "entry" ? " entries" : ""),
+      "correct it or num_hidden_layers");
+  return false;
+}
+
+bool has_window(std::string_view type) {
+  return type.contains("sliding") || is_chunked(type) || type.contains("window") ||
+         type == "local_attention";
+}
+
+bool is_chunked(std::string_view type) { return type.contains("chunked"); }
+
+bool has_attention(std::string_view type) {
+  return type.contains("attention") && !type.contains("linear");
+}
+
+Layers read_layers(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+                   ProvenanceList& notes) {
+  return LayerReader(config, family, dims, causal, notes).read();
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,87 @@
+// Contradictions in a resolved scaling. The codes are stable:
+//   factor_vs_lengths   factor differs from max_position_embeddings over the trained length
+//   original_is_max     the trained length is the context itself, so nothing seems extended
+//   factor_below_one    a factor that would shorten the context
+//   equal_factors       Llama-3: no ramp between the low and the high factor
+//   betas_reversed      YaRN: beta_fast below beta_slow
+//   attention_factor_given   replaces the rule's own; engines differ in whether they read it
+//   mscale_alone        one of DeepSeek's pair without the other has no effect
+//   ignored_key         a key that changes positions in the model's own code and not in the plan
+#include <cmath>
+
+#include "src/model/families/rope.h"
+
+namespace posenc::detail {
+
+void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
+                  std::string_view where) {
+  const auto value = [&](std::string_view field) { return number_of(scaling, field); };
+  const auto warn = [&](std::string_view code, const std::string& message) {
+    reading.warn(code, std::string(where) + ": " + message);
+  };
+  const auto factor = value("factor"), original = value("original_max_position_embeddings");
+  const std::string type(info(scaling).name);
+
+  if (factor && *factor < 1) {
+    warn("factor_below_one",
+         "factor " + number_text(*factor) + " is below 1 and would speed positions up");
+  }
+  const double longest = static_cast<double>(context);
+  // Llama-3's factor divides the slow pairs only and never meant the ratio of the lengths.
+  const auto low = value("low_freq_factor"), high = value("high_freq_factor");
+  if (original && *original > 0 && context > 0 && factor && !low &&
+      longest / *original != *factor) {
+    warn("factor_vs_lengths", "factor is " + number_text(*factor) +
+                                  ", but max_position_embeddings/trained length is " +
+                                  number_text(longest) + "/" + number_text(*original) + " = " +
+                                  number_text(longest / *original) +
+                                  "; the factor is used; write max_position_embeddings " +
+                                  number_text(*factor * *original) + " or correct the factor");
+  }
+  if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
+    warn("original_is_max", "the trained length " + number_text(*original) +
+                                " is not below max_position_embeddings " + number_text(longest) +
+                                " although " + type + " scaling extends it");
+  }
+  if (low && high && *low >= *high) {
+    warn("equal_factors", "low_freq_factor " + number_text(*low) +
+                              " is not below high_freq_factor " + number_text(*high) +
+                              ": there is no ramp, the frequencies jump");
+  }
+  const auto fast = value("beta_fast"), slow = value("beta_slow");
+  if (fast && slow && *fast < *slow) {
+    warn("betas_reversed",
+         "beta_fast " + number_text(*fast) + " is below beta_slow " + number_text(*slow));
+  }
+  if (const auto given = value("attention_factor")) {
+    warn("attention_factor_given", "attention_factor " + number_text(*given) +
+                                       " replaces the one " + type +
+                                       " would compute; some engines ignore the key");
+  }
+  const bool mscale = value("mscale").value_or(0) != 0,
+             all_dim = value("mscale_all_dim").value_or(0) != 0;
+  if (mscale != all_dim) {
+    warn("mscale_alone",
+         std::string(mscale ? "mscale without mscale_all_dim" : "mscale_all_dim without mscale") +
+             " does not change cos and sin in Hugging Face; some engines use it");
+  }
+}
+
+void lint_ignored(const Section& config) {
+  struct Ignored {
+    std::string_view key, effect;
+  };
+  constexpr Ignored ignored[] = {
+      {"dual_chunk_attention_config",
+       "folds positions beyond its chunk_size back into the trained range (dual chunk attention)"},
+      {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
+  };
+  for (const auto& [key, effect] : ignored) {
+    if (const Json* value = config.raw(key); value && !value->is_null()) {
+      config.reading.warn("ignored_key", config.where(key) + ": the model's own code " +
+                                             std::string(effect) + "; the plan is that without it");
+    }
+  }
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,400 @@
+// Hugging Face's rules (modeling_rope_utils), as of version 5:
+//   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each
+//                layer type, null for one without position); type is an old name of rope_type
+//   θ            in the parameters, else rope_theta beside them, else the family's default
+//   L            original_max_position_embeddings beside the parameters wins over the one inside;
+//                missing where the scaling needs it, it becomes M = max_position_embeddings
+//   partial      partial_rotary_factor beside the parameters wins over the one inside
+// Where two places say different things, the one that Hugging Face takes is used, with a warning.
+#include "src/model/families/rope.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "src/files/field_value.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view partial_names =
+    "partial_rotary_factor rotary_pct rotary_percentage "
+    "rotary_emb_fraction rope_pct";
+constexpr std::string_view theta_names = "rope_theta rotary_emb_base rope_base";
+
+struct Parameters {
+  Section section;
+  bool by_layer_type = false;
+  bool absent = false;  // null for this layer type: no position
+};
+
+bool is_by_layer_type(const Section& parameters) {
+  return !parameters.has("rope_type type") &&
+         std::ranges::any_of(parameters.members(), [](const JsonMember& member) {
+           return member.value.get<Json::Object>() != nullptr;
+         });
+}
+
+// Whether the new spelling says anything that the old one, which wins, does not.
+bool disagree(const Section& old, const Section& now) {
+  return std::ranges::any_of(now.members(), [&](const JsonMember& member) {
+    const Json* same = old.raw(member.key);
+    if (!same && member.key == "rope_type") same = old.raw("type");
+    return !same || same->text() != member.value.text();
+  });
+}
+
+Parameters find_parameters(const Section& config, const RopeAsk& ask) {
+  Reading& reading = config.reading;
+  const Section old = config.section("rope_scaling"), now = config.section("rope_parameters");
+  const bool old_wins = !old.members().empty();
+  if (old_wins && disagree(old, now)) {
+    reading.warn("two_spellings",
+                 "rope_scaling and rope_parameters disagree; rope_scaling is used, as Hugging Face "
+                 "does; keep one of them");
+  }
+  const Section& parameters = old_wins ? old : now;
+  if (!is_by_layer_type(parameters)) return {parameters};
+
+  const Json* entry = parameters.raw(ask.layer_type);
+  if (!entry) {
+    reading.refuse(parameters.where(ask.layer_type),
+                   "is missing: rope parameters are given by layer type", "",
+                   "add an entry for it, or null for a layer without position");
+    return {Section(reading)};
+  }
+  if (entry->is_null()) return {Section(reading), true, true};
+  return {parameters.section(ask.layer_type), true};
+}
+
+const FieldInfo* find_field(const Scaling& scaling, std::string_view name) {
+  for (const FieldInfo& field : info(scaling).fields) {
+    if (field.name == name || std::ranges::find(field.aliases, name) != field.aliases.end())
+      return &field;
+  }
+  return nullptr;
+}
+
+// Fields of ours that no file has: they are set by the family's rule, never by a key.
+bool is_ours(std::string_view name) {
+  return contains_word("scale_logits dynamic max_position_embeddings", name);
+}
+
+class RopeReader {
+ public:
+  RopeReader(const Section& config, const Family& family, const RopeAsk& ask, ProvenanceList& notes)
+      : config_(config),
+        reading_(config.reading),
+        family_(family),
+        ask_(ask),
+        notes_(notes),
+        parameters_(find_parameters(config, ask)) {}
+
+  RopeFound read() {
+    if (parameters_.absent) {
+      note(notes_, "rope", "none", Origin::file, std::string(ask_.layer_type) + ": null");
+      return {};
+    }
+    RopeFound found;
+    note(notes_, "pairing", name(family_.pairing), Origin::family, "rule of " + reading_.family);
+    rope_.pairing = family_.pairing;
+    read_scaling();
+    read_theta();
+    read_rotary_dim();
+    read_sections();
+    if (const auto beta = parameters_.section.number("llama_4_scaling_beta", not_negative)) {
+      found.beta = beta->value;
+      note(notes_, "llama_4_scaling_beta", number_text(beta->value), Origin::file, beta->key);
+    }
+    const auto floor = parameters_.section.number(
+        "llama_4_scaling_original_max_position_embeddings", at_least_one);
+    if (floor) found.beta_floor = floor->value;
+    found.original = static_cast<std::int64_t>(
+        number_of(rope_.scaling, "original_max_position_embeddings").value_or(0));
+    if (!reading_.error) {
+      lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path());
+    }
+    found.rope = std::move(rope_);
+    return found;
+  }
+
+ private:
+  bool unscaled_layer() const {
+    return ask_.local && family_.local != LocalRope::same && !parameters_.by_layer_type;
+  }
+
+  std::string read_type() {
+    const Section& p = parameters_.section;
+    const auto type = p.word("rope_type"), old = p.word("type");
+    if (type && old && type->value != old->value) {
+      reading_.warn("type_conflict", type->key + " is '" + type->value + "' and " + old->key +
+                                         " is '" + old->value +
+                                         "'; rope_type is used, as Hugging Face does");
+    }
+    const auto& said = type ? type : old;
+    if (!said) return "default";
+    type_key_ = said->key;
+    if (said->value != "mrope") return said->value;
+    if (!p.has("mrope_section")) {
+      reading_.refuse(p.where("mrope_section"), "is missing: the type is mrope", "",
+                      "give the pairs for time, height and width");
+    }
+    return "default";  // an old name: the frequencies are plain, the axes are mrope_section's
+  }
+
+  void read_scaling() {
+    const Section& p = parameters_.section;
+    std::string type = read_type();
+    const auto alpha = p.number("alpha", not_negative);
+    const bool ntk = type == "dynamic" && alpha && alpha->value != 0;
+    if (ntk && !family_.alpha) {
+      reading_.warn("alpha_of_hunyuan",
+                    alpha->key + " is " + number_text(alpha->value) +
+                        ": HunYuan's NTK-aware scaling is used; Hugging Face's code for " +
+                        reading_.family + " ignores the key");
+    }
+    if (ntk) type = "ntk";
+    if (unscaled_layer()) {
+      note(notes_, "rope_type", "default", Origin::family,
+           reading_.family + ": sliding layers are unscaled");
+      return;
+    }
+    auto scaling = make_scaling(type);
+    if (!scaling) {
+      reading_.refuse(type_key_, "is not a known scaling", "'" + type + "'", scaling.error().cure);
+      return;
+    }
+    rope_.scaling = std::move(*scaling);
+    note(notes_, "rope_type", info(rope_.scaling).name,
+         type_key_.empty() ? Origin::derived : Origin::file,
+         type_key_.empty() ? "no scaling in the file" : type_key_);
+    read_fields(ntk);
+    read_lengths();
+    require_fields();
+    Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
+    if (yarn && family_.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
+      yarn->scale_logits = true;
+      note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
+    }
+  }
+
+  // Every key goes to the scaling's field of that name; what it does not have is a warning.
+  void read_fields(bool ntk) {
+    const Section& p = parameters_.section;
+    constexpr std::string_view elsewhere =
+        "type rope_type rope_theta mrope_section mrope_interleaved llama_4_scaling_beta "
+        "llama_4_scaling_original_max_position_embeddings";
+    for (const JsonMember& member : p.members()) {
+      if (reading_.error) return;
+      const std::string_view key = member.key;
+      const FieldInfo* field = is_ours(key) ? nullptr : find_field(rope_.scaling, key);
+      if (member.value.is_null() || contains_word(elsewhere, key)) continue;
+      if (!field) {
+        const bool read_later =
+            key == "partial_rotary_factor" || (ntk && key == "factor") || same_as_config(member);
+        if (!read_later) unknown(key);
+        continue;
+      }
+      if (field->name == "factor" && ntk && key != "alpha") continue;  // alpha is the factor
+      if (contains_word("beta_fast beta_slow", field->name) && member.value.text() == "0") {
+        reading_.warn("zero_beta",
+                      p.where(key) + " is 0, which Hugging Face reads as not given: the default " +
+                          "holds; drop the key");
+        continue;
+      }
+      const auto set = set_field(rope_.scaling, field->name, to_field(member.value));
+      if (!set) {
+        reading_.refuse(p.where(key), set.error().rule,
+                        set.error().got.empty() ? member.value.text() : set.error().got,
+                        set.error().cure.empty() ? "correct the file" : set.error().cure);
+        return;
+      }
+      given_.push_back(std::string(field->name));
+      note(notes_, field->name, member.value.text(), Origin::file, p.where(key));
+    }
+  }
+
+  bool same_as_config(const JsonMember& member) const {
+    const Json* beside = config_.raw(member.key);
+    return beside && beside->text() == member.value.text();
+  }
+
+  void unknown(std::string_view key) {
+    reading_.warn("unknown_key", parameters_.section.where(key) + " is not read by " +
+                                     std::string(info(rope_.scaling).name) +
+                                     " scaling and has no effect");
+  }
+
+  void read_lengths() {
+    const FieldInfo* original = find_field(rope_.scaling, "original_max_position_embeddings");
+    const auto beside =
+        config_.integer("original_max_position_embeddings",
+                        Range{.least = 1, .most = static_cast<double>(most_length)});
+    if (original && beside && !parameters_.by_layer_type) {
+      const auto inside = number_of(rope_.scaling, original->name);
+      if (given(original->name) && inside != static_cast<double>(beside->value)) {
+        reading_.warn("original_length_conflict",
+                      beside->key + " is " + std::to_string(beside->value) + " and " +
+                          parameters_.section.where(original->name) + " is " +
+                          number_text(*inside) + "; the first is used, as Hugging Face does");
+      }
+      set(original->name, beside->value, Origin::file, beside->key);
+    } else if (original && !given(original->name) && ask_.context > 0) {
+      reading_.warn("original_length_missing", parameters_.section.where(original->name) +
+                                                   " is missing: Hugging Face silently takes "
+                                                   "max_position_embeddings, " +
+                                                   std::to_string(ask_.context) +
+                                                   "; write the trained length");
+      set(original->name, ask_.context, Origin::derived,
+          "max_position_embeddings, where it is not given");
+    }
+    if (find_field(rope_.scaling, "max_position_embeddings") && ask_.context > 0) {
+      set("max_position_embeddings", ask_.context, Origin::derived, "the model's context");
+    }
+  }
+
+  void set(std::string_view field, std::int64_t value, Origin origin, std::string_view detail) {
+    if (reading_.error) return;
+    if (const auto ok = set_field(rope_.scaling, field, value); !ok) {
+      reading_.refuse(detail, ok.error().rule, std::to_string(value), ok.error().cure);
+      return;
+    }
+    given_.push_back(std::string(field));
+    note(notes_, field, std::to_string(value), origin, detail);
+  }
+
+  bool given(std::string_view field) const {
+    return std::ranges::find(given_, field) != given_.end();
+  }
+
+  void require_fields() {
+    for (const FieldInfo& field : info(rope_.scaling).fields) {
+      if (reading_.error || !field.required || given(field.name)) continue;
+      reading_.refuse(parameters_.section.where(field.name),
+                      "is missing: " + std::string(info(rope_.scaling).name) + " scaling needs it",
+                      "", std::string(field.doc));
+    }
+  }
+
+  void read_theta() {
+    const bool own = ask_.local && family_.local == LocalRope::own_theta;
+    std::optional<Found<double>> theta = parameters_.section.number(theta_names, above_one);
+    if (unscaled_layer()) theta.reset();
+    const auto beside =
+        own ? config_.number("rope_local_base_freq local_rope_theta", above_one)
+            : config_.number(std::string(theta_names) + " global_rope_theta", above_one);
+    if (theta && beside && theta->value != beside->value && !parameters_.by_layer_type) {
+      reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
+                                          beside->key + " is " + number_text(beside->value) +
+                                          "; the first is used");
+    }
+    if (!theta) theta = beside;
+    if (theta) {
+      rope_.rope_theta = theta->value;
+      note(notes_, "rope_theta", number_text(theta->value), Origin::file, theta->key);
+      ratio();
+      return;
+    }
+    const double fallback = own ? family_.local_theta : family_.theta;
+    if (fallback == 0) {
+      reading_.refuse(config_.where("rope_theta"),
+                      "is missing and " + reading_.family + " has no default that one could mean",
+                      "", "write the base the model was trained with");
+      return;
+    }
+    rope_.rope_theta = fallback;
+    note(notes_, "rope_theta", number_text(fallback), Origin::family,
+         "default of " + reading_.family);
+    ratio();
+  }
+
+  // ChatGLM stretches its base by a key of its own.
+  void ratio() {
+    const auto stretch = config_.number("rope_ratio", positive);
+    if (!stretch || stretch->value == 1) return;
+    rope_.rope_theta *= stretch->value;
+    note(notes_, "rope_theta", number_text(rope_.rope_theta), Origin::derived,
+         "base × " + stretch->key);
+  }
+
+  void read_rotary_dim() {
+    const auto inside = parameters_.section.number("partial_rotary_factor", fraction);
+    const auto beside = config_.number(partial_names, fraction);
+    if (inside && beside && inside->value != beside->value) {
+      reading_.warn("partial_conflict", inside->key + " is " + number_text(inside->value) +
+                                            " and " + beside->key + " is " +
+                                            number_text(beside->value) + "; the second is used");
+    }
+    // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
+    if (find_field(rope_.scaling, "partial_rotary_factor")) {
+      if (!inside && beside && !reading_.error) {
+        const auto set = set_field(rope_.scaling, "partial_rotary_factor", beside->value);
+        if (!set) reading_.refuse(beside->key, set.error().rule, set.error().got, set.error().cure);
+        note(notes_, "partial_rotary_factor", number_text(beside->value), Origin::file,
+             beside->key);
+      }
+      return;
+    }
+    if (ask_.rotary_dim) {
+      rope_.rotary_dim = ask_.rotary_dim;
+      return;  // the caller noted why
+    }
+    if (const auto dim = config_.integer(
+            "rotary_dim", Range{.least = 2, .most = static_cast<double>(ask_.head_dim)})) {
+      rope_.rotary_dim = dim->value;
+      note(notes_, "rotary_dim", std::to_string(dim->value), Origin::file, dim->key);
+      return;
+    }
+    const auto& said = beside ? beside : inside;
+    if (!said && family_.partial == 1) return;
+    rope_.partial_rotary_factor = said ? said->value : family_.partial;
+    note(notes_, "partial_rotary_factor", number_text(rope_.partial_rotary_factor),
+         said ? Origin::file : Origin::family, said ? said->key : "default of " + reading_.family);
+  }
+
+  void read_sections() {
+    const Section& p = parameters_.section;
+    auto sections = p.integers("mrope_section", not_negative);
+    Origin origin = Origin::file;
+    if (!sections) {
+      if (family_.sections.empty() || reading_.error) return;
+      sections = Found<std::vector<std::int64_t>>{{}, "default of " + reading_.family};
+      for (const std::string_view word : split(family_.sections)) {
+        int pairs = 0;
+        std::from_chars(word.data(), word.data() + word.size(), pairs);
+        sections->value.push_back(pairs);
+      }
+      origin = Origin::family;
+    }
+    rope_.mrope_section = sections->value;
+    std::string list;
+    for (const std::int64_t pairs : sections->value)
+      list += (list.empty() ? "" : ", ") + std::to_string(pairs);
+    note(notes_, "mrope_section", "[" + list + "]", origin, sections->key);
+    const auto interleaved = p.flag("mrope_interleaved");
+    rope_.mrope_interleaved = family_.sections_interleaved || (interleaved && interleaved->value);
+    note(notes_, "mrope_interleaved", rope_.mrope_interleaved ? "true" : "false",
+         interleaved ? Origin::file : Origin::family,
+         interleaved ? interleaved->key : "rule of " + reading_.family);
+  }
+
+  const Section& config_;
+  Reading& reading_;
+  const Family& family_;
+  const RopeAsk& ask_;
+  ProvenanceList& notes_;
+  Parameters parameters_;
+  Rope rope_;
+  std::string type_key_;            // where the type was said; "" if nowhere
+  std::vector<std::string> given_;  // the scaling's fields that have been set
+};
+
+}  // namespace
+
+RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
+                    ProvenanceList& notes) {
+  return RopeReader(config, family, ask, notes).read();
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,38 @@
+// rope_scaling and rope_parameters, in all their spellings, to a Rope.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "src/model/families/family.h"
+
+namespace posenc::detail {
+
+struct RopeAsk {
+  std::string_view layer_type;  // entry of rope_parameters that are given by layer type
+  bool local = false;           // a sliding layer: LocalRope applies
+  std::int64_t head_dim = 0;
+  std::optional<std::int64_t> rotary_dim;  // set by the family's rule, instead of the file's keys
+  std::int64_t context = 0;                // M: max_position_embeddings
+};
+
+struct RopeFound {
+  std::optional<Rope> rope;   // none: the file says this layer type has no position
+  double beta = 0;            // llama_4_scaling_beta (Ministral 3)
+  double beta_floor = 0;      // the length it counts by, 0: the scaling's trained one
+  std::int64_t original = 0;  // trained length, 0: the scaling does not say
+};
+
+RopeFound read_rope(const Section& config, const Family& family, const RopeAsk& ask,
+                    ProvenanceList& notes);
+
+// Warns of keys that change positions in the model's own code and that no scheme here can say.
+void lint_ignored(const Section& config);
+
+// Warns where numbers of a resolved scaling contradict each other or have no effect. `where` is the
+// scaling's path in the file, `context` the model's length.
+void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
+                  std::string_view where);
+
+}  // namespace posenc::detail

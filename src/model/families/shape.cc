@@ -1,0 +1,180 @@
+// Reads a model's sizes in the spellings of all families. No two families use one word for two
+// sizes, so a single list of spellings serves them all.
+#include <numeric>
+#include <utility>
+
+#include "src/model/families/family.h"
+
+namespace posenc::detail {
+
+Geometry ModelDims::geometry() const {
+  return {.width = width, .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim};
+}
+
+std::vector<std::int64_t> all_layers(std::int64_t count) {
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(count));
+  std::iota(layers.begin(), layers.end(), std::int64_t{0});
+  return layers;
+}
+
+std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int64_t width,
+                         std::int64_t heads) {
+  if (config.reading.error || heads == 0) return 0;
+  if (width % heads != 0) {
+    config.reading.refuse(config.where("hidden_size"), "must be a multiple of the attention heads",
+                          std::to_string(width) + " for " + std::to_string(heads) + " heads",
+                          "give head_dim, or correct one of them");
+    return 0;
+  }
+  note(notes, "head_dim", std::to_string(width / heads), Origin::derived,
+       std::to_string(width) + " / " + std::to_string(heads) + " heads");
+  return width / heads;
+}
+
+namespace {
+
+std::int64_t kv_heads_of(const Section& config, const Family& family, ProvenanceList& notes,
+                         std::int64_t heads) {
+  const Range range{.least = 1, .most = static_cast<double>(most_heads)};
+  const auto said =
+      config.integer("num_key_value_heads n_head_kv num_kv_heads multi_query_group_num", range);
+  const auto shared =
+      config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
+  const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
+  const bool one =
+      shared && shared->value && !(grouped && grouped->value) && (!said || !family.counts_groups);
+  std::int64_t kv_heads = heads;
+  if (one) {
+    kv_heads = 1;
+    note(notes, "kv_heads", "1", Origin::file, shared->key + ": one for all query heads");
+  } else if (said && !(shared && !shared->value && !grouped)) {
+    kv_heads = said->value;
+    note(notes, "kv_heads", std::to_string(kv_heads), Origin::file, said->key);
+  } else if (family.sizes.kv_heads > 0 && !shared) {
+    kv_heads = family.sizes.kv_heads;
+    note(notes, "kv_heads", std::to_string(kv_heads), Origin::family,
+         "default of " + config.reading.family);
+  } else {
+    note(notes, "kv_heads", std::to_string(kv_heads), Origin::derived, "as many as query heads");
+  }
+  if (config.reading.error || heads == 0) return kv_heads;
+  if (kv_heads > heads || heads % kv_heads != 0) {
+    config.reading.refuse(
+        said ? said->key : config.where("num_key_value_heads"), "must divide the query heads",
+        std::to_string(kv_heads) + " for " + std::to_string(heads), "correct one of them");
+  }
+  return kv_heads;
+}
+
+// A file may list its layers and not count them (Nemotron-H, as transformers 5 writes it).
+std::int64_t layers_of(const Section& config, const Family& family, ProvenanceList& notes) {
+  constexpr std::string_view names = "num_hidden_layers n_layer n_layers num_layers";
+  if (!config.has(names)) {
+    const auto list = config.words("layer_types layers_block_type");
+    const auto letters = config.word("hybrid_override_pattern");
+    const std::size_t count = list ? list->value.size() : letters ? letters->value.size() : 0;
+    if (count > 0 && count <= static_cast<std::size_t>(most_layers)) {
+      note(notes, "layers", std::to_string(count), Origin::derived,
+           "entries of " + (list ? list->key : letters->key));
+      return static_cast<std::int64_t>(count);
+    }
+  }
+  return config.size(notes, "layers", names, family.sizes.layers, most_layers);
+}
+
+}  // namespace
+
+ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
+  Reading& reading = config.reading;
+  ModelDims dims;
+  const std::size_t first = notes.size();
+  dims.layers = layers_of(config, family, notes);
+  dims.width = config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim",
+                           family.sizes.width, most_width);
+  dims.heads =
+      config.size(notes, "heads", "num_attention_heads n_head n_heads num_heads attention_heads",
+                  family.sizes.heads, most_heads);
+  for (std::size_t i = first; i < notes.size() && !reading.error; ++i) {
+    if (notes[i].origin != Origin::family) continue;
+    reading.warn("size_from_default", "the file does not say its " + notes[i].field +
+                                          "; the default of " + reading.family + ", " +
+                                          notes[i].value + ", is used");
+  }
+  dims.kv_heads = kv_heads_of(config, family, notes, dims.heads);
+
+  const Range head_range{.least = 1, .most = static_cast<double>(most_head_dim)};
+  if (family.mla.nope > 0) {
+    const std::int64_t nope =
+        config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim", family.mla.nope, most_head_dim);
+    const std::int64_t rotated =
+        config.size(notes, "qk_rope_head_dim", "qk_rope_head_dim", family.mla.rope, most_head_dim);
+    if (rotated % 2 != 0) {
+      config.reading.refuse(config.where("qk_rope_head_dim"),
+                            "must be even: channels rotate in pairs", std::to_string(rotated),
+                            "correct it");
+    }
+    dims.head_dim = nope + rotated;
+    note(notes, "head_dim", std::to_string(dims.head_dim), Origin::derived,
+         "qk_nope_head_dim + qk_rope_head_dim");
+  } else if (const auto said =
+                 config.integer("head_dim kv_channels attention_head_dim", head_range)) {
+    dims.head_dim = said->value;
+    note(notes, "head_dim", std::to_string(said->value), Origin::file, said->key);
+  } else if (family.sizes.head_dim > 0) {
+    dims.head_dim = family.sizes.head_dim;
+    note(notes, "head_dim", std::to_string(dims.head_dim), Origin::family,
+         "default of " + reading.family);
+  } else {
+    dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
+  }
+  const auto value_dim = config.integer("v_head_dim", head_range);
+  dims.value_dim = value_dim ? value_dim->value : dims.head_dim;
+
+  const auto context = config.integer(
+      "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
+      "max_sequence_length model_max_length",
+      Range{.least = 1, .most = static_cast<double>(most_length)});
+  dims.context = context ? context->value : family.context;
+  if (context) {
+    note(notes, "context", std::to_string(dims.context), Origin::file, context->key);
+  } else if (dims.context > 0) {
+    note(notes, "context", std::to_string(dims.context), Origin::family,
+         "default of " + reading.family);
+  }
+  return dims;
+}
+
+LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, ProvenanceList notes) {
+  LayerGroup group;
+  group.stack = stack;
+  group.layers = all_layers(dims.layers);
+  group.geometry = dims.geometry();
+  group.causal = causal;
+  group.provenance = std::move(notes);
+  set_cache(group, dims);
+  return group;
+}
+
+void add_group(Reading& reading, LayerGroup group, std::int64_t context) {
+  if (reading.error) return;
+  Model& model = reading.model;
+  if (model.context == 0) model.context = model.trained_context = context;
+  model.groups.push_back(std::move(group));
+}
+
+void set_cache(LayerGroup& group, const ModelDims& dims) {
+  if (!group.causal) {
+    group.cache_note = "bidirectional: nothing is cached";
+    return;
+  }
+  const std::int64_t value_dim = dims.value_dim > 0 ? dims.value_dim : dims.head_dim;
+  const std::string heads =
+      std::to_string(dims.kv_heads) + (dims.kv_heads == 1 ? " kv head" : " kv heads");
+  group.cache_elements = dims.kv_heads * (dims.head_dim + value_dim);
+  group.cache_note = value_dim == dims.head_dim
+                         ? "2 · " + heads + " · " + std::to_string(dims.head_dim)
+                         : heads + " · (" + std::to_string(dims.head_dim) + " + " +
+                               std::to_string(value_dim) + ")";
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,100 @@
+// Rotations as other engines compute them. Hugging Face's frequencies are rope_frequencies<float>:
+// every scaling is a template on the number type and does its operations in Hugging Face's order. The
+// remaining difference is torch's vectorised pow, which is not correctly rounded: of some 19,000
+// published float32 frequencies about one in a hundred is one unit in the last place away.
+// ggml's numbers are in parity_ggml.cc.
+#include "src/schemes/parity.h"
+
+#include <string>
+
+#include "src/scalings/scaling.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view exact_instead = "use exact angles";
+
+// Each pair's frequency, on the axis it has.
+void replace_frequencies(Rotate& rotate, const std::vector<float>& frequency) {
+  for (std::size_t i = 0; i < rotate.frequency.size(); ++i) {
+    double& own = rotate.frequency[i];
+    if (own != 0) own = frequency[i % frequency.size()];
+  }
+}
+
+Expected<void> hf_float(const Rope& rope, const Geometry& geometry, Rotate& rotate) {
+  const auto scaled = rope_frequencies<float>(rope, geometry);
+  if (!scaled) return std::unexpected(scaled.error());
+  replace_frequencies(rotate, scaled->frequency);
+  rotate.amplitude = scaled->amplitude;
+  return {};
+}
+
+Expected<void> hf_float(const Axial& axial, const Geometry& geometry, Rotate& rotate) {
+  if (axial.normalised) {
+    return fail("axial: hf_float", "patch centres are not positions in DINOv3's code", "normalised",
+                exact_instead);
+  }
+  const auto series = geometric_frequencies(static_cast<float>(axial.rope_theta), geometry.head_dim,
+                                            geometry.head_dim / 2);
+  const bool alternates = axial.frequencies == AxisFrequencies::alternating;
+  const std::size_t pairs = series.size();
+  std::vector<float> frequency(2 * pairs);
+  for (std::size_t i = 0; i < frequency.size(); ++i) {
+    const std::size_t odd = alternates && i >= pairs ? 1 : 0;  // the second axis
+    frequency[i] = series[2 * (i % (pairs / 2)) + odd];
+  }
+  replace_frequencies(rotate, frequency);
+  return {};
+}
+
+template <class Other>
+Expected<void> hf_float(const Other&, const Geometry&, Rotate&) {
+  return fail(std::string(Other::name) + ": hf_float", "no code of Hugging Face rotates so", "",
+              exact_instead);
+}
+
+Expected<void> ggml_float(const Rope& rope, const Geometry& geometry, Rotate& rotate) {
+  auto ggml = ggml_rope(rope, geometry, rotate);
+  if (!ggml) return std::unexpected(ggml.error());
+  // The pairs of an interleaved M-RoPE in no section take ggml's fourth stream, 0 for text.
+  if (rope.mrope_interleaved && !rope.mrope_section.empty()) {
+    const auto axes = static_cast<std::size_t>(rotate.axes);
+    const auto pairs = static_cast<std::size_t>(rotate.pairs());
+    for (std::size_t i = 0; i < rotate.frequency.size(); ++i) {
+      const std::size_t r = i % pairs;
+      const std::int64_t section = rope.mrope_section[r % axes];
+      if (static_cast<std::int64_t>(r) >= rotate.axes * section) rotate.frequency[i] = 0;
+    }
+  }
+  rotate.ggml = std::move(*ggml);
+  return {};
+}
+
+Expected<void> ggml_float(const Axial& axial, const Geometry& geometry, Rotate& rotate) {
+  auto ggml = ggml_rope(axial, geometry);
+  if (!ggml) return std::unexpected(ggml.error());
+  rotate.ggml = std::move(*ggml);
+  return {};
+}
+
+template <class Other>
+Expected<void> ggml_float(const Other&, const Geometry&, Rotate&) {
+  return fail(std::string(Other::name) + ": ggml_float", "ggml's rope does not rotate so", "",
+              exact_instead);
+}
+
+}  // namespace
+
+Expected<void> take_angles(const Scheme& scheme, const Geometry& geometry, Angles angles,
+                           Rotate& rotate) {
+  rotate.angles = angles;
+  return std::visit(
+      [&](const auto& s) {
+        return angles == Angles::hf_float ? hf_float(s, geometry, rotate)
+                                          : ggml_float(s, geometry, rotate);
+      },
+      scheme);
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,118 @@
+#include "src/text/json_writer.h"
+
+#include <cmath>
+
+#include "posenc/error.h"
+#include "src/text/number.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::string_view hex = "0123456789abcdef";
+
+// Bytes of the character at the front; 0 where these are no UTF-8, which printable() shows as U+FFFD.
+std::size_t character_length(std::string_view text) {
+  constexpr std::string_view replacement = "\uFFFD";
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::string_view whole = text.substr(0, first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4);
+  return whole == replacement || !printable(whole).starts_with(replacement) ? whole.size() : 0;
+}
+
+}  // namespace
+
+void JsonWriter::separate() {
+  if (follows_) text += ',';
+  follows_ = true;
+}
+
+JsonWriter& JsonWriter::open(char first, char last) {
+  separate();
+  text += first;
+  ends_ += last;
+  follows_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::end() {
+  text += ends_.back();
+  ends_.pop_back();
+  follows_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  value(name);
+  text += ':';
+  follows_ = false;
+  return *this;
+}
+
+void JsonWriter::null() {
+  separate();
+  text += "null";
+}
+
+void JsonWriter::truth(bool flag) {
+  separate();
+  text += flag ? "true" : "false";
+}
+
+void JsonWriter::value(std::string_view word) {
+  separate();
+  text += '"';
+  while (!word.empty()) {
+    const std::size_t length = character_length(word);
+    const char c = word[0];
+    constexpr std::string_view plain = "\b\t\n\f\r\"\\", escaped = "btnfr\"\\";
+    if (length == 0) {
+      text += "\uFFFD";
+    } else if (const std::size_t at = plain.find(c); at != std::string_view::npos) {
+      text += '\\';
+      text += escaped[at];
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      text += "\\u00";
+      text += hex[static_cast<unsigned char>(c) >> 4];
+      text += hex[static_cast<unsigned char>(c) & 15];
+    } else {
+      text += word.substr(0, length);
+    }
+    word.remove_prefix(length == 0 ? 1 : length);
+  }
+  text += '"';
+}
+
+void JsonWriter::value(double number) {
+  if (!std::isfinite(number)) return null();
+  separate();
+  text += real_text(number);
+}
+
+void JsonWriter::value(std::int64_t number) {
+  separate();
+  text += std::to_string(number);
+}
+
+template <class T, class As>
+void JsonWriter::list(std::span<const T> items) {
+  array();
+  for (const T& item : items) value(As(item));
+  end();
+}
+
+void JsonWriter::value(std::span<const double> items) { list<double, double>(items); }
+void JsonWriter::value(std::span<const float> items) { list<float, double>(items); }
+void JsonWriter::value(std::span<const std::int64_t> items) {
+  list<std::int64_t, std::int64_t>(items);
+}
+void JsonWriter::value(std::span<const std::int32_t> items) {
+  list<std::int32_t, std::int64_t>(items);
+}
+void JsonWriter::value(std::span<const std::string> items) {
+  list<std::string, std::string_view>(items);
+}
+void JsonWriter::value(std::span<const std::string_view> items) {
+  list<std::string_view, std::string_view>(items);
+}
+
+}  // namespace posenc::detail
