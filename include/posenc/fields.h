@@ -86,6 +86,7 @@ struct FieldSetting {
   FieldValue value;
 };
 
+// A learned table that a scheme takes, and what it holds.
 struct TableInfo {
   std::string_view name, doc;
 };

@@ -136,7 +136,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
   const std::int64_t key_rows = s.batch * s.kv_heads * s.blocks * block_keys;
 
   s.q = loaded_rows<T>(in.q, s.queries);
-  s.out = Aligned<T>(query_rows * s.v_step);
+  s.outputs = Aligned<T>(query_rows * s.v_step);
   if (with_raw) {
     s.raw = Aligned<T>(query_rows * s.dim);
     std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
@@ -183,10 +183,10 @@ template <class T>
 Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, const Tensor& out,
                                   Threads threads) {
   if (plan.rotate && plan.rotate->values) {
-    const Tensor rows = padded_view(this->out.data(), batch, heads, queries, value_dim, v_step);
+    const Tensor rows = padded_view(outputs.data(), batch, heads, queries, value_dim, v_step);
     if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
   }
-  write_rows(this->out, queries, out);
+  write_rows(outputs, queries, out);
   return {};
 }
 

@@ -98,7 +98,7 @@ struct Streamed {
   Aligned<T> raw;  // the same as it came, for who asks
   Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], turned
   Aligned<T> v;    // [batch][kv_heads][block][block_keys][v_step], turned where the plan turns values
-  Aligned<T> out;  // [batch][heads][queries][v_step], to be made
+  Aligned<T> outputs;  // [batch][heads][queries][v_step], to be made
   std::vector<std::uint8_t> finite;  // [batch][kv_heads][block]: the values; else 0 · v is no 0
 
   static Expected<Streamed> of(const AttendArguments& in, const Plan& plan,
@@ -162,7 +162,7 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
   const std::int64_t rows = std::min(query_tile, in.queries - first);
   auto tile = make(b, h, first, rows);
   alignas(64) T scores[query_tile * block_keys];
-  T* const sums = in.out.data() + ((b * in.heads + h) * in.queries + first) * in.v_step;
+  T* const sums = in.outputs.data() + ((b * in.heads + h) * in.queries + first) * in.v_step;
   const T* const q = in.query(b, h, first);
   for (std::int64_t block = in.blocks - 1; block >= 0; --block) {
     std::uint64_t words[query_tile], any = 0;

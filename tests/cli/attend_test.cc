@@ -297,6 +297,9 @@ TEST_F(AttendCommand, ErrorsNameRuleValueAndCure) {
 TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
   make_qkv(NpyType::f32, 4, 2, 16, 16, 128);
   make("last_q.npy", NpyType::f32, {4, 1, 128});
+  make("e.npy", NpyType::f32, {16, 128});
+  // Logarithms of gates that let everything through.
+  ASSERT_TRUE(cli::write_npy(path("g.npy"), *cli::make_array(NpyType::f32, {4, 16})));
   std::istringstream help(posenc("attend --help").out);
   std::vector<std::string> examples;
   for (std::string line; std::getline(help, line);) {
@@ -307,7 +310,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
       examples.push_back(line.substr(9));
     }
   }
-  ASSERT_EQ(examples.size(), 6u);
+  ASSERT_EQ(examples.size(), 8u);
   for (const std::string& example : examples) {
     const Outcome outcome = posenc(example);
     EXPECT_EQ(outcome.code, 0) << example << "\n" << outcome.err;

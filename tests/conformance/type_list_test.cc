@@ -300,8 +300,6 @@ INSTANTIATE_TEST_SUITE_P(Every, TypeList, testing::ValuesIn(everything()),
 
 // --- schemes that read the content ------------------------------------------------------------------
 
-void PrintTo(const SchemeInfo& info, std::ostream* out) { *out << info.name; }
-
 // One head, as many keys as channels: a list of one number and a table of one row then fit them all.
 class ContentList : public testing::TestWithParam<SchemeInfo> {
  protected:
