@@ -299,7 +299,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
   make("last_q.npy", NpyType::f32, {4, 1, 128});
   make("e.npy", NpyType::f32, {16, 128});
   // Logarithms of gates that let everything through.
-  ASSERT_TRUE(cli::write_npy(path("g.npy"), *cli::make_array(NpyType::f32, {4, 16})));
+  ASSERT_TRUE(posenc::cli::write_npy(path("g.npy"), *posenc::cli::make_array(NpyType::f32, {4, 16})));
   std::istringstream help(posenc("attend --help").out);
   std::vector<std::string> examples;
   for (std::string line; std::getline(help, line);) {
