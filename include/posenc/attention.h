@@ -31,18 +31,19 @@ struct Mask {
 struct AttentionInputs {
   Tensor q;                 // [batch, heads, queries, head_dim]
   Tensor k;                 // [batch, kv_heads, keys, head_dim]
-  Tensor v;                 // [batch, kv_heads, keys, value_dim]; value_dim is head_dim
+  Tensor v;                 // [batch, kv_heads, keys, value_dim], any value_dim
   Positions queries, keys;  // of the tokens of q, and of those of k and v
   Mask mask = {};
   Threads threads = {};
 };
 
-// softmax(logits) v, for any plan; out is like q. q and k come unrotated: rotation, bias, relative
-// terms, logit scales and the values' rotation are all taken from the plan. A query that sees no key
-// gives zeros; a NaN in what a query sees gives NaN. The logits stand in blocks, never all at once
-// (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments grows with the length, not with
-// its square. Float, bfloat16 and half are computed in float, the rotation's angles in double. The same
-// bits for any number of threads.
+// softmax(logits) v, for any plan; out [batch, heads, queries, value_dim]. q and k come unrotated:
+// rotation, bias, relative terms, logit scales and the values' rotation are all taken from the plan.
+// A query that sees no key gives zeros; a NaN in what a query sees gives NaN. The logits stand in
+// blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments
+// grows with the length, not with its square, in every dtype and with any angles. Float, bfloat16
+// and half are computed in float, the rotation's angles in double. The same bits for any number of
+// threads.
 // Errors: shapes, positions, learned tables not given, distances that a table does not reach.
 Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out);
 

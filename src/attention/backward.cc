@@ -115,7 +115,8 @@ class Backward {
       std::fill_n(weight_ + i * stride_ + from, room, T{0});
       std::fill_n(delta_ + i * stride_ + from, room, T{0});
     }
-    for (Index i = 0; i < count_; i += gemm_rows) products(i, std::min(gemm_rows, count_ - i), head);
+    for (Index i = 0; i < count_; i += gemm_rows)
+      products(i, std::min(gemm_rows, count_ - i), head);
     for (Index i = 0; i < count_; ++i) {
       if (!row_seen_[i].empty()) differentiate_row(i, g);
       clear_hidden(i);
@@ -168,9 +169,8 @@ class Backward {
     if (relative_.present()) relative_.add_products(head, query, scale, seen, weight, delta);
     const auto bias = bias_.row(g, query, scale, seen, buffer_);
     if (seen.holes) {
-      visibility_.for_holes(at_.queries, query, at_.keys, seen, b_, [weight](Index j) {
-        weight[j] = -std::numeric_limits<T>::infinity();
-      });
+      visibility_.for_holes(at_.queries, query, at_.keys, seen, b_,
+                            [weight](Index j) { weight[j] = -std::numeric_limits<T>::infinity(); });
     }
     differentiate(SoftmaxGradientRow<T>{.begin = seen.begin,
                                         .end = seen.end,
@@ -291,9 +291,9 @@ class Backward {
   Index block_ = 0;     // rows at a time
   BiasBlock at_;        // all queries and keys
   std::vector<PositionBlock> key_blocks_;
-  Index first_ = 0, count_ = 0;                          // the queries at work
-  Index begin_ = 0, end_ = 0;                            // the keys that some of them see
-  VisibleRange *seen_ = nullptr, *row_seen_ = nullptr;   // of each; of each and the head at work
+  Index first_ = 0, count_ = 0;                         // the queries at work
+  Index begin_ = 0, end_ = 0;                           // the keys that some of them see
+  VisibleRange *seen_ = nullptr, *row_seen_ = nullptr;  // of each; of each and the head at work
   T *weight_ = nullptr, *delta_ = nullptr, *buffer_ = nullptr;  // [row][key], [key]
 };
 
@@ -346,8 +346,7 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
   in.k_panels.resize(key_heads);
   in.v_panels.resize(key_heads);
   const Index work = arguments.k.size() + arguments.v.size();
-  share_out(in.key_heads(),
-            thread_count(arguments.threads, work * static_cast<Index>(sizeof(T))),
+  share_out(in.key_heads(), thread_count(arguments.threads, work * static_cast<Index>(sizeof(T))),
             [&](Index first, Index last) {
               const auto transpose = [](const HeadRows<T>& x, Index head, Aligned<T>& to) {
                 const Index panel = panel_columns<T>();

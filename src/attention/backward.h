@@ -36,7 +36,7 @@ BackwardInputs<T> backward_inputs(const AttendArguments& in, const Plan& plan,
 // Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.
 template <class T>
 struct QuerySums {
-  HeadRows<T> q, plain_q;  // the second: what the vectors by distance add
+  HeadRows<T> q, plain_q;   // the second: what the vectors by distance add
   HeadRows<T> rotated_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
 };
 template <class T>
@@ -68,8 +68,8 @@ template <class T>
 struct BackwardTask {
   std::int64_t sequence = 0, key_head = 0, part = 0, parts = 1;
   QuerySums<T>* queries = nullptr;
-  KeySums<T>* keys = nullptr;      // of the part
-  TableSums* tables = nullptr;     // of vectors by distance; null: none
+  KeySums<T>* keys = nullptr;   // of the part
+  TableSums* tables = nullptr;  // of vectors by distance; null: none
 };
 
 // The bias is this task's own, and takes the gradient by its logits.

@@ -102,7 +102,8 @@ class QueryBlock {
         rotates_queries_ ? in_.queries->slice(at_.sequence, first_query_, count) : Positions();
     for (Index g = 0; g < group_; ++g) {
       T* const q = q_ + g * count * step_;
-      load_rows(in_.q, in_.q.offset(at_.sequence, at_.first_head + g, first_query_), count, q, step_);
+      load_rows(in_.q, in_.q.offset(at_.sequence, at_.first_head + g, first_query_), count, q,
+                step_);
       if (raw_q_ != nullptr) std::copy_n(q, count * step_, raw_q_ + g * count * step_);
       if (rotates_queries_)
         rotate(q, step_, count, head_dim_, at_.first_head + g, positions, Side::query,
@@ -256,8 +257,7 @@ class QueryBlock {
     row_max_[row] = softmax.row_max;
     sum_[row] = softmax.sum;
     if (correction != 1) scale_row(out_ + row * v_step_own_, v_step_own_, correction);
-    if (relative_.adds_values())
-      relative_.count(g, query, seen, logits, softmax.added, correction);
+    if (relative_.adds_values()) relative_.count(g, query, seen, logits, softmax.added, correction);
   }
 
   bool values_finite() {
@@ -295,17 +295,17 @@ class QueryBlock {
   RowBias<T>& bias_;
   RelativeTerms<T> relative_;
   const Index group_, rows_;
-  const Index head_dim_, step_;       // of queries and keys; numbers from a row to the next
-  const Index v_dim_, v_step_own_;    // of values and outputs
+  const Index head_dim_, step_;     // of queries and keys; numbers from a row to the next
+  const Index v_dim_, v_step_own_;  // of values and outputs
   const bool short_, rotates_queries_, rotates_keys_, rotates_outputs_, rotates_values_;
 
   BiasBlock at_;  // what is at work
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;
-  VisibleRange* seen_ = nullptr;  // [query]
-  T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                      // [row][step]
-  T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;                // [row], [query]
-  T *k_ = nullptr, *raw_k_ = nullptr, *v_ = nullptr, *panels_ = nullptr;    // of a block of keys
-  T *weights_ = nullptr, *bias_rows_ = nullptr;                             // of a tile
+  VisibleRange* seen_ = nullptr;                                          // [query]
+  T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
+  T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;              // [row], [query]
+  T *k_ = nullptr, *raw_k_ = nullptr, *v_ = nullptr, *panels_ = nullptr;  // of a block of keys
+  T *weights_ = nullptr, *bias_rows_ = nullptr;                           // of a tile
   const T *k_rows_ = nullptr, *v_rows_ = nullptr;  // in k_ and v_, or the caller's
   Index k_step_ = 0, v_step_ = 0;
   std::optional<bool> finite_;  // not asked yet

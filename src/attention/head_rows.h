@@ -83,7 +83,8 @@ class HeadRows {
   void store(const Tensor& out) const { write_rows(numbers_, seq(), out); }
   // What is absent adds nothing.
   void add(const HeadRows& other) {
-    for (std::int64_t n = 0; other && n < size(); ++n) numbers_.data()[n] += other.numbers_.data()[n];
+    for (std::int64_t n = 0; other && n < size(); ++n)
+      numbers_.data()[n] += other.numbers_.data()[n];
   }
 
   explicit operator bool() const { return numbers_.data() != nullptr; }
@@ -98,9 +99,7 @@ class HeadRows {
   const T* row(std::int64_t b, std::int64_t h, std::int64_t t = 0) const {
     return numbers_.data() + ((b * heads() + h) * seq() + t) * step();
   }
-  Tensor view() {
-    return padded_view(numbers_.data(), batch(), heads(), seq(), columns(), step());
-  }
+  Tensor view() { return padded_view(numbers_.data(), batch(), heads(), seq(), columns(), step()); }
   bool finite() const {
     return all_finite(numbers_.data(), step(), batch() * heads() * seq(), step());
   }

@@ -60,15 +60,17 @@ class RelativeTerms {
   }
 
   // Adds to `bias` [key] what the vectors add to a query's logits, for the keys that it sees.
-  void add_to(std::int64_t g, std::int64_t query, T scale, const VisibleRange& seen, T* bias) const {
+  void add_to(std::int64_t g, std::int64_t query, T scale, const VisibleRange& seen,
+              T* bias) const {
     const std::int64_t row = g * queries_ + query;
-    for_runs(query, seen.begin, seen.end, [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
-      const T of_query = key_ ? key_products_[row * listed_ + r] : T{0};
-      for (std::int64_t j = begin; j < end; ++j) {
-        bias[j] += of_query;
-        if (query_) bias[j] += query_products_[(g * most_keys_ + j) * listed_ + r] * scale;
-      }
-    });
+    for_runs(query, seen.begin, seen.end,
+             [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
+               const T of_query = key_ ? key_products_[row * listed_ + r] : T{0};
+               for (std::int64_t j = begin; j < end; ++j) {
+                 bias[j] += of_query;
+                 if (query_) bias[j] += query_products_[(g * most_keys_ + j) * listed_ + r] * scale;
+               }
+             });
   }
 
   // Counts a row's weights of a block, Σ of them `sum`, by the row of the table; `correction` shrinks those
@@ -77,15 +79,16 @@ class RelativeTerms {
              T correction) {
     T* const to = weights_ + (g * queries_ + query) * listed_;
     if (correction != 1) scale_row(to, listed_, correction);
-    for_runs(query, seen.begin, seen.end, [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
-      T part = 0;
-      if (begin == seen.begin && end == seen.end) {
-        part = sum;
-      } else {
-        for (std::int64_t j = begin; j < end; ++j) part += weights[j];
-      }
-      to[r] += part;
-    });
+    for_runs(query, seen.begin, seen.end,
+             [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
+               T part = 0;
+               if (begin == seen.begin && end == seen.end) {
+                 part = sum;
+               } else {
+                 for (std::int64_t j = begin; j < end; ++j) part += weights[j];
+               }
+               to[r] += part;
+             });
   }
   // Adds Σ weights · vectors / sum to a row of the output.
   void add_values(std::int64_t g, std::int64_t query, T sum, T* out) const {
@@ -141,8 +144,7 @@ class RelativeTerms {
         act(j, next, row_window_[x0 + j]);
       } else {
         next = j + 1;
-        act(j, next,
-            row_at(*rows_, block_->queries.position(query) - block_->keys.position(j)));
+        act(j, next, row_at(*rows_, block_->queries.position(query) - block_->keys.position(j)));
       }
     }
   }

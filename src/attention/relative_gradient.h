@@ -66,8 +66,8 @@ class RelativeGradient {
                    vector(in_.relative_query, head, r), in_.plain_k.columns());
       if (sums().query)
         add_multiple(sums().query.of(g) + r * in_.plain_k.columns(),
-                     static_cast<double>(delta[j] * scale),
-                     in_.plain_k.row(b, task_.key_head, j), in_.plain_k.columns());
+                     static_cast<double>(delta[j] * scale), in_.plain_k.row(b, task_.key_head, j),
+                     in_.plain_k.columns());
     }
     for (std::int64_t r = least_; r <= most_; ++r) {
       const double row_delta = row_delta_[r];
@@ -98,8 +98,7 @@ class RelativeGradient {
     const std::int64_t position = block_->queries.position(query);
     least_ = in_.plan->relative->row_count, most_ = -1;
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      row_of_[j] =
-          static_cast<std::int32_t>(row_at(*rows_, position - block_->keys.position(j)));
+      row_of_[j] = static_cast<std::int32_t>(row_at(*rows_, position - block_->keys.position(j)));
       least_ = std::min<std::int64_t>(least_, row_of_[j]);
       most_ = std::max<std::int64_t>(most_, row_of_[j]);
     }
@@ -111,9 +110,9 @@ class RelativeGradient {
   const DistanceRows* const rows_;
   const BiasBlock* block_ = nullptr;
   std::int64_t least_ = 0, most_ = -1;
-  T *key_product_ = nullptr, *value_product_ = nullptr;      // [row], of one query
-  double *row_delta_ = nullptr, *row_weight_ = nullptr;      // the same
-  std::int32_t* row_of_ = nullptr;                           // [key], of one query
+  T *key_product_ = nullptr, *value_product_ = nullptr;  // [row], of one query
+  double *row_delta_ = nullptr, *row_weight_ = nullptr;  // the same
+  std::int32_t* row_of_ = nullptr;                       // [key], of one query
 };
 
 }  // namespace posenc::detail

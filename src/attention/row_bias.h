@@ -104,9 +104,10 @@ class PlanBias : public RowBias<T> {
     std::int64_t before = -1;
     for (std::int64_t n = 0; n < count; ++n) {
       const std::int64_t row = row_at(rows, longest - n);
-      to[n] = row == before ? to[n - 1]
-                            : static_cast<T>(values_.get(of_head * values_.stride[0] +
-                                                         row * values_.stride[1]));
+      to[n] =
+          row == before
+              ? to[n - 1]
+              : static_cast<T>(values_.get(of_head * values_.stride[0] + row * values_.stride[1]));
       before = row;
     }
   }

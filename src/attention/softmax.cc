@@ -114,8 +114,7 @@ void Differentiate(const SoftmaxGradientRow<T>& row) {
   std::fill(weight + seen.from, weight + row.begin, hidden<T>);
   std::fill(weight + row.end, weight + seen.to, hidden<T>);
   const auto none = hn::Set(d, hidden<T>);
-  const auto row_max = hn::Set(
-      d, AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to));
+  const auto row_max = hn::Set(d, AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to));
   const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
 
   // Sums of so many keys at most are kept in T.
@@ -127,13 +126,12 @@ void Differentiate(const SoftmaxGradientRow<T>& row) {
       const auto x = hn::LoadU(d, weight + j);
       // Where all is hidden, −∞ less −∞ is no NaN.
       const auto gone = hn::Eq(x, none);
-      const auto e =
-          hn::IfThenZeroElse(gone, Exponential(d, hn::Sub(x, row_max), least_x));
+      const auto e = hn::IfThenZeroElse(gone, Exponential(d, hn::Sub(x, row_max), least_x));
       hn::StoreU(e, d, weight + j);
       sums = hn::Add(sums, e);
       // What a weight of 0 meets may be hidden, and hold NaN.
-      means = hn::Add(means, hn::IfThenZeroElse(hn::Eq(e, hn::Zero(d)),
-                                                hn::Mul(e, hn::LoadU(d, delta + j))));
+      means = hn::Add(
+          means, hn::IfThenZeroElse(hn::Eq(e, hn::Zero(d)), hn::Mul(e, hn::LoadU(d, delta + j))));
     }
     sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sums)));
     mean += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, means)));
@@ -208,18 +206,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace posenc::detail {
 
-#define POSENC_FOR_TYPE(T, Type)                                                                 \
-  HWY_EXPORT(Fold##Type);                                                                        \
-  HWY_EXPORT(Differentiate##Type);                                                               \
-  HWY_EXPORT(Exponentials##Type);                                                                \
-  HWY_EXPORT(Sigmoids##Type);                                                                    \
-  HWY_EXPORT(SoftplusTails##Type);                                                               \
-  T fold(SoftmaxRow<T>& row) { return HWY_DYNAMIC_DISPATCH(Fold##Type)(row); }                   \
-  void differentiate(const SoftmaxGradientRow<T>& row) {                                         \
-    HWY_DYNAMIC_DISPATCH(Differentiate##Type)(row);                                              \
-  }                                                                                              \
-  void exponentials(T* x, T shift) { HWY_DYNAMIC_DISPATCH(Exponentials##Type)(x, shift); }       \
-  void sigmoids(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(Sigmoids##Type)(x, out); }            \
+#define POSENC_FOR_TYPE(T, Type)                                                           \
+  HWY_EXPORT(Fold##Type);                                                                  \
+  HWY_EXPORT(Differentiate##Type);                                                         \
+  HWY_EXPORT(Exponentials##Type);                                                          \
+  HWY_EXPORT(Sigmoids##Type);                                                              \
+  HWY_EXPORT(SoftplusTails##Type);                                                         \
+  T fold(SoftmaxRow<T>& row) { return HWY_DYNAMIC_DISPATCH(Fold##Type)(row); }             \
+  void differentiate(const SoftmaxGradientRow<T>& row) {                                   \
+    HWY_DYNAMIC_DISPATCH(Differentiate##Type)(row);                                        \
+  }                                                                                        \
+  void exponentials(T* x, T shift) { HWY_DYNAMIC_DISPATCH(Exponentials##Type)(x, shift); } \
+  void sigmoids(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(Sigmoids##Type)(x, out); }      \
   void softplus_tails(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(SoftplusTails##Type)(x, out); }
 
 POSENC_FOR_TYPE(float, Floats)

@@ -17,8 +17,8 @@ struct SoftmaxRow {
   const T* bias = nullptr;  // [key] added to the logits, times bias_factor; null: nothing
   T bias_factor = 1;
   T row_max = -std::numeric_limits<T>::infinity();  // largest logit so far
-  T sum = 0;      // of e^(logit − row_max) so far
-  T added = 0;    // what this block added to it
+  T sum = 0;                                        // of e^(logit − row_max) so far
+  T added = 0;                                      // what this block added to it
 };
 
 // Returns the correction: what sums weighted by older blocks are to be multiplied by.

@@ -129,7 +129,8 @@ void expect_online_weights() {
     row.end = 33;
     const double correction = static_cast<double>(detail::fold(row));
     sum *= correction;
-    for (std::int64_t i = 0; i < block * keys; ++i) weight[static_cast<std::size_t>(i)] *= correction;
+    for (std::int64_t i = 0; i < block * keys; ++i)
+      weight[static_cast<std::size_t>(i)] *= correction;
     for (std::int64_t j = 0; j < keys; ++j) {
       weight[static_cast<std::size_t>(block * keys + j)] =
           static_cast<double>(x[static_cast<std::size_t>(j)]);

@@ -174,7 +174,8 @@ class FireBias : public RowBias<T> {
     const double reciprocal = 1 / fire_normalizer(fire_, position);
     const auto slope = lines_.of(lines_.slope, block_->first_head + g);
     const auto height = lines_.of(lines_.height, block_->first_head + g);
-    std::fill(buffer + std::max<std::int64_t>(seen.begin - row_lanes, 0), buffer + seen.begin, T{0});
+    std::fill(buffer + std::max<std::int64_t>(seen.begin - row_lanes, 0), buffer + seen.begin,
+              T{0});
     std::fill(buffer + seen.end, buffer + seen.end + row_lanes, T{0});
     for_lines(position, reciprocal, seen,
               [&](std::int64_t begin, std::int64_t end, std::size_t line, const double* psi) {

@@ -97,8 +97,8 @@ struct Streamed {
   Aligned<T> q;    // [batch][heads][queries][dim], turned, times the logits' scale
   Aligned<T> raw;  // the same as it came, for who asks
   Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], turned
-  Aligned<T> v;    // [batch][kv_heads][block][block_keys][v_step], turned where the plan turns values
-  Aligned<T> outputs;  // [batch][heads][queries][v_step], to be made
+  Aligned<T> v;  // [batch][kv_heads][block][block_keys][v_step], turned where the plan turns values
+  Aligned<T> outputs;                // [batch][heads][queries][v_step], to be made
   std::vector<std::uint8_t> finite;  // [batch][kv_heads][block]: the values; else 0 · v is no 0
 
   static Expected<Streamed> of(const AttendArguments& in, const Plan& plan,

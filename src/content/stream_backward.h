@@ -95,8 +95,8 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
     std::uint64_t any = 0;
     for (std::int64_t r = 0; r < count; ++r) any |= words[r] = seen.word(at.b, at.first + r, block);
     if (any == 0) return false;
-    block_products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count, dim,
-             scores.data());
+    block_products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count,
+                   dim, scores.data());
     for (std::int64_t r = 0; r < count; ++r) {
       for (std::uint64_t hidden = ~words[r]; hidden != 0; hidden &= hidden - 1) {
         scores.data()[r * block_keys + std::countr_zero(hidden)] =

@@ -18,8 +18,9 @@ struct Gemm {
   std::int64_t depth = 0;
   // Columns lie in panels of panel_columns(), one matrix behind the other, `panel_step` apart; 0: in one.
   std::int64_t panel_step = 0;
-  bool adds = false;         // to what c holds
-  bool skips_zeros = false;  // a factor a(row, k) of 0 adds nothing, even where b holds NaN or infinity
+  bool adds = false;  // to what c holds
+  bool skips_zeros =
+      false;  // a factor a(row, k) of 0 adds nothing, even where b holds NaN or infinity
 };
 
 void gemm(const Gemm<float>& product);

@@ -38,8 +38,7 @@ void Load(const Tensor& x, std::int64_t from, std::int64_t rows, T* to, std::int
           hn::StoreU(LoadElements(d, row + c), d, to + c);
         for (; c < head_dim; ++c) hn::StoreU(LoadElements(one, row + c * inner), one, to + c);
       } else {
-        for (; c < head_dim; ++c)
-          to[c] = static_cast<T>(x.get(from + t * step + c * inner));
+        for (; c < head_dim; ++c) to[c] = static_cast<T>(x.get(from + t * step + c * inner));
       }
       std::fill(to + c, to + padded(head_dim), T{0});
     }
@@ -179,33 +178,33 @@ Moments MomentsOf(const T* w, const double* x, const double* y, std::int64_t cou
 
 }  // namespace
 
-#define POSENC_FOR_TYPE(T, Type)                                                                   \
-  void Load##Type(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,                    \
-                  std::int64_t to_step) {                                                          \
-    Load(x, from, rows, to, to_step);                                                              \
-  }                                                                                                \
-  void Store##Type(const T* from, std::int64_t from_step, std::int64_t rows, T factor,             \
-                   const Tensor& x, std::int64_t to) {                                             \
-    Store(from, from_step, rows, factor, x, to);                                                   \
-  }                                                                                                \
-  void Scale##Type(T* x, std::int64_t columns, T factor) { Scale(x, columns, factor); }            \
-  bool AllFinite##Type(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns) {   \
-    return AllFinite(x, step, rows, columns);                                                      \
-  }                                                                                                \
-  T Dot##Type(const T* a, const T* b, std::int64_t count) { return Dot(a, b, count); }             \
-  void Dots##Type(const T* q, const T* k, std::int64_t k_step, std::int64_t keys,                  \
-                  std::int64_t head_dim, const T* values, std::int64_t v_step, T* to) {            \
-    Dots(q, k, k_step, keys, head_dim, values, v_step, to);                                        \
-  }                                                                                                \
-  void AddToDoubles##Type(const T* x, std::int64_t count, double* sum) {                           \
-    AddToDoubles(x, count, sum);                                                                   \
-  }                                                                                                \
-  void LineOfDoubles##Type(const double* x, double slope, double offset, std::int64_t count,       \
-                           T* to) {                                                                \
-    LineOfDoubles(x, slope, offset, count, to);                                                    \
-  }                                                                                                \
-  Moments Moments##Type(const T* w, const double* x, const double* y, std::int64_t count) {        \
-    return MomentsOf(w, x, y, count);                                                              \
+#define POSENC_FOR_TYPE(T, Type)                                                                 \
+  void Load##Type(const Tensor& x, std::int64_t from, std::int64_t rows, T* to,                  \
+                  std::int64_t to_step) {                                                        \
+    Load(x, from, rows, to, to_step);                                                            \
+  }                                                                                              \
+  void Store##Type(const T* from, std::int64_t from_step, std::int64_t rows, T factor,           \
+                   const Tensor& x, std::int64_t to) {                                           \
+    Store(from, from_step, rows, factor, x, to);                                                 \
+  }                                                                                              \
+  void Scale##Type(T* x, std::int64_t columns, T factor) { Scale(x, columns, factor); }          \
+  bool AllFinite##Type(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns) { \
+    return AllFinite(x, step, rows, columns);                                                    \
+  }                                                                                              \
+  T Dot##Type(const T* a, const T* b, std::int64_t count) { return Dot(a, b, count); }           \
+  void Dots##Type(const T* q, const T* k, std::int64_t k_step, std::int64_t keys,                \
+                  std::int64_t head_dim, const T* values, std::int64_t v_step, T* to) {          \
+    Dots(q, k, k_step, keys, head_dim, values, v_step, to);                                      \
+  }                                                                                              \
+  void AddToDoubles##Type(const T* x, std::int64_t count, double* sum) {                         \
+    AddToDoubles(x, count, sum);                                                                 \
+  }                                                                                              \
+  void LineOfDoubles##Type(const double* x, double slope, double offset, std::int64_t count,     \
+                           T* to) {                                                              \
+    LineOfDoubles(x, slope, offset, count, to);                                                  \
+  }                                                                                              \
+  Moments Moments##Type(const T* w, const double* x, const double* y, std::int64_t count) {      \
+    return MomentsOf(w, x, y, count);                                                            \
   }
 
 POSENC_FOR_TYPE(float, Floats)

@@ -39,7 +39,9 @@ class Scratch {
   static constexpr std::size_t line = 64, first_bytes = 64 * 1024, most_kept = 8 << 20;
 
   struct Free {
-    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{line}); }
+    void operator()(std::byte* memory) const {
+      ::operator delete[](memory, std::align_val_t{line});
+    }
   };
   struct Block {
     std::unique_ptr<std::byte[], Free> memory;
