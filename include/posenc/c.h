@@ -295,8 +295,8 @@ typedef struct posenc_attention {
   const posenc_mask* mask; /* NULL: causal */
 } posenc_attention;
 
-/* softmax(logits) v, for any plan, without ever holding all logits at once; out is like q. 16-bit types and float32
-   are computed in float, the rotation's angles in double; float64 as by posenc_attend_reference. A query that sees
+/* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads, queries, value_dim]. 16-bit
+   types and float32 are computed in float, float64 in double, the rotation's angles in double. A query that sees
    no key gives zeros. In WebAssembly it is posenc_attend_reference, on the caller's thread.
    Errors: shapes, dtypes or positions that do not fit each other, a learned table not given, a distance that a
    table does not reach. */

@@ -2,7 +2,7 @@
 // can say it: a plan is tables and numbers known before q and k are. Each scheme is a value of the list
 // at the end, as those of schemes.h are. FIRE and forgetting add to the logits of the loop that runs plans;
 // CoPE and stick-breaking, which weigh a key by the logits of those between, share one of their own. attend
-// and attend_backward take it beside what attend takes (attention.h): out like q; float64 is computed in
+// and attend_backward take it beside what attend takes (attention.h); float64 is computed in
 // double, the other dtypes in float, rounded once. A query that sees no key gives zeros. Keys stream through
 // in blocks: memory beyond the arguments grows with the length, not with its square. The same bits for any
 // number of threads.
