@@ -1,13 +1,16 @@
-// A command: its name, its line in the list, and what it defines. It lives in a file of its name, and main.cc
+// A command: its name, its line in the list, and what it defines. It lives in a file of its name, and run.cc
 // lists it.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string_view>
-#include <CLI/CLI.hpp>
 
 #include "posenc/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace posenc::cli {
 
@@ -23,11 +26,5 @@ struct Command {
   Define define;
   std::span<const Command> (*kinds)() = nullptr;  // commands below it: `posenc plot heatmap`
 };
-
-// A check of a flag: a whole number above 0. CLI11's own tells the range in 300 digits.
-CLI::Validator above_zero();
-
-// Whether --no_color was given; main.cc adds the flag to every command.
-bool no_color(const CLI::App& app);
 
 }  // namespace posenc::cli

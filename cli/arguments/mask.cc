@@ -1,5 +1,7 @@
 #include "cli/arguments/mask.h"
 
+#include "cli/arguments/flags.h"
+
 #include <string>
 
 namespace posenc::cli {

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <CLI/CLI.hpp>
 
 #include "posenc/attention.h"
 #include "posenc/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace posenc::cli {
 

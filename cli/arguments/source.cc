@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "posenc/files.h"

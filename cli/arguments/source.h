@@ -10,12 +10,16 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include <CLI/CLI.hpp>
 
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "posenc/model.h"
 #include "posenc/schemes.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace posenc::cli {
 

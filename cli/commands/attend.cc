@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/mask.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/progress.h"
 

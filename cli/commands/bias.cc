@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "posenc/schemes.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/explain_page.h"
 #include "cli/pages/json_text.h"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"

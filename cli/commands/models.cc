@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/model.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/arguments/atomic_file.h"
+#include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
 #include "cli/pages/terminal.h"
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cli/arguments/atomic_file.h"
+#include "cli/arguments/flags.h"
 #include "cli/commands/plot.h"
 #include "cli/pages/terminal.h"
 

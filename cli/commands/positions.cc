@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"

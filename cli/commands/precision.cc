@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/json_text.h"
 #include "cli/pages/progress.h"

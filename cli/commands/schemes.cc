@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/content.h"

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/playground/server.h"
 

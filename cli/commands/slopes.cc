@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "posenc/schemes.h"
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/claims_page.h"
 #include "cli/pages/progress.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <numbers>
 
+#include "cli/arguments/flags.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/parse.h"
 #include "cli/figures/draw/layout.h"
 #include "cli/pages/terminal.h"

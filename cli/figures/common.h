@@ -6,11 +6,14 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include <CLI/CLI.hpp>
 
 #include "cli/arguments/source.h"
 #include "posenc/positions.h"
 #include "posenc/schemes.h"
+
+namespace CLI {
+class App;
+}
 
 namespace posenc::cli {
 

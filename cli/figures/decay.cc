@@ -5,6 +5,7 @@
 #include <complex>
 #include <memory>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"

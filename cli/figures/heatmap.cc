@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/arguments/flags.h"
 #include "cli/figures/common.h"
 #include "cli/figures/kind.h"
 

@@ -4,10 +4,13 @@
 #include <functional>
 #include <span>
 #include <string_view>
-#include <CLI/CLI.hpp>
 
 #include "cli/figures/draw/figure.h"
 #include "posenc/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace posenc::cli {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"

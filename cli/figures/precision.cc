@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/mask.h"
 #include "cli/arguments/npy.h"
 #include "cli/figures/common.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numbers>
 
+#include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"

@@ -1,4 +1,4 @@
-#include "cli/command.h"
+#include "cli/arguments/flags.h"
 
 #include <cstdint>
 #include <string>

@@ -1,0 +1,15 @@
+// CLI11, for those who define flags, and the checks that it lacks. Others forward-declare CLI::App: each file that
+// includes CLI11 compiles it anew, for five seconds.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace posenc::cli {
+
+// A whole number above 0. CLI11's own check tells the range in 300 digits.
+CLI::Validator above_zero();
+
+// Whether --no_color was given; every command has the flag.
+bool no_color(const CLI::App& app);
+
+}  // namespace posenc::cli

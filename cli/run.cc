@@ -1,0 +1,177 @@
+// The table of commands, the help above them, and what every command does alike: flags, errors, exit codes.
+#include "cli/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/arguments/flags.h"
+#include "cli/command.h"
+#include "cli/pages/terminal.h"
+
+namespace posenc::cli {
+
+// Each in a file of its name.
+extern const Command add_command, attend_command, bench_command, bias_command, buckets_command,
+    explain_command, link_command, models_command, plot_command, positions_command,
+    precision_command, rotate_command, schemes_command, serve_command, slopes_command,
+    table_command, verify_command;
+
+namespace {
+
+// In the order of posenc --help.
+const Command commands[] = {explain_command,   models_command, schemes_command, rotate_command,
+                            add_command,       table_command,  bias_command,    attend_command,
+                            precision_command, slopes_command, buckets_command, positions_command,
+                            verify_command,    bench_command,  serve_command,   link_command,
+                            plot_command};
+
+// Standard error may be closed or full as well: nothing here throws.
+int report(const std::string& text) {
+  std::fputs(("posenc: " + text + "\n").c_str(), stderr);
+  return 2;
+}
+int report(const Error& error) { return report(error.message()); }
+
+std::string help() {
+  const Terminal term = terminal(false);
+  std::string text = term.bold("posenc") + ": positional encodings for transformers\n\n" +
+                     "Usage: posenc COMMAND [flags]\n\n";
+  for (const Command& command : commands)
+    text += fmt::format("  {}  {}\n", term.blue(padded(command.name, 10)), command.about);
+  return text +
+         "\n`posenc COMMAND --help` shows a command's flags and examples.\n"
+         "Dashes and underscores in flags are the same: --head-dim is --head_dim.\n"
+         "Exit codes: 0 good, 1 something wrong was found, 2 bad input.\n\n"
+         "  posenc explain llama-3.1-8b\n"
+         "  posenc explain ./my-model/config.json --at 131072 --json\n";
+}
+
+// A flag's name with underscores; its value and all else as they are.
+std::string with_underscores(std::string argument) {
+  if (!argument.starts_with("--")) return argument;
+  const auto end =
+      argument.begin() + static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size()));
+  std::replace(argument.begin() + 2, end, '-', '_');
+  return argument;
+}
+
+Error unknown_argument(const CLI::App& app, const std::string& name, const std::string& argument) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& flag : option->get_lnames()) flags.push_back("--" + flag);
+  const std::vector<std::string_view> known(flags.begin(), flags.end());
+  const std::string near(argument.starts_with("-") ? nearest(argument, known) : "");
+  return {name, argument.starts_with("-") ? "no such flag" : "one argument too many", argument,
+          near.empty() ? "see posenc " + name + " --help" : "did you mean " + near + "?"};
+}
+
+int unknown(const std::string& name, std::string_view rule, std::span<const Command> list,
+            const std::string& cure) {
+  std::vector<std::string_view> known;
+  for (const Command& command : list) known.push_back(command.name);
+  const std::string near(nearest(name.substr(name.rfind(' ') + 1), known));
+  return report({name, std::string(rule), "", near.empty() ? cure : "did you mean " + near + "?"});
+}
+
+// The command named first among the arguments, which loses its name; null if there is none.
+const Command* take(std::span<const Command> list, std::vector<std::string>& arguments) {
+  for (const Command& command : list)
+    if (!arguments.empty() && command.name == arguments.front()) {
+      arguments.erase(arguments.begin());
+      return &command;
+    }
+  return nullptr;
+}
+
+int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
+  CLI::App app(std::string(command.about), "posenc " + name);
+  app.allow_extras();
+  app.option_defaults()->always_capture_default();
+  app.get_formatter()->column_width(34);
+  app.add_flag("--no_color")->description("No colours; so does the environment's NO_COLOR");
+  const Run act = command.define(app);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    // A misspelt flag also leaves something required out; the spelling is the thing to say.
+    if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
+      return report(unknown_argument(app, name, extra.front()));
+    return report({name, error.what(), "", "see posenc " + name + " --help"});
+  }
+  if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
+    return report(unknown_argument(app, name, extra.front()));
+  const Expected<int> code = act();
+  return code ? *code : report(code.error());
+}
+
+int run(std::vector<std::string> arguments) {
+  if (arguments.empty()) {
+    fmt::print(stderr, "{}", help());
+    return 2;
+  }
+  std::string name = arguments.front();
+  if (name == "--version" || name == "version") {
+    fmt::print("posenc {}\n", POSENC_VERSION);
+    return 0;
+  }
+  if (name == "help" && arguments.size() > 1) {
+    arguments.erase(arguments.begin());
+    name = arguments.front();
+    arguments.emplace_back("--help");
+  }
+  if (name == "--help" || name == "-h" || name == "help") {
+    fmt::print("{}", help());
+    return 0;
+  }
+  const Command* command = take(commands, arguments);
+  if (!command) return unknown(name, "no such command", commands, "posenc --help lists them");
+  if (command->kinds && !arguments.empty() && !arguments.front().starts_with("-")) {
+    const std::span<const Command> kinds = command->kinds();
+    const std::string kind = arguments.front();
+    command = take(kinds, arguments);
+    if (!command)
+      return unknown(name + " " + kind, "no such kind", kinds, "posenc " + name + " lists them");
+    name += " " + kind;
+  }
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
+  return run(*command, name, std::move(arguments));
+}
+
+// A file that is cut short while it is mapped, or whose disk fails, is a signal and no error.
+void tell_lost_file(int) {
+  constexpr char text[] =
+      "posenc: a file was cut short or lost while it was read; try again when nothing writes it\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(2);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  std::signal(SIGBUS, tell_lost_file);
+  int code = 2;
+  try {
+    code = run({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    return report("memory: must hold all of it; ask for fewer positions");
+  } catch (const std::exception& error) {
+    return report(error.what());
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return report("standard output: cannot be written");
+  return code;
+}
+
+}  // namespace posenc::cli
