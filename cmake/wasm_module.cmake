@@ -17,8 +17,10 @@ list(FILTER exports_without_models EXCLUDE REGEX "=posenc_models?_")
 # What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without
 # their texts; calls between files inlined only where that makes the code shorter.
-target_compile_options(posenc PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
-  "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
+foreach(part posenc posenc_fast)
+  target_compile_options(${part} PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
+    "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
+endforeach()
 
 # These are compiled as the C library is, which calls some of their functions.
 add_library(posenc_wasm_own OBJECT src/wasm/runtime.cc src/wasm/c_library.cc)

@@ -24,12 +24,12 @@ Plan plan_of(const std::string& scheme) {
 
 // Queries, keys and values of a type, the latter of value_dim channels.
 template <class T>
-struct Problem {
+struct WideValues {
   std::int64_t value_dim;
   std::vector<T> q = random<T>(heads * tokens * head_dim, 1),
                  k = random<T>(kv_heads * tokens * head_dim, 2), v, out, expected;
 
-  explicit Problem(std::int64_t channels)
+  explicit WideValues(std::int64_t channels)
       : value_dim(channels),
         v(random<T>(kv_heads * tokens * channels, 3)),
         out(static_cast<std::size_t>(heads * tokens * channels)),
@@ -51,7 +51,7 @@ struct Problem {
 
 template <class T>
 void expect_reference(const std::string& scheme, std::int64_t value_dim) {
-  Problem<T> problem(value_dim);
+  WideValues<T> problem(value_dim);
   const Plan plan = plan_of(scheme);
   ASSERT_TRUE(attend(problem.inputs(), plan, problem.outputs(problem.out)));
   ASSERT_TRUE(attend_reference(problem.inputs(), plan, problem.outputs(problem.expected)));
@@ -74,7 +74,7 @@ TEST(ValueDim, AttentionAgreesWithPlainLoops) {
 // L = Σ out · g: its slope along each input, by differences of the plain loops.
 TEST(ValueDim, GradientsAreTheSlopesOfTheLoss) {
   constexpr std::int64_t value_dim = 10;
-  Problem<double> problem(value_dim);
+  WideValues<double> problem(value_dim);
   const Plan plan = plan_of("rope");
   std::vector<double> g = random<double>(heads * tokens * value_dim, 4), by_q(problem.q.size()),
                       by_k(problem.k.size()), by_v(problem.v.size());

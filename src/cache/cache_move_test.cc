@@ -12,7 +12,7 @@ using namespace kv;
 namespace {
 
 using Gap = KvCache::Gap;
-constexpr CachedKeys both[] = {CachedKeys::unrotated, CachedKeys::rotated};
+constexpr CachedKeys all_kinds[] = {CachedKeys::unrotated, CachedKeys::rotated};
 
 // Every kind of rotation that moves in a way of its own, and places without one.
 std::vector<Plan> plans(const Text& text) {
@@ -71,7 +71,7 @@ void counted(std::vector<std::int64_t>& to, std::int64_t first, std::int64_t las
 }
 
 // An engine's float angles are off by 2^-24 of themselves, at 20 radians; turned back and anew, the
-// errors of both cancel but for the rounding of cos and sin to float.
+// errors of all_kinds cancel but for the rounding of cos and sin to float.
 double allowed(Text& text, const Plan& plan) {
   return plan.rotate && plan.rotate->angles != Angles::exact ? 1e-5 : text.rounding(1.2);
 }
@@ -79,7 +79,7 @@ double allowed(Text& text, const Plan& plan) {
 TEST(CacheMove, EvictedAndRenumberedIsAFreshCacheOfTheSurvivors) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const CachedKeys keys : both) {
+    for (const CachedKeys keys : all_kinds) {
       for (const std::int64_t page_size : {1, 3, 16}) {
         for (const auto& [first, last] : std::vector<std::pair<std::int64_t, std::int64_t>>{
                  {4, 11}, {0, 20}, {1, 2}, {2, 16}, {0, 1}}) {
@@ -104,7 +104,7 @@ TEST(CacheMove, EvictedAndRenumberedIsAFreshCacheOfTheSurvivors) {
 TEST(CacheMove, EvictedAndKeptInPlaceIsAFreshCacheWithAHole) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const CachedKeys keys : both) {
+    for (const CachedKeys keys : all_kinds) {
       std::vector<std::int64_t> survivors;
       counted(survivors, 0, 4);
       counted(survivors, 13, 21);
@@ -123,7 +123,7 @@ TEST(CacheMove, EvictedAndKeptInPlaceIsAFreshCacheWithAHole) {
 TEST(CacheMove, ShiftedIsAFreshCacheAtTheNewPositions) {
   Text text;
   for (const Plan& plan : plans(text)) {
-    for (const CachedKeys keys : both) {
+    for (const CachedKeys keys : all_kinds) {
       for (const std::int64_t offset : {1, 7, 1000}) {
         std::vector<std::int64_t> tokens, positions;
         counted(tokens, 0, 21);
@@ -150,7 +150,7 @@ TEST(CacheMove, ShiftedIsAFreshCacheAtTheNewPositions) {
 TEST(CacheMove, AStreamWithSinksGoesOnForEverInTheSamePages) {
   Text text{.tokens = 200};
   const Plan plan = compiled(Rope{}, text.geometry());
-  for (const CachedKeys keys : both) {
+  for (const CachedKeys keys : all_kinds) {
     KvCacheOptions options = text.options(keys);
     options.max_pages = 7;
     KvCache cache = made(options);
@@ -236,7 +236,7 @@ TEST(CacheMove, ImpossibleMovesAreErrorsAndMoveNothing) {
   plan.rotate->angles = Angles::hf_float;
   for (double& f : plan.rotate->frequency) f = static_cast<float>(f);
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  for (const CachedKeys keys : both) {
+  for (const CachedKeys keys : all_kinds) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), plan));
@@ -265,7 +265,7 @@ TEST(CacheMove, AGapOfSeveralAxesIsForTheCallerToClose) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = 4, .axes = 2, .frequency = {1, 0, 0, 1}};
   const std::vector<std::int64_t> ids = {0, 1, 2, 0, 2, 3};
-  for (const CachedKeys keys : both) {
+  for (const CachedKeys keys : all_kinds) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     ASSERT_TRUE(

@@ -9,7 +9,7 @@ namespace posenc {
 namespace {
 
 // A scheme with random embeddings; heads 1: shared.
-Subject subject(std::int64_t positions = 12, bool shared = true, bool before_scale = false) {
+Subject cope_subject(std::int64_t positions = 12, bool shared = true, bool before_scale = false) {
   const auto embeddings = [=](const Call& call) {
     const std::int64_t heads = shared ? 1 : call.heads;
     return Numbers(DType::f64, {heads, positions, call.dim},
@@ -52,19 +52,25 @@ Subject subject(std::int64_t positions = 12, bool shared = true, bool before_sca
               }};
 }
 
-TEST(AttendCope, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
-TEST(AttendCope, IsThePapersFormulaInEveryDtype) { expect_formula_in_all_dtypes(subject(64)); }
-TEST(AttendCope, IsTheRepositorysFormula) { expect_formula_in_all_calls(subject(12, true, true)); }
-TEST(AttendCope, TakesEmbeddingsForEachHead) { expect_formula_in_all_calls(subject(12, false)); }
-TEST(AttendCope, TakesMorePositionsThanKeys) { expect_formula_in_all_calls(subject(300)); }
-TEST(AttendCope, TakesOnePosition) { expect_formula_in_all_calls(subject(1)); }
-TEST(AttendCope, GivesTheSameBitsOnAnyThreads) { expect_same_bits_on_any_threads(subject()); }
-TEST(AttendCope, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(subject()); }
-TEST(AttendCope, GivesNaNForNaN) { expect_seen_nan_is_given(subject()); }
-TEST(AttendCope, TakesNoTokens) { expect_no_tokens_are_no_error(subject()); }
-TEST(AttendCope, RefusesOtherPartsOfAPlan) { expect_other_plan_parts_are_refused(subject()); }
-TEST(AttendCope, RefusesMasksThatAreNotCausal) { expect_only_causal_masks_are_taken(subject()); }
-TEST(AttendCope, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(subject()); }
+TEST(AttendCope, IsThePapersFormula) { expect_formula_in_all_calls(cope_subject()); }
+TEST(AttendCope, IsThePapersFormulaInEveryDtype) { expect_formula_in_all_dtypes(cope_subject(64)); }
+TEST(AttendCope, IsTheRepositorysFormula) {
+  expect_formula_in_all_calls(cope_subject(12, true, true));
+}
+TEST(AttendCope, TakesEmbeddingsForEachHead) {
+  expect_formula_in_all_calls(cope_subject(12, false));
+}
+TEST(AttendCope, TakesMorePositionsThanKeys) { expect_formula_in_all_calls(cope_subject(300)); }
+TEST(AttendCope, TakesOnePosition) { expect_formula_in_all_calls(cope_subject(1)); }
+TEST(AttendCope, GivesTheSameBitsOnAnyThreads) { expect_same_bits_on_any_threads(cope_subject()); }
+TEST(AttendCope, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(cope_subject()); }
+TEST(AttendCope, GivesNaNForNaN) { expect_seen_nan_is_given(cope_subject()); }
+TEST(AttendCope, TakesNoTokens) { expect_no_tokens_are_no_error(cope_subject()); }
+TEST(AttendCope, RefusesOtherPartsOfAPlan) { expect_other_plan_parts_are_refused(cope_subject()); }
+TEST(AttendCope, RefusesMasksThatAreNotCausal) {
+  expect_only_causal_masks_are_taken(cope_subject());
+}
+TEST(AttendCope, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(cope_subject()); }
 
 // Gates of 1 count every token: the position is the distance plus 1, as in a relative embedding.
 TEST(AttendCope, SaturatedGatesAreARelativeEmbedding) {

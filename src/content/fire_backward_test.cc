@@ -20,13 +20,13 @@ Fire random_fire(std::int64_t heads, std::int64_t units, double length) {
 }
 
 // The loss is the sum of the output times random numbers.
-struct Training {
+struct FireTraining {
   Call call;
   Fire fire;
   Numbers out_gradient, dq, dk, dv;
   Fire by = {};  // where the parameters stand
 
-  explicit Training(Call of, double length = 20, std::int64_t units = 8)
+  explicit FireTraining(Call of, double length = 20, std::int64_t units = 8)
       : call(std::move(of)), fire(random_fire(call.heads, units, length)) {
     call.fill();
     const auto like = [&](const Numbers& x, const std::vector<double>& from) {
@@ -120,7 +120,7 @@ Call small() {
 
 TEST(FireBackward, IsTheDifferenceOfEveryNumber) {
   for (const double length : {100.0, 4.5}) {  // beyond all queries, and among them
-    Training training(small(), length);
+    FireTraining training(small(), length);
     training.run();
     training.expect_parameters();
     training.expect_inputs(1);
@@ -133,14 +133,14 @@ TEST(FireBackward, IsTheDifferenceBesideRotationsAndScales) {
   call.plan.rotate->values = true;
   call.plan.rotate->amplitude = 1.2;
   call.plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 4};
-  Training training(call, 4.5);
+  FireTraining training(call, 4.5);
   training.run();
   training.expect_parameters();
   training.expect_inputs(1);
 }
 
 TEST(FireBackward, IsTheDifferenceWhereCAndLAreNegative) {
-  Training training(small(), -4.5);
+  FireTraining training(small(), -4.5);
   training.fire.c = -0.3;
   training.run();
   training.expect_parameters();
@@ -150,7 +150,7 @@ TEST(FireBackward, IsTheDifferenceBothWaysAndWithPadding) {
   Call call = small();
   call.mask.causal = false;
   call.keep = {0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0};
-  Training training(call, 4.5);
+  FireTraining training(call, 4.5);
   training.run();
   training.expect_parameters();
   training.expect_inputs(1);
@@ -160,7 +160,8 @@ TEST(FireBackward, IsTheDifferenceBothWaysAndWithPadding) {
 TEST(FireBackward, IsTheDifferenceOverSeveralBlocksAndTiles) {
   Call call{.heads = 2, .kv_heads = 1, .queries = 150, .keys = 150, .dim = 20};
   call.query_positions = call.key_positions = Positions::range(0, 150);
-  Training training(call, 60.5, 4);  // no query stands at 0.9 · 60.5, where max(i, L) has a bend
+  FireTraining training(call, 60.5,
+                        4);  // no query stands at 0.9 · 60.5, where max(i, L) has a bend
   training.run();
   training.expect_parameters();
   training.expect_inputs(211);
@@ -170,7 +171,7 @@ TEST(FireBackward, PackedSequencesAndGaps) {
   Call call{.queries = 70, .keys = 70};
   const std::vector<std::int64_t> cu_seqlens = {0, 3, 40, 70};
   call.query_positions = call.key_positions = *Positions::packed(cu_seqlens);
-  Training packed(call, 10.5);
+  FireTraining packed(call, 10.5);
   packed.run();
   packed.expect_parameters();
   packed.expect_inputs(37);
@@ -179,7 +180,7 @@ TEST(FireBackward, PackedSequencesAndGaps) {
 TEST(FireBackward, QueriesThatSeeNothingGiveNothing) {
   Call call = small();
   call.key_positions = Positions::range(100, 9);
-  Training training(call);
+  FireTraining training(call);
   training.run();
   for (const Numbers* x : {&training.dq, &training.dk, &training.dv}) {
     for (std::int64_t e = 0; e < x->view.size(); ++e) EXPECT_EQ(x->view.get(e), 0);
@@ -189,7 +190,7 @@ TEST(FireBackward, QueriesThatSeeNothingGiveNothing) {
 
 // A constant on all logits of a head changes no weight.
 TEST(FireBackward, OutputBiasHasNoGradient) {
-  Training training(small());
+  FireTraining training(small());
   training.run();
   for (const double x : training.by.output_bias) EXPECT_NEAR(x, 0, 1e-13);
 }
@@ -198,9 +199,9 @@ TEST(FireBackward, OtherDtypesAreNearDouble) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     Call call = small();
     call.dtype = dtype;
-    Training rounded(call);
+    FireTraining rounded(call);
     rounded.run();
-    Training exact(small());
+    FireTraining exact(small());
     // The same numbers, as the dtype has them.
     for (const auto& [to, from] : {std::pair{&exact.call.q, &rounded.call.q},
                                    {&exact.call.k, &rounded.call.k},
@@ -221,7 +222,7 @@ TEST(FireBackward, OtherDtypesAreNearDouble) {
 TEST(FireBackward, GivesTheSameBitsOnAnyThreads) {
   Call call{.heads = 6, .kv_heads = 3, .queries = 200, .keys = 200, .dim = 16, .dtype = DType::f32};
   call.query_positions = call.key_positions = Positions::range(0, 200);
-  Training training(call);
+  FireTraining training(call);
   training.run({.count = 1});
   const auto dk = training.dk.memory;
   const auto c = training.by.c;
@@ -234,7 +235,7 @@ TEST(FireBackward, HiddenNaNIsHarmless) {
   Call call = small();
   call.keep.assign(18, 1);
   call.keep[2] = 0;
-  Training training(call);
+  FireTraining training(call);
   for (std::int64_t c = 0; c < 4; ++c) {
     training.call.k.view.set(training.call.k.view.offset(0, 0, 2, c), NAN);
     training.call.v.view.set(training.call.v.view.offset(0, 0, 2, c), NAN);
@@ -248,7 +249,7 @@ TEST(FireBackward, HiddenNaNIsHarmless) {
 
 // As the gradient of a sum comes.
 TEST(FireBackward, TakesABroadcastGradient) {
-  Training training(small());
+  FireTraining training(small());
   for (std::int64_t e = 0; e < training.out_gradient.view.size(); ++e) {
     training.out_gradient.view.set(e, 1);
   }
@@ -260,17 +261,17 @@ TEST(FireBackward, TakesABroadcastGradient) {
 }
 
 TEST(FireBackward, WritesOnlyWhatIsAskedFor) {
-  Training training(small());
+  FireTraining training(small());
   training.run();
   const auto dk = training.dk.memory;
-  Training one(small());
+  FireTraining one(small());
   one.dq.view = one.dv.view = {};
   one.run();
   EXPECT_EQ(one.dk.memory, dk);
 }
 
 TEST(FireBackwardErrors, GradientsMustFit) {
-  Training training(small());
+  FireTraining training(small());
   const auto done = attend_backward(training.call.inputs(), training.fire, {},
                                     training.out_gradient.view, {.q = training.dk.view});
   ASSERT_FALSE(done);
@@ -278,7 +279,7 @@ TEST(FireBackwardErrors, GradientsMustFit) {
 }
 
 TEST(FireBackwardErrors, WhatItDoesNotLearnHasNoGradient) {
-  Training training(small());
+  FireTraining training(small());
   const auto done = attend_backward(training.call.inputs(), training.fire, {},
                                     training.out_gradient.view, {.log_gates = training.dk.view});
   ASSERT_FALSE(done);
@@ -286,7 +287,7 @@ TEST(FireBackwardErrors, WhatItDoesNotLearnHasNoGradient) {
 }
 
 TEST(FireBackwardErrors, ParametersMustFit) {
-  Training training(small());
+  FireTraining training(small());
   const auto done = attend_backward(training.call.inputs(), training.fire, {},
                                     training.out_gradient.view, {.output_bias = training.dk.view});
   ASSERT_FALSE(done);

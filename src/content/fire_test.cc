@@ -38,7 +38,7 @@ double paper_bias(const Fire& fire, std::int64_t h, std::int64_t i, std::int64_t
   return network(fire, h, top / bottom);
 }
 
-Subject subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
+Subject fire_subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
   return random_fire(h);
 }) {
   return {.attend =
@@ -59,19 +59,19 @@ Subject subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
               }};
 }
 
-TEST(AttendFire, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
-TEST(AttendFire, IsThePapersFormulaInEveryDtype) { expect_formula_in_all_dtypes(subject()); }
-TEST(AttendFire, GivesTheSameBitsOnAnyThreads) { expect_same_bits_on_any_threads(subject()); }
-TEST(AttendFire, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(subject()); }
-TEST(AttendFire, GivesNaNForNaN) { expect_seen_nan_is_given(subject()); }
-TEST(AttendFire, TakesNoTokens) { expect_no_tokens_are_no_error(subject()); }
-TEST(AttendFire, RefusesOtherPartsOfAPlan) { expect_other_plan_parts_are_refused(subject()); }
+TEST(AttendFire, IsThePapersFormula) { expect_formula_in_all_calls(fire_subject()); }
+TEST(AttendFire, IsThePapersFormulaInEveryDtype) { expect_formula_in_all_dtypes(fire_subject()); }
+TEST(AttendFire, GivesTheSameBitsOnAnyThreads) { expect_same_bits_on_any_threads(fire_subject()); }
+TEST(AttendFire, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(fire_subject()); }
+TEST(AttendFire, GivesNaNForNaN) { expect_seen_nan_is_given(fire_subject()); }
+TEST(AttendFire, TakesNoTokens) { expect_no_tokens_are_no_error(fire_subject()); }
+TEST(AttendFire, RefusesOtherPartsOfAPlan) { expect_other_plan_parts_are_refused(fire_subject()); }
 
 TEST(AttendFire, SeesBothWaysWithoutACausalMask) {
   for (Call& call : calls()) {
     SCOPED_TRACE(call.name);
     call.mask.causal = false;
-    subject().expect_formula(call, tolerance(DType::f64));
+    fire_subject().expect_formula(call, tolerance(DType::f64));
   }
 }
 
@@ -79,7 +79,7 @@ TEST(AttendFire, SeesAPrefix) {
   Call call{.queries = 90, .keys = 90, .mask = {.prefix = 70}};
   call.query_positions = call.key_positions = Positions::range(0, 90);
   call.fill();
-  subject().expect_formula(call, tolerance(DType::f64));
+  fire_subject().expect_formula(call, tolerance(DType::f64));
 }
 
 TEST(AttendFire, UnitsThatNeverTurnAreConstants) {
@@ -91,7 +91,7 @@ TEST(AttendFire, UnitsThatNeverTurnAreConstants) {
   };
   Call call;
   call.fill();
-  subject(make).expect_formula(call, tolerance(DType::f64));
+  fire_subject(make).expect_formula(call, tolerance(DType::f64));
 }
 
 TEST(AttendFire, WithoutHiddenUnitsIsNoPositionAtAll) {
@@ -102,7 +102,7 @@ TEST(AttendFire, WithoutHiddenUnitsIsNoPositionAtAll) {
   call.fill();
   Numbers plain = call.out;
   plain.view.data = plain.memory.data();
-  subject(make).run(call);
+  fire_subject(make).run(call);
   ASSERT_TRUE(attend_reference(call.inputs(), {}, plain.view));
   expect_near(call.out, plain, 1e-14);
 }
@@ -139,7 +139,7 @@ TEST(FireBias, IsWhatAttentionAdds) {
 
 TEST(FireErrors, WeightsMustFit) {
   const auto with = [](auto&& change) {
-    return broken_rule(subject([&](std::int64_t heads) {
+    return broken_rule(fire_subject([&](std::int64_t heads) {
                          Fire fire = random_fire(heads);
                          change(fire);
                          return fire;
@@ -162,7 +162,7 @@ TEST(FireErrors, PositionsMustHaveOneAxis) {
   Call call;
   const std::vector<std::int64_t> ids = {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
   call.query_positions = call.key_positions = *Positions::ids(ids, 2);
-  EXPECT_NE(broken_rule(subject(), call).find("positions must have one axis, got 2"),
+  EXPECT_NE(broken_rule(fire_subject(), call).find("positions must have one axis, got 2"),
             std::string::npos);
 }
 

@@ -14,7 +14,7 @@ Numbers random_gates(const Call& call) {
   return Numbers(DType::f64, {call.batch, call.heads, call.keys}, gates);
 }
 
-Subject subject(const std::function<Numbers(const Call&)>& gates_of = random_gates) {
+Subject forgetting_subject(const std::function<Numbers(const Call&)>& gates_of = random_gates) {
   return {
       .attend =
           [=](const Call& call, const Tensor& out, Threads threads) {
@@ -44,17 +44,27 @@ Subject subject(const std::function<Numbers(const Call&)>& gates_of = random_gat
           }};
 }
 
-TEST(AttendForgetting, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
-TEST(AttendForgetting, IsThePapersFormulaInEveryDtype) { expect_formula_in_all_dtypes(subject()); }
-TEST(AttendForgetting, GivesTheSameBitsOnAnyThreads) { expect_same_bits_on_any_threads(subject()); }
-TEST(AttendForgetting, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(subject()); }
-TEST(AttendForgetting, GivesNaNForNaN) { expect_seen_nan_is_given(subject()); }
-TEST(AttendForgetting, TakesNoTokens) { expect_no_tokens_are_no_error(subject()); }
-TEST(AttendForgetting, RefusesOtherPartsOfAPlan) { expect_other_plan_parts_are_refused(subject()); }
-TEST(AttendForgetting, RefusesMasksThatAreNotCausal) {
-  expect_only_causal_masks_are_taken(subject());
+TEST(AttendForgetting, IsThePapersFormula) { expect_formula_in_all_calls(forgetting_subject()); }
+TEST(AttendForgetting, IsThePapersFormulaInEveryDtype) {
+  expect_formula_in_all_dtypes(forgetting_subject());
 }
-TEST(AttendForgetting, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(subject()); }
+TEST(AttendForgetting, GivesTheSameBitsOnAnyThreads) {
+  expect_same_bits_on_any_threads(forgetting_subject());
+}
+TEST(AttendForgetting, DoesNotTouchHiddenNumbers) {
+  expect_hidden_nan_is_harmless(forgetting_subject());
+}
+TEST(AttendForgetting, GivesNaNForNaN) { expect_seen_nan_is_given(forgetting_subject()); }
+TEST(AttendForgetting, TakesNoTokens) { expect_no_tokens_are_no_error(forgetting_subject()); }
+TEST(AttendForgetting, RefusesOtherPartsOfAPlan) {
+  expect_other_plan_parts_are_refused(forgetting_subject());
+}
+TEST(AttendForgetting, RefusesMasksThatAreNotCausal) {
+  expect_only_causal_masks_are_taken(forgetting_subject());
+}
+TEST(AttendForgetting, RefusesKeysOutOfOrder) {
+  expect_keys_out_of_order_are_refused(forgetting_subject());
+}
 
 // What a plan alone gives for the same call.
 Numbers plain(const Call& call, const Plan& plan) {
@@ -65,7 +75,7 @@ Numbers plain(const Call& call, const Plan& plan) {
 }
 
 Subject constant_gates(double gate) {
-  return subject([=](const Call& call) {
+  return forgetting_subject([=](const Call& call) {
     return Numbers(
         DType::f64, {call.batch, call.heads, call.keys},
         std::vector<double>(static_cast<std::size_t>(call.batch * call.heads * call.keys), gate));
@@ -104,7 +114,7 @@ TEST(AttendForgetting, ClosedGatesStartAnew) {
     }
     return made;
   };
-  subject(gates).expect_formula(call, 1e-12);
+  forgetting_subject(gates).expect_formula(call, 1e-12);
   // The token of the closed gate sees itself alone.
   for (std::int64_t c = 0; c < call.dim; ++c) {
     EXPECT_EQ(call.out.at(0, 1, 130, c), call.v.at(0, 0, 130, c));

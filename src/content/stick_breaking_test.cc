@@ -32,7 +32,7 @@ Matrix shares(const Call& call, bool attend_current, std::int64_t b, std::int64_
   return z;
 }
 
-Subject subject(bool attend_current = false) {
+Subject stick_breaking_subject(bool attend_current = false) {
   return {.attend =
               [=](const Call& call, const Tensor& out, Threads threads) {
                 return attend(call.inputs(threads), StickBreaking{.attend_current = attend_current},
@@ -42,27 +42,35 @@ Subject subject(bool attend_current = false) {
                          std::int64_t h) { return shares(call, attend_current, b, h); }};
 }
 
-TEST(AttendStickBreaking, IsThePapersFormula) { expect_formula_in_all_calls(subject()); }
+TEST(AttendStickBreaking, IsThePapersFormula) {
+  expect_formula_in_all_calls(stick_breaking_subject());
+}
 TEST(AttendStickBreaking, IsTheFormulaWithTheOwnToken) {
-  expect_formula_in_all_calls(subject(true));
+  expect_formula_in_all_calls(stick_breaking_subject(true));
 }
 TEST(AttendStickBreaking, IsThePapersFormulaInEveryDtype) {
-  expect_formula_in_all_dtypes(subject());
+  expect_formula_in_all_dtypes(stick_breaking_subject());
 }
 TEST(AttendStickBreaking, GivesTheSameBitsOnAnyThreads) {
-  expect_same_bits_on_any_threads(subject());
+  expect_same_bits_on_any_threads(stick_breaking_subject());
 }
-TEST(AttendStickBreaking, DoesNotTouchHiddenNumbers) { expect_hidden_nan_is_harmless(subject()); }
-TEST(AttendStickBreaking, GivesNaNForNaN) { expect_seen_nan_is_given(subject(true)); }
-TEST(AttendStickBreaking, TakesNoTokens) { expect_no_tokens_are_no_error(subject()); }
+TEST(AttendStickBreaking, DoesNotTouchHiddenNumbers) {
+  expect_hidden_nan_is_harmless(stick_breaking_subject());
+}
+TEST(AttendStickBreaking, GivesNaNForNaN) {
+  expect_seen_nan_is_given(stick_breaking_subject(true));
+}
+TEST(AttendStickBreaking, TakesNoTokens) {
+  expect_no_tokens_are_no_error(stick_breaking_subject());
+}
 TEST(AttendStickBreaking, RefusesOtherPartsOfAPlan) {
-  expect_other_plan_parts_are_refused(subject());
+  expect_other_plan_parts_are_refused(stick_breaking_subject());
 }
 TEST(AttendStickBreaking, RefusesMasksThatAreNotCausal) {
-  expect_only_causal_masks_are_taken(subject());
+  expect_only_causal_masks_are_taken(stick_breaking_subject());
 }
 TEST(AttendStickBreaking, RefusesKeysOutOfOrder) {
-  expect_keys_out_of_order_are_refused(subject());
+  expect_keys_out_of_order_are_refused(stick_breaking_subject());
 }
 
 struct WithRemainder {
@@ -108,7 +116,7 @@ TEST(AttendStickBreaking, NearerOfTwoEqualKeysTakesMore) {
     call.k.view.set(j, 0);
     call.v.view.set(j, std::pow(10.0, static_cast<double>(j)));
   }
-  subject().run(call);
+  stick_breaking_subject().run(call);
   EXPECT_NEAR(call.out.view.get(0), 1000 / 2.0 + 100 / 4.0 + 10 / 8.0 + 1 / 16.0, 1e-12);
 }
 
@@ -138,7 +146,7 @@ TEST(AttendStickBreaking, InfiniteLogitsTakeAllOrNothing) {
   call.k.view.set(0, 1);
   call.k.view.set(1, infinite);
   call.k.view.set(2, -infinite);
-  subject().run(call);
+  stick_breaking_subject().run(call);
   EXPECT_EQ(call.out.view.get(0), 2);
 }
 

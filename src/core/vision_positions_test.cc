@@ -6,7 +6,7 @@
 
 #include "posenc/positions.h"
 
-namespace posenc {
+namespace posenc::vision_positions_test {
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -130,4 +130,4 @@ TEST(VisionPositionsErrors, SecondsThatAreNoNumber) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::vision_positions_test

@@ -45,7 +45,7 @@ struct GgmlType {
   std::int64_t bytes;  // of a block
 };
 // Numbers missing here were retired (4, 5, 31 to 33, 36 to 38) or are newer.
-constexpr GgmlType types[] = {
+constexpr GgmlType ggml_types[] = {
     {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
     {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
     {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
@@ -329,8 +329,8 @@ class Parser {
       return refuse(key_, "its extents must multiply to 63 bits", product(tensor.shape),
                     "the file is damaged");
     Placed placed{gguf_.tensors.size(), offset, {}};
-    const auto* type = std::ranges::find(types, id, &GgmlType::id);
-    if (type == std::end(types)) {
+    const auto* type = std::ranges::find(ggml_types, id, &GgmlType::id);
+    if (type == std::end(ggml_types)) {
       tensor.type = "ggml type " + std::to_string(id);
     } else {
       tensor.type = type->name;

@@ -16,14 +16,13 @@ namespace posenc {
 namespace {
 
 constexpr std::size_t longest_header = 64 << 10;  // real ones have about 100 bytes
-constexpr std::size_t most_axes = 64;             // NumPy's own limit
 
-struct TypeRow {
+struct NpyType {
   std::string_view descr;
   std::size_t size;
 };
-constexpr TypeRow types[] = {{"<f8", 8}, {"<f4", 4}, {"<f2", 2}, {"<u2", 2},
-                             {"<i8", 8}, {"<i4", 4}, {"|u1", 1}, {"|b1", 1}};
+constexpr NpyType npy_types[] = {{"<f8", 8}, {"<f4", 4}, {"<f2", 2}, {"<u2", 2},
+                                 {"<i8", 8}, {"<i4", 4}, {"|u1", 1}, {"|b1", 1}};
 
 class Header {
  public:
@@ -73,7 +72,7 @@ class Header {
 
   Expected<std::string_view> known_type(std::string_view descr) const {
     // '=' is this machine's order and '|' none at all; both are little endian here.
-    for (const TypeRow& type : types)
+    for (const NpyType& type : npy_types)
       if (descr.size() == 3 && descr.substr(1) == type.descr.substr(1) && descr[0] != '>')
         return type.descr;
     if (descr.starts_with('>'))
@@ -116,7 +115,7 @@ class Header {
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
       if (error != std::errc{} || extent < 0) return false;
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-      if (out.size() == most_axes) return false;
+      if (out.size() == detail::most_axes) return false;
       out.push_back(extent);
       if (!take(',') && !rest_.starts_with(')')) return false;
     }
@@ -157,7 +156,7 @@ Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_v
 
   Expected<StoredTensor> tensor = Header({text + start, length}, where).read();
   if (!tensor) return tensor;
-  const auto* type = std::ranges::find(types, tensor->type, &TypeRow::descr);
+  const auto* type = std::ranges::find(npy_types, tensor->type, &NpyType::descr);
   const std::optional<std::int64_t> count = detail::element_count(tensor->shape);
   std::size_t needed = 0;
   if (!count || __builtin_mul_overflow(static_cast<std::size_t>(*count), type->size, &needed))

@@ -18,19 +18,17 @@ namespace {
 using detail::Json;
 using detail::JsonMember;
 
-struct TypeRow {
+struct SafetensorsType {
   std::string_view name;
   std::size_t bits;
 };
-constexpr TypeRow types[] = {
+constexpr SafetensorsType safetensors_types[] = {
     {"BF16", 16},       {"F32", 32},        {"F16", 16},    {"F64", 64},    {"I64", 64},
     {"I32", 32},        {"I16", 16},        {"I8", 8},      {"U64", 64},    {"U32", 32},
     {"U16", 16},        {"U8", 8},          {"BOOL", 8},    {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"C64", 64},    {"F4", 4},
     {"F6_E2M3", 6},     {"F6_E3M2", 6},
 };
-
-constexpr std::size_t most_axes = 64;  // NumPy's limit; no tensor of a model has more than 5
 
 constexpr std::string_view write_anew = "write the file anew";
 
@@ -61,13 +59,14 @@ struct Reader {
   Expected<StoredTensor> tensor(const JsonMember& entry) const {
     const Json* type = entry.value.find("dtype");
     const auto* word = type ? type->get<std::string>() : nullptr;
-    const auto* row = word ? std::ranges::find(types, *word, &TypeRow::name) : std::end(types);
-    if (row == std::end(types))
+    const auto* row = word ? std::ranges::find(safetensors_types, *word, &SafetensorsType::name)
+                           : std::end(safetensors_types);
+    if (row == std::end(safetensors_types))
       return wrong(entry, "must have a known 'dtype'", type ? type->text() : "");
     Expected<std::vector<std::int64_t>> shape = counts(entry, "shape");
     if (!shape) return std::unexpected(shape.error());
-    if (shape->size() > most_axes)
-      return wrong(entry, "must have at most " + std::to_string(most_axes) + " axes",
+    if (shape->size() > detail::most_axes)
+      return wrong(entry, "must have at most " + std::to_string(detail::most_axes) + " axes",
                    std::to_string(shape->size()));
     const Expected<std::vector<std::int64_t>> offsets = counts(entry, "data_offsets");
     if (!offsets) return std::unexpected(offsets.error());

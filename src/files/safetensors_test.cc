@@ -12,9 +12,8 @@
 #include "posenc/files.h"
 #include "tests/paths.h"
 
+namespace posenc::safetensors_test {
 namespace {
-
-using namespace posenc;
 
 std::string file(std::string_view header, std::size_t data = 0) {
   std::string text(8, '\0');
@@ -227,3 +226,4 @@ TEST(Safetensors, DataThatIsNotAlignedHasNoViewAndIsStillRead) {
 }
 
 }  // namespace
+}  // namespace posenc::safetensors_test

@@ -1,6 +1,7 @@
 // What the formats share in listing a tensor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,6 +9,9 @@
 #include "posenc/files.h"
 
 namespace posenc::detail {
+
+// NumPy's limit; no tensor of a model has more than 5.
+constexpr std::size_t most_axes = 64;
 
 // Elements of a shape: 1 where it has no axis. Nothing where an extent is negative, or the product
 // of those that are not 0 overflows.

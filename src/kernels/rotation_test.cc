@@ -11,7 +11,7 @@
 #include "posenc/apply.h"
 #include "tests/random.h"
 
-namespace posenc {
+namespace posenc::rotation_test {
 namespace {
 
 std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
@@ -22,7 +22,7 @@ std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
   return frequency;
 }
 
-Plan rope(std::int64_t rotary_dim, Pairing pairing = Pairing::halves) {
+Plan rope_plan(std::int64_t rotary_dim, Pairing pairing = Pairing::halves) {
   Plan plan;
   plan.rotate =
       Rotate{.pairing = pairing, .rotary_dim = rotary_dim, .frequency = geometric(rotary_dim / 2)};
@@ -93,34 +93,34 @@ TEST(RotationTurn, IsCounterclockwise) {
 }
 
 TEST(RotationTurn, HalvesPairWithTheOtherHalf) {
-  Plan plan = rope(4);
+  Plan plan = rope_plan(4);
   plan.rotate->frequency = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-3, 2, 1, 4});
 }
 
 TEST(RotationTurn, InterleavedPairWithTheNeighbour) {
-  Plan plan = rope(4, Pairing::interleaved);
+  Plan plan = rope_plan(4, Pairing::interleaved);
   plan.rotate->frequency = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-2, 1, 3, 4});
 }
 
 // Two blocks of four: (0, 2), (1, 3) and (4, 6), (5, 7) are pairs 0, 1 and 2, 3.
 TEST(RotationTurn, BlocksArePairedEachByItself) {
-  Plan plan = rope(8);
+  Plan plan = rope_plan(8);
   plan.rotate->blocks = 2;
   plan.rotate->frequency = {0, std::acos(0.0), std::acos(0.0), 0};
   expect_near(at(rotate, plan, {0, 1, 2, 3, 4, 5, 6, 7}, 1), {0, -3, 2, 1, -6, 5, 4, 7});
 }
 
 TEST(RotationTurn, InterleavedBlocksAreOneSlice) {
-  Plan plan = rope(8, Pairing::interleaved), blocks = plan;
+  Plan plan = rope_plan(8, Pairing::interleaved), blocks = plan;
   blocks.rotate->blocks = 2;
   const auto x = random(8);
   EXPECT_EQ(at(rotate, plan, x, 5), at(rotate, blocks, x, 5));
 }
 
 TEST(RotationTurn, ChannelsOutsideTheSliceAreUntouched) {
-  Plan plan = rope(4);
+  Plan plan = rope_plan(4);
   plan.rotate->first_dim = 3;
   plan.rotate->amplitude = 2;
   const auto x = random(9);
@@ -161,7 +161,7 @@ TEST(RotationTurn, HeadsMayTurnAtTheirOwnPace) {
 
 class RotationProperty : public testing::TestWithParam<Pairing> {
  protected:
-  const Plan plan = rope(12, GetParam());
+  const Plan plan = rope_plan(12, GetParam());
   const std::vector<double> q = random(12, 1), k = random(12, 2);
 };
 
@@ -202,8 +202,8 @@ TEST(RotationPairings, DifferByAPermutationOfChannels) {
   const auto x = random(8);
   std::vector<double> y(8);
   for (std::size_t r = 0; r < 4; ++r) y[2 * r] = x[r], y[2 * r + 1] = x[r + 4];
-  const auto halves = at(rotate, rope(8), x, 77);
-  const auto interleaved = at(rotate, rope(8, Pairing::interleaved), y, 77);
+  const auto halves = at(rotate, rope_plan(8), x, 77);
+  const auto interleaved = at(rotate, rope_plan(8, Pairing::interleaved), y, 77);
   for (std::size_t r = 0; r < 4; ++r) {
     EXPECT_EQ(halves[r], interleaved[2 * r]);
     EXPECT_EQ(halves[r + 4], interleaved[2 * r + 1]);
@@ -212,7 +212,7 @@ TEST(RotationPairings, DifferByAPermutationOfChannels) {
 
 // A plan with everything a rotation can have.
 Plan rich() {
-  Plan plan = rope(8);
+  Plan plan = rope_plan(8);
   plan.rotate->first_dim = 1;
   plan.rotate->amplitude = 1.25;
   plan.rotate->growth = Growth{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5};
@@ -266,7 +266,7 @@ TEST(RotationGrowth, ScoreStillDependsOnTheOffsetAlone) {
 }
 
 TEST(RotationValues, OnlyTurnWithoutAmplitudeOrGrowth) {
-  Plan plain = rope(8);
+  Plan plain = rope_plan(8);
   plain.rotate->first_dim = 1;
   const auto x = random(10);
   EXPECT_EQ(at(rotate, rich(), x, 42, Side::value), at(rotate, plain, x, 42, Side::query));
@@ -274,7 +274,7 @@ TEST(RotationValues, OnlyTurnWithoutAmplitudeOrGrowth) {
 
 TEST(RotationValues, PassUnchangedUnlessThePlanTurnsThem) {
   const auto x = random(8);
-  EXPECT_EQ(at(rotate, rope(8), x, 42, Side::value), x);
+  EXPECT_EQ(at(rotate, rope_plan(8), x, 42, Side::value), x);
 }
 
 // --- views --------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ class RotationViews : public testing::TestWithParam<Case> {
     });
   }
   Plan plan() const {
-    Plan plan = rope(GetParam().dim / 2 * 2);
+    Plan plan = rope_plan(GetParam().dim / 2 * 2);
     if (GetParam().dim < 2) plan.rotate.reset();
     return plan;
   }
@@ -410,4 +410,4 @@ TEST(RotationBatch, EverySequenceHasItsPositions) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::rotation_test

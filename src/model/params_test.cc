@@ -8,7 +8,7 @@
 #include "posenc/explain.h"
 #include "posenc/model.h"
 
-namespace posenc {
+namespace posenc::params_test {
 namespace {
 
 const std::string mistral_v01 = R"({"dim": 4096, "n_layers": 32, "head_dim": 128,
@@ -253,4 +253,4 @@ TEST(Params, TheExplanationSaysThatTheWeightsAreInAnotherOrder) {
 }
 
 }  // namespace
-}  // namespace posenc
+}  // namespace posenc::params_test

@@ -13,14 +13,14 @@ namespace {
 constexpr std::int64_t y_axis = 0, x_axis = 1;  // positions are [h, w]
 constexpr Geometry small{.heads = 4, .head_dim = 16};
 
-Rotate rotate_of(const Mixed& scheme, const Geometry& geometry = small) {
+Rotate mixed_rotate(const Mixed& scheme, const Geometry& geometry = small) {
   const auto plan = scheme.compiled(geometry);
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
   return plan ? *plan->rotate : Rotate{};
 }
 
 TEST(MixedScheme, HeadZeroStartsAsAxialWithTheColumnFirst) {
-  const Rotate mixed = rotate_of({});
+  const Rotate mixed = mixed_rotate({});
   const auto axial = Axial{.rope_theta = 10}.compiled(small);
   ASSERT_TRUE(axial);
   for (std::int64_t r = 0; r < 8; ++r) {
@@ -30,7 +30,7 @@ TEST(MixedScheme, HeadZeroStartsAsAxialWithTheColumnFirst) {
 }
 
 TEST(MixedScheme, HeadsLookInDirectionsSpreadEvenly) {
-  const Rotate rotate = rotate_of({});
+  const Rotate rotate = mixed_rotate({});
   for (std::int64_t h = 0; h < 4; ++h) {
     const double phi = std::numbers::pi / 2 * static_cast<double>(h);
     EXPECT_NEAR(rotate.at(h, x_axis, 0), std::cos(phi), 1e-15);
@@ -39,7 +39,7 @@ TEST(MixedScheme, HeadsLookInDirectionsSpreadEvenly) {
 }
 
 TEST(MixedScheme, SecondHalfLooksAQuarterTurnFurther) {
-  const Rotate rotate = rotate_of({.angles = {0.3, 0.3, 0.3, 0.3}});
+  const Rotate rotate = mixed_rotate({.angles = {0.3, 0.3, 0.3, 0.3}});
   for (std::int64_t r = 0; r < 4; ++r) {
     const double magnitude = std::pow(10.0, -4.0 * static_cast<double>(r) / 16);
     EXPECT_NEAR(rotate.at(2, x_axis, 4 + r), magnitude * std::cos(0.3 + std::numbers::pi / 2),
@@ -53,7 +53,7 @@ TEST(MixedScheme, LearnedFrequenciesComeXFirst) {
   Mixed scheme;
   scheme.frequencies.resize(8);  // [2 heads][x, y][2 pairs]
   std::iota(scheme.frequencies.begin(), scheme.frequencies.end(), 0.0);
-  const Rotate rotate = rotate_of(scheme, {.heads = 2, .head_dim = 4});
+  const Rotate rotate = mixed_rotate(scheme, {.heads = 2, .head_dim = 4});
   EXPECT_EQ(rotate.at(0, x_axis, 1), 1);
   EXPECT_EQ(rotate.at(0, y_axis, 0), 2);
   EXPECT_EQ(rotate.at(1, x_axis, 0), 4);

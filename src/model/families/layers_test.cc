@@ -36,7 +36,7 @@ std::string pattern(const Model& model, Stack stack = Stack::text) {
   }
 }
 
-Rope rope_of(const Model& model) {
+Rope layer_rope(const Model& model) {
   const Rope* rope = std::get_if<Rope>(&model.groups.at(0).schemes.at(0));
   if (!rope) ADD_FAILURE() << "another scheme";
   return rope ? *rope : Rope{};
@@ -68,7 +68,8 @@ TEST(LayersExaoneMoe, FullLayersHaveNoPosition) {
 }
 
 TEST(LayersGlmOcr, NeighboursPairInThreeSections) {
-  const Rope rope = rope_of(layers_model("glm_ocr_text", R"("rope_theta": 1e4, "head_dim": 64)"));
+  const Rope rope =
+      layer_rope(layers_model("glm_ocr_text", R"("rope_theta": 1e4, "head_dim": 64)"));
   EXPECT_EQ(rope.pairing, Pairing::interleaved);
   EXPECT_EQ(rope.mrope_section, (std::vector<std::int64_t>{8, 12, 12}));
 }
@@ -113,9 +114,9 @@ TEST(LayersGemma4, TheLastAttendsFully) {
 }
 
 TEST(LayersSections, OfQwenAndGlmHaveTheCodesDefault) {
-  EXPECT_EQ(rope_of(layers_model("qwen2_vl", R"("rope_theta": 1e6)")).mrope_section,
+  EXPECT_EQ(layer_rope(layers_model("qwen2_vl", R"("rope_theta": 1e6)")).mrope_section,
             (std::vector<std::int64_t>{16, 24, 24}));
-  EXPECT_EQ(rope_of(layers_model("glm4v", R"("partial_rotary_factor": 0.5)")).mrope_section,
+  EXPECT_EQ(layer_rope(layers_model("glm4v", R"("partial_rotary_factor": 0.5)")).mrope_section,
             (std::vector<std::int64_t>{8, 12, 12}));
 }
 
@@ -144,7 +145,7 @@ TEST(LayersDbrx, BaseAndHeadsAreInsideAttnConfig) {
       read_config(R"({"model_type": "dbrx", "d_model": 512, "n_heads": 4, "n_layers": 2,
       "max_seq_len": 4096, "attn_config": {"clip_qkv": 8, "kv_n_heads": 2, "rope_theta": 500000}})");
   ASSERT_TRUE(model) << model.error().message();
-  EXPECT_EQ(rope_of(*model).rope_theta, 500000);
+  EXPECT_EQ(layer_rope(*model).rope_theta, 500000);
   EXPECT_EQ(model->groups[0].geometry.kv_heads, 2);
   for (const Provenance& value : model->groups[0].provenance) {
     if (value.field == "kv_heads") {
@@ -177,7 +178,7 @@ TEST(LayersModernBertDecoder, WindowIsHalfOfTheEncoders) {
 }
 
 TEST(LayersYoutu, AreDeepSeeks) {
-  const Rope rope = rope_of(layers_model("youtu", R"("qk_rope_head_dim": 64)"));
+  const Rope rope = layer_rope(layers_model("youtu", R"("qk_rope_head_dim": 64)"));
   EXPECT_EQ(rope.pairing, Pairing::interleaved);
   EXPECT_EQ(rope.slice, Slice::trailing);
 }
