@@ -1,5 +1,6 @@
-// The kernel of what is added to embeddings: a token's vector is made in a buffer that stays in the
-// first cache, then written, or added to the token's embedding, for every sequence that shares it.
+// The kernel of what is added to embeddings. Waves that go to neighbouring channels are written, or
+// added, from registers (AddDirectly). All else is made in a buffer that stays in the first cache, a
+// token's vector at a time, then written or added for every sequence that shares it (AddAll).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/add.cc"
 #include "hwy/foreach_target.h"
@@ -18,21 +19,21 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One channel of any tensor by its conversions, where channels are not neighbours.
+// One channel of a tensor of any dtype: the slow way, for channels that are not neighbours.
 template <class C>
 HWY_INLINE C Channel(const Tensor& tensor, std::int64_t offset) {
   return static_cast<C>(tensor.get(offset));
 }
 
-// A table of so many bytes does not stay in a cache: it goes past them.
+// Whether a table is so large that it would only drive other data out of the caches: it goes past them.
 HWY_INLINE bool streams(const AddJob& job) {
   return !job.x &&
          job.out.size() * static_cast<std::int64_t>(size_of(job.out.dtype)) >= streamed_bytes;
 }
 HWY_INLINE bool aligned(const void* to) { return reinterpret_cast<std::uintptr_t>(to) % 64 == 0; }
 
-// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. The next token's memory,
-// `ahead` elements on, is asked for: it comes while its vector is made.
+// out[i] = x[i] · scale + vector[i], or the vector alone where there is no x. Asks for the memory of the
+// next token, `ahead` elements on, which then arrives while that token's vector is made.
 template <class T, class How = Kept>
 HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T* out,
                       std::int64_t count, std::int64_t ahead) {
@@ -64,7 +65,7 @@ HWY_INLINE void Write(const T* x, Compute<T> scale, const Compute<T>* vector, T*
   std::memcpy(out + i, rest, bytes);
 }
 
-// A learned row as numbers to compute with.
+// vector = a learned row, converted to what is computed with.
 template <class C>
 HWY_INLINE void ReadRow(const Tensor& table, std::int64_t row, std::int64_t count, C* vector) {
   const std::int64_t start = table.offset(row), step = table.stride[1];
@@ -93,7 +94,7 @@ HWY_INLINE void ReadRow(const Tensor& table, std::int64_t row, std::int64_t coun
   }
 }
 
-// One token of one sequence.
+// Writes one token of one sequence.
 template <class C>
 HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, const C* vector) {
   const Tensor &x = job.x, &out = job.out;
@@ -125,13 +126,14 @@ HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, co
   }
 }
 
-// Room for `count` numbers and what vectors run over.
+// Room for `count` numbers, and padding that the last vector may overrun.
 template <class C>
 AlignedDoubles Buffer(std::int64_t count) {
-  return AlignedDoubles((count + 2 * Turns::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 + 1);
+  return AlignedDoubles((count + 2 * CosSinRows::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 +
+                        1);
 }
 
-// Puts a row as Put does, and meanwhile asks for the memory that it will be written to.
+// Writes a row as Put does, and meanwhile asks for the memory that it will be copied to.
 template <class Put>
 struct Fetching {
   Put put;
@@ -144,16 +146,16 @@ struct Fetching {
   }
 };
 
-// Makes the waves of one row after another.
+// Makes the waves of one position after another, in `vector`.
 template <class C>
 class WaveMaker {
  public:
   WaveMaker(const Waves& waves, C* vector)
       : waves_(waves),
-        turns_(TurnRule::of(waves)),
-        pairs_(turns_.count),
+        cos_sin_(CosSinRule::of(waves)),
+        pairs_(cos_sin_.count),
         vector_(vector),
-        apart_memory_(Buffer<C>(2 * turns_.size)),
+        apart_memory_(Buffer<C>(2 * cos_sin_.size)),
         apart_(reinterpret_cast<C*>(apart_memory_.data())) {}
 
   // For an element at `to`, `size` bytes apart from the next.
@@ -168,10 +170,10 @@ class WaveMaker {
     }
     std::int64_t end = 2 * pairs_;
     if (waves_.layout == WaveLayout::interleaved) {
-      MakeRow<C>(turns_, &row, 0, turns_.size, fetching(Alternating<C>{vector_}));
+      MakeRow<C>(cos_sin_, &row, 0, cos_sin_.size, fetching(Alternating<C>{vector_}));
     } else {
-      C* const cosine = apart_ + turns_.size;
-      MakeRow<C>(turns_, &row, 0, turns_.size, fetching(Apart<C>{cosine, apart_}));
+      C* const cosine = apart_ + cos_sin_.size;
+      MakeRow<C>(cos_sin_, &row, 0, cos_sin_.size, fetching(Apart<C>{cosine, apart_}));
       std::copy_n(apart_, pairs_, vector_);
       std::copy_n(cosine, std::min(pairs_, width - pairs_), vector_ + pairs_);
     }
@@ -180,7 +182,7 @@ class WaveMaker {
 
  private:
   const Waves& waves_;
-  Turns turns_;
+  CosSinRows cos_sin_;
   std::int64_t pairs_;
   C* vector_;
   AlignedDoubles apart_memory_;
@@ -189,7 +191,7 @@ class WaveMaker {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Waves that go from registers to where they belong, or into the sum there.
+// Where waves go from registers: Alone writes them there, Sum adds them to the embedding.
 template <class T>
 struct Place {
   const T* x;  // null where nothing is added
@@ -230,31 +232,32 @@ struct Alone : Place<T> {
   }
 };
 
-// Whether every row is written once, and to neighbouring channels. Waves that lie apart come in half
-// cache lines: added they may, alone they would be written to memory twice.
+// Whether every row is written once, and to neighbouring channels. Sines and cosines that lie apart come
+// in half cache lines, which added to an embedding cost nothing, but alone would be written to memory
+// twice: those take the buffer.
 HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
   return waves != nullptr &&
          (waves->layout == WaveLayout::interleaved ||
-          (job.x && waves->width % (2 * Turns::lanes) == 0)) &&
+          (job.x && waves->width % (2 * CosSinRows::lanes) == 0)) &&
          (!job.shared || job.out.shape[0] == 1) && job.out.stride[2] == 1 &&
          (!job.x || job.x.stride[2] == 1);
 }
 
-// Rows made together, of one anchor, and pairs of them after which the next row has its turn: what
-// all of them are made of stays in the first cache.
+// How many rows are made together, all of one base, and how many pairs of one before the next row
+// follows: few enough that the factors they share stay in the first cache.
 constexpr std::int64_t most_rows = 16, pairs_together = 128;
 
-// One row or a multiple of four.
+// Makes and writes one row, or a multiple of four.
 template <class Put, class T>
-HWY_NOINLINE void MakeDirectly(Turns& turns, std::int64_t row, std::int64_t pairs,
+HWY_NOINLINE void MakeDirectly(CosSinRows& cos_sin, std::int64_t row, std::int64_t pairs,
                                std::int64_t count, const Place<T>* to) {
-  if (count == 1) return MakeRow<float>(turns, &row, 0, pairs, Put{*to});
+  if (count == 1) return MakeRow<float>(cos_sin, &row, 0, pairs, Put{*to});
   for (std::int64_t begin = 0; begin < pairs; begin += pairs_together) {
     const std::int64_t end = std::min(begin + pairs_together, pairs);
     for (std::int64_t r = 0; r < count; r += 4) {
       const Put put[] = {{to[r]}, {to[r + 1]}, {to[r + 2]}, {to[r + 3]}};
-      MakeFourRows<float>(turns, row + r, begin, end, put);
+      MakeFourRows<float>(cos_sin, row + r, begin, end, put);
     }
   }
 }
@@ -264,10 +267,10 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto& waves = std::get<Waves>(job.part->kind);
   const Tensor &x = job.x, &out = job.out;
   const std::int64_t seq = out.shape[1], width = out.shape[2];
-  Turns turns(TurnRule::of(waves));
+  CosSinRows cos_sin(CosSinRule::of(waves));
   // Pairs of whole vectors; the rest of a row, and the zero where it is odd, take a buffer.
-  const std::int64_t pairs = turns.count / Turns::lanes * Turns::lanes;
-  const AlignedDoubles memory = Buffer<float>(2 * turns.size);
+  const std::int64_t pairs = cos_sin.count / CosSinRows::lanes * CosSinRows::lanes;
+  const AlignedDoubles memory = Buffer<float>(2 * cos_sin.size);
   float* const rest = reinterpret_cast<float*>(memory.data());
   const auto scale = static_cast<float>(job.part->embedding_scale);
   const bool streamed = streams(job);
@@ -296,25 +299,25 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
                .scale = scale,
                .out = static_cast<T*>(out.data) + out.offset(b, t),
                .ahead = count * out.stride[1],
-               .cosine = turns.count};
+               .cosine = cos_sin.count};
       all_aligned = all_aligned && aligned(to[r].out);
     }
     if (!zero) {
       if (x) {
-        MakeDirectly<Sum<T, interleaved>>(turns, row, pairs, count, to);
+        MakeDirectly<Sum<T, interleaved>>(cos_sin, row, pairs, count, to);
       } else if (streamed && all_aligned) {
-        MakeDirectly<Alone<T, true, Streamed>>(turns, row, pairs, count, to);
+        MakeDirectly<Alone<T, true, Streamed>>(cos_sin, row, pairs, count, to);
       } else {
-        MakeDirectly<Alone<T, interleaved, Kept>>(turns, row, pairs, count, to);
+        MakeDirectly<Alone<T, interleaved, Kept>>(cos_sin, row, pairs, count, to);
       }
     }
     const std::int64_t done = zero ? 0 : 2 * pairs;
     for (std::int64_t r = 0; r < count && done < width; ++r) {
       const std::int64_t next = row + r;
       std::fill(rest + done, rest + width, 0.0f);
-      if (!zero && pairs < turns.size) {
-        MakeRow<float>(turns, &next, pairs, turns.size, Alternating<float>{rest});
-        std::fill(rest + 2 * turns.count, rest + width, 0.0f);
+      if (!zero && pairs < cos_sin.size) {
+        MakeRow<float>(cos_sin, &next, pairs, cos_sin.size, Alternating<float>{rest});
+        std::fill(rest + 2 * cos_sin.count, rest + width, 0.0f);
       }
       Write<T>(x ? to[r].x + done : nullptr, scale, rest + done, to[r].out + done, width - done,
                to[r].ahead);
@@ -328,7 +331,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
 template <class C>
 void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   const std::int64_t batch = job.out.shape[0], seq = job.out.shape[1], width = job.out.shape[2];
-  const AlignedDoubles memory = Buffer<C>(width + 2 * Turns::lanes);
+  const AlignedDoubles memory = Buffer<C>(width + 2 * CosSinRows::lanes);
   C* const vector = reinterpret_cast<C*>(memory.data());
   const auto each = [&](const auto& make) HWY_ATTR {
     for (std::int64_t token = first; token < last; ++token) {

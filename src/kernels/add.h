@@ -18,8 +18,8 @@ struct AddJob {
   std::int64_t tokens() const { return shared ? out.shape[1] : out.shape[0] * out.shape[1]; }
 };
 
-// Whether the kernel takes it. It leaves to the reference the bare index and numbers of which some
-// are double and some are not.
+// Whether the kernel takes the job. false for Ramp plans and for mixed float64/other dtypes: those use
+// the reference.
 bool adds(const AddJob& job);
 
 // Writes tokens [first, last).

@@ -1,3 +1,4 @@
+// rotation_angles: the angles themselves, exact or as an engine forms them.
 #include <string>
 #include <vector>
 

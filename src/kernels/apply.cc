@@ -1,4 +1,5 @@
-// The verbs of apply.h: arguments checked, then the kernel that takes them.
+// The verbs of apply.h but bias: checks the arguments, then calls the kernel that takes them, or the
+// reference where none does.
 #include "posenc/apply.h"
 
 #include <array>
@@ -48,9 +49,10 @@ Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions&
 
 #if POSENC_SIMD
 
-// Tensors of one batch and one seq, turned by the same rows.
-void turn(const Rotate& rotate, const detail::TurnRule& rule, const Positions& positions,
-          std::span<const RotateArguments> tensors, Threads threads) {
+// Rotates tensors of one batch and one seq, alike in both, by the same rows of cos and sin.
+void rotate_together(const Rotate& rotate, const detail::CosSinRule& rule,
+                     const Positions& positions, std::span<const RotateArguments> tensors,
+                     Threads threads) {
   detail::RotateJob job{.plan = &rotate, .rule = rule, .positions = &positions};
   std::int64_t bytes = 0;
   for (const RotateArguments& each : tensors) {
@@ -74,12 +76,13 @@ void turn(const Rotate& rotate, const detail::TurnRule& rule, const Positions& p
 void rotated(const Rotate* rotation, const Positions& positions, Side side, Action action,
              const RotateArguments& arguments, [[maybe_unused]] Threads threads) {
   if (arguments.x.size() == 0) return;
-  if (!arguments.turns && arguments.x.data == arguments.out.data) return;
+  if (!arguments.rotates && arguments.x.data == arguments.out.data) return;
 #if POSENC_SIMD
-  static const Rotate nothing;  // copies
-  const Rotate& rotate = arguments.turns ? *rotation : nothing;
+  static const Rotate nothing;  // no channels: the kernel copies
+  const Rotate& rotate = arguments.rotates ? *rotation : nothing;
   if (rotate.angles == Angles::exact) {
-    turn(rotate, detail::TurnRule::of(rotate, side, action), positions, {&arguments, 1}, threads);
+    rotate_together(rotate, detail::CosSinRule::of(rotate, side, action), positions,
+                    {&arguments, 1}, threads);
     return;
   }
 #endif
@@ -103,22 +106,22 @@ namespace detail {
 
 void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
                     Action action, const Tensor& out, Threads threads) {
-  const bool turns = rotate != nullptr && (side != Side::value || rotate->values);
-  rotated(rotate, positions, side, action, {x, out, turns}, threads);
+  const bool rotates = rotate != nullptr && (side != Side::value || rotate->values);
+  rotated(rotate, positions, side, action, {x, out, rotates}, threads);
 }
 
 void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x,
                   const Positions& positions, Side side, Action action) {
-  const RotateArguments arguments{.x = x, .out = x, .turns = true};
+  const RotateArguments arguments{.x = x, .out = x, .rotates = true};
   if (rotate.heads == 1) return rotated(&rotate, positions, side, action, arguments, Threads{1});
   const std::int64_t per_head = rotate.axes * rotate.pairs();
 #if POSENC_SIMD
   if (rotate.angles == Angles::exact) {
-    TurnRule rule = TurnRule::of(rotate, side, action);
+    CosSinRule rule = CosSinRule::of(rotate, side, action);
     rule.rows = x.shape[1];
     rule.frequency = rule.frequency.subspan(static_cast<std::size_t>(first_head * per_head),
                                             static_cast<std::size_t>(x.shape[1] * per_head));
-    return turn(rotate, rule, positions, {&arguments, 1}, Threads{1});
+    return rotate_together(rotate, rule, positions, {&arguments, 1}, Threads{1});
   }
 #endif
   Rotate part = rotate;
@@ -163,11 +166,12 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
     return detail::computes_in_double(each.x.dtype);
   };
   // Rows of queries that grow and keys that shrink differ.
-  const bool alike = query->turns && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
+  const bool alike = query->rotates && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
   if (alike && doubles(*query) == doubles(*key)) {
     const std::array both = {*query, *key};
-    turn(*plan.rotate, detail::TurnRule::of(*plan.rotate, Side::query, Action::forward), positions,
-         both, threads);
+    rotate_together(*plan.rotate,
+                    detail::CosSinRule::of(*plan.rotate, Side::query, Action::forward), positions,
+                    both, threads);
     return {};
   }
 #endif

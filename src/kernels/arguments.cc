@@ -1,3 +1,4 @@
+// What add and rotate refuse, said once for the kernels, the reference and the gradients.
 #include "src/kernels/arguments.h"
 
 #include <string>
@@ -125,18 +126,18 @@ Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& p
   if (!x) return std::unexpected(x.error());
   if (!out) return std::unexpected(out.error());
   if (auto ok = check_out(where, *x, *out); !ok) return std::unexpected(ok.error());
-  const bool turns = plan.rotate && (side != Side::value || plan.rotate->values);
-  const std::int64_t axes = turns ? plan.rotate->axes : positions.axes();
+  const bool rotates = plan.rotate && (side != Side::value || plan.rotate->values);
+  const std::int64_t axes = rotates ? plan.rotate->axes : positions.axes();
   if (auto ok = check_positions(where, positions, x->shape[0], x->shape[2], axes); !ok)
     return std::unexpected(ok.error());
-  if (turns) {
+  if (rotates) {
     if (auto ok = check_length(where, plan, positions); !ok) return std::unexpected(ok.error());
     if (auto ok = check_rotation(where, *plan.rotate, x->shape[1], x->shape[3]); !ok)
       return std::unexpected(ok.error());
     if (auto ok = check_engine(where, *plan.rotate, positions); !ok)
       return std::unexpected(ok.error());
   }
-  return RotateArguments{*x, *out, turns};
+  return RotateArguments{*x, *out, rotates};
 }
 
 }  // namespace posenc::detail

@@ -26,7 +26,7 @@ Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position);
 
 struct RotateArguments {
   Tensor x, out;  // [batch, head, seq, head_dim]
-  bool turns;     // the plan rotates this side; otherwise x is copied
+  bool rotates;   // the plan rotates this side; otherwise x is copied
 };
 
 Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,

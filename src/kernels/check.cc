@@ -1,3 +1,4 @@
+// Checks that every verb makes of its tensors, positions and plan, with the error that each gives.
 #include "src/kernels/check.h"
 
 #include <cstdlib>

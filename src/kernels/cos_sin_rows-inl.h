@@ -1,4 +1,5 @@
-// Turns put to work: rows of cos and sin by vectors. Included once per instruction set.
+// Rows of cos and sin by vectors: makes the factors of cos_sin_rows.h and multiplies them. Included
+// once per instruction set.
 #if defined(POSENC_COS_SIN_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSENC_COS_SIN_ROWS_INL_H
 #undef POSENC_COS_SIN_ROWS_INL_H
@@ -16,21 +17,24 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Doubles = hn::ScalableTag<double>;
 
-// (c, s) · (d, e) as complex numbers.
+// (c, s) := (c, s) · (d, e) as complex numbers.
 template <class V>
-HWY_INLINE void Multiply(V& c, V& s, V d, V e) {
+HWY_INLINE void ComplexMultiply(V& c, V& s, V d, V e) {
   const V cosine = hn::NegMulAdd(s, e, hn::Mul(c, d));
   s = hn::MulAdd(c, e, hn::Mul(s, d));
   c = cosine;
 }
 
+// --- Factors: made once for a row or for four, hence out of line, compiled once for all the kinds of
+// rows that MakeRow() and MakeFourRows() write below.
+
 // cos[size] and sin[size] of position · frequency, from the product's exact value.
-HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std::int64_t position,
-                                double* row) {
+HWY_NOINLINE inline void ExactRow(const CosSinRows& cos_sin, const CosSinRows::Axis& axis,
+                                  std::int64_t position, double* row) {
   const Doubles d;
   const auto whole = static_cast<double>(position);
   if (!((whole < 0 ? -whole : whole) * axis.fastest < largest_angle)) {
-    return turns.direct_slowly(axis, position, row);
+    return cos_sin.exact_row_slowly(axis, position, row);
   }
   const auto p = hn::Set(d, whole);
 #if !HWY_NATIVE_FMA
@@ -41,7 +45,7 @@ HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std
   const hn::RebindToUnsigned<Doubles> du;
   const auto upper = hn::BitCast(d, hn::Set(du, ~0x7ffffffull));
 #endif
-  for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+  for (std::int64_t i = 0; i < cos_sin.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     const auto f = hn::LoadU(d, axis.frequency + i);
     const auto high = hn::Mul(p, f);
 #if HWY_NATIVE_FMA
@@ -55,65 +59,125 @@ HWY_NOINLINE inline void Direct(const Turns& turns, const Turns::Axis& axis, std
     auto sine = high, cosine = high;
     SinCos(d, high, low, sine, cosine);
     hn::StoreU(cosine, d, row + i);
-    hn::StoreU(sine, d, row + turns.size + i);
+    hn::StoreU(sine, d, row + cos_sin.size + i);
   }
 }
 
 // Row j of a table; only those that are asked for are made.
-HWY_INLINE const double* TableRow(const Turns& turns, const Turns::Axis& axis, double* table,
-                                  unsigned& made, std::int64_t j, std::int64_t step, bool grows) {
-  double* const row = table + j * 2 * turns.size;
+HWY_INLINE const double* TableRow(const CosSinRows& cos_sin, const CosSinRows::Axis& axis,
+                                  double* table, unsigned& made, std::int64_t j, std::int64_t step,
+                                  bool grows) {
+  double* const row = table + j * 2 * cos_sin.size;
   if ((made >> j & 1) == 0) {
     made |= 1u << j;
-    Direct(turns, axis, j * step, row);
-    if (grows) turns.magnify(row, static_cast<double>(j * step), 1);
+    ExactRow(cos_sin, axis, j * step, row);
+    if (grows) cos_sin.scale_row(row, static_cast<double>(j * step), 1);
   }
   return row;
 }
 
-// The two factors whose product is the row of a position. Where the position is a multiple of 4
-// there is no second.
-struct Factors {
-  const double *near, *one;
-};
-
-// The row of 64⌊p/64⌋ stands in axis.anchor.
-HWY_INLINE void Anchor(Turns& turns, std::int64_t a, std::int64_t position) {
-  Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
-  if (axis.anchored == position >> 6) return;
-  axis.anchored = position >> 6;
-  axis.neared = Turns::none;
-  const std::int64_t start = axis.anchored * 64;
-  Direct(turns, axis, start, axis.anchor);
-  if (a == 0 && turns.rule.growth != nullptr) {
-    turns.magnify(axis.anchor, static_cast<double>(start) - turns.rule.growth->centre,
-                  turns.rule.amplitude);
-  } else if (a == 0 && turns.rule.amplitude != 1) {
-    turns.magnify(axis.anchor, 0, turns.rule.amplitude);
+// The row of 64⌊p/64⌋, with the amplitude and, of xPos, its growth up to there.
+HWY_NOINLINE inline void MakeBase(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
+  CosSinRows::Axis& axis = cos_sin.axes[a];
+  axis.base_of = position >> 6;
+  axis.base_coarse_of = CosSinRows::none;
+  const std::int64_t start = axis.base_of * 64;
+  const CosSinRule& rule = cos_sin.rule;
+  ExactRow(cos_sin, axis, start, axis.base);
+  if (a == 0 && rule.growth != nullptr) {
+    const double steps = static_cast<double>(start) - rule.growth->centre;
+    cos_sin.scale_row(axis.base, steps, rule.amplitude);
+  } else if (a == 0 && rule.amplitude != 1) {
+    cos_sin.scale_row(axis.base, 0, rule.amplitude);
   }
 }
+// Sees to it that axis.base is the row of 64⌊p/64⌋.
+HWY_INLINE void UpdateBase(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
+  if (cos_sin.axes[a].base_of != position >> 6) MakeBase(cos_sin, a, position);
+}
 
-HWY_INLINE Factors FactorsOf(Turns& turns, std::int64_t a, std::int64_t position) {
+// Factors whose product is a row; null where there is no second.
+struct Factors {
+  const double *first, *second;
+};
+
+HWY_INLINE void LoadRow(const Factors& row, std::int64_t size, std::int64_t i, hn::Vec<Doubles>& c,
+                        hn::Vec<Doubles>& s) {
   const Doubles d;
-  Turns::Axis& axis = turns.axes[static_cast<std::size_t>(a)];
-  const bool grows = a == 0 && turns.rule.growth != nullptr;
-  const std::int64_t four = position >> 2 & 15, one = position & 3;
-  if (axis.neared != position >> 2) {
-    Anchor(turns, a, position);
-    axis.neared = position >> 2;
-    if (four != 0) {
-      const double* const row = TableRow(turns, axis, axis.fours, axis.fours_made, four, 4, grows);
-      for (std::int64_t i = 0; i < turns.size; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-        auto c = hn::LoadU(d, axis.anchor + i), s = hn::LoadU(d, axis.anchor + turns.size + i);
-        Multiply(c, s, hn::LoadU(d, row + i), hn::LoadU(d, row + turns.size + i));
-        hn::StoreU(c, d, axis.near + i);
-        hn::StoreU(s, d, axis.near + turns.size + i);
+  c = hn::LoadU(d, row.first + i);
+  s = hn::LoadU(d, row.first + size + i);
+  if (row.second == nullptr) return;
+  ComplexMultiply(c, s, hn::LoadU(d, row.second + i), hn::LoadU(d, row.second + size + i));
+}
+HWY_INLINE void StoreRow(hn::Vec<Doubles> c, hn::Vec<Doubles> s, std::int64_t size, std::int64_t i,
+                         double* row) {
+  hn::StoreU(c, Doubles(), row + i);
+  hn::StoreU(s, Doubles(), row + size + i);
+}
+
+// The row of a position of one axis: base · coarse, cached for the next three positions, and fine.
+HWY_NOINLINE inline Factors FactorsOf(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
+  CosSinRows::Axis& axis = cos_sin.axes[a];
+  const bool grows = a == 0 && cos_sin.rule.growth != nullptr;
+  const std::int64_t coarse = position >> 2 & 15, fine = position & 3, size = cos_sin.size;
+  if (axis.base_coarse_of != position >> 2) {
+    UpdateBase(cos_sin, a, position);
+    axis.base_coarse_of = position >> 2;
+    if (coarse != 0) {
+      const Factors both = {
+          axis.base, TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, coarse, 4, grows)};
+      auto c = hn::Zero(Doubles()), s = c;
+      for (std::int64_t i = 0; i < size; i += static_cast<std::int64_t>(hn::Lanes(Doubles()))) {
+        LoadRow(both, size, i, c, s);
+        StoreRow(c, s, size, i, axis.base_coarse);
       }
     }
   }
-  return {four == 0 ? axis.anchor : axis.near,
-          one == 0 ? nullptr : TableRow(turns, axis, axis.ones, axis.ones_made, one, 1, grows)};
+  return {coarse == 0 ? axis.base : axis.base_coarse,
+          fine == 0 ? nullptr : TableRow(cos_sin, axis, axis.fine, axis.fine_made, fine, 1, grows)};
 }
+
+// The row of a position of several axes, whose angles add: the product of the rows of all.
+HWY_NOINLINE inline Factors ProductOfAxes(CosSinRows& cos_sin, const std::int64_t* position) {
+  const std::int64_t size = cos_sin.size;
+  double* const product = cos_sin.all_axes;
+  auto c = hn::Zero(Doubles()), s = c, e = c, f = c;
+  for (std::int64_t a = 0; a < cos_sin.rule.axes; ++a) {
+    const Factors row = FactorsOf(cos_sin, a, position[a]);
+    for (std::int64_t i = 0; i < size; i += static_cast<std::int64_t>(hn::Lanes(Doubles()))) {
+      LoadRow(row, size, i, e, f);
+      if (a == 0) {
+        StoreRow(e, f, size, i, product);
+        continue;
+      }
+      LoadRow({product, nullptr}, size, i, c, s);
+      ComplexMultiply(c, s, e, f);
+      StoreRow(c, s, size, i, product);
+    }
+  }
+  return {product, nullptr};
+}
+
+// What four rows from a multiple of 4 on are made of: row r is base · coarse · fine[r - 1], the first
+// without a fine one. No coarse (null) at a multiple of 64.
+struct FourFactors {
+  const double *base, *coarse, *fine[3];
+};
+
+HWY_NOINLINE inline FourFactors FourFactorsOf(CosSinRows& cos_sin, std::int64_t position) {
+  UpdateBase(cos_sin, 0, position);
+  CosSinRows::Axis& axis = cos_sin.axes[0];
+  const bool grows = cos_sin.rule.growth != nullptr;
+  const auto fine = [&](std::int64_t j) {
+    return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j, 1, grows);
+  };
+  const std::int64_t j = position >> 2 & 15;
+  return {axis.base,
+          j == 0 ? nullptr : TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, j, 4, grows),
+          {fine(1), fine(2), fine(3)}};
+}
+
+// --- How a row is written --------------------------------------------------------------------------
 
 HWY_INLINE hn::Vec<Doubles> As(Doubles, double, hn::Vec<Doubles> v) { return v; }
 HWY_INLINE auto As(Doubles d, float, hn::Vec<Doubles> v) {
@@ -202,37 +266,20 @@ struct Alternating {
   }
 };
 
+// --- Rows ------------------------------------------------------------------------------------------
+
 // Hands cos and sin of pairs [begin, end) at a position (one number an axis) to `put`, as vectors of C
-// and with the number of the first pair. Both are multiples of Turns::lanes.
+// and with the number of the first pair. Both are multiples of CosSinRows::lanes.
 template <class C, class Put>
-HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t begin,
+HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::int64_t begin,
                         std::int64_t end, const Put& put) {
   const Doubles d;
   const hn::Rebind<C, Doubles> dc;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const Factors first = FactorsOf(turns, 0, position[0]);
-  const std::int64_t size = turns.size;
-  const auto row = [&](const Factors& factors, std::int64_t i, auto& c, auto& s) HWY_ATTR {
-    c = hn::LoadU(d, factors.near + i);
-    s = hn::LoadU(d, factors.near + size + i);
-    if (factors.one == nullptr) return;
-    Multiply(c, s, hn::LoadU(d, factors.one + i), hn::LoadU(d, factors.one + size + i));
-  };
-  auto c = hn::Zero(d), s = hn::Zero(d), e = hn::Zero(d), f = hn::Zero(d);
-  if (turns.rule.axes == 1) {
-    for (std::int64_t i = begin; i < end; i += lanes) {
-      row(first, i, c, s);
-      put(dc, i, As(d, C(), c), As(d, C(), s));
-    }
-    return;
-  }
-  for (std::int64_t a = 1; a < turns.rule.axes; ++a) FactorsOf(turns, a, position[a]);
-  for (std::int64_t i = begin; i < end; i += lanes) {
-    row(first, i, c, s);
-    for (std::int64_t a = 1; a < turns.rule.axes; ++a) {
-      row(FactorsOf(turns, a, position[a]), i, e, f);
-      Multiply(c, s, e, f);
-    }
+  const Factors row = cos_sin.rule.axes == 1 ? FactorsOf(cos_sin, 0, position[0])
+                                             : ProductOfAxes(cos_sin, position);
+  auto c = hn::Zero(d), s = c;
+  for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    LoadRow(row, cos_sin.size, i, c, s);
     put(dc, i, As(d, C(), c), As(d, C(), s));
   }
 }
@@ -240,35 +287,23 @@ HWY_INLINE void MakeRow(Turns& turns, const std::int64_t* position, std::int64_t
 // The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
 // position + r. What they share is read, or made, once.
 template <class C, class Put>
-HWY_INLINE void MakeFourRows(Turns& turns, std::int64_t position, std::int64_t begin,
+HWY_INLINE void MakeFourRows(CosSinRows& cos_sin, std::int64_t position, std::int64_t begin,
                              std::int64_t end, const Put (&put)[4]) {
   const Doubles d;
   const hn::Rebind<C, Doubles> dc;
-  Anchor(turns, 0, position);
-  Turns::Axis& axis = turns.axes[0];
-  const bool grows = turns.rule.growth != nullptr;
-  const auto ones = [&](std::int64_t j) HWY_ATTR {
-    return TableRow(turns, axis, axis.ones, axis.ones_made, j, 1, grows);
-  };
-  const double *const anchor = axis.anchor, *const one = ones(1), *const two = ones(2),
-                      *const three = ones(3);
-  const std::int64_t j = position >> 2 & 15, size = turns.size;
-  const double* const four =
-      j == 0 ? nullptr : TableRow(turns, axis, axis.fours, axis.fours_made, j, 4, grows);
+  const FourFactors factors = FourFactorsOf(cos_sin, position);
+  const std::int64_t size = cos_sin.size;
+  auto c = hn::Zero(d), s = c;
   for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    auto c = hn::LoadU(d, anchor + i), s = hn::LoadU(d, anchor + size + i);
-    if (four != nullptr) {
-      Multiply(c, s, hn::LoadU(d, four + i), hn::LoadU(d, four + size + i));
-    }
-    const auto turned = [&](const double* factor, const Put& to) HWY_ATTR {
-      auto cosine = c, sine = s;
-      Multiply(cosine, sine, hn::LoadU(d, factor + i), hn::LoadU(d, factor + size + i));
-      to(dc, i, As(d, C(), cosine), As(d, C(), sine));
-    };
+    LoadRow({factors.base, factors.coarse}, size, i, c, s);
     put[0](dc, i, As(d, C(), c), As(d, C(), s));
-    turned(one, put[1]);
-    turned(two, put[2]);
-    turned(three, put[3]);
+#pragma GCC unroll 4
+    for (int r = 1; r < 4; ++r) {
+      const double* const fine = factors.fine[r - 1];
+      auto cosine = c, sine = s;
+      ComplexMultiply(cosine, sine, hn::LoadU(d, fine + i), hn::LoadU(d, fine + size + i));
+      put[r](dc, i, As(d, C(), cosine), As(d, C(), sine));
+    }
   }
 }
 

@@ -1,3 +1,5 @@
+// What of rows of cos and sin needs no vectors: their memory, xPos' powers, and angles beyond the
+// reach of the vectors' argument reduction. cos_sin_rows-inl.h has the rest.
 #include "src/kernels/cos_sin_rows.h"
 
 #include <algorithm>
@@ -6,16 +8,16 @@
 
 namespace posenc::detail {
 
-TurnRule TurnRule::of(const Waves& waves) {
+CosSinRule CosSinRule::of(const Waves& waves) {
   return {.frequency = waves.frequency, .pairs = static_cast<std::int64_t>(waves.frequency.size())};
 }
 
-TurnRule TurnRule::of(const Rotate& rotate, Side side, Action action) {
-  TurnRule rule{.frequency = rotate.frequency,
-                .rows = rotate.heads,
-                .axes = rotate.axes,
-                .pairs = rotate.pairs(),
-                .backward = action != Action::forward};
+CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
+  CosSinRule rule{.frequency = rotate.frequency,
+                  .rows = rotate.heads,
+                  .axes = rotate.axes,
+                  .pairs = rotate.pairs(),
+                  .backward = action != Action::forward};
   if (side == Side::value) return rule;
   const bool inverse = action == Action::inverse;
   rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
@@ -27,32 +29,33 @@ TurnRule TurnRule::of(const Rotate& rotate, Side side, Action action) {
 AlignedDoubles::AlignedDoubles(std::int64_t count)
     : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
 
-Turns::Turns(const TurnRule& turn_rule)
-    : rule(turn_rule),
-      count(turn_rule.rows * turn_rule.pairs),
+CosSinRows::CosSinRows(const CosSinRule& from)
+    : rule(from),
+      count(from.rows * from.pairs),
       size((count + lanes - 1) / lanes * lanes),
-      axes(scratch_.take<Axis>(turn_rule.axes)) {
+      axes(scratch_.take<Axis>(from.axes)) {
   const auto take = [this](std::int64_t rows) { return scratch_.take<double>(rows * size); };
   std::uninitialized_default_construct_n(axes, rule.axes);
   for (std::int64_t a = 0; a < rule.axes; ++a) {
-    Axis& axis = axes[static_cast<std::size_t>(a)];
+    Axis& axis = axes[a];
     double* const frequency = take(1);
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t from = (i / rule.pairs * rule.axes + a) * rule.pairs + i % rule.pairs;
-      const double f = rule.frequency[static_cast<std::size_t>(from)];
+      const std::int64_t source = (i / rule.pairs * rule.axes + a) * rule.pairs + i % rule.pairs;
+      const double f = rule.frequency[static_cast<std::size_t>(source)];
       frequency[i] = rule.backward ? -f : f;
       axis.fastest = std::max(axis.fastest, std::abs(f));
     }
     std::fill(frequency + count, frequency + size, 0.0);
     axis.frequency = frequency;
-    axis.anchor = take(2);
-    axis.near = take(2);
-    axis.fours = take(2 * 16);
-    axis.ones = take(2 * 4);
+    axis.base = take(2);
+    axis.base_coarse = take(2);
+    axis.coarse = take(2 * 16);
+    axis.fine = take(2 * 4);
   }
+  all_axes = take(2);
 }
 
-void Turns::magnify(double* row, double position, double amplitude) const {
+void CosSinRows::scale_row(double* row, double position, double amplitude) const {
   for (std::int64_t i = 0; i < count; ++i) {
     double m = amplitude;
     if (rule.growth != nullptr) {
@@ -65,7 +68,7 @@ void Turns::magnify(double* row, double position, double amplitude) const {
   }
 }
 
-void Turns::direct_slowly(const Axis& axis, std::int64_t position, double* row) const {
+void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const {
   for (std::int64_t i = 0; i < size; ++i) {
     Angle angle;
     angle.add(position, axis.frequency[i]);

@@ -2,9 +2,11 @@
 // table over positions.
 //
 // The row of position p is a product of unit complex numbers,
-//   row(p) = anchor(64⌊p/64⌋) · fours(⌊p/4⌋ mod 16) · ones(p mod 4),
-// each factor by a sine and cosine of its own exact position · frequency. Three factors and no chain:
-// the bits depend on p alone, whatever was asked before and however a range is cut.
+//   row(p) = base(64⌊p/64⌋) · coarse(4(⌊p/4⌋ mod 16)) · fine(p mod 4),
+// each factor the cos and sin of its own exact position · frequency. A recurrence from one position to
+// the next would be shorter, but its errors add up, and its bits depend on where it began. With three
+// factors the bits depend on p alone, so a range may be cut anywhere and shared among threads; and it
+// takes sines for one row in 64, besides 18 rows made once.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +22,22 @@
 
 namespace posenc::detail {
 
-// What a row is made of. All of it is borrowed from a plan.
-struct TurnRule {
+// What rows are made of: frequencies and what multiplies cos and sin. Borrowed from a plan.
+struct CosSinRule {
   std::span<const double> frequency;  // [row][axis][pair]
   std::int64_t rows = 1;              // heads with frequencies of their own
   std::int64_t axes = 1;
   std::int64_t pairs = 0;  // of one head
-  bool backward = false;   // by the negative angle
+  bool backward = false;   // rotate by the negative angle
   double amplitude = 1;
   const Growth* growth = nullptr;
-  bool shrinks = false;  // growth to the negative power
+  bool shrinks = false;  // keys: growth to the negative power
 
-  static TurnRule of(const Waves& waves);
-  static TurnRule of(const Rotate& rotate, Side side, Action action);
+  static CosSinRule of(const Waves& waves);
+  static CosSinRule of(const Rotate& rotate, Side side, Action action);
 };
 
-// Memory of doubles on cache lines.
+// Zeroed doubles, aligned to a cache line.
 class AlignedDoubles {
  public:
   AlignedDoubles() = default;
@@ -49,34 +51,37 @@ class AlignedDoubles {
   std::unique_ptr<double[], Free> memory_;
 };
 
-// The factors at hand for one position after another. Belongs to one thread, whose scratch it uses.
-struct Turns {
-  static constexpr std::int64_t none = std::int64_t{1} << 62;  // no position's ⌊p/4⌋
-  static constexpr std::int64_t lanes = 16;  // sizes are whole vectors of any kind
+// The factors cached from the last position for the next. Belongs to one thread, whose scratch it uses.
+struct CosSinRows {
+  static constexpr std::int64_t none = std::int64_t{1} << 62;  // Sentinel: no row is cached yet.
+  static constexpr std::int64_t lanes = 16;  // rows are padded to multiples: whole vectors
 
-  // cos[size], then sin[size], of all pairs of all heads.
+  // Every row is cos[size], then sin[size], of all pairs of all heads.
   struct Axis {
-    const double* frequency = nullptr;          // [size], zeros behind the last
-    double fastest = 0;                         // largest |frequency|
-    double *anchor = nullptr, *near = nullptr;  // of 64⌊p/64⌋, and of 4⌊p/4⌋
-    double *fours = nullptr, *ones = nullptr;   // [16] and [4] rows; the first, of 0, is not used
-    std::int64_t anchored = none, neared = none;
-    unsigned fours_made = 0, ones_made = 0;  // a bit a row
+    const double* frequency = nullptr;  // [size], zeros behind the last
+    double fastest = 0;                 // largest |frequency|
+    double* base = nullptr;             // the row of 64⌊p/64⌋
+    double* base_coarse = nullptr;      // the row of 4⌊p/4⌋: base · coarse
+    double* coarse = nullptr;           // 16 rows; the first, of position 0, is not used
+    double* fine = nullptr;             // 4 rows, likewise
+    std::int64_t base_of = none, base_coarse_of = none;  // whose ⌊p/64⌋ and ⌊p/4⌋ these rows are
+    unsigned coarse_made = 0, fine_made = 0;  // a bit a row: only those asked for are made
   };
 
-  explicit Turns(const TurnRule& turn_rule);
+  explicit CosSinRows(const CosSinRule& from);
 
   Scratch scratch_;  // before what is taken from it
-  TurnRule rule;
-  std::int64_t count = 0;  // pairs of all heads
-  std::int64_t size = 0;   // the same in whole vectors
-  Axis* axes = nullptr;    // [rule.axes]
+  CosSinRule rule;
+  std::int64_t count = 0;      // pairs of all heads
+  std::int64_t size = 0;       // the same in whole vectors
+  Axis* axes = nullptr;        // [rule.axes]
+  double* all_axes = nullptr;  // with several axes: the row that is the product of theirs
 
-  // Multiplies cos[size], sin[size] by the growth of `position` steps (and by the amplitude, of a
-  // first factor).
-  void magnify(double* row, double position, double amplitude) const;
-  // cos and sin where the angle is too large for the vectors' reduction.
-  void direct_slowly(const Axis& axis, std::int64_t position, double* row) const;
+  // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude belongs
+  // to one of the three factors only: the base.
+  void scale_row(double* row, double position, double amplitude) const;
+  // cos and sin one by one, for angles too large for the argument reduction of SinCos().
+  void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;
 };
 
 }  // namespace posenc::detail

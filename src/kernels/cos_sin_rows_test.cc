@@ -44,9 +44,9 @@ Quadruple product(std::int64_t position, double frequency) {
 #endif
 }
 
-class TurnRows : public EveryInstructionSet {};
+class CosSinRows : public EveryInstructionSet {};
 
-INSTANTIATE_TEST_SUITE_P(Sets, TurnRows, testing::ValuesIn(detail::instruction_sets()),
+INSTANTIATE_TEST_SUITE_P(Sets, CosSinRows, testing::ValuesIn(detail::instruction_sets()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 // Waves are cos and sin handed on as they are. The bound of apply.h in float; in double three
@@ -80,7 +80,7 @@ void expect_exact(const std::vector<double>& frequency, const std::vector<std::i
 std::vector<double> of_base(double base) { return geometric(64, base); }
 constexpr double bases[] = {1e4, 5e5, 1e6, 1e7};
 
-TEST_P(TurnRows, AreExactAtRandomPositions) {
+TEST_P(CosSinRows, AreExactAtRandomPositions) {
   std::mt19937 engine(1);
   for (const double base : bases) {
     std::vector<std::int64_t> ids(500);
@@ -89,7 +89,7 @@ TEST_P(TurnRows, AreExactAtRandomPositions) {
   }
 }
 
-TEST_P(TurnRows, AreExactAroundPowersOfTwo) {
+TEST_P(CosSinRows, AreExactAroundPowersOfTwo) {
   std::vector<std::int64_t> ids = {0};
   for (int bit = 0; bit <= 24; ++bit) {
     for (const std::int64_t id : {(1 << bit) - 1, 1 << bit, (1 << bit) + 1}) ids.push_back(id);
@@ -99,7 +99,7 @@ TEST_P(TurnRows, AreExactAroundPowersOfTwo) {
 
 // The whole number nearest to a multiple of π/2 over the frequency, and, for frequency 1, the best
 // rational approximations of π and π/2.
-TEST_P(TurnRows, AreExactWhereSinesAndCosinesAreNearlyZero) {
+TEST_P(CosSinRows, AreExactWhereSinesAndCosinesAreNearlyZero) {
   std::mt19937 engine(2);
   for (const double base : bases) {
     const auto frequency = of_base(base);
@@ -118,13 +118,13 @@ TEST_P(TurnRows, AreExactWhereSinesAndCosinesAreNearlyZero) {
   }
 }
 
-TEST_P(TurnRows, AreExactOnBothSidesOfTheLargestAngleOfTheVectors) {
+TEST_P(CosSinRows, AreExactOnBothSidesOfTheLargestAngleOfTheVectors) {
   std::vector<std::int64_t> ids;
   for (std::int64_t id = 99999900; id < 100000100; ++id) ids.push_back(id);
   expect_exact({1, 0.5, 1.0 / 3}, ids);
 }
 
-TEST_P(TurnRows, OfRandomFrequenciesAreExact) {
+TEST_P(CosSinRows, OfRandomFrequenciesAreExact) {
   std::mt19937_64 engine(3);
   std::uniform_real_distribution<double> uniform(0, 1);
   std::vector<double> frequency(40);

@@ -61,11 +61,11 @@ TEST(RotateGradient, ByTheInputIsTheTranspose) {
 
 void expect_frequency_gradient(Plan plan, const Positions& positions, Side side) {
   const auto x = random(heads * seq * dim, 1), w = random(heads * seq * dim, 2);
-  std::vector<double> turned = rotated(plan, x, positions, side), gradient = w;
+  std::vector<double> output = rotated(plan, x, positions, side), gradient = w;
   Rotate& part = *plan.rotate;
   std::vector<double> by(part.frequency.size());
   ASSERT_TRUE(
-      rotate_frequency_gradient(plan, states(turned), states(gradient), positions,
+      rotate_frequency_gradient(plan, states(output), states(gradient), positions,
                                 Tensor::dense(by.data(), {part.heads, part.axes, part.pairs()})));
   for (std::size_t f = 0; f < by.size(); ++f) {
     const auto loss = [&](double step) {

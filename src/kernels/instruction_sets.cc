@@ -1,3 +1,4 @@
+// What Highway was built for, as a list, and a choice of its own for tests.
 #include "src/kernels/instruction_sets.h"
 
 #if POSENC_SIMD

@@ -3,16 +3,16 @@
 // Hugging Face (modeling_llama.py and its many copies, eager): angle = float(p)·f rounded to float;
 // cos and sin of it, times the attention factor, in float; both are cast to the tensor's dtype, and
 //   x·cos + rotate_half(x)·sin
-// rounds each product and the sum to that dtype. A float64 tensor is thus turned in double by cos and
+// rounds each product and the sum to that dtype. A float64 tensor is thus rotated in double by cos and
 // sin that are floats. (Some families convert queries to float first, as Cohere, Llama 4 and the
 // vision towers; in 16 bits they round once where Llama rounds three times.)
 //
 // ggml (CPU, rope_f32 and rope_f16): the angle steps from pair to pair by a float product, cos and sin
-// are floats, and the pair is turned in float and rounded once to the tensor's type.
+// are floats, and the pair is rotated in float and rounded once to the tensor's type.
 //
 // torch's and libm's float cosines are within an ulp of ours, which are rounded correctly. Compilers fuse
 // a product of ggml's into the sum behind it where the machine can: in YaRN's angle that is seen from
-// far, and done here too; in the turn itself it changes the last place, and is left out.
+// far, and done here too; in the rotation itself it changes the last place, and is left out.
 #include "src/kernels/parity.h"
 
 #include <algorithm>
@@ -35,10 +35,10 @@ void ggml_angles(const Rotate& rotate, const Positions& positions, std::int64_t 
     bool inside = false;
     for (std::int64_t pair = 0; pair < rotate.pairs(); ++pair) {
       const auto r = static_cast<std::size_t>(pair);
-      const bool turns = rotate.at(0, axis, pair) != 0;
-      if (ggml.restart && turns && !inside) theta = position;
-      inside = turns;
-      if (turns) {
+      const bool rotates = rotate.at(0, axis, pair) != 0;
+      if (ggml.restart && rotates && !inside) theta = position;
+      inside = rotates;
+      if (rotates) {
         const float extrapolated = ggml.freq_factors.empty() ? theta : theta / ggml.freq_factors[r];
         const float interpolated = ggml.freq_scale * extrapolated;
         angle[r] = interpolated;
@@ -70,7 +70,7 @@ struct Pair {
 };
 
 // (a cos − b sin, a sin + b cos), with the rounding that the engine does in this dtype.
-Pair turned(Angles angles, DType dtype, Pair x, float cosine, float sine) {
+Pair rotated(Angles angles, DType dtype, Pair x, float cosine, float sine) {
   if (dtype == DType::f64) {
     const double c = cosine, s = sine;
     return {x.a * c - x.b * s, x.a * s + x.b * c};
@@ -83,8 +83,8 @@ Pair turned(Angles angles, DType dtype, Pair x, float cosine, float sine) {
           kept(dtype, times(a, sine) + times(b, cosine))};
 }
 
-// No engine turns back: the inverse of the matrix that was applied, in double.
-Pair turned_back(Pair x, double cosine, double sine) {
+// No engine rotates back: the inverse of the matrix that was applied, in double.
+Pair rotated_back(Pair x, double cosine, double sine) {
   const double determinant = cosine * cosine + sine * sine;
   return {(x.a * cosine + x.b * sine) / determinant, (x.b * cosine - x.a * sine) / determinant};
 }
@@ -172,8 +172,8 @@ void engine_rotated(const Rotate& rotate, const Tensor& x, const Positions& posi
           const Pair in = {x.get(from(pair.a)), x.get(from(pair.b))};
           const float s = action == Action::transpose ? -sine[r] : sine[r];
           const Pair result = action == Action::inverse
-                                  ? turned_back(in, cosine[r], sine[r])
-                                  : turned(rotate.angles, x.dtype, in, cosine[r], s);
+                                  ? rotated_back(in, cosine[r], sine[r])
+                                  : rotated(rotate.angles, x.dtype, in, cosine[r], s);
           out.set(to(pair.a), result.a);
           out.set(to(pair.b), result.b);
         }

@@ -93,12 +93,12 @@ TEST(Parity, TheTransposeIsTheGradient) {
         plan_of(angles, {.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 256}});
     const Positions where = Positions::range(900, 3);
     auto x = numbers<double>(64 * 3);
-    std::vector<double> y(x.rbegin(), x.rend()), turned = x, back = y;
-    ASSERT_TRUE(rotate(plan, view(turned), where, Side::query, view(turned)));
+    std::vector<double> y(x.rbegin(), x.rend()), rotated = x, back = y;
+    ASSERT_TRUE(rotate(plan, view(rotated), where, Side::query, view(rotated)));
     ASSERT_TRUE(rotate_transpose(plan, view(back), where, Side::query, view(back)));
     double forward = 0, backward = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      forward += turned[i] * y[i];
+      forward += rotated[i] * y[i];
       backward += x[i] * back[i];
     }
     EXPECT_NEAR(forward, backward, 1e-12) << name(angles);
@@ -147,7 +147,7 @@ TEST(Parity, GgmlRoundsSixteenBitsOnce) {
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(x[i], x.kept(whole[i]));
 }
 
-TEST(Parity, ValuesTurnWithoutTheAmplitude) {
+TEST(Parity, ValuesRotateWithoutTheAmplitude) {
   for (const Angles angles : engines) {
     const Plan plan =
         plan_of(angles, {.rotate_values = true,

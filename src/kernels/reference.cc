@@ -45,12 +45,13 @@ void vector_at(const Ramp& ramp, std::int64_t position, std::span<double> out) {
 // --- rotating query and key ---------------------------------------------------------------------
 
 // A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included.
-struct Turn {
+struct PairMatrix {
   double cosine, sine;
 };
 
-Turn turn(const Rotate& rotate, const Positions& positions, std::int64_t t, std::int64_t b,
-          std::int64_t head, std::int64_t pair, Side side, Action action) {
+PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::int64_t t,
+                       std::int64_t b, std::int64_t head, std::int64_t pair, Side side,
+                       Action action) {
   const Angle angle = detail::angle(rotate, positions, t, b, head, pair);
   const double m = magnitude(rotate, side, positions.at(t, b), pair);
   switch (action) {
@@ -83,18 +84,18 @@ void add(const Plan& plan, const Positions& positions, const AddArguments& argum
 void rotate(const Rotate* rotation, const Positions& positions, Side side, Action action,
             const RotateArguments& arguments) {
   const Tensor &x = arguments.x, &out = arguments.out;
-  if (arguments.turns && rotation->angles != Angles::exact) {
+  if (arguments.rotates && rotation->angles != Angles::exact) {
     return engine_rotated(*rotation, x, positions, side, out, action);
   }
   const std::int64_t batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], dim = x.shape[3];
-  const std::int64_t pairs = arguments.turns ? rotation->pairs() : 0;
-  std::vector<Turn> turn_of(static_cast<std::size_t>(pairs));
+  const std::int64_t pairs = arguments.rotates ? rotation->pairs() : 0;
+  std::vector<PairMatrix> matrix_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
       for (std::int64_t h = 0; h < heads; ++h) {
         for (std::int64_t r = 0; r < pairs && (h == 0 || rotation->heads > 1); ++r) {
-          turn_of[static_cast<std::size_t>(r)] =
-              turn(*rotation, positions, t, b, h, r, side, action);
+          matrix_of[static_cast<std::size_t>(r)] =
+              pair_matrix(*rotation, positions, t, b, h, r, side, action);
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };
@@ -103,7 +104,7 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
         }
         for (std::int64_t r = 0; r < pairs; ++r) {
           const Channels pair = channels(*rotation, r);
-          const Turn& m = turn_of[static_cast<std::size_t>(r)];
+          const PairMatrix& m = matrix_of[static_cast<std::size_t>(r)];
           const double a = x.get(from(pair.a)), c = x.get(from(pair.b));
           out.set(to(pair.a), a * m.cosine - c * m.sine);
           out.set(to(pair.b), a * m.sine + c * m.cosine);

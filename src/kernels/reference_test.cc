@@ -281,7 +281,7 @@ TEST(BiasErrors, HeadsDistanceAndMissingTable) {
 class RotateErrors : public testing::Test {
  protected:
   RotateErrors() { plan.rotate = Rotate{.rotary_dim = 4, .frequency = {1, 0.1}}; }
-  Expected<void> turned(const Tensor& from, const Tensor& out) const {
+  Expected<void> rotated(const Tensor& from, const Tensor& out) const {
     return rotate(plan, from, Positions::range(0, 3), Side::query, out);
   }
   Plan plan;
@@ -289,28 +289,28 @@ class RotateErrors : public testing::Test {
   Tensor x = Tensor::dense(storage.data(), {2, 3, 4});
 };
 
-TEST_F(RotateErrors, GoodArgumentsAreAccepted) { EXPECT_EQ(message(turned(x, x)), "no error"); }
+TEST_F(RotateErrors, GoodArgumentsAreAccepted) { EXPECT_EQ(message(rotated(x, x)), "no error"); }
 
-TEST_F(RotateErrors, TensorNotGiven) { expect_error(turned(Tensor{}, x), "x must be given"); }
+TEST_F(RotateErrors, TensorNotGiven) { expect_error(rotated(Tensor{}, x), "x must be given"); }
 
 TEST_F(RotateErrors, ShapesThatDiffer) {
-  expect_error(turned(x, Tensor::dense(storage.data(), {2, 4, 3})), "the shape [1, 2, 3, 4]");
+  expect_error(rotated(x, Tensor::dense(storage.data(), {2, 4, 3})), "the shape [1, 2, 3, 4]");
 }
 
 TEST_F(RotateErrors, DtypesThatDiffer) {
-  expect_error(turned(x, Tensor::dense(storage.data(), DType::f32, {2, 3, 4})),
+  expect_error(rotated(x, Tensor::dense(storage.data(), DType::f32, {2, 3, 4})),
                "dtype float64, got float32");
 }
 
 TEST_F(RotateErrors, InPlaceThroughAnotherView) {
   const Tensor square = Tensor::dense(storage.data(), {3, 3, 4});
-  expect_error(turned(square, square.swapped(0, 1)), "same view");
+  expect_error(rotated(square, square.swapped(0, 1)), "same view");
 }
 
 TEST_F(RotateErrors, OutputsThatShareAnElement) {
   Tensor out = Tensor::dense(storage.data() + 32, {2, 3, 4});
   out.stride[0] = 0;
-  expect_error(turned(x, out), "an element of its own");
+  expect_error(rotated(x, out), "an element of its own");
 }
 
 TEST_F(RotateErrors, PositionsThatAreTooFew) {
@@ -331,34 +331,34 @@ TEST_F(RotateErrors, PositionsWithAxesThePlanDoesNotKnow) {
 
 TEST_F(RotateErrors, SliceBeyondTheHead) {
   plan.rotate->first_dim = 1;
-  expect_error(turned(x, x), "within head_dim 4, got 4 channels from 1");
+  expect_error(rotated(x, x), "within head_dim 4, got 4 channels from 1");
 }
 
 TEST_F(RotateErrors, HeadsOtherThanTheFrequencies) {
   plan.rotate->heads = 3;
   plan.rotate->frequency.assign(6, 1);
-  expect_error(turned(x, x), "of 3 heads, got 2");
+  expect_error(rotated(x, x), "of 3 heads, got 2");
 }
 
 TEST_F(RotateErrors, FrequenciesFewerThanThePlanSays) {
   plan.rotate->frequency = {1};
-  expect_error(turned(x, x), "through checked()");
+  expect_error(rotated(x, x), "through checked()");
 }
 
 TEST_F(RotateErrors, PositionsBeyondTheLengthCompiledFor) {
   plan.valid = Lengths{0, 2};
-  expect_error(turned(x, x), "below 2, the longest length for which this plan holds, got 2");
+  expect_error(rotated(x, x), "below 2, the longest length for which this plan holds, got 2");
 }
 
 TEST_F(RotateErrors, HostileShapesNeitherWrapNorRead) {
   const std::int64_t big = std::int64_t{1} << 40;
   const Tensor huge = Tensor::dense(storage.data(), {big, big, 4});
-  expect_error(turned(huge, huge), "must fit in memory");
+  expect_error(rotated(huge, huge), "must fit in memory");
   const Tensor negative = Tensor::dense(storage.data(), {2, -3, 4});
-  expect_error(turned(negative, negative), "no negative extent, got [2, -3, 4]");
+  expect_error(rotated(negative, negative), "no negative extent, got [2, -3, 4]");
   Tensor strided = x;
   strided.stride[0] = std::numeric_limits<std::int64_t>::min();
-  expect_error(turned(strided, strided), "must fit in memory");
+  expect_error(rotated(strided, strided), "must fit in memory");
 }
 
 TEST_F(RotateErrors, HostileFirstPosition) {

@@ -1,5 +1,6 @@
-// The rotation kernel. For a block of tokens rows of cos and sin are made in a buffer that stays in
-// the first cache, then every head of every token is turned by them, in the order of memory.
+// The rotation kernel. For a block of tokens it makes rows of cos and sin in a buffer that stays in the
+// first cache, then rotates every head of every token by them, in the order of memory: no table over
+// positions exists, and what is read and written is the tensor alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/kernels/rotate.cc"
 #include "hwy/foreach_target.h"
@@ -19,28 +20,28 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Most pairs by which vectors may run over the end of a row.
-constexpr std::int64_t overrun = Turns::lanes;
+// Padding after each row, in pairs, so that the last vector may overrun it.
+constexpr std::int64_t overrun = CosSinRows::lanes;
 
-// Bytes by which memory is asked for before it is needed.
+// How far ahead of its use memory is asked for, see Fetch().
 constexpr std::int64_t ahead_bytes = 4096;
 
-// Pairs (a[i], b[i]) by c[i], s[i].
+// Rotates pairs (a[i], b[i]) by cos c[i] and sin s[i].
 template <class T>
-HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
-                           const Compute<T>* s, std::int64_t pairs, std::int64_t ahead) {
+HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
+                             const Compute<T>* s, std::int64_t pairs, std::int64_t ahead) {
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto turn = [&](const T* from_a, const T* from_b, T* to_a, T* to_b, std::int64_t i)
-                        HWY_ATTR {
-                          const auto x = LoadElements(d, from_a), y = LoadElements(d, from_b);
-                          const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
-                          StoreElements(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, to_a);
-                          StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
-                        };
+  const auto rotate = [&](const T* from_a, const T* from_b, T* to_a, T* to_b, std::int64_t i)
+                          HWY_ATTR {
+                            const auto x = LoadElements(d, from_a), y = LoadElements(d, from_b);
+                            const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
+                            StoreElements(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, to_a);
+                            StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
+                          };
   std::int64_t i = 0;
   if constexpr (sizeof(T) < sizeof(Compute<T>)) {
-    // A cache line of each at a time.
+    // 16-bit elements two vectors at a time: a cache line with AVX-512.
     for (; i + 2 * lanes <= pairs; i += 2 * lanes) {
       Fetch(a_out + i + ahead);
       Fetch(b_out + i + ahead);
@@ -58,22 +59,23 @@ HWY_INLINE void TurnHalves(const T* a, const T* b, T* a_out, T* b_out, const Com
   for (; i + lanes <= pairs; i += lanes) {
     Fetch(a_out + i + ahead);
     Fetch(b_out + i + ahead);
-    turn(a + i, b + i, a_out + i, b_out + i, i);
+    rotate(a + i, b + i, a_out + i, b_out + i, i);
   }
   if (i == pairs) return;
   T x[hn::MaxLanes(d)] = {}, y[hn::MaxLanes(d)] = {};
   const auto bytes = static_cast<std::size_t>(pairs - i) * sizeof(T);
   std::memcpy(x, a + i, bytes);
   std::memcpy(y, b + i, bytes);
-  turn(x, y, x, y, i);
+  rotate(x, y, x, y, i);
   std::memcpy(a_out + i, x, bytes);
   std::memcpy(b_out + i, y, bytes);
 }
 
-// Pairs (x[2i], x[2i + 1]) by c c and −s s.
+// Rotates pairs (x[2i], x[2i + 1]). Cos and sin stand doubled, c c and −s s, so that one exchange of
+// neighbours and one multiply-add do for both channels.
 template <class T>
-HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
-                                std::int64_t channels, [[maybe_unused]] std::int64_t ahead) {
+HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
+                                  std::int64_t channels, [[maybe_unused]] std::int64_t ahead) {
 #if HWY_TARGET == HWY_SCALAR
   // A vector of one lane has no neighbour to exchange with.
   const hn::CappedTag<Compute<T>, 1> d;
@@ -86,7 +88,7 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
 #else
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto turned = [&](const T* from, std::int64_t i) HWY_ATTR {
+  const auto rotated = [&](const T* from, std::int64_t i) HWY_ATTR {
     const auto v = LoadElements(d, from);
     const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
     return hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine));
@@ -95,24 +97,24 @@ HWY_INLINE void TurnInterleaved(const T* x, T* out, const Compute<T>* c, const C
   if constexpr (sizeof(T) < sizeof(Compute<T>)) {
     for (; i + 2 * lanes <= channels; i += 2 * lanes) {
       Fetch(out + i + ahead);
-      const auto v = turned(x + i, i), next = turned(x + i + lanes, i + lanes);
+      const auto v = rotated(x + i, i), next = rotated(x + i + lanes, i + lanes);
       StoreTwo(v, next, d, out + i);
     }
   }
   for (; i + lanes <= channels; i += lanes) {
     Fetch(out + i + ahead);
-    StoreElements(turned(x + i, i), d, out + i);
+    StoreElements(rotated(x + i, i), d, out + i);
   }
   if (i == channels) return;
   T rest[hn::MaxLanes(d)] = {};
   const auto bytes = static_cast<std::size_t>(channels - i) * sizeof(T);
   std::memcpy(rest, x + i, bytes);
-  StoreElements(turned(rest, i), d, rest);
+  StoreElements(rotated(rest, i), d, rest);
   std::memcpy(out + i, rest, bytes);
 #endif
 }
 
-// The heads of a token, which share a row.
+// The heads of a token, which share a row of cos and sin.
 template <class T>
 struct Heads {
   const T* x;
@@ -122,21 +124,22 @@ struct Heads {
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
 
+// No vectors to keep in registers: all is left to RotateHalves() and RotateInterleaved().
 template <class T>
-HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>&, const Compute<T>*, const Compute<T>*,
-                                        std::int64_t) {
+HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>&, const Compute<T>*, const Compute<T>*,
+                                          std::int64_t) {
   return 0;
 }
 template <class T>
-HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>&, const Compute<T>*, const Compute<T>*,
-                                             std::int64_t) {
+HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>&, const Compute<T>*,
+                                               const Compute<T>*, std::int64_t) {
   return 0;
 }
 
 #else
 
-// Cos and sin of some pairs, in registers while all heads are turned by them: read anew for each head
-// they would wait for stores to the same place of another page, a tenth of the time.
+// Cos and sin of some pairs, kept in registers across heads: reloading costs 10 %, because the loads
+// alias (4 KiB) with the stores just made.
 template <class C, int count>
 struct RowPart {
   static constexpr hn::ScalableTag<C> d = {};
@@ -164,10 +167,10 @@ HWY_INLINE void ForHeads(const Heads<T>& heads, std::int64_t channels, const Act
   }
 }
 
-// Both return how many pairs, or channels, are done: the rest does not fill the registers kept.
+// Both return how many pairs, or channels, are done: the rest does not fill a RowPart.
 template <class T>
-HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>& heads, const Compute<T>* cosine,
-                                        const Compute<T>* sine, std::int64_t pairs) {
+HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T>* cosine,
+                                          const Compute<T>* sine, std::int64_t pairs) {
   constexpr int count = 4;
   using Row = RowPart<Compute<T>, count>;
   constexpr auto d = Row::d;
@@ -195,9 +198,10 @@ HWY_INLINE std::int64_t TurnHeadsHalves(const Heads<T>& heads, const Compute<T>*
 }
 
 template <class T>
-HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>& heads, const Compute<T>* cosine,
-                                             const Compute<T>* sine, std::int64_t channels) {
-  constexpr int count = HWY_TARGET <= HWY_AVX3 ? 8 : 4;  // of 32 registers, or 16
+HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>& heads, const Compute<T>* cosine,
+                                               const Compute<T>* sine, std::int64_t channels) {
+  // Two vectors each: cos and sin take 16 of AVX-512's 32 registers, or 8 of 16.
+  constexpr int count = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
   using Row = RowPart<Compute<T>, count>;
   constexpr auto d = Row::d;
   std::int64_t i = 0;
@@ -221,29 +225,58 @@ HWY_INLINE std::int64_t TurnHeadsInterleaved(const Heads<T>& heads, const Comput
 
 #endif
 
-// Turns one kind of tensor; the rows are made already.
+// Rotates a tensor of elements T by rows that are made already.
 template <class T>
-class Turner {
+class Rotator {
  public:
   using C = Compute<T>;
-  // `sines`: from a row's cos to its sin.
-  Turner(const RotateJob& job, int which, std::int64_t sines)
+  // `sines`: the distance from a row's cos to its sin.
+  Rotator(const RotateJob& job, int which, std::int64_t sines)
       : x_(job.x[which]),
         out_(job.out[which]),
+        shared_(job.shared),
         interleaved_(job.plan->pairing == Pairing::interleaved),
         neighbours_(x_.stride[3] == 1 && out_.stride[3] == 1),
         in_place_(x_.data == out_.data),
         first_(job.plan->first_dim),
-        turned_(job.plan->rotary_dim),
-        last_(x_.shape[3] - first_ - turned_),
+        rotary_(job.plan->rotary_dim),
+        last_(x_.shape[3] - first_ - rotary_),
         blocks_(job.plan->blocks),
         block_pairs_(job.plan->pairs() / blocks_),
         sines_(sines),
-        slice_(static_cast<std::size_t>(neighbours_ ? 0 : turned_)) {}
+        head_step_(job.plan->heads == 1 ? 0 : job.plan->pairs() * (interleaved_ ? 2 : 1)),
+        slice_(static_cast<std::size_t>(neighbours_ ? 0 : rotary_)) {}
 
-  // `count` vectors from (b, h, t) on along an axis, each by the row `row_step` further on.
-  HWY_INLINE void operator()(std::int64_t b, std::int64_t h, std::int64_t t, std::size_t axis,
-                             std::int64_t count, const C* row, std::int64_t row_step) {
+  // Rotates tokens [start, start + count), the rows of which lie `row_size` apart.
+  HWY_INLINE void operator()(std::int64_t start, std::int64_t count, const C* rows,
+                             std::int64_t row_size) {
+    const std::int64_t batch = x_.shape[0], heads = x_.shape[1], seq = x_.shape[2];
+    for (std::int64_t sequence = 0; sequence < (shared_ ? batch : 1); ++sequence) {
+      const auto b_of = [&](std::int64_t i) { return shared_ ? sequence : (start + i) / seq; };
+      const auto t_of = [&](std::int64_t i) { return shared_ ? start + i : (start + i) % seq; };
+      if (std::abs(x_.stride[1]) <= std::abs(x_.stride[2])) {
+        // Heads lie within tokens: all heads of a token together, by one row.
+        for (std::int64_t i = 0; i < count; ++i)
+          Vectors(b_of(i), 0, t_of(i), 1, heads, rows + i * row_size, head_step_);
+        continue;
+      }
+      // Tokens lie within heads: of a head all tokens that one stride connects, each by its own row.
+      const std::int64_t connected = shared_ || seq == 1 ? count : 1;
+      const std::size_t axis = shared_ || seq > 1 ? 2 : 0;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const C* const row = rows + h * head_step_;
+        for (std::int64_t i = 0; i < count; i += connected)
+          Vectors(b_of(i), h, t_of(i), axis, connected, row + i * row_size, row_size);
+      }
+    }
+  }
+
+ private:
+  // Rotates `count` vectors from (b, h, t) on along an axis, each by the row `row_step` further on.
+  // Out of line: inlined at both calls, all kernels below would be compiled twice, and the loops around
+  // the calls would take registers from theirs.
+  HWY_NOINLINE void Vectors(std::int64_t b, std::int64_t h, std::int64_t t, std::size_t axis,
+                            std::int64_t count, const C* row, std::int64_t row_step) {
     const T* x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
     T* out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
     if (row_step == 0 && neighbours_ && count > 1) {
@@ -251,7 +284,7 @@ class Turner {
     }
     for (std::int64_t i = 0; i < count; ++i) {
       if (neighbours_) {
-        Keep(x, out);
+        CopyBeside(x, out);
         Slice(x + first_, out + first_, row, ahead_bytes / static_cast<std::int64_t>(sizeof(T)));
       } else {
         Scattered(x, out, row);
@@ -262,12 +295,11 @@ class Turner {
     }
   }
 
- private:
-  // The channels beside the slice.
-  HWY_INLINE void Keep(const T* x, T* out) {
+  // Copies the channels beside the rotated slice.
+  HWY_INLINE void CopyBeside(const T* x, T* out) {
     if (in_place_) return;
     std::memcpy(out, x, static_cast<std::size_t>(first_) * sizeof(T));
-    std::memcpy(out + first_ + turned_, x + first_ + turned_,
+    std::memcpy(out + first_ + rotary_, x + first_ + rotary_,
                 static_cast<std::size_t>(last_) * sizeof(T));
   }
 
@@ -277,24 +309,24 @@ class Turner {
         act(heads.x + h * heads.x_step, heads.out + h * heads.out_step);
       }
     };
-    each([this](const T* x, T* out) HWY_ATTR { Keep(x, out); });
+    each([this](const T* x, T* out) HWY_ATTR { CopyBeside(x, out); });
     heads.x += first_;
     heads.out += first_;
     if (interleaved_) {
-      const std::int64_t done = TurnHeadsInterleaved(heads, row, row + sines_, turned_);
-      if (done == turned_) return;
+      const std::int64_t done = RotateHeadsInterleaved(heads, row, row + sines_, rotary_);
+      if (done == rotary_) return;
       return each([&](const T* x, T* out) HWY_ATTR {
-        TurnInterleaved(x + done, out + done, row + done, row + sines_ + done, turned_ - done, 0);
+        RotateInterleaved(x + done, out + done, row + done, row + sines_ + done, rotary_ - done, 0);
       });
     }
     for (std::int64_t block = 0; block < blocks_; ++block) {
       const C* const cosine = row + block * block_pairs_;
-      const std::int64_t done = TurnHeadsHalves(heads, cosine, cosine + sines_, block_pairs_);
+      const std::int64_t done = RotateHeadsHalves(heads, cosine, cosine + sines_, block_pairs_);
       const std::int64_t a = done, b = done + block_pairs_;
       if (done < block_pairs_) {
         each([&](const T* x, T* out) HWY_ATTR {
-          TurnHalves(x + a, x + b, out + a, out + b, cosine + a, cosine + a + sines_,
-                     block_pairs_ - done, 0);
+          RotateHalves(x + a, x + b, out + a, out + b, cosine + a, cosine + a + sines_,
+                       block_pairs_ - done, 0);
         });
       }
       heads.x += 2 * block_pairs_;
@@ -303,40 +335,41 @@ class Turner {
   }
 
   HWY_INLINE void Slice(const T* x, T* out, const C* row, std::int64_t ahead) {
-    if (interleaved_) return TurnInterleaved(x, out, row, row + sines_, turned_, ahead);
+    if (interleaved_) return RotateInterleaved(x, out, row, row + sines_, rotary_, ahead);
     for (std::int64_t block = 0; block < blocks_; ++block) {
       const std::int64_t a = 2 * block * block_pairs_, b = a + block_pairs_;
       const C* const cosine = row + block * block_pairs_;
-      TurnHalves(x + a, x + b, out + a, out + b, cosine, cosine + sines_, block_pairs_, ahead);
+      RotateHalves(x + a, x + b, out + a, out + b, cosine, cosine + sines_, block_pairs_, ahead);
     }
   }
 
-  // Where channels are not neighbours.
+  // Rotates a vector whose channels are not neighbours, by way of a buffer where they are.
   HWY_NOINLINE void Scattered(const T* x, T* out, const C* row) {
     const std::int64_t from = x_.stride[3], to = out_.stride[3];
     if (!in_place_) {
       for (std::int64_t i = 0; i < first_; ++i) out[i * to] = x[i * from];
-      for (std::int64_t i = first_ + turned_; i < x_.shape[3]; ++i) out[i * to] = x[i * from];
+      for (std::int64_t i = first_ + rotary_; i < x_.shape[3]; ++i) out[i * to] = x[i * from];
     }
     T* const slice = slice_.data();
-    for (std::int64_t i = 0; i < turned_; ++i) slice[i] = x[(first_ + i) * from];
+    for (std::int64_t i = 0; i < rotary_; ++i) slice[i] = x[(first_ + i) * from];
     Slice(slice, slice, row, 0);
-    for (std::int64_t i = 0; i < turned_; ++i) out[(first_ + i) * to] = slice[i];
+    for (std::int64_t i = 0; i < rotary_; ++i) out[(first_ + i) * to] = slice[i];
   }
 
   const Tensor x_, out_;
-  const bool interleaved_, neighbours_, in_place_;
-  const std::int64_t first_, turned_, last_, blocks_, block_pairs_, sines_;
+  const bool shared_, interleaved_, neighbours_, in_place_;
+  const std::int64_t first_, rotary_, last_, blocks_, block_pairs_, sines_, head_step_;
   std::vector<T> slice_;
 };
 
 template <class C>
 void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
   const Rotate& plan = *job.plan;
-  Turns turns(job.rule);
+  CosSinRows cos_sin(job.rule);
   const bool doubled = plan.pairing == Pairing::interleaved;
-  const std::int64_t per_pair = doubled ? 2 : 1, sines = per_pair * turns.size + overrun;
+  const std::int64_t sines = (doubled ? 2 : 1) * cos_sin.size + overrun;
   const std::int64_t row_size = 2 * sines;
+  // As many rows as take half of a first cache of 32 KiB: the tensor passes through the other half.
   constexpr std::int64_t most_tokens = 16;
   constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
   const std::int64_t block =
@@ -344,9 +377,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   Scratch scratch;
   C* const rows = scratch.take_zeros<C>(block * row_size);
 
-  const std::int64_t batch = job.x[0].shape[0], seq = job.x[0].shape[2];
-  const std::int64_t sequences = job.shared ? batch : 1;
-  const std::int64_t head_pairs = job.rule.rows == 1 ? 0 : per_pair * plan.pairs();
+  const std::int64_t seq = job.x[0].shape[2];
   std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
 
   for (std::int64_t start = first_token; start < last_token; start += block) {
@@ -367,10 +398,10 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
         if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
             position_of(i + 2, 0) == p + 2 && position_of(i + 3, 0) == p + 3) {
           const Put puts[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
-          MakeFourRows<C>(turns, p, 0, turns.size, puts);
+          MakeFourRows<C>(cos_sin, p, 0, cos_sin.size, puts);
           i += 4;
         } else {
-          MakeRow<C>(turns, position, 0, turns.size, row(i));
+          MakeRow<C>(cos_sin, position, 0, cos_sin.size, row(i));
           ++i;
         }
       }
@@ -382,27 +413,8 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
     }
     for (int which = 0; which < job.count; ++which) {
       const Tensor& x = job.x[which];
-      const std::int64_t heads = x.shape[1];
       const auto act = [&]<class T>(T*) HWY_ATTR {
-        Turner<T> turn(job, which, sines);
-        const bool heads_inside = std::abs(x.stride[1]) <= std::abs(x.stride[2]);
-        for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-          // Tokens that follow each other in memory, and their rows.
-          const std::int64_t together = job.shared || seq == 1 || heads_inside ? count : 1;
-          for (std::int64_t i = 0; i < count && heads_inside; ++i) {
-            const std::int64_t b = job.shared ? sequence : (start + i) / seq;
-            const std::int64_t t = job.shared ? start + i : (start + i) % seq;
-            turn(b, 0, t, 1, heads, rows + i * row_size, head_pairs);
-          }
-          for (std::int64_t h = 0; h < heads && !heads_inside; ++h) {
-            for (std::int64_t i = 0; i < count; i += together) {
-              const std::int64_t b = job.shared ? sequence : (start + i) / seq;
-              const std::int64_t t = job.shared ? start + i : (start + i) % seq;
-              turn(b, h, t, job.shared || seq > 1 ? 2 : 0, together,
-                   rows + i * row_size + h * head_pairs, row_size);
-            }
-          }
-        }
+        Rotator<T>(job, which, sines)(start, count, rows, row_size);
       };
       if constexpr (sizeof(C) == sizeof(double)) {
         act(static_cast<double*>(nullptr));

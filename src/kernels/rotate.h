@@ -8,10 +8,10 @@
 
 namespace posenc::detail {
 
-// Tensors turned by the same rows: [batch, head, seq, head_dim], batch and seq alike.
+// Tensors rotated by the same rows: [batch, head, seq, head_dim], batch and seq alike.
 struct RotateJob {
   const Rotate* plan = nullptr;
-  TurnRule rule = {};
+  CosSinRule rule = {};
   const Positions* positions = nullptr;
   int count = 0;
   Tensor x[2] = {}, out[2] = {};
@@ -21,7 +21,7 @@ struct RotateJob {
   std::int64_t tokens() const { return shared ? x[0].shape[2] : x[0].shape[0] * x[0].shape[2]; }
 };
 
-// Turns tokens [first, last).
+// Rotates tokens [first, last).
 void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last);
 
 }  // namespace posenc::detail

@@ -18,19 +18,19 @@ Expected<void> check_learned_frequencies(std::string_view where, const Rotate& r
               "train with exact angles");
 }
 
-void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& turned,
+void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
                             const Tensor& gradient, double sign, std::vector<double>& sum) {
-  for (std::int64_t b = 0; b < turned.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < turned.shape[1]; ++h) {
+  for (std::int64_t b = 0; b < rotated.shape[0]; ++b) {
+    for (std::int64_t h = 0; h < rotated.shape[1]; ++h) {
       for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
         const Channels pair = channels(rotate, r);
         const std::int64_t first = ((rotate.heads == 1 ? 0 : h) * rotate.axes) * rotate.pairs() + r;
-        for (std::int64_t t = 0; t < turned.shape[2]; ++t) {
+        for (std::int64_t t = 0; t < rotated.shape[2]; ++t) {
           const auto at = [&](const Tensor& x, std::int64_t c) {
             return x.get(x.offset(b, h, t, c));
           };
-          const double by_angle = sign * (at(gradient, pair.b) * at(turned, pair.a) -
-                                          at(gradient, pair.a) * at(turned, pair.b));
+          const double by_angle = sign * (at(gradient, pair.b) * at(rotated, pair.a) -
+                                          at(gradient, pair.a) * at(rotated, pair.b));
           for (std::int64_t axis = 0; axis < rotate.axes; ++axis) {
             sum[static_cast<std::size_t>(first + axis * rotate.pairs())] +=
                 by_angle * static_cast<double>(positions.at(t, b, axis));
@@ -50,17 +50,14 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   if (!plan.rotate) return fail(where, "the plan must rotate", "none", "compile a rotary scheme");
   const Rotate& part = *plan.rotate;
   if (auto ok = detail::check_learned_frequencies(where, part); !ok) return ok;
-  const auto turned = detail::viewed(where, "rotated", rotated, 4);
-  if (!turned) return std::unexpected(turned.error());
+  const auto x = detail::viewed(where, "rotated", rotated, 4);
+  if (!x) return std::unexpected(x.error());
   const auto gradient = detail::viewed(where, "rotated_gradient", rotated_gradient, 4);
   if (!gradient) return std::unexpected(gradient.error());
-  if (auto ok = detail::check_shape(where, "rotated_gradient", *gradient, *turned); !ok) return ok;
-  if (auto ok =
-          detail::check_positions(where, positions, turned->shape[0], turned->shape[2], part.axes);
-      !ok)
+  if (auto ok = detail::check_shape(where, "rotated_gradient", *gradient, *x); !ok) return ok;
+  if (auto ok = detail::check_positions(where, positions, x->shape[0], x->shape[2], part.axes); !ok)
     return ok;
-  if (auto ok = detail::check_rotation(where, part, turned->shape[1], turned->shape[3]); !ok)
-    return ok;
+  if (auto ok = detail::check_rotation(where, part, x->shape[1], x->shape[3]); !ok) return ok;
   const auto out = detail::viewed(where, "frequency_gradient", frequency_gradient, 3);
   if (!out) return std::unexpected(out.error());
   const Tensor like = Tensor::dense(out->data, out->dtype, {part.heads, part.axes, part.pairs()});
@@ -68,7 +65,7 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   if (auto ok = detail::check_distinct(where, *out); !ok) return ok;
 
   std::vector<double> sum(part.frequency.size());
-  detail::add_frequency_gradient(part, positions, *turned, *gradient, 1, sum);
+  detail::add_frequency_gradient(part, positions, *x, *gradient, 1, sum);
   std::size_t next = 0;
   for (std::int64_t h = 0; h < part.heads; ++h) {
     for (std::int64_t axis = 0; axis < part.axes; ++axis) {

@@ -388,7 +388,7 @@ TEST_P(RotateKernel, EverySixteenBitNumberIsItselfAtPositionZero) {
 }
 
 // Where the float result is a tie's neighbour it may fall to the other side of it.
-TEST_P(RotateKernel, EverySixteenBitNumberTurnsAsInTheReference) {
+TEST_P(RotateKernel, EverySixteenBitNumberRotatesAsInTheReference) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Plan plan = rope(2, Pairing::interleaved);
     const auto got = all_encodings(plan, dtype, 12345, false);

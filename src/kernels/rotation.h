@@ -11,7 +11,8 @@
 
 namespace posenc::detail {
 
-// What rotate, rotate_transpose and rotate_inverse do with a pair's turn.
+// Which matrix rotate, rotate_transpose and rotate_inverse multiply a pair by: its own, transposed, or
+// inverted. The last two differ by the square of the amplitude and of xPos' growth.
 enum class Action { forward, transpose, inverse };
 
 // An angle as the unrounded sum of two doubles. A product position · frequency alone is off by half
@@ -42,7 +43,7 @@ inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_
   return sum;
 }
 
-// What multiplies a pair besides the turn: the amplitude, and xPos' growth by the first axis.
+// What multiplies a pair besides the rotation: the amplitude, and xPos' growth by the first axis.
 inline double magnitude(const Rotate& rotate, Side side, std::int64_t position, std::int64_t pair) {
   if (side == Side::value) return 1;
   if (!rotate.growth) return rotate.amplitude;
@@ -64,7 +65,7 @@ inline Channels channels(const Rotate& rotate, std::int64_t pair) {
   return {start + r, start + r + block_pairs};
 }
 
-// One element to a tensor of the same dtype bit for bit, NaN payloads included.
+// Copies one element to a tensor of the same dtype bit for bit, NaN payloads included.
 inline void copy(const Tensor& x, std::int64_t from, const Tensor& out, std::int64_t to) {
   const auto bytes = static_cast<std::int64_t>(size_of(x.dtype));
   std::memmove(static_cast<char*>(out.data) + to * bytes,

@@ -82,9 +82,9 @@ TEST(RotationAngle, SumsOverAxes) {
   EXPECT_DOUBLE_EQ(angle.cosine(), std::cos(1.75 - 4.5));
 }
 
-// --- the turn itself ----------------------------------------------------------------------------
+// --- the rotation itself -----------------------------------------------------------------------
 
-TEST(RotationTurn, IsCounterclockwise) {
+TEST(RotationOfPairs, IsCounterclockwise) {
   Plan plan;
   plan.rotate =
       Rotate{.rotary_dim = 2, .frequency = {std::acos(0.0)}};  // a quarter turn a position
@@ -92,34 +92,34 @@ TEST(RotationTurn, IsCounterclockwise) {
   expect_near(at(rotate, plan, {0, 1}, 1), {-1, 0});
 }
 
-TEST(RotationTurn, HalvesPairWithTheOtherHalf) {
+TEST(RotationOfPairs, HalvesPairWithTheOtherHalf) {
   Plan plan = rope_plan(4);
   plan.rotate->frequency = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-3, 2, 1, 4});
 }
 
-TEST(RotationTurn, InterleavedPairWithTheNeighbour) {
+TEST(RotationOfPairs, InterleavedPairWithTheNeighbour) {
   Plan plan = rope_plan(4, Pairing::interleaved);
   plan.rotate->frequency = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-2, 1, 3, 4});
 }
 
 // Two blocks of four: (0, 2), (1, 3) and (4, 6), (5, 7) are pairs 0, 1 and 2, 3.
-TEST(RotationTurn, BlocksArePairedEachByItself) {
+TEST(RotationOfPairs, BlocksArePairedEachByItself) {
   Plan plan = rope_plan(8);
   plan.rotate->blocks = 2;
   plan.rotate->frequency = {0, std::acos(0.0), std::acos(0.0), 0};
   expect_near(at(rotate, plan, {0, 1, 2, 3, 4, 5, 6, 7}, 1), {0, -3, 2, 1, -6, 5, 4, 7});
 }
 
-TEST(RotationTurn, InterleavedBlocksAreOneSlice) {
+TEST(RotationOfPairs, InterleavedBlocksAreOneSlice) {
   Plan plan = rope_plan(8, Pairing::interleaved), blocks = plan;
   blocks.rotate->blocks = 2;
   const auto x = random(8);
   EXPECT_EQ(at(rotate, plan, x, 5), at(rotate, blocks, x, 5));
 }
 
-TEST(RotationTurn, ChannelsOutsideTheSliceAreUntouched) {
+TEST(RotationOfPairs, ChannelsOutsideTheSliceAreUntouched) {
   Plan plan = rope_plan(4);
   plan.rotate->first_dim = 3;
   plan.rotate->amplitude = 2;
@@ -129,12 +129,12 @@ TEST(RotationTurn, ChannelsOutsideTheSliceAreUntouched) {
   for (const std::size_t channel : {3, 4, 5, 6}) EXPECT_NE(y[channel], x[channel]);
 }
 
-TEST(RotationTurn, PlanWithoutARotationCopies) {
+TEST(RotationOfPairs, PlanWithoutARotationCopies) {
   const auto x = random(5);
   EXPECT_EQ(at(rotate, Plan{}, x, 11), x);
 }
 
-TEST(RotationTurn, AxesAreSummed) {
+TEST(RotationOfPairs, AxesAreSummed) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = 2, .axes = 2, .frequency = {0.5, 0.25}};
   const std::vector<std::int64_t> ids = {3, 8};
@@ -142,13 +142,13 @@ TEST(RotationTurn, AxesAreSummed) {
   expect_near(at(rotate, plan, {1, 0}, *positions), {std::cos(3.5), std::sin(3.5)});
 }
 
-TEST(RotationTurn, TextPositionsAnswerForAllAxes) {
+TEST(RotationOfPairs, TextPositionsAnswerForAllAxes) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = 2, .axes = 3, .frequency = {0.5, 0.25, 0.125}};
   expect_near(at(rotate, plan, {1, 0}, 4), {std::cos(3.5), std::sin(3.5)});
 }
 
-TEST(RotationTurn, HeadsMayTurnAtTheirOwnPace) {
+TEST(RotationOfPairs, HeadsMayRotateAtTheirOwnPace) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = 2, .heads = 2, .frequency = {0.5, 0.25}};
   std::vector<double> x = {1, 0, 1, 0};
@@ -170,7 +170,7 @@ TEST_P(RotationProperty, NormIsKept) {
   EXPECT_NEAR(dot(y, y), dot(q, q), 1e-12);
 }
 
-TEST_P(RotationProperty, TurnsCompose) {
+TEST_P(RotationProperty, RotationsCompose) {
   expect_near(at(rotate, plan, at(rotate, plan, q, 17), 25), at(rotate, plan, q, 42));
 }
 
@@ -189,7 +189,7 @@ TEST_P(RotationProperty, TransposeIsTheInverse) {
 }
 
 // (R_i q)·(R_j k) = q·(R_{j−i} k): the key moves by j − i, not by i − j.
-TEST_P(RotationProperty, TransposedTurnsCombineToTheKeysOffset) {
+TEST_P(RotationProperty, TransposedRotationsCombineToTheKeysOffset) {
   const auto left = at(rotate_transpose, plan, at(rotate, plan, k, 30), 12);
   expect_near(left, at(rotate, plan, k, 18));
 }
@@ -224,8 +224,8 @@ class RotationSide : public testing::TestWithParam<Side> {};
 
 TEST_P(RotationSide, InverseUndoesAmplitudeAndGrowthToo) {
   const auto x = random(10);
-  const auto turned = at(rotate, rich(), x, 42, GetParam());
-  expect_near(at(rotate_inverse, rich(), turned, 42, GetParam()), x);
+  const auto rotated = at(rotate, rich(), x, 42, GetParam());
+  expect_near(at(rotate_inverse, rich(), rotated, 42, GetParam()), x);
 }
 
 // d(y·g)/dx by central differences; the map is linear, so they are exact but for rounding.
@@ -265,14 +265,14 @@ TEST(RotationGrowth, ScoreStillDependsOnTheOffsetAlone) {
   EXPECT_NEAR(score(20, 11), score(40, 31), 1e-9);
 }
 
-TEST(RotationValues, OnlyTurnWithoutAmplitudeOrGrowth) {
+TEST(RotationValues, OnlyRotateWithoutAmplitudeOrGrowth) {
   Plan plain = rope_plan(8);
   plain.rotate->first_dim = 1;
   const auto x = random(10);
   EXPECT_EQ(at(rotate, rich(), x, 42, Side::value), at(rotate, plain, x, 42, Side::query));
 }
 
-TEST(RotationValues, PassUnchangedUnlessThePlanTurnsThem) {
+TEST(RotationValues, PassUnchangedUnlessThePlanRotatesThem) {
   const auto x = random(8);
   EXPECT_EQ(at(rotate, rope_plan(8), x, 42, Side::value), x);
 }

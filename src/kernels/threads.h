@@ -1,4 +1,5 @@
-// Work shared out among threads. A kernel gives the same bits wherever its range is cut.
+// Shares work out among threads. Kernels give the same bits wherever a range is cut, so the number of
+// threads changes no result.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +13,11 @@
 
 namespace posenc::detail {
 
-// Fewer bytes than this a thread would be waiting longer than working.
+// Below this many bytes a thread, starting it costs more than it saves.
 constexpr std::int64_t bytes_per_thread = 64 * 1024;
 
-// How many threads a call that reads or writes so many bytes deserves: one where the caller's own
-// threads are at work already.
+// How many threads to use for so many bytes read or written. Within a parallel region of the caller:
+// one, since the caller's threads occupy the cores already.
 inline int thread_count([[maybe_unused]] Threads threads, [[maybe_unused]] std::int64_t bytes) {
 #ifdef _OPENMP
   if (threads.count == 1 || bytes < 2 * bytes_per_thread || omp_in_parallel() != 0) return 1;
