@@ -251,12 +251,14 @@ class QueryBlock {
     softmax.last = last;
     softmax.begin = seen.empty() ? first : seen.begin;
     softmax.end = seen.empty() ? first : seen.end;
+    // Of a row that has seen nothing yet the outputs are zeros, and stay so.
+    const bool begun = sum_[row] != 0;
     softmax.row_max = row_max_[row];
     softmax.sum = sum_[row];
     const T correction = fold(softmax);
     row_max_[row] = softmax.row_max;
     sum_[row] = softmax.sum;
-    if (correction != 1) scale_row(out_ + row * v_step_own_, v_step_own_, correction);
+    if (correction != 1 && begun) scale_row(out_ + row * v_step_own_, v_step_own_, correction);
     if (relative_.adds_values()) relative_.count(g, query, seen, logits, softmax.added, correction);
   }
 
