@@ -64,7 +64,8 @@ constexpr Rotation mrope = Rotation::mrope;
 constexpr Architecture architectures[] = {
     // --- neighbours pair -------------------------------------------------------------------------
     {.names = "llama llama-embed deci internlm2 minicpm xverse olmo arctic deepseek "
-              "bailingmoe arcee maincoder chameleon neo-bert", .family = "llama", .rotation = normal},
+              "bailingmoe arcee maincoder chameleon neo-bert",
+     .family = "llama", .rotation = normal},
     {.names = "llada", .family = "llama", .rotation = normal, .causal = false},
     {.names = "mistral3", .family = "ministral3", .rotation = normal},
     {.names = "granite granitemoe", .family = "granite", .rotation = normal},
@@ -96,8 +97,8 @@ constexpr Architecture architectures[] = {
     {.names = "gemma3", .family = "gemma3_text", .rule = query_scale<62>},
     {.names = "gemma-embedding", .family = "gemma3_text", .causal = false},
     {.names = "gpt-oss", .family = "gpt_oss",
-     .remark = "gpt-oss: the model's own YaRN does not round the ends of its ramp; no GGUF key says "
-               "so, and llama.cpp rounds them"},
+     .remark = "gpt-oss: the model's own YaRN does not round the ends of its ramp; no GGUF key "
+               "says so, and llama.cpp rounds them"},
     {.names = "olmo2", .family = "olmo3", .may_slide = true},
     {.names = "exaone4", .family = "exaone4", .may_slide = true},
     {.names = "afmoe", .family = "afmoe"},
