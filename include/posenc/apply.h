@@ -19,7 +19,7 @@ struct Threads {
   int count = 0;  // 0: as many as OpenMP gives; 1: the caller's alone
 };
 
-enum class Side { query, key, value };  // xPos grows queries and shrinks keys; values only turn
+enum class Side { query, key, value };  // xPos grows queries and shrinks keys; values only rotate
 
 // embedding [batch, seq, width] · embedding_scale + position vectors -> out, same shape.
 // Errors: no add part, width or seq that does not match, a learned row outside the table.
@@ -30,7 +30,7 @@ Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& p
 Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out,
                                 Threads threads = {});
 
-// x [batch, head, seq, head_dim] turned by its positions -> out. A plan without a rotation copies.
+// x [batch, head, seq, head_dim] rotated by its positions -> out. A plan without a rotation copies.
 // Errors: shapes, positions that do not match, rotary slice outside head_dim, heads that do not
 // match per-head frequencies.
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,

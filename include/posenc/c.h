@@ -219,7 +219,7 @@ POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHRO
    double; 16-bit types are rounded once, to nearest even. threads: 0 for as many as the machine has; the same
    bits for any number. WebAssembly computes on the caller's thread, whatever it says. */
 
-typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only turn */
+typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only rotate */
 enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
 
 /* embedding [batch, seq, width] · embedding scale + position vectors -> out. Errors: a plan that adds nothing, a
@@ -234,7 +234,7 @@ POSENC_API posenc_status posenc_position_vectors(const posenc_plan* plan,
                                                  const posenc_tensor* out,
                                                  int32_t threads) POSENC_NOTHROW;
 
-/* x [batch, head, seq, head_dim] turned by its positions -> out. For [batch, seq, head, head_dim] in memory swap
+/* x [batch, head, seq, head_dim] rotated by its positions -> out. For [batch, seq, head, head_dim] in memory swap
    shape and strides of the two axes. A plan without a rotation copies. */
 POSENC_API posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                                        const posenc_positions* positions, posenc_side side,

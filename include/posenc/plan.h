@@ -84,11 +84,11 @@ constexpr std::string_view name(Pairing pairing) {
 }
 
 // xPos: the query is multiplied by factor[r]^((p - centre)/scale), the key by its inverse.
-struct Growth {
+struct XposDecay {
   std::vector<double> factor = {};  // [pair]
   double scale = 512;
   double centre = 0;
-  bool operator==(const Growth&) const = default;
+  bool operator==(const XposDecay&) const = default;
 };
 
 // Whose arithmetic the angles are formed in. The engines form them in float, which is off by more the
@@ -106,7 +106,7 @@ constexpr std::string_view name(Angles angles) {
 // From here on a float does not hold every position; plans whose angles are an engine's refuse it.
 inline constexpr std::int64_t float_positions = std::int64_t{1} << 24;
 
-// What ggml's rope is called with, float as there. Pair r of an axis at position p turns by
+// What ggml's rope is called with, float as there. Pair r of an axis at position p rotates by
 //   t = p · theta_scale · … · theta_scale (r times) / freq_factors[r]
 //   angle = freq_scale·t·(1 − m) + t·m,  m = ext_factor · (1 at ramp_low or before, 0 at ramp_high)
 // and cos, sin are multiplied by attn_factor, with ext_factor also by 1 + 0.1 ln(1/freq_scale).
@@ -123,7 +123,7 @@ struct GgmlRope {
   bool operator==(const GgmlRope&) const = default;
 };
 
-// Channels [first_dim, first_dim + rotary_dim) turn by
+// Channels [first_dim, first_dim + rotary_dim) rotate by
 //   angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]
 // (a, b) -> amplitude · (a cos - b sin, a sin + b cos); other channels pass unchanged.
 struct Rotate {
@@ -135,7 +135,7 @@ struct Rotate {
   std::int64_t axes = 1;
   std::vector<double> frequency = {};  // [heads][axes][rotary_dim/2], radians per position
   double amplitude = 1;                // on cos and sin of query and key: logits grow by its square
-  std::optional<Growth> growth = {};
+  std::optional<XposDecay> growth = {};
   bool values = false;                // values rotated too, and the attention's output rotated back
   Angles angles = Angles::exact;      // with hf_float every frequency is a float
   std::optional<GgmlRope> ggml = {};  // with ggml_float, and only then: what is computed with there

@@ -1,3 +1,5 @@
+// The checks that every form of attention makes of its arguments before it computes: shapes, dtypes,
+// positions, and that the plan's parts fit them.
 #include "src/attention/arguments.h"
 
 #include <algorithm>
@@ -62,13 +64,10 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
   if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
   if (!plan.relative) return RelativeTables{};
   const Relative& r = *plan.relative;
-  const auto query = relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim);
-  if (!query) return std::unexpected(query.error());
-  const auto key = relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim);
-  if (!key) return std::unexpected(key.error());
-  const auto value = relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim);
-  if (!value) return std::unexpected(value.error());
-  return RelativeTables{.rows = &r.rows, .query = *query, .key = *key, .value = *value};
+  POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim));
+  POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim));
+  POSENC_TRY(value, relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim));
+  return RelativeTables{.rows = &r.rows, .query = query, .key = key, .value = value};
 }
 
 Expected<void> check_plain(std::string_view where, const Plan& plan) {
@@ -111,15 +110,14 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                                        {"k", &in.k, &checked.k},
                                        {"v", &in.v, &checked.v},
                                        {"out", &out, &checked.out}}) {
-    const auto view = viewed(where, name, *from, 4);
-    if (!view) return std::unexpected(view.error());
+    POSENC_TRY(view, viewed(where, name, *from, 4));
     if (from->dtype != in.q.dtype) {
       return fail(
           where, "q, k, v and out must have one dtype",
           std::string(posenc::name(in.q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
           "convert outside");
     }
-    *to = *view;
+    *to = view;
   }
   const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
                      head_dim = checked.q.shape[3];
@@ -141,23 +139,18 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                 "each key head serves heads/kv_heads query heads");
   }
   if (logits) {
-    const auto view = viewed(where, "logits", logits, 4);
-    if (!view) return std::unexpected(view.error());
+    POSENC_TRY(view, viewed(where, "logits", logits, 4));
     Tensor square = checked.q;
     square.shape[3] = checked.k.shape[2];
-    if (auto ok = check_shape(where, "logits", *view, square); !ok) {
-      return std::unexpected(ok.error());
-    }
-    if (auto ok = check_distinct(where, *view); !ok) return std::unexpected(ok.error());
-    checked.logits = *view;
+    POSENC_CHECK(check_shape(where, "logits", view, square));
+    POSENC_CHECK(check_distinct(where, view));
+    checked.logits = view;
   }
   for (const auto& [positions, seq] :
        {std::pair{&in.queries, checked.q.shape[2]}, {&in.keys, checked.k.shape[2]}}) {
     const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
-    if (auto ok = check_positions(where, *positions, batch, seq, axes); !ok) {
-      return std::unexpected(ok.error());
-    }
-    if (auto ok = check_length(where, plan, *positions); !ok) return std::unexpected(ok.error());
+    POSENC_CHECK(check_positions(where, *positions, batch, seq, axes));
+    POSENC_CHECK(check_length(where, plan, *positions));
   }
   if (in.queries.axes() != in.keys.axes() && in.queries.axes() != 1 && in.keys.axes() != 1) {
     return fail(where, "queries and keys must have the same axes",
@@ -181,9 +174,9 @@ Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
   if (!gradient) return Tensor{};
   const auto view = viewed(where, name, gradient, like.rank);
   if (!view) return view;
-  if (auto ok = check_shape(where, name, *view, like); !ok) return std::unexpected(ok.error());
+  POSENC_CHECK(check_shape(where, name, *view, like));
   const std::string out = std::string(where) + ": " + std::string(name);
-  if (auto ok = check_distinct(out, *view); !ok) return std::unexpected(ok.error());
+  POSENC_CHECK(check_distinct(out, *view));
   return view;
 }
 

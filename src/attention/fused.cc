@@ -19,10 +19,11 @@ namespace {
 
 using Index = std::int64_t;
 
-// About as many rows meet a block of keys before the next is read: reading it is to cost little beside them.
+// About this many rows meet a block of keys before the next block is loaded, so that loading and transposing
+// it cost little beside the products.
 constexpr Index block_rows = 96 * gemm_rows;
 
-// Keys of a short block of queries are not worth being transposed.
+// Blocks of fewer rows take the keys as they lie: transposing them would cost more than it saves.
 constexpr Index short_rows = 2 * gemm_rows;
 
 template <class T>

@@ -1,5 +1,5 @@
-// attend_backward: arguments checked, tensors copied and turned, the loop of backward.cc shared out
-// among threads, and what it sums turned back and written.
+// attend_backward: arguments checked, tensors copied and rotated, the loop of backward.cc shared out
+// among threads, and what it sums rotated back and written.
 #include "posenc/gradients.h"
 
 #include <algorithm>
@@ -59,10 +59,8 @@ struct Arguments {
 Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& plan,
                                       const Tensor& out_gradient,
                                       const AttentionGradients& gradients) {
-  const auto g = detail::viewed(where, "out_gradient", out_gradient, 4);
-  if (!g) return std::unexpected(g.error());
-  const auto fitting = detail::attend_arguments(where, in, plan, detail::dense_like(*g));
-  if (!fitting) return std::unexpected(fitting.error());
+  POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
+  POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
 
   Tensor slopes, bias, frequency;
   if (plan.bias) {
@@ -76,11 +74,10 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
     const Rotate& part = *plan.rotate;
     frequency = extents(&part, {part.heads, part.axes, part.pairs()});
     if (gradients.rotation_frequency) {
-      if (auto ok = detail::check_learned_frequencies(where, part); !ok)
-        return std::unexpected(ok.error());
+      POSENC_CHECK(detail::check_learned_frequencies(where, part));
     }
   }
-  Arguments checked{.in = *fitting, .out_gradient = *g, .to = {}};
+  Arguments checked{.in = fitting, .out_gradient = g, .to = {}};
   const detail::RelativeTables& relative = checked.in.relative;
   struct Wanted {
     std::string_view of;
@@ -99,9 +96,8 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
         {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
         {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency}}) {
-    const auto view = gradient_of(each.of, *each.from, *each.like);
-    if (!view) return std::unexpected(view.error());
-    *each.to = *view;
+    POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
+    *each.to = view;
   }
   return checked;
 }

@@ -142,9 +142,9 @@ void partial_rope(Problem& p) {
 }
 void xpos(Problem& p) {
   rope(p);
-  p.plan.rotate->growth = Growth{.factor = {0.5, 0.7, 0.9}, .scale = 4, .centre = 2};
+  p.plan.rotate->growth = XposDecay{.factor = {0.5, 0.7, 0.9}, .scale = 4, .centre = 2};
 }
-void turned_values(Problem& p) {
+void rotated_values(Problem& p) {
   rope(p);
   p.plan.rotate->values = true;
   p.plan.rotate->amplitude = 1.2;
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
     Plans, AttendBackward,
     testing::Values(Part{"nothing", [](Problem&) {}}, Part{"rope", rope},
                     Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
-                    Part{"turned_values", turned_values}, Part{"mixed", mixed},
+                    Part{"rotated_values", rotated_values}, Part{"mixed", mixed},
                     Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},
                     Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
                     Part{"deberta", deberta}, Part{"every_table", every_table},

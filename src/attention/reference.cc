@@ -1,7 +1,7 @@
 // Attention as its formula reads, in double:
 //   logit_ij = (q̂_i·k̂_j + q_i·a^K_d + k_j·a^Q_d [+ bias]) · scale_i/√head_dim [+ bias], d = i − j
 //   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees
-// with q̂, k̂ (and v̂, where the plan turns values) rotated at their positions. The plan's `add`
+// with q̂, k̂ (and v̂, where the plan rotates values) rotated at their positions. The plan's `add`
 // part went to the embedding before q, k and v were made of it, and has no place here.
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ struct Head {
 
   // −inf where the mask hides the key.
   Expected<void> logits(const Mask& mask, Dense<double>& q, Dense<double>& k,
-                        Dense<double>& turned_q, Dense<double>& turned_k,
+                        Dense<double>& rotated_q, Dense<double>& rotated_k,
                         std::vector<double>& logit) const {
     const std::int64_t dim = q.dim();
     const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
@@ -75,18 +75,17 @@ struct Head {
         logit[next] = hidden;
         if (!detail::visible(mask, queries, keys, sequence, i, j)) continue;
         const std::int64_t distance = position - keys.at(j, sequence);
-        double sum = dot(turned_q.row(sequence, head, i), turned_k.row(sequence, key_head, j), dim);
+        double sum =
+            dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j), dim);
         if (relative.rows != nullptr) {
-          const auto row = relative.rows->at(distance);
-          if (!row) return std::unexpected(row.error());
+          POSENC_TRY(row, relative.rows->at(distance));
           // These vectors meet q and k as they came, not rotated.
-          sum += product(relative.key, head, *row, q.row(sequence, head, i));
-          sum += product(relative.query, head, *row, k.row(sequence, key_head, j));
+          sum += product(relative.key, head, row, q.row(sequence, head, i));
+          sum += product(relative.query, head, row, k.row(sequence, key_head, j));
         }
-        Expected<double> bias = 0.0;
-        if (plan.bias) bias = detail::bias_at(*plan.bias, head, distance);
-        if (!bias) return std::unexpected(bias.error());
-        logit[next] = bias_before_scale ? (sum + *bias) * scale : sum * scale + *bias;
+        POSENC_TRY(bias,
+                   plan.bias ? detail::bias_at(*plan.bias, head, distance) : Expected<double>(0.0));
+        logit[next] = bias_before_scale ? (sum + bias) * scale : sum * scale + bias;
       }
     }
     return {};
@@ -123,44 +122,40 @@ struct Head {
 
 Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                 const Tensor& logits) {
-  const auto checked = detail::attend_arguments("attend", in, plan, out, logits);
-  if (!checked) return std::unexpected(checked.error());
+  POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out, logits));
   const Positions &queries = in.queries, &keys = in.keys;
-  const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1];
-  const std::int64_t group = heads == 0 ? 1 : heads / checked->k.shape[1];
+  const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1];
+  const std::int64_t group = heads == 0 ? 1 : heads / checked.k.shape[1];
 
-  Dense<double> q(checked->q), k(checked->k), v(checked->v), turned_q(checked->q),
-      turned_k(checked->k);
-  if (auto ok = detail::reference::rotate(plan, q.view(), queries, Side::query, turned_q.view());
-      !ok)
-    return ok;
-  if (auto ok = detail::reference::rotate(plan, k.view(), keys, Side::key, turned_k.view()); !ok)
-    return ok;
-  const bool values_turn = plan.rotate && plan.rotate->values;
-  if (values_turn)
+  Dense<double> q(checked.q), k(checked.k), v(checked.v), rotated_q(checked.q),
+      rotated_k(checked.k);
+  POSENC_CHECK(detail::reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
+  POSENC_CHECK(detail::reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
+  const bool rotates_values = plan.rotate && plan.rotate->values;
+  if (rotates_values)
     POSENC_CHECK(detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()));
 
-  auto sums = Dense<double>::zeros(checked->out), relative_sums = sums;
+  auto sums = Dense<double>::zeros(checked.out), relative_sums = sums;
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      const Head head{plan, queries, keys, checked->relative, b, h, h / group};
-      if (auto ok = head.logits(in.mask, q, k, turned_q, turned_k, logit); !ok) return ok;
-      if (checked->logits) {
+      const Head head{plan, queries, keys, checked.relative, b, h, h / group};
+      POSENC_CHECK(head.logits(in.mask, q, k, rotated_q, rotated_k, logit));
+      if (checked.logits) {
         std::size_t next = 0;
         for (std::int64_t i = 0; i < queries.size(); ++i) {
           for (std::int64_t j = 0; j < keys.size(); ++j) {
-            checked->logits.set(checked->logits.offset(b, h, i, j), logit[next++]);
+            checked.logits.set(checked.logits.offset(b, h, i, j), logit[next++]);
           }
         }
       }
       head.outputs(logit, v, sums, relative_sums);
     }
   }
-  if (values_turn)
+  if (rotates_values)
     POSENC_CHECK(rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()));
   sums.add(relative_sums);
-  sums.copy_to(checked->out);
+  sums.copy_to(checked.out);
   return {};
 }
 

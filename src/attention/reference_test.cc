@@ -1,3 +1,4 @@
+// attend_reference beside formulas written out for a token or two; the fast kernels are compared with it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,8 +67,8 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-std::vector<double> turned(const Plan& plan, std::vector<double> x, std::int64_t position,
-                           Side side) {
+std::vector<double> rotated(const Plan& plan, std::vector<double> x, std::int64_t position,
+                            Side side) {
   const Tensor tensor = Tensor::dense(x.data(), {1, static_cast<std::int64_t>(x.size())});
   EXPECT_TRUE(rotate(plan, tensor, Positions::range(position, 1), side, tensor));
   return x;
@@ -174,8 +175,8 @@ TEST(AttendReference, SixteenBitOutputIsTheDoubleOneRounded) {
 TEST(AttendPlan, RotationTurnsQueryAndKey) {
   Attention a;
   a.run(rope());
-  const auto q = turned(rope(), a.q_at(1, 4), 4, Side::query),
-             k = turned(rope(), a.k_at(2), 2, Side::key);
+  const auto q = rotated(rope(), a.q_at(1, 4), 4, Side::query),
+             k = rotated(rope(), a.k_at(2), 2, Side::key);
   EXPECT_NEAR(a.logit(1, 4, 2), dot(q, k) / 2, 1e-14);
 }
 
@@ -186,8 +187,8 @@ TEST(AttendPlan, RotationSeesOffsetsAlone) {
   expect_near(a.out, b.out);
 }
 
-// o_i = R_iᵀ Σ_j α_ij R_j v_j = Σ_j α_ij R_{j−i} v_j: a turn by j − i, which is negative.
-TEST(AttendPlan, TurnedValuesArriveTurnedByTheirOffset) {
+// o_i = R_iᵀ Σ_j α_ij R_j v_j = Σ_j α_ij R_{j−i} v_j: a rotation by j − i, which is negative.
+TEST(AttendPlan, RotatedValuesArriveRotatedByTheirOffset) {
   Plan plan = rope();
   plan.rotate->values = true;
   Attention a;

@@ -1,3 +1,4 @@
+// The softmax of a row block by block, and its gradient, by every instruction set.
 #include "src/attention/softmax.h"
 
 #include <gtest/gtest.h>

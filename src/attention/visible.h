@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "posenc/attention.h"
 #include "posenc/positions.h"

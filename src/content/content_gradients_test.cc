@@ -211,7 +211,7 @@ Call random_call(unsigned seed) {
           *Positions::packed(std::vector<std::int64_t>{0, whole(0, call.keys), call.keys});
       break;
     case 4:
-      call.plan = turning(call.dim);
+      call.plan = rotating(call.dim);
       call.plan.rotate->values = whole(0, 1) == 1;
       call.plan.rotate->amplitude = 1.2;
       break;
@@ -248,7 +248,7 @@ TEST_P(ContentGradients, OtherDtypesAreNearDouble) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     Call call{.heads = 4, .kv_heads = 2, .queries = 70, .keys = 70, .dim = 12, .dtype = dtype};
     call.query_positions = call.key_positions = Positions::range(0, 70);
-    call.plan = turning(12);
+    call.plan = rotating(12);
     Training rounded(GetParam(), call);
     rounded.run();
     call.dtype = DType::f64;

@@ -72,8 +72,8 @@ struct Call {
     return mask.sees(query_positions.at(i, b), key_positions.at(j, b));
   }
 
-  // x turned by the plan, in double.
-  Numbers turned(const Numbers& x, const Positions& positions, Side side) const {
+  // x rotated by the plan, in double.
+  Numbers rotated(const Numbers& x, const Positions& positions, Side side) const {
     const auto& s = x.view.shape;
     std::vector<double> numbers;
     for (std::int64_t e = 0; e < x.view.size(); ++e) numbers.push_back(x.view.get(e));
@@ -86,16 +86,16 @@ struct Call {
     return plan.logits.query_scale(query_positions.at(i, b)) / std::sqrt(static_cast<double>(dim));
   }
 
-  // Scaled products of turned queries and keys, −∞ where hidden.
+  // Scaled products of rotated queries and keys, −∞ where hidden.
   Matrix scores(std::int64_t b, std::int64_t h) const {
-    const Numbers q_turned = turned(q, query_positions, Side::query);
-    const Numbers k_turned = turned(k, key_positions, Side::key);
+    const Numbers rotated_q = rotated(q, query_positions, Side::query);
+    const Numbers rotated_k = rotated(k, key_positions, Side::key);
     Matrix z(static_cast<std::size_t>(queries));
     for (std::int64_t i = 0; i < queries; ++i) {
       for (std::int64_t j = 0; j < keys; ++j) {
         double sum = 0;
         for (std::int64_t c = 0; c < dim; ++c) {
-          sum += q_turned.at(b, h, i, c) * k_turned.at(b, h / (heads / kv_heads), j, c);
+          sum += rotated_q.at(b, h, i, c) * rotated_k.at(b, h / (heads / kv_heads), j, c);
         }
         z[static_cast<std::size_t>(i)].push_back(sees(b, i, j) ? sum * logit_scale(b, i)
                                                                : -infinite);
@@ -106,7 +106,7 @@ struct Call {
 
   // What `weights` of every head make of the values.
   Numbers expected(const std::function<Matrix(std::int64_t, std::int64_t)>& weights) const {
-    const Numbers values = turned(v, key_positions, Side::value);
+    const Numbers values = rotated(v, key_positions, Side::value);
     Numbers result(DType::f64, {batch, heads, queries, dim},
                    std::vector<double>(static_cast<std::size_t>(batch * heads * queries * dim)));
     for (std::int64_t b = 0; b < batch; ++b) {
@@ -158,7 +158,7 @@ inline void expect_near(const Numbers& got, const Numbers& wanted, double within
   }
 }
 
-inline Plan turning(std::int64_t head_dim) {
+inline Plan rotating(std::int64_t head_dim) {
   Plan plan;
   plan.rotate = Rotate{.rotary_dim = head_dim};
   for (std::int64_t r = 0; r < head_dim / 2; ++r) {
@@ -228,9 +228,9 @@ inline std::vector<Call> calls() {
   all.back().name = "queries 2^62 behind the keys, and a window";
   all.back().mask.window = std::numeric_limits<std::int64_t>::max();
   all.push_back(text("rotated", 70, 70));
-  all.back().plan = turning(20);
+  all.back().plan = rotating(20);
   all.push_back(text("rotated values", 70, 70));
-  all.back().plan = turning(20);
+  all.back().plan = rotating(20);
   all.back().plan.rotate->values = true;
   all.push_back(text("logits that grow with the query", 70, 70));
   all.back().plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 8};
@@ -270,7 +270,7 @@ inline void expect_formula_in_all_dtypes(const Subject& subject) {
       SCOPED_TRACE(std::string(set.name) + " " + std::string(name(dtype)));
       Call call{.heads = 4, .kv_heads = 2, .queries = 130, .keys = 130, .dim = 40, .dtype = dtype};
       call.query_positions = call.key_positions = Positions::range(0, 130);
-      call.plan = turning(40);
+      call.plan = rotating(40);
       call.fill();
       subject.expect_formula(call, tolerance(dtype));
     }

@@ -9,6 +9,7 @@
 
 #include "posenc/content.h"
 #include "src/content/stream_backward.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -21,7 +22,7 @@ using detail::most_queries;
 template <class T>
 struct Embeddings {
   std::int64_t heads, count, blocks, dim;
-  detail::Aligned<T> turned_over;
+  detail::Aligned<T> transposed;
 
   // No more rows than keys can be counted.
   Embeddings(const Tensor& e, std::int64_t keys, std::int64_t padded)
@@ -29,11 +30,11 @@ struct Embeddings {
         count(std::min(e.shape[1], keys + 1)),
         blocks((count + block_keys - 1) / block_keys),
         dim(padded),
-        turned_over(heads * blocks * dim * block_keys) {
+        transposed(heads * blocks * dim * block_keys) {
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t n = 0; n < count; ++n) {
         T* const to =
-            turned_over.data() + (h * blocks + n / block_keys) * dim * block_keys + n % block_keys;
+            transposed.data() + (h * blocks + n / block_keys) * dim * block_keys + n % block_keys;
         for (std::int64_t c = 0; c < e.shape[2]; ++c) {
           to[c * block_keys] = static_cast<T>(e.get(e.offset(h, n, c)));
         }
@@ -41,7 +42,7 @@ struct Embeddings {
     }
   }
   const T* block(std::int64_t head, std::int64_t n) const {
-    return turned_over.data() + ((heads == 1 ? 0 : head) * blocks + n) * dim * block_keys;
+    return transposed.data() + ((heads == 1 ? 0 : head) * blocks + n) * dim * block_keys;
   }
 };
 
@@ -109,7 +110,7 @@ class CopeTile {
 // With S the gradient by a logit, y_n = q·e[n] and p the position of the lower row:
 //   ∂y_n = Σ_j S_ij · the share of row n,   ∂p_ij = S_ij (y_above − y_below),  0 where p is capped
 //   ∂z_ij = S_ij + σ′(z_ij) Σ_{l≤j} ∂p_il
-// The sum runs forwards, so how many each block found counted is kept from the way back.
+// The sum over l runs left to right, so each block's starting count is saved in the right-to-left pass.
 template <class T>
 class CopeGradientTile : public CopeTile<T> {
  public:
@@ -164,7 +165,7 @@ class CopeGradientTile : public CopeTile<T> {
   // From the products with e to both factors.
   void end() {
     const std::int64_t dim = e_->dim;
-    detail::Aligned<T> weights(most_queries * block_keys), turned(most_queries * block_keys);
+    detail::Aligned<T> weights(most_queries * block_keys), transposed(most_queries * block_keys);
     detail::Aligned<T> rows(block_keys * dim), queries(most_queries * dim), sums(block_keys * dim);
     std::copy_n(queries_, rows_ * dim, queries.data());
     const bool queries_finite = detail::finite(queries.data(), rows_ * dim);
@@ -176,12 +177,13 @@ class CopeGradientTile : public CopeTile<T> {
               by_logit_.data()[r * this->row_ + n * block_keys + j] * by;
         }
       }
-      detail::turn_over(e_->block(head_, n), dim, block_keys, rows.data());
+      detail::transpose(e_->block(head_, n), block_keys, dim, block_keys, rows.data(), dim);
       detail::accumulate(weights.data(), rows.data(), detail::finite(rows.data(), block_keys * dim),
                          rows_, dim, by_query_);
-      detail::turn_over(weights.data(), most_queries, block_keys, turned.data());
+      detail::transpose(weights.data(), block_keys, most_queries, block_keys, transposed.data(),
+                        most_queries);
       std::fill_n(sums.data(), block_keys * dim, T{0});
-      detail::accumulate(turned.data(), queries.data(), queries_finite, block_keys, dim,
+      detail::accumulate(transposed.data(), queries.data(), queries_finite, block_keys, dim,
                          sums.data());
       const std::int64_t count = std::min(block_keys, e_->count - n * block_keys);
       for (std::int64_t j = 0; j < count; ++j) {
@@ -241,27 +243,25 @@ Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::in
 
 Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  const auto checked = detail::attend_arguments(where, in, plan, out);
-  if (!checked) return std::unexpected(checked.error());
-  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const std::int64_t batch = checked->q.shape[0], heads = checked->q.shape[1],
-                     head_dim = checked->q.shape[3];
-  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto e = embeddings_of(where, *this, heads, head_dim);
-  if (!e) return std::unexpected(e.error());
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
+                     head_dim = checked.q.shape[3];
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
+  POSENC_TRY(e, embeddings_of(where, *this, heads, head_dim));
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, true, in.threads);
-    if (!streamed) return std::unexpected(streamed.error());
-    const Embeddings<T> embeddings(*e, in.keys.size(), streamed->dim);
-    const detail::Seen seen(in.mask, in.queries, in.keys, batch);
-    detail::stream(*streamed, seen, in.threads,
+    POSENC_TRY(streamed,
+               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, true, in.threads));
+    const Embeddings<T> embeddings(e, in.keys.size(), streamed.dim);
+    const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
+    detail::stream(streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
                      double scale[most_queries];
                      find_scales(*this, plan, in.queries, b, first, rows, head_dim, scale);
-                     return CopeTile<T>(embeddings, streamed->raw_query(b, h, first), scale, h,
+                     return CopeTile<T>(embeddings, streamed.raw_query(b, h, first), scale, h,
                                         rows);
                    });
-    return streamed->write(plan, in.queries, checked->out, in.threads);
+    return streamed.write(plan, in.queries, checked.out, in.threads);
   });
 }
 
@@ -269,23 +269,20 @@ Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan
                                      const Tensor& out_gradient,
                                      const ContentGradients& gradients) const {
   constexpr std::string_view where = "attend_backward";
-  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
-  if (!checked) return std::unexpected(checked.error());
-  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
-  const std::int64_t head_dim = checked->in.q.shape[3];
-  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto e = embeddings_of(where, *this, heads, head_dim);
-  if (!e) return std::unexpected(e.error());
-  const auto wanted =
-      detail::gradient_like(where, "the gradient of the embeddings", gradients.embeddings, *e);
-  if (!wanted) return std::unexpected(wanted.error());
-  const std::int64_t count = std::min(e->shape[1], in.keys.size() + 1);  // nobody counts further
-  std::vector<double> shares(static_cast<std::size_t>(checked->shares() * count * head_dim));
-  const detail::Seen seen(in.mask, in.queries, in.keys, batch);
+  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+  const std::int64_t batch = checked.in.q.shape[0], heads = checked.in.q.shape[1];
+  const std::int64_t head_dim = checked.in.q.shape[3];
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
+  POSENC_TRY(e, embeddings_of(where, *this, heads, head_dim));
+  POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the embeddings",
+                                           gradients.embeddings, e));
+  const std::int64_t count = std::min(e.shape[1], in.keys.size() + 1);  // nobody counts further
+  std::vector<double> shares(static_cast<std::size_t>(checked.shares() * count * head_dim));
+  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
   const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
       return [&, embeddings =
-                     Embeddings<T>(*e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
+                     Embeddings<T>(e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
         double scale[most_queries];
         find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
         const T* const raw = streamed.raw_query(at.b, at.h, at.first);
@@ -295,19 +292,19 @@ Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan
                                    shares.data() + at.share * count * head_dim, head_dim);
       };
     };
-    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, true, in.threads,
+    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, true, in.threads,
                                       bind);
   });
-  if (!done || !*wanted) return done;
-  for (std::int64_t h = 0; h < e->shape[0]; ++h) {
-    for (std::int64_t n = 0; n < e->shape[1]; ++n) {
+  if (!done || !wanted) return done;
+  for (std::int64_t h = 0; h < e.shape[0]; ++h) {
+    for (std::int64_t n = 0; n < e.shape[1]; ++n) {
       for (std::int64_t c = 0; c < head_dim; ++c) {
         double sum = 0;
-        for (std::int64_t share = e->shape[0] == 1 ? 0 : h; n < count && share < checked->shares();
-             share += e->shape[0]) {
+        for (std::int64_t share = e.shape[0] == 1 ? 0 : h; n < count && share < checked.shares();
+             share += e.shape[0]) {
           sum += shares[static_cast<std::size_t>((share * count + n) * head_dim + c)];
         }
-        wanted->set(wanted->offset(h, n, c), sum);
+        wanted.set(wanted.offset(h, n, c), sum);
       }
     }
   }

@@ -1,3 +1,4 @@
+// CoPE beside its formula, pair by pair, and where its counts end.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -11,6 +11,7 @@
 #include "posenc/content.h"
 #include "src/attention/fused.h"
 #include "src/content/fire.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -21,15 +22,14 @@ double Fire::interpolated(std::int64_t query, std::int64_t key) const {
 
 Expected<void> Fire::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  const auto checked = detail::attend_arguments(where, in, plan, out);
-  if (!checked) return std::unexpected(checked.error());
-  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  if (auto ok = detail::check_fire(where, *this, checked->q.shape[1]); !ok) return ok;
-  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
-  const detail::FireLines lines(*this, checked->q.shape[1]);
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_CHECK(detail::check_fire(where, *this, checked.q.shape[1]));
+  POSENC_CHECK(detail::check_fire_axes(where, in.queries, in.keys));
+  const detail::FireLines lines(*this, checked.q.shape[1]);
   const detail::PsiTable table(*this, in.queries, in.keys);
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
+    detail::attend_all<T>(checked, plan, [&](const detail::AttendJob&) {
       return detail::FireBias<T>(*this, lines, table);
     });
   });
@@ -39,33 +39,32 @@ Expected<void> Fire::attend(const AttentionInputs& in, const Plan& plan, const T
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
                          const Tensor& out) {
   constexpr std::string_view where = "fire_bias";
-  const auto view = detail::viewed(where, "out", out, 3);
-  if (!view) return std::unexpected(view.error());
-  if (auto ok = detail::check_distinct(where, *view); !ok) return ok;
-  if (auto ok = detail::check_fire(where, fire, view->shape[0]); !ok) return ok;
-  if (auto ok = detail::check_fire_axes(where, queries, keys); !ok) return ok;
+  POSENC_TRY(view, detail::viewed(where, "out", out, 3));
+  POSENC_CHECK(detail::check_distinct(where, view));
+  POSENC_CHECK(detail::check_fire(where, fire, view.shape[0]));
+  POSENC_CHECK(detail::check_fire_axes(where, queries, keys));
   if (queries.batch() != 1 || keys.batch() != 1) {
     return fail(where, "positions must be of one sequence",
                 std::to_string(std::max(queries.batch(), keys.batch())),
                 "ask sequence by sequence");
   }
-  if (view->shape[1] != queries.size() || view->shape[2] != keys.size()) {
+  if (view.shape[1] != queries.size() || view.shape[2] != keys.size()) {
     return fail(where,
                 "out must be [head, " + std::to_string(queries.size()) + ", " +
                     std::to_string(keys.size()) + "]",
-                shape_text(*view), "one number for each head, query and key");
+                shape_text(view), "one number for each head, query and key");
   }
   const std::size_t units = fire.hidden_weight.size();
   for (std::int64_t i = 0; i < queries.size(); ++i) {
     for (std::int64_t j = 0; j < keys.size(); ++j) {
       const double x = fire.interpolated(queries.at(i), keys.at(j));
-      for (std::int64_t h = 0; h < view->shape[0]; ++h) {
+      for (std::int64_t h = 0; h < view.shape[0]; ++h) {
         double sum = fire.output_bias[static_cast<std::size_t>(h)];
         for (std::size_t u = 0; u < units; ++u) {
           sum += fire.output_weight[static_cast<std::size_t>(h) * units + u] *
                  std::max(0.0, fire.hidden_weight[u] * x + fire.hidden_bias[u]);
         }
-        view->set(view->offset(h, i, j), sum);
+        view.set(view.offset(h, i, j), sum);
       }
     }
   }

@@ -64,21 +64,22 @@ inline double fire_normalizer(const Fire& fire, std::int64_t query) {
   return fire.psi(std::max(static_cast<double>(query), fire.threshold())) + fire_epsilon;
 }
 
-// f of every head as its lines: line s holds beyond turn[s − 1], up to turn[s].
+// f of every head as its lines: line s holds beyond breakpoint[s − 1], up to breakpoint[s].
 struct FireLines {
-  std::vector<double> turn;           // ascending
-  std::vector<double> slope, height;  // [head][turn + 1]
+  std::vector<double> breakpoint;     // ascending
+  std::vector<double> slope, height;  // [head][breakpoint + 1]
 
   FireLines(const Fire& fire, std::int64_t heads) {
     const std::size_t units = fire.hidden_weight.size();
     for (std::size_t u = 0; u < units; ++u) {
-      if (fire.hidden_weight[u] != 0) turn.push_back(-fire.hidden_bias[u] / fire.hidden_weight[u]);
+      if (fire.hidden_weight[u] != 0)
+        breakpoint.push_back(-fire.hidden_bias[u] / fire.hidden_weight[u]);
     }
-    std::ranges::sort(turn);
-    turn.erase(std::ranges::unique(turn).begin(), turn.end());
+    std::ranges::sort(breakpoint);
+    breakpoint.erase(std::ranges::unique(breakpoint).begin(), breakpoint.end());
     for (std::int64_t h = 0; h < heads; ++h) {
       const double* const weight = fire.output_weight.data() + static_cast<std::size_t>(h) * units;
-      for (std::size_t line = 0; line <= turn.size(); ++line) {
+      for (std::size_t line = 0; line <= breakpoint.size(); ++line) {
         double rise = 0, start = fire.output_bias[static_cast<std::size_t>(h)];
         for (std::size_t u = 0; u < units; ++u) {
           if (active(fire, u, line)) {
@@ -91,7 +92,7 @@ struct FireLines {
       }
     }
   }
-  // Whether a hidden unit is above 0 on a line: one that turns on at turn[t] is so beyond it, one that
+  // Whether a hidden unit is above 0 on a line: one that turns on at breakpoint[t] is so beyond it, one that
   // turns off up to it.
   bool active(const Fire& fire, std::size_t unit, std::size_t line) const {
     const double w = fire.hidden_weight[unit], b = fire.hidden_bias[unit];
@@ -99,11 +100,11 @@ struct FireLines {
     return (line > rank(-b / w)) == (w > 0);
   }
   std::size_t rank(double x) const {
-    return static_cast<std::size_t>(std::ranges::lower_bound(turn, x) - turn.begin());
+    return static_cast<std::size_t>(std::ranges::lower_bound(breakpoint, x) - breakpoint.begin());
   }
   std::span<const double> of(const std::vector<double>& numbers, std::int64_t head) const {
-    return std::span(numbers).subspan(static_cast<std::size_t>(head) * (turn.size() + 1),
-                                      turn.size() + 1);
+    return std::span(numbers).subspan(static_cast<std::size_t>(head) * (breakpoint.size() + 1),
+                                      breakpoint.size() + 1);
   }
 };
 
@@ -201,7 +202,7 @@ class FireBias : public RowBias<T> {
       }
       return;
     }
-    const std::vector<double>& turn = lines_.turn;
+    const std::vector<double>& breakpoint = lines_.breakpoint;
     // Behind the key at the query's own position.
     const std::int64_t middle = std::clamp(1 - first, seen.begin, seen.end);
     for (std::int64_t j = seen.begin, next; j < seen.end; j = next) {
@@ -209,12 +210,13 @@ class FireBias : public RowBias<T> {
       const bool nearer = j < middle;
       next = nearer ? middle : seen.end;
       if (nearer && line > 0) {
+        next =
+            std::partition_point(psi + j, psi + next,
+                                 [&](double x) { return x * reciprocal > breakpoint[line - 1]; }) -
+            psi;
+      } else if (!nearer && line < breakpoint.size()) {
         next = std::partition_point(psi + j, psi + next,
-                                    [&](double x) { return x * reciprocal > turn[line - 1]; }) -
-               psi;
-      } else if (!nearer && line < turn.size()) {
-        next = std::partition_point(psi + j, psi + next,
-                                    [&](double x) { return x * reciprocal <= turn[line]; }) -
+                                    [&](double x) { return x * reciprocal <= breakpoint[line]; }) -
                psi;
       }
       act(j, next, line, psi + j);

@@ -13,6 +13,7 @@
 #include "src/attention/fused.h"
 #include "src/content/fire.h"
 #include "src/content/stream_backward.h"
+#include "src/core/try.h"
 
 namespace posenc {
 namespace {
@@ -89,10 +90,9 @@ struct Parameters {
           {"c", &gradients.c, extents(1, -1), &to.c},
           {"length_multiplier", &gradients.length_multiplier, extents(1, -1),
            &to.length_multiplier}}) {
-      const auto view =
-          detail::gradient_like(where, "the gradient of " + std::string(name), *gradient, like);
-      if (!view) return std::unexpected(view.error());
-      *member = view->with_rank(3);
+      POSENC_TRY(view, detail::gradient_like(where, "the gradient of " + std::string(name),
+                                             *gradient, like));
+      *member = view.with_rank(3);
     }
     return to;
   }
@@ -152,25 +152,23 @@ Expected<void> Fire::attend_backward(const AttentionInputs& in, const Plan& plan
                                      const Tensor& out_gradient,
                                      const ContentGradients& gradients) const {
   constexpr std::string_view where = "attend_backward";
-  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
-  if (!checked) return std::unexpected(checked.error());
-  const std::int64_t heads = checked->in.q.shape[1];
-  if (auto ok = detail::check_fire(where, *this, heads); !ok) return ok;
-  if (auto ok = detail::check_fire_axes(where, in.queries, in.keys); !ok) return ok;
-  const auto parameters = Parameters::of(where, gradients, heads, hidden_weight.size());
-  if (!parameters) return std::unexpected(parameters.error());
+  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+  const std::int64_t heads = checked.in.q.shape[1];
+  POSENC_CHECK(detail::check_fire(where, *this, heads));
+  POSENC_CHECK(detail::check_fire_axes(where, in.queries, in.keys));
+  POSENC_TRY(parameters, Parameters::of(where, gradients, heads, hidden_weight.size()));
   const detail::FireLines lines(*this, heads);
   const detail::PsiTable table(*this, in.queries, in.keys);
-  std::vector<Share> shares(static_cast<std::size_t>(checked->shares()),
-                            Share{std::vector<double>(lines.turn.size() + 1),
-                                  std::vector<double>(lines.turn.size() + 1)});
+  std::vector<Share> shares(static_cast<std::size_t>(checked.shares()),
+                            Share{std::vector<double>(lines.breakpoint.size() + 1),
+                                  std::vector<double>(lines.breakpoint.size() + 1)});
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
+    detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
       return FireBiasGradient<T>(*this, lines, table,
                                  shares.data() + static_cast<std::ptrdiff_t>(first_share));
     });
   });
-  parameters->write(gathered(*this, lines, heads, shares));
+  parameters.write(gathered(*this, lines, heads, shares));
   return {};
 }
 

@@ -1,3 +1,4 @@
+// FIRE beside its network, evaluated pair by pair.
 #include <gtest/gtest.h>
 
 #include <cmath>

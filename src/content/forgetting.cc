@@ -11,6 +11,7 @@
 #include "src/attention/backward.h"
 #include "src/attention/fused.h"
 #include "src/content/stream_backward.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -72,8 +73,7 @@ struct Gates {
                             const detail::AttendArguments& in, const Positions& queries,
                             const Positions& keys, const Mask& mask) {
     const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
-    if (auto ok = detail::check_counted(where, keys, mask, batch); !ok)
-      return std::unexpected(ok.error());
+    POSENC_CHECK(detail::check_counted(where, keys, mask, batch));
     std::vector<double> constant;
     if (!forgetting.log_gates) {
       const auto given = static_cast<std::int64_t>(forgetting.gate_bias.size());
@@ -93,19 +93,17 @@ struct Gates {
                             .rank = 3,
                             .shape = {batch, heads, keys.size()},
                             .stride = {0, constant.size() > 1 ? 1 : 0, 0}};
-    const auto gates =
-        detail::viewed(where, "forgetting.log_gates",
-                       forgetting.log_gates ? forgetting.log_gates.values : everywhere, 3);
-    if (!gates) return std::unexpected(gates.error());
-    if (gates->shape[0] != batch || gates->shape[1] != heads || gates->shape[2] != keys.size()) {
+    POSENC_TRY(gates,
+               detail::viewed(where, "forgetting.log_gates",
+                              forgetting.log_gates ? forgetting.log_gates.values : everywhere, 3));
+    if (gates.shape[0] != batch || gates.shape[1] != heads || gates.shape[2] != keys.size()) {
       return fail(where,
                   "forgetting.log_gates must be [" + std::to_string(batch) + ", " +
                       std::to_string(heads) + ", " + std::to_string(keys.size()) + "]",
-                  shape_text(*gates), "one for each sequence, query head and key");
+                  shape_text(gates), "one for each sequence, query head and key");
     }
-    auto sums = Sums::of(where, *gates, keys, mask);
-    if (!sums) return std::unexpected(sums.error());
-    return Gates{std::move(constant), *gates, std::move(*sums),
+    POSENC_TRY(sums, Sums::of(where, gates, keys, mask));
+    return Gates{std::move(constant), gates, std::move(sums),
                  detail::own_keys(mask, queries, keys, batch), queries.size()};
   }
 };
@@ -201,14 +199,12 @@ class ForgettingBiasGradient final : public ForgettingBias<T> {
 Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
                                   const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  const auto checked = detail::attend_arguments(where, in, plan, out);
-  if (!checked) return std::unexpected(checked.error());
-  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const auto gates = Gates::of(where, *this, *checked, in.queries, in.keys, in.mask);
-  if (!gates) return std::unexpected(gates.error());
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::attend_all<T>(*checked, plan, [&](const detail::AttendJob&) {
-      return ForgettingBias<T>(*gates, checked->group(), detail::key_block);
+    detail::attend_all<T>(checked, plan, [&](const detail::AttendJob&) {
+      return ForgettingBias<T>(gates, checked.group(), detail::key_block);
     });
   });
   return {};
@@ -218,36 +214,33 @@ Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan
                                            const Tensor& out_gradient,
                                            const ContentGradients& gradients) const {
   constexpr std::string_view where = "attend_backward";
-  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
-  if (!checked) return std::unexpected(checked.error());
-  const auto gates = Gates::of(where, *this, checked->in, in.queries, in.keys, in.mask);
-  if (!gates) return std::unexpected(gates.error());
-  const auto wanted = detail::gradient_like(where, "the gradient of the log gates",
-                                            gradients.log_gates, gates->view);
-  if (!wanted) return std::unexpected(wanted.error());
-  const std::int64_t batch = checked->in.q.shape[0], heads = checked->in.q.shape[1];
-  const Sums& sums = gates->sums;
-  std::vector<double> by_sum(static_cast<std::size_t>(checked->shares() * sums.row));
+  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+  POSENC_TRY(gates, Gates::of(where, *this, checked.in, in.queries, in.keys, in.mask));
+  POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the log gates",
+                                           gradients.log_gates, gates.view));
+  const std::int64_t batch = checked.in.q.shape[0], heads = checked.in.q.shape[1];
+  const Sums& sums = gates.sums;
+  std::vector<double> by_sum(static_cast<std::size_t>(checked.shares() * sums.row));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::biased_backward<T>(*checked, plan, [&](std::int64_t first_share) {
-      return ForgettingBiasGradient<T>(*gates, checked->in.group(), in.keys.size(),
+    detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
+      return ForgettingBiasGradient<T>(gates, checked.in.group(), in.keys.size(),
                                        by_sum.data() + first_share * sums.row);
     });
   });
-  if (!*wanted) return {};
+  if (!wanted) return {};
   // A gate is in the sums of its own key and of all behind it.
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       double gradient = 0;
       for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
-        for (std::int64_t part = 0; part < checked->parts; ++part) {
-          const std::int64_t share = (b * checked->parts + part) * heads + h;
+        for (std::int64_t part = 0; part < checked.parts; ++part) {
+          const std::int64_t share = (b * checked.parts + part) * heads + h;
           gradient -= by_sum[static_cast<std::size_t>(share * sums.row + j)];
         }
         // Read just before it is written, as both may have one memory.
-        const double gate = gates->view.get(gates->view.offset(b, h, j));
+        const double gate = gates.view.get(gates.view.offset(b, h, j));
         const bool learns = detail::kept(in.mask, in.keys, b, j) && std::isfinite(gate);
-        wanted->set(wanted->offset(b, h, j), learns ? gradient : 0);
+        wanted.set(wanted.offset(b, h, j), learns ? gradient : 0);
       }
     }
   }

@@ -1,3 +1,4 @@
+// Forgetting attention beside its sums of log gates, pair by pair.
 #include <gtest/gtest.h>
 
 #include <cmath>

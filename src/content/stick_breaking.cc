@@ -8,6 +8,7 @@
 
 #include "posenc/content.h"
 #include "src/content/stream_backward.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -121,25 +122,21 @@ Expected<Tensor> remainder_of(std::string_view where, std::string_view name, con
 Expected<void> StickBreaking::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                      const Tensor& remainder) const {
   constexpr std::string_view where = "attend";
-  const auto checked = detail::attend_arguments(where, in, plan, out);
-  if (!checked) return std::unexpected(checked.error());
-  if (auto ok = detail::check_plain(where, plan); !ok) return ok;
-  const std::int64_t batch = checked->q.shape[0];
-  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto rest = remainder_of(where, "remainder", remainder, checked->q);
-  if (!rest) return std::unexpected(rest.error());
-  if (*rest) {
-    if (auto ok = detail::check_distinct(where, *rest); !ok) return ok;
-  }
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  const std::int64_t batch = checked.q.shape[0];
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
+  POSENC_TRY(rest, remainder_of(where, "remainder", remainder, checked.q));
+  if (rest) POSENC_CHECK(detail::check_distinct(where, rest));
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    auto streamed = detail::Streamed<T>::of(*checked, plan, in.queries, in.keys, false, in.threads);
-    if (!streamed) return std::unexpected(streamed.error());
-    const detail::Seen seen(in.mask, in.queries, in.keys, batch, !attend_current);
-    detail::stream(*streamed, seen, in.threads,
+    POSENC_TRY(streamed,
+               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, false, in.threads));
+    const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
+    detail::stream(streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t) {
-                     return StickTile<T>(*rest, b, h, first);
+                     return StickTile<T>(rest, b, h, first);
                    });
-    return streamed->write(plan, in.queries, checked->out, in.threads);
+    return streamed.write(plan, in.queries, checked.out, in.threads);
   });
 }
 
@@ -148,21 +145,19 @@ Expected<void> StickBreaking::attend_backward(const AttentionInputs& in, const P
                                               const ContentGradients& gradients,
                                               const Tensor& remainder_gradient) const {
   constexpr std::string_view where = "attend_backward";
-  const auto checked = detail::backward_arguments(where, in, plan, out_gradient, gradients);
-  if (!checked) return std::unexpected(checked.error());
-  const std::int64_t batch = checked->in.q.shape[0];
-  if (auto ok = detail::check_counted(where, in.keys, in.mask, batch); !ok) return ok;
-  const auto given = remainder_of(where, "remainder_gradient", remainder_gradient, checked->in.q);
-  if (!given) return std::unexpected(given.error());
-  const detail::Seen seen(in.mask, in.queries, in.keys, batch, !attend_current);
+  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+  const std::int64_t batch = checked.in.q.shape[0];
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
+  POSENC_TRY(given, remainder_of(where, "remainder_gradient", remainder_gradient, checked.in.q));
+  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
   const Tensor none;
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>&) {
       return [&](const detail::TileOf& tile) {
-        return StickGradientTile<T>(none, *given, tile, streamed.blocks);
+        return StickGradientTile<T>(none, given, tile, streamed.blocks);
       };
     };
-    return detail::stream_backward<T>(*checked, plan, in.queries, in.keys, seen, false, in.threads,
+    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false, in.threads,
                                       bind);
   });
 }

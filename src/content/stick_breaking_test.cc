@@ -1,3 +1,4 @@
+// Stick-breaking attention beside its product, broken off key by key.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// What the loop of stream.h needs once a call: which keys the queries see, as bits, and queries, keys and
+// values loaded, rotated and cut into blocks.
 #include "src/content/stream.h"
 
 #include <cstring>
@@ -5,6 +7,7 @@
 #include <utility>
 
 #include "src/attention/visible.h"
+#include "src/core/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -21,8 +24,8 @@ std::uint64_t bits(std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
-Seen::Seen(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
-           bool past_only)
+MaskWords::MaskWords(const Mask& mask, const Positions& queries, const Positions& keys,
+                     std::int64_t batch, bool past_only)
     : mask_(&mask),
       queries_(&queries),
       keys_(&keys),
@@ -40,7 +43,7 @@ Seen::Seen(const Mask& mask, const Positions& queries, const Positions& keys, st
   }
 }
 
-std::uint64_t Seen::word(std::int64_t b, std::int64_t i, std::int64_t block) const {
+std::uint64_t MaskWords::word(std::int64_t b, std::int64_t i, std::int64_t block) const {
   const std::int64_t start = block * block_keys;
   const auto row = mask_->keep == nullptr ? 0 : b;
   std::uint64_t word = kept_[static_cast<std::size_t>(row * blocks_ + block)];
@@ -142,9 +145,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
   }
   const Tensor q = padded_view(s.q.data(), s.batch, s.heads, s.queries, s.head_dim, s.dim);
-  if (auto ok = rotate(plan, q, queries, Side::query, q, threads); !ok) {
-    return std::unexpected(ok.error());
-  }
+  POSENC_CHECK(rotate(plan, q, queries, Side::query, q, threads));
   for (std::int64_t row = 0; row < query_rows; ++row) {
     const std::int64_t b = row / (s.heads * s.queries);
     const double position_scale = plan.logits.query_scale(queries.at(row % s.queries, b));
@@ -152,7 +153,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     scale_row(s.q.data() + row * s.dim, s.dim, scale);
   }
 
-  const auto turned = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
+  const auto rotated = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
     rows = loaded_rows<T>(x, s.blocks * block_keys);
     if (side == Side::value && !(plan.rotate && plan.rotate->values)) return {};
     Tensor view = padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, x.shape[3],
@@ -160,18 +161,16 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     view.shape[2] = s.keys;
     return rotate(plan, view, keys, side, view, threads);
   };
-  if (auto ok = turned(in.v, Side::value, s.v); !ok) return std::unexpected(ok.error());
+  POSENC_CHECK(rotated(in.v, Side::value, s.v));
   Aligned<T> rows;
-  if (auto ok = turned(in.k, Side::key, rows); !ok) return std::unexpected(ok.error());
+  POSENC_CHECK(rotated(in.k, Side::key, rows));
   s.k = Aligned<T>(key_rows * s.dim);
   s.finite.assign(static_cast<std::size_t>(s.batch * s.kv_heads * s.blocks), 1);
   const std::int64_t block_size = block_keys * s.dim;
   for (std::int64_t block = 0; block < s.batch * s.kv_heads * s.blocks; ++block) {
     const T* const from = rows.data() + block * block_size;
     T* const to = s.k.data() + block * block_size;
-    for (std::int64_t c = 0; c < s.dim; ++c) {
-      for (std::int64_t j = 0; j < block_keys; ++j) to[c * block_keys + j] = from[j * s.dim + c];
-    }
+    transpose(from, s.dim, block_keys, s.dim, to, block_keys);
     s.finite[static_cast<std::size_t>(block)] =
         all_finite(s.v.data() + block * block_keys * s.v_step, s.v_step, block_keys, s.v_step) ? 1
                                                                                                : 0;
@@ -184,7 +183,7 @@ Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, 
                                   Threads threads) {
   if (plan.rotate && plan.rotate->values) {
     const Tensor rows = padded_view(outputs.data(), batch, heads, queries, value_dim, v_step);
-    if (auto ok = rotate_inverse(plan, rows, positions, Side::value, rows, threads); !ok) return ok;
+    POSENC_CHECK(rotate_inverse(plan, rows, positions, Side::value, rows, threads));
   }
   write_rows(outputs, queries, out);
   return {};

@@ -64,11 +64,11 @@ inline bool kept(const Mask& mask, const Positions& keys, std::int64_t b, std::i
 }
 
 // Which keys of a block a query sees, as bits; the first key of the block is bit 0.
-class Seen {
+class MaskWords {
  public:
   // past_only hides a query's own key too, and whatever stands where the query stands.
-  Seen(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
-       bool past_only = false);
+  MaskWords(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
+            bool past_only = false);
   std::uint64_t word(std::int64_t b, std::int64_t i, std::int64_t block) const;
 
  private:
@@ -88,23 +88,24 @@ Expected<void> check_counted(std::string_view where, const Positions& keys, cons
 std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
                                    const Positions& keys, std::int64_t batch);
 
-// The arguments in the number computed with, turned. Rows of head_dim and value_dim are padded
+// The arguments in the number computed with, rotated. Rows of head_dim and value_dim are padded
 // with zeros to `dim` and `v_step`.
 template <class T>
 struct Streamed {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0;
   std::int64_t head_dim = 0, value_dim = 0, dim = 0, v_step = 0, blocks = 0;
-  Aligned<T> q;    // [batch][heads][queries][dim], turned, times the logits' scale
+  Aligned<T> q;    // [batch][heads][queries][dim], rotated, times the logits' scale
   Aligned<T> raw;  // the same as it came, for who asks
-  Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], turned
-  Aligned<T> v;  // [batch][kv_heads][block][block_keys][v_step], turned where the plan turns values
+  Aligned<T> k;    // [batch][kv_heads][block][dim][block_keys], rotated
+  Aligned<T>
+      v;  // [batch][kv_heads][block][block_keys][v_step], rotated where the plan rotates values
   Aligned<T> outputs;                // [batch][heads][queries][v_step], to be made
   std::vector<std::uint8_t> finite;  // [batch][kv_heads][block]: the values; else 0 · v is no 0
 
   static Expected<Streamed> of(const AttendArguments& in, const Plan& plan,
                                const Positions& queries, const Positions& keys, bool with_raw,
                                Threads threads);
-  // Rows that the loop has made, turned back where the plan turns values, rounded to out.
+  // Rows that the loop has made, rotated back where the plan rotates values, rounded to out.
   Expected<void> write(const Plan& plan, const Positions& positions, const Tensor& out,
                        Threads threads);
 
@@ -157,7 +158,7 @@ class OnlineSoftmax {
 //   T finish(row)                       what the sum of weighted values is multiplied by, at the end
 // Blocks come from the last to the first; those of which a row sees nothing are left out.
 template <class T, class Make>
-void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t h,
+void stream_tile(Streamed<T>& in, const MaskWords& seen, std::int64_t b, std::int64_t h,
                  std::int64_t first, const Make& make) {
   const std::int64_t rows = std::min(query_tile, in.queries - first);
   auto tile = make(b, h, first, rows);
@@ -179,8 +180,8 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
       for (std::uint64_t hidden = ~words[r]; hidden != 0; hidden &= hidden - 1) {
         score[std::countr_zero(hidden)] = -std::numeric_limits<T>::infinity();
       }
-      const T shrink = tile.weigh(r, block, words[r], score);
-      if (shrink != 1) scale_row(sums + r * in.v_step, in.v_step, shrink);
+      const T correction = tile.weigh(r, block, words[r], score);
+      if (correction != 1) scale_row(sums + r * in.v_step, in.v_step, correction);
     }
     accumulate(scores, in.v.data() + at * block_keys * in.v_step,
                in.finite[static_cast<std::size_t>(at)] != 0, rows, in.v_step, sums);
@@ -190,7 +191,7 @@ void stream_tile(Streamed<T>& in, const Seen& seen, std::int64_t b, std::int64_t
 }
 
 template <class T, class Make>
-void stream(Streamed<T>& in, const Seen& seen, Threads threads, const Make& make) {
+void stream(Streamed<T>& in, const MaskWords& seen, Threads threads, const Make& make) {
   const std::int64_t tiles = (in.queries + query_tile - 1) / query_tile;
   const std::int64_t tasks = in.batch * in.heads * tiles;
   // A score costs about a row of values; threads are worth it from a few thousand of them on.
@@ -198,9 +199,9 @@ void stream(Streamed<T>& in, const Seen& seen, Threads threads, const Make& make
       in.batch * in.heads * in.queries * in.keys * static_cast<std::int64_t>(sizeof(T));
   share_out(tasks, thread_count(threads, bytes), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      // Tiles from both ends in turns: under a causal mask the first have less to do than the last.
-      const std::int64_t turn = task % tiles;
-      const std::int64_t tile = turn % 2 == 0 ? turn / 2 : tiles - 1 - turn / 2;
+      // Tiles alternately from both ends: under a causal mask the first have less to do than the last.
+      const std::int64_t order = task % tiles;
+      const std::int64_t tile = order % 2 == 0 ? order / 2 : tiles - 1 - order / 2;
       stream_tile(in, seen, task / tiles / in.heads, task / tiles % in.heads, tile * query_tile,
                   make);
     }

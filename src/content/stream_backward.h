@@ -34,14 +34,6 @@ Expected<BackwardArguments> backward_arguments(std::string_view where, const Att
                                                const Plan& plan, const Tensor& out_gradient,
                                                const ContentGradients& gradients);
 
-// b[column][row] of a[row][column]
-template <class T>
-void turn_over(const T* a, std::int64_t rows, std::int64_t columns, T* b) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < columns; ++c) b[c * rows + r] = a[r * columns + c];
-  }
-}
-
 template <class T>
 bool finite(const T* x, std::int64_t count) {
   return all_finite(x, count, 1, count);
@@ -50,7 +42,7 @@ bool finite(const T* x, std::int64_t count) {
 // What the loop adds to.
 template <class T>
 struct StreamedGradients {
-  Aligned<T> q, raw_q;  // as Streamed has them: by turned queries, and by queries as they came
+  Aligned<T> q, raw_q;  // as Streamed has them: by rotated queries, and by queries as they came
   Aligned<T> k, v;      // [part][batch][kv_heads][block][block_keys][dim], and [v_step]
   std::int64_t key_numbers = 0, value_numbers = 0;  // of a part
 
@@ -74,14 +66,15 @@ struct TileOf {
 //     weights; by_score: ∂z. Both are 0 where hidden.
 // and, if it wants to be told, void end() after the last block.
 template <class T, class Make>
-void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T>& g,
+void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Aligned<T>& g,
                         const TileOf& at, StreamedGradients<T>& to, std::int64_t part,
                         const Make& make) {
   constexpr std::int64_t tile =
-      most_queries;  // a block's weights are turned over within themselves
+      most_queries;  // a block's weights are square, to be transposed in one piece
   const std::int64_t count = at.rows, dim = in.dim, v_step = in.v_step;
   const std::int64_t row = (at.b * in.heads + at.h) * in.queries + at.first, from = row * dim;
-  Aligned<T> q(tile * dim), gradient(tile * v_step), sums(tile * v_step), turned(tile * block_keys);
+  Aligned<T> q(tile * dim), gradient(tile * v_step), sums(tile * v_step),
+      transposed(tile * block_keys);
   Aligned<T> scores(tile * block_keys), by_weight(tile * block_keys), by_score(tile * block_keys);
   Aligned<T> other(block_keys * std::max(dim, v_step));
   std::copy_n(in.q.data() + from, count * dim, q.data());
@@ -114,8 +107,8 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
         std::fill_n(score, block_keys, T{0});
         continue;
       }
-      const T shrink = scheme.weigh(r, block, words[r], score);
-      if (shrink != 1) scale_row(sums.data() + r * v_step, v_step, shrink);
+      const T correction = scheme.weigh(r, block, words[r], score);
+      if (correction != 1) scale_row(sums.data() + r * v_step, v_step, correction);
     }
     const std::int64_t values = in.block(at.b, at.h, block);
     accumulate(scores.data(), in.v.data() + values * block_keys * v_step,
@@ -130,7 +123,8 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
   for (std::int64_t block = 0; block < in.blocks; ++block) {
     if (!find_scores(block)) continue;
     const std::int64_t of = in.block(at.b, at.h, block);
-    turn_over(in.v.data() + of * block_keys * v_step, block_keys, v_step, other.data());
+    transpose(in.v.data() + of * block_keys * v_step, v_step, block_keys, v_step, other.data(),
+              block_keys);
     block_products(gradient.data(), other.data(), count, v_step, by_weight.data());
     for (std::int64_t r = 0; r < count; ++r) {
       T* const score = scores.data() + r * block_keys;
@@ -147,11 +141,11 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
     T* const k = to.k.data() + part * to.key_numbers + of * block_keys * dim;
     const T* const columns = in.k.data() + of * block_keys * dim;
     // Rows behind the last query stay zero in both.
-    turn_over(scores.data(), tile, block_keys, turned.data());
-    accumulate(turned.data(), gradient.data(), g_finite, block_keys, v_step, v);
-    turn_over(by_score.data(), tile, block_keys, turned.data());
-    accumulate(turned.data(), q.data(), q_finite, block_keys, dim, k);
-    turn_over(columns, dim, block_keys, other.data());
+    transpose(scores.data(), block_keys, tile, block_keys, transposed.data(), tile);
+    accumulate(transposed.data(), gradient.data(), g_finite, block_keys, v_step, v);
+    transpose(by_score.data(), block_keys, tile, block_keys, transposed.data(), tile);
+    accumulate(transposed.data(), q.data(), q_finite, block_keys, dim, k);
+    transpose(columns, block_keys, dim, block_keys, other.data(), dim);
     accumulate(by_score.data(), other.data(), finite(columns, block_keys * dim), count, dim,
                to.q.data() + from);
   }
@@ -162,21 +156,20 @@ void differentiate_tile(const Streamed<T>& in, const Seen& seen, const Aligned<T
 // Errors: an axis or a length that the plan does not cover. Then nothing is written.
 template <class T, class Bind>
 Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& plan,
-                               const Positions& queries, const Positions& keys, const Seen& seen,
-                               bool with_raw, Threads threads, const Bind& bind) {
-  const auto streamed = Streamed<T>::of(arguments.in, plan, queries, keys, with_raw, threads);
-  if (!streamed) return std::unexpected(streamed.error());
-  const Streamed<T>& in = *streamed;
+                               const Positions& queries, const Positions& keys,
+                               const MaskWords& seen, bool with_raw, Threads threads,
+                               const Bind& bind) {
+  POSENC_TRY(in, Streamed<T>::of(arguments.in, plan, queries, keys, with_raw, threads));
   const std::int64_t dim = in.dim, key_rows = in.blocks * block_keys, parts = arguments.parts;
   Aligned<T> g = loaded_rows<T>(arguments.out_gradient, in.queries);
   const auto view_of = [&](Aligned<T>& rows, std::int64_t heads, std::int64_t seq,
                            std::int64_t columns) {
     return padded_view(rows.data(), in.batch, heads, seq, columns, padded(columns));
   };
-  const bool values_turn = plan.rotate && plan.rotate->values;
-  // The output was turned back as values were turned, and that turn's transpose is the turn itself.
-  const Tensor turned = view_of(g, in.heads, in.queries, in.value_dim);
-  if (values_turn) POSENC_CHECK(rotate(plan, turned, queries, Side::value, turned, threads));
+  const bool rotates_values = plan.rotate && plan.rotate->values;
+  // The output was rotated back by the inverse of the values' rotation, whose transpose is that rotation.
+  const Tensor out_rows = view_of(g, in.heads, in.queries, in.value_dim);
+  if (rotates_values) POSENC_CHECK(rotate(plan, out_rows, queries, Side::value, out_rows, threads));
 
   StreamedGradients<T> to(in, parts, with_raw);
   const auto make = bind(in, to);
@@ -220,7 +213,8 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
   const Tensor q_rows = view_of(to.q, in.heads, in.queries, in.head_dim);
   POSENC_CHECK(rotate_transpose(plan, q_rows, queries, Side::query, q_rows, threads));
   POSENC_CHECK(rotate_transpose(plan, k_rows, keys, Side::key, k_rows, threads));
-  if (values_turn) POSENC_CHECK(rotate_transpose(plan, v_rows, keys, Side::value, v_rows, threads));
+  if (rotates_values)
+    POSENC_CHECK(rotate_transpose(plan, v_rows, keys, Side::value, v_rows, threads));
   if (with_raw) {
     for (std::int64_t n = 0; n < in.batch * in.heads * in.queries * dim; ++n)
       to.q.data()[n] += to.raw_q.data()[n];

@@ -167,7 +167,7 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   if (auto ok = positive("rotate.amplitude", rotate.amplitude); !ok) return ok;
   if (auto ok = check_angles(rotate); !ok) return ok;
   if (!rotate.growth) return {};
-  const Growth& growth = *rotate.growth;
+  const XposDecay& growth = *rotate.growth;
   if (auto ok = counted("growth.factor (pairs)", growth.factor.size(), 1, 1, rotate.pairs()); !ok) {
     return ok;
   }

@@ -139,7 +139,7 @@ void write(Out& out, const GgmlRope& ggml) {
   out.member("freq_factors", ggml.freq_factors).member("restart", ggml.restart).end();
 }
 
-void write(Out& out, const Growth& growth) {
+void write(Out& out, const XposDecay& growth) {
   out.object().member("factor", growth.factor).member("scale", growth.scale);
   out.member("centre", growth.centre).end();
 }

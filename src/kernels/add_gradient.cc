@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "posenc/gradients.h"
+#include "src/core/try.h"
 #include "src/kernels/arguments.h"
 #include "src/kernels/check.h"
 
@@ -18,9 +19,8 @@ Expected<void> write_rows(const Rows& rows, const Positions& positions, const Te
   std::vector<double> sum(static_cast<std::size_t>(rows.rows * width));
   for (std::int64_t b = 0; b < gradient.shape[0]; ++b) {
     for (std::int64_t t = 0; t < gradient.shape[1]; ++t) {
-      const auto row = detail::row_at(rows, positions.at(t, b));
-      if (!row) return std::unexpected(row.error());
-      double* const to = sum.data() + *row * width;
+      POSENC_TRY(row, detail::row_at(rows, positions.at(t, b)));
+      double* const to = sum.data() + row * width;
       for (std::int64_t c = 0; c < width; ++c) to[c] += gradient.get(gradient.offset(b, t, c));
     }
   }
@@ -40,25 +40,20 @@ Expected<void> add_backward(const Plan& plan, const Positions& positions,
     return fail(where, "the plan must have a part that is added to the embedding", "none",
                 "compile an absolute scheme (sinusoidal, learned)");
   }
-  const auto gradient = detail::viewed(where, "out_gradient", out_gradient, 3);
-  if (!gradient) return std::unexpected(gradient.error());
+  POSENC_TRY(gradient, detail::viewed(where, "out_gradient", out_gradient, 3));
   const std::int64_t width =
       std::visit([](const auto& part) { return part.width; }, plan.add->kind);
-  if (gradient->shape[2] != width) {
+  if (gradient.shape[2] != width) {
     return fail(where, "width must be the plan's " + std::to_string(width),
-                std::to_string(gradient->shape[2]), "compile the plan for this width");
+                std::to_string(gradient.shape[2]), "compile the plan for this width");
   }
-  if (auto ok =
-          detail::check_positions(where, positions, gradient->shape[0], gradient->shape[1], 1);
-      !ok)
-    return ok;
+  POSENC_CHECK(detail::check_positions(where, positions, gradient.shape[0], gradient.shape[1], 1));
 
   Tensor embedding;
   if (embedding_gradient) {
-    const auto view = detail::viewed(where, "embedding_gradient", embedding_gradient, 3);
-    if (!view) return std::unexpected(view.error());
-    if (auto ok = detail::check_out(where, *gradient, *view); !ok) return ok;
-    embedding = *view;
+    POSENC_TRY(view, detail::viewed(where, "embedding_gradient", embedding_gradient, 3));
+    POSENC_CHECK(detail::check_out(where, gradient, view));
+    embedding = view;
   }
   if (table_gradient) {
     const auto* rows = std::get_if<Rows>(&plan.add->kind);
@@ -66,18 +61,17 @@ Expected<void> add_backward(const Plan& plan, const Positions& positions,
       return fail(where, "only learned rows have a gradient", "a computed encoding",
                   "leave table_gradient absent");
     }
-    const auto table = detail::viewed(where, "table_gradient", table_gradient, 2);
-    if (!table) return std::unexpected(table.error());
-    const Tensor like = Tensor::dense(table->data, table->dtype, {rows->rows, rows->width});
-    if (auto ok = detail::check_shape(where, "table_gradient", *table, like); !ok) return ok;
-    if (auto ok = detail::check_distinct(where, *table); !ok) return ok;
-    if (auto ok = write_rows(*rows, positions, *gradient, *table); !ok) return ok;
+    POSENC_TRY(table, detail::viewed(where, "table_gradient", table_gradient, 2));
+    const Tensor like = Tensor::dense(table.data, table.dtype, {rows->rows, rows->width});
+    POSENC_CHECK(detail::check_shape(where, "table_gradient", table, like));
+    POSENC_CHECK(detail::check_distinct(where, table));
+    POSENC_CHECK(write_rows(*rows, positions, gradient, table));
   }
   for (std::int64_t b = 0; embedding && b < embedding.shape[0]; ++b) {
     for (std::int64_t t = 0; t < embedding.shape[1]; ++t) {
       for (std::int64_t c = 0; c < width; ++c) {
         embedding.set(embedding.offset(b, t, c),
-                      gradient->get(gradient->offset(b, t, c)) * plan.add->embedding_scale);
+                      gradient.get(gradient.offset(b, t, c)) * plan.add->embedding_scale);
       }
     }
   }

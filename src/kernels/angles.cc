@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
 #include "src/kernels/rotation.h"
@@ -12,21 +13,18 @@ namespace posenc {
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
                                const Tensor& out_view) {
   constexpr std::string_view where = "rotation_angles";
-  const auto out = detail::viewed(where, "out", out_view, 4);
-  if (!out) return std::unexpected(out.error());
-  if (auto ok = detail::check_distinct(where, *out); !ok) return ok;
+  POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
+  POSENC_CHECK(detail::check_distinct(where, out));
   if (!plan.rotate) {
     return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
   }
   const Rotate& rotate = *plan.rotate;
-  const std::int64_t batch = out->shape[0], heads = out->shape[1], seq = out->shape[2];
-  if (auto ok = detail::check_positions(where, positions, batch, seq, rotate.axes); !ok) return ok;
-  if (auto ok = detail::check_length(where, plan, positions); !ok) return ok;
-  if (auto ok = detail::check_rotation(where, rotate, heads, rotate.first_dim + rotate.rotary_dim);
-      !ok)
-    return ok;
-  if (auto ok = detail::check_engine(where, rotate, positions); !ok) return ok;
-  if (out->shape[3] != rotate.pairs()) {
+  const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
+  POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.axes));
+  POSENC_CHECK(detail::check_length(where, plan, positions));
+  POSENC_CHECK(detail::check_rotation(where, rotate, heads, rotate.first_dim + rotate.rotary_dim));
+  POSENC_CHECK(detail::check_engine(where, rotate, positions));
+  if (out.shape[3] != rotate.pairs()) {
     return fail(where,
                 "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
                 shape_text(out_view), "pass [batch, head, seq, pair]");
@@ -42,7 +40,7 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
             const detail::Angle angle = detail::angle(rotate, positions, t, b, h, r);
             value = angle.high + angle.low;
           }
-          out->set(out->offset(b, h, t, r), value);
+          out.set(out.offset(b, h, t, r), value);
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "src/core/try.h"
 #include "src/kernels/add.h"
 #include "src/kernels/arguments.h"
 #include "src/kernels/elements.h"
@@ -28,12 +29,11 @@ std::int64_t bytes_of(const Tensor& tensor) {
 
 Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions& positions,
                      const Tensor& out, [[maybe_unused]] Threads threads) {
-  const auto arguments = detail::add_arguments(plan, embedding, positions, out);
-  if (!arguments) return std::unexpected(arguments.error());
-  if (arguments->out.size() == 0) return {};
+  POSENC_TRY(arguments, detail::add_arguments(plan, embedding, positions, out));
+  if (arguments.out.size() == 0) return {};
 #if POSENC_SIMD
   detail::AddJob job{
-      .part = &*plan.add, .positions = &positions, .x = arguments->x, .out = arguments->out};
+      .part = &*plan.add, .positions = &positions, .x = arguments.x, .out = arguments.out};
   if (detail::adds(job)) {
     const int count = detail::thread_count(threads, bytes_of(job.out));
     job.shared = positions.batch() == 1 && job.out.shape[1] >= count;
@@ -43,7 +43,7 @@ Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions&
     return {};
   }
 #endif
-  detail::reference::add(plan, positions, *arguments);
+  detail::reference::add(plan, positions, arguments);
   return {};
 }
 
@@ -94,9 +94,8 @@ const Rotate* rotation_of(const Plan& plan) { return plan.rotate ? &*plan.rotate
 Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
                        const Positions& positions, Side side, const Tensor& out, Action action,
                        Threads threads) {
-  const auto arguments = detail::rotate_arguments(where, plan, x, positions, side, out);
-  if (!arguments) return std::unexpected(arguments.error());
-  rotated(rotation_of(plan), positions, side, action, *arguments, threads);
+  POSENC_TRY(arguments, detail::rotate_arguments(where, plan, x, positions, side, out));
+  rotated(rotation_of(plan), positions, side, action, arguments, threads);
   return {};
 }
 
@@ -151,32 +150,30 @@ Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positi
 Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
                       const Positions& positions, const Tensor& q_out, const Tensor& k_out,
                       Threads threads) {
-  const auto query = detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out);
-  if (!query) return std::unexpected(query.error());
-  const auto key = detail::rotate_arguments("rotate", plan, k, positions, Side::key, k_out);
-  if (!key) return std::unexpected(key.error());
-  if (query->x.shape[0] != key->x.shape[0]) {
+  POSENC_TRY(query, detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out));
+  POSENC_TRY(key, detail::rotate_arguments("rotate", plan, k, positions, Side::key, k_out));
+  if (query.x.shape[0] != key.x.shape[0]) {
     return fail(
         "rotate",
-        "q and k must be of the same batch of " + std::to_string(query->x.shape[0]) + " sequences",
-        std::to_string(key->x.shape[0]), "rotate them one by one");
+        "q and k must be of the same batch of " + std::to_string(query.x.shape[0]) + " sequences",
+        std::to_string(key.x.shape[0]), "rotate them one by one");
   }
 #if POSENC_SIMD
   const auto doubles = [](const RotateArguments& each) {
     return detail::computes_in_double(each.x.dtype);
   };
   // Rows of queries that grow and keys that shrink differ.
-  const bool alike = query->rotates && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
-  if (alike && doubles(*query) == doubles(*key)) {
-    const std::array both = {*query, *key};
+  const bool alike = query.rotates && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
+  if (alike && doubles(query) == doubles(key)) {
+    const std::array both = {query, key};
     rotate_together(*plan.rotate,
                     detail::CosSinRule::of(*plan.rotate, Side::query, Action::forward), positions,
                     both, threads);
     return {};
   }
 #endif
-  rotated(rotation_of(plan), positions, Side::query, Action::forward, *query, threads);
-  rotated(rotation_of(plan), positions, Side::key, Action::forward, *key, threads);
+  rotated(rotation_of(plan), positions, Side::query, Action::forward, query, threads);
+  rotated(rotation_of(plan), positions, Side::key, Action::forward, key, threads);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
 
@@ -27,13 +28,12 @@ Expected<void> check_part(const Rows& rows) {
     return fail("add", "the learned position table must be given", "none",
                 "set add.table in the plan");
   }
-  const auto table = viewed("add", "the position table", rows.table.values, 2);
-  if (!table) return std::unexpected(table.error());
-  if (table->shape[0] == rows.rows && table->shape[1] == rows.width) return {};
+  POSENC_TRY(table, viewed("add", "the position table", rows.table.values, 2));
+  if (table.shape[0] == rows.rows && table.shape[1] == rows.width) return {};
   return fail("add",
               "the position table must be [" + std::to_string(rows.rows) + ", " +
                   std::to_string(rows.width) + "]",
-              shape_text(*table), "pass the table as [rows, width]");
+              shape_text(table), "pass the table as [rows, width]");
 }
 
 Expected<void> check_part(const Ramp& ramp) {
@@ -57,10 +57,7 @@ Expected<void> check_rows(const Part& part, const Positions& positions) {
   for (std::int64_t b = 0; b < positions.batch(); ++b) {
     for (std::int64_t t = 0; t < seq; t += step) {
       if (row_at(part, positions.at(t, b))) continue;
-      for (std::int64_t i = 0; i <= t; ++i) {
-        if (const auto row = row_at(part, positions.at(i, b)); !row)
-          return std::unexpected(row.error());
-      }
+      for (std::int64_t i = 0; i <= t; ++i) POSENC_CHECK(row_at(part, positions.at(i, b)));
     }
   }
   return {};
@@ -89,55 +86,47 @@ Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
         "add", "the plan must have a part that is added to the embedding", "none",
         "compile an absolute scheme (sinusoidal, learned); RoPE and biases act in attention");
   }
-  const auto out = viewed("add", "out", out_view, 3);
-  if (!out) return std::unexpected(out.error());
+  POSENC_TRY(out, viewed("add", "out", out_view, 3));
   Tensor x;
   if (embedding != nullptr) {
-    const auto view = viewed("add", "embedding", *embedding, 3);
-    if (!view) return std::unexpected(view.error());
-    x = *view;
-    if (auto ok = check_out("add", x, *out); !ok) return std::unexpected(ok.error());
-  } else if (auto ok = check_distinct("add", *out); !ok) {
-    return std::unexpected(ok.error());
+    POSENC_TRY(view, viewed("add", "embedding", *embedding, 3));
+    x = view;
+    POSENC_CHECK(check_out("add", x, out));
+  } else {
+    POSENC_CHECK(check_distinct("add", out));
   }
-  const std::int64_t width = out->shape[2];
-  if (auto ok = check_positions("add", positions, out->shape[0], out->shape[1], 1); !ok)
-    return std::unexpected(ok.error());
+  const std::int64_t width = out.shape[2];
+  POSENC_CHECK(check_positions("add", positions, out.shape[0], out.shape[1], 1));
   const std::int64_t plan_width =
       std::visit([](const auto& kind) { return width_of(kind); }, plan.add->kind);
   if (width != plan_width) {
     return fail("add", "width must be the plan's " + std::to_string(plan_width),
                 std::to_string(width), "compile the plan for this width");
   }
-  const auto ok = std::visit(
+  POSENC_CHECK(std::visit(
       [&](const auto& kind) -> Expected<void> {
-        if (auto part = check_part(kind); !part || out->size() == 0) return part;
+        if (auto part = check_part(kind); !part || out.size() == 0) return part;
         return check_rows(kind, positions);
       },
-      plan.add->kind);
-  if (!ok) return std::unexpected(ok.error());
-  return AddArguments{x, *out};
+      plan.add->kind));
+  return AddArguments{x, out};
 }
 
 Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
                                            const Tensor& x_view, const Positions& positions,
                                            Side side, const Tensor& out_view) {
-  const auto x = viewed(where, "x", x_view, 4), out = viewed(where, "out", out_view, 4);
-  if (!x) return std::unexpected(x.error());
-  if (!out) return std::unexpected(out.error());
-  if (auto ok = check_out(where, *x, *out); !ok) return std::unexpected(ok.error());
+  POSENC_TRY(x, viewed(where, "x", x_view, 4));
+  POSENC_TRY(out, viewed(where, "out", out_view, 4));
+  POSENC_CHECK(check_out(where, x, out));
   const bool rotates = plan.rotate && (side != Side::value || plan.rotate->values);
   const std::int64_t axes = rotates ? plan.rotate->axes : positions.axes();
-  if (auto ok = check_positions(where, positions, x->shape[0], x->shape[2], axes); !ok)
-    return std::unexpected(ok.error());
+  POSENC_CHECK(check_positions(where, positions, x.shape[0], x.shape[2], axes));
   if (rotates) {
-    if (auto ok = check_length(where, plan, positions); !ok) return std::unexpected(ok.error());
-    if (auto ok = check_rotation(where, *plan.rotate, x->shape[1], x->shape[3]); !ok)
-      return std::unexpected(ok.error());
-    if (auto ok = check_engine(where, *plan.rotate, positions); !ok)
-      return std::unexpected(ok.error());
+    POSENC_CHECK(check_length(where, plan, positions));
+    POSENC_CHECK(check_rotation(where, *plan.rotate, x.shape[1], x.shape[3]));
+    POSENC_CHECK(check_engine(where, *plan.rotate, positions));
   }
-  return RotateArguments{*x, *out, rotates};
+  return RotateArguments{x, out, rotates};
 }
 
 }  // namespace posenc::detail

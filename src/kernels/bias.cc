@@ -5,6 +5,7 @@
 #include <string>
 
 #include "posenc/apply.h"
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc::detail {
@@ -28,13 +29,12 @@ Expected<void> check_bias(std::string_view where, const Bias& bias, std::int64_t
     return fail(where, "the learned bias table must be given", "none",
                 "set bias.values in the plan");
   }
-  const auto values = viewed(where, "bias.values", table.values.values, 2);
-  if (!values) return std::unexpected(values.error());
-  if (values->shape[1] != table.row_count) {
+  POSENC_TRY(values, viewed(where, "bias.values", table.values.values, 2));
+  if (values.shape[1] != table.row_count) {
     return fail(where, "bias.values must be [heads or 1, " + std::to_string(table.row_count) + "]",
-                shape_text(*values), "pass the table as [heads, rows]");
+                shape_text(values), "pass the table as [heads, rows]");
   }
-  return values->shape[0] == 1 ? Expected<void>{} : check_heads(where, values->shape[0], heads);
+  return values.shape[0] == 1 ? Expected<void>{} : check_heads(where, values.shape[0], heads);
 }
 
 Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t distance) {
@@ -43,10 +43,9 @@ Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t dista
     return -slopes->slope[static_cast<std::size_t>(head)] * steps;
   }
   const auto& table = std::get<BiasTable>(bias);
-  const auto row = table.rows.at(distance);
-  if (!row) return std::unexpected(row.error());
+  POSENC_TRY(row, table.rows.at(distance));
   const Tensor& values = table.values.values;
-  return values.get(values.offset(values.shape[0] == 1 ? 0 : head, *row));
+  return values.get(values.offset(values.shape[0] == 1 ? 0 : head, row));
 }
 
 }  // namespace posenc::detail
@@ -55,24 +54,23 @@ namespace posenc {
 
 Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
                     const Tensor& out_view) {
-  const auto out = detail::viewed("bias", "out", out_view, 3);
-  if (!out) return std::unexpected(out.error());
-  if (auto ok = detail::check_distinct("bias", *out); !ok) return ok;
-  const std::int64_t heads = out->shape[0], rows = out->shape[1], columns = out->shape[2];
-  if (auto ok = detail::check_positions("bias", queries, 1, rows, 1); !ok) return ok;
-  if (auto ok = detail::check_positions("bias", keys, 1, columns, 1); !ok) return ok;
+  POSENC_TRY(out, detail::viewed("bias", "out", out_view, 3));
+  POSENC_CHECK(detail::check_distinct("bias", out));
+  const std::int64_t heads = out.shape[0], rows = out.shape[1], columns = out.shape[2];
+  POSENC_CHECK(detail::check_positions("bias", queries, 1, rows, 1));
+  POSENC_CHECK(detail::check_positions("bias", keys, 1, columns, 1));
   if (plan.bias) {
-    if (auto ok = detail::check_bias("bias", *plan.bias, heads); !ok) return ok;
-    if (auto ok = detail::check_length("bias", plan, queries); !ok) return ok;
-    if (auto ok = detail::check_length("bias", plan, keys); !ok) return ok;
+    POSENC_CHECK(detail::check_bias("bias", *plan.bias, heads));
+    POSENC_CHECK(detail::check_length("bias", plan, queries));
+    POSENC_CHECK(detail::check_length("bias", plan, keys));
   }
   for (std::int64_t h = 0; h < heads; ++h) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
-        Expected<double> value = 0.0;
-        if (plan.bias) value = detail::bias_at(*plan.bias, h, queries.at(i) - keys.at(j));
-        if (!value) return std::unexpected(value.error());
-        out->set(out->offset(h, i, j), *value);
+        const std::int64_t distance = queries.at(i) - keys.at(j);
+        POSENC_TRY(value,
+                   plan.bias ? detail::bias_at(*plan.bias, h, distance) : Expected<double>(0.0));
+        out.set(out.offset(h, i, j), value);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "src/core/saturating.h"
+#include "src/core/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -70,12 +71,12 @@ Expected<void> check_distinct(std::string_view where, const Tensor& out) {
 }
 
 Expected<void> check_out(std::string_view where, const Tensor& x, const Tensor& out) {
-  if (auto ok = check_shape(where, "out", out, x); !ok) return ok;
+  POSENC_CHECK(check_shape(where, "out", out, x));
   if (out.dtype != x.dtype) {
     return fail(where, "out must have the dtype " + std::string(name(x.dtype)), name(out.dtype),
                 "convert outside");
   }
-  if (auto ok = check_distinct(where, out); !ok) return ok;
+  POSENC_CHECK(check_distinct(where, out));
   if (out.size() == 0) return {};
   for (std::size_t axis = 0; out.data == x.data && axis < static_cast<std::size_t>(x.rank);
        ++axis) {

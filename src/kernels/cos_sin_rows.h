@@ -30,7 +30,7 @@ struct CosSinRule {
   std::int64_t pairs = 0;  // of one head
   bool backward = false;   // rotate by the negative angle
   double amplitude = 1;
-  const Growth* growth = nullptr;
+  const XposDecay* growth = nullptr;
   bool shrinks = false;  // keys: growth to the negative power
 
   static CosSinRule of(const Waves& waves);

@@ -158,21 +158,27 @@ HWY_INLINE void TransposeSquare(const T* x, std::int64_t step, T* to, std::int64
 }
 
 template <class T>
-void Transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to) {
+HWY_INLINE void Transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                          T* to, std::int64_t to_step) {
+  const std::int64_t squares = rows / 4 * 4, wide = columns / 4 * 4;
+  for (std::int64_t c = 0; c < wide; c += 4) {
+    for (std::int64_t r = 0; r < squares; r += 4)
+      TransposeSquare(x + r * step + c, step, to + c * to_step + r, to_step);
+    for (std::int64_t r = squares; r < rows; ++r) {
+      for (std::int64_t i = c; i < c + 4; ++i) to[i * to_step + r] = x[r * step + i];
+    }
+  }
+  for (std::int64_t c = wide; c < columns; ++c) {
+    for (std::int64_t r = 0; r < rows; ++r) to[c * to_step + r] = x[r * step + c];
+  }
+}
+
+template <class T>
+void TransposeToPanels(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                       T* to) {
   for (std::int64_t start = 0; start < rows; start += panel<T>, to += panel<T> * columns) {
     const std::int64_t count = std::min(panel<T>, rows - start);
-    const std::int64_t squares = count / 4 * 4, wide = columns / 4 * 4;
-    const T* const from = x + start * step;
-    for (std::int64_t c = 0; c < wide; c += 4) {
-      for (std::int64_t r = 0; r < squares; r += 4)
-        TransposeSquare(from + r * step + c, step, to + c * panel<T> + r, panel<T>);
-      for (std::int64_t r = squares; r < count; ++r) {
-        for (std::int64_t i = c; i < c + 4; ++i) to[i * panel<T> + r] = from[r * step + i];
-      }
-    }
-    for (std::int64_t c = wide; c < columns; ++c) {
-      for (std::int64_t r = 0; r < count; ++r) to[c * panel<T> + r] = from[r * step + c];
-    }
+    Transpose(x + start * step, step, count, columns, to, panel<T>);
     for (std::int64_t c = 0; c < columns && count < panel<T>; ++c)
       std::fill(to + c * panel<T> + count, to + (c + 1) * panel<T>, T{0});
   }
@@ -185,12 +191,20 @@ void GemmDoubles(const Gemm<double>& p) { Multiply(p); }
 std::int64_t PanelFloats() { return panel<float>; }
 std::int64_t PanelDoubles() { return panel<double>; }
 void TransposeFloats(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                     float* panels) {
-  Transpose(x, step, rows, columns, panels);
+                     float* to, std::int64_t to_step) {
+  Transpose(x, step, rows, columns, to, to_step);
 }
 void TransposeDoubles(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                      double* panels) {
-  Transpose(x, step, rows, columns, panels);
+                      double* to, std::int64_t to_step) {
+  Transpose(x, step, rows, columns, to, to_step);
+}
+void FloatsToPanels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                    float* panels) {
+  TransposeToPanels(x, step, rows, columns, panels);
+}
+void DoublesToPanels(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+                     double* panels) {
+  TransposeToPanels(x, step, rows, columns, panels);
 }
 
 }  // namespace posenc::detail::HWY_NAMESPACE
@@ -205,6 +219,8 @@ HWY_EXPORT(PanelFloats);
 HWY_EXPORT(PanelDoubles);
 HWY_EXPORT(TransposeFloats);
 HWY_EXPORT(TransposeDoubles);
+HWY_EXPORT(FloatsToPanels);
+HWY_EXPORT(DoublesToPanels);
 
 void gemm(const Gemm<float>& product) { HWY_DYNAMIC_DISPATCH(GemmFloats)(product); }
 void gemm(const Gemm<double>& product) { HWY_DYNAMIC_DISPATCH(GemmDoubles)(product); }
@@ -216,13 +232,21 @@ template <>
 std::int64_t panel_columns<double>() {
   return HWY_DYNAMIC_DISPATCH(PanelDoubles)();
 }
+void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(TransposeFloats)(x, step, rows, columns, to, to_step);
+}
+void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               double* to, std::int64_t to_step) {
+  HWY_DYNAMIC_DISPATCH(TransposeDoubles)(x, step, rows, columns, to, to_step);
+}
 void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                          float* panels) {
-  HWY_DYNAMIC_DISPATCH(TransposeFloats)(x, step, rows, columns, panels);
+  HWY_DYNAMIC_DISPATCH(FloatsToPanels)(x, step, rows, columns, panels);
 }
 void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
                          std::int64_t columns, double* panels) {
-  HWY_DYNAMIC_DISPATCH(TransposeDoubles)(x, step, rows, columns, panels);
+  HWY_DYNAMIC_DISPATCH(DoublesToPanels)(x, step, rows, columns, panels);
 }
 
 }  // namespace posenc::detail
@@ -253,12 +277,18 @@ void multiply(const Gemm<T>& p) {
 }
 
 template <class T>
-void transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to) {
-  std::fill_n(to, (rows + panel - 1) / panel * panel * columns, T{0});
+void transpose_rows(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to,
+                    std::int64_t to_step) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    T* const column = to + r / panel * panel * columns + r % panel;
-    for (std::int64_t c = 0; c < columns; ++c) column[c * panel] = x[r * step + c];
+    for (std::int64_t c = 0; c < columns; ++c) to[c * to_step + r] = x[r * step + c];
   }
+}
+
+template <class T>
+void rows_to_panels(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to) {
+  std::fill_n(to, (rows + panel - 1) / panel * panel * columns, T{0});
+  for (std::int64_t start = 0; start < rows; start += panel, to += panel * columns)
+    transpose_rows(x + start * step, step, std::min(panel, rows - start), columns, to, panel);
 }
 
 }  // namespace
@@ -273,13 +303,21 @@ template <>
 std::int64_t panel_columns<double>() {
   return panel;
 }
+void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_step) {
+  transpose_rows(x, step, rows, columns, to, to_step);
+}
+void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               double* to, std::int64_t to_step) {
+  transpose_rows(x, step, rows, columns, to, to_step);
+}
 void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
                          float* panels) {
-  transpose(x, step, rows, columns, panels);
+  rows_to_panels(x, step, rows, columns, panels);
 }
 void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
                          std::int64_t columns, double* panels) {
-  transpose(x, step, rows, columns, panels);
+  rows_to_panels(x, step, rows, columns, panels);
 }
 
 }  // namespace posenc::detail

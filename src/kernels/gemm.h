@@ -37,6 +37,12 @@ std::int64_t panel_columns<float>();
 template <>
 std::int64_t panel_columns<double>();
 
+// to[column · to_step + row] = x[row · step + column].
+void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_step);
+void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
+               double* to, std::int64_t to_step);
+
 // The transpose of x [rows][step], of which `columns` matter, as panels: [panel][column][panel_columns()],
 // each panel_columns() · columns numbers. Behind the last row stand zeros.
 void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,

@@ -1,9 +1,11 @@
+// The matrix product beside one in double, by every instruction set, shape by shape around its tiles.
 #include "src/kernels/gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "tests/kernel_memory.h"
@@ -96,6 +98,30 @@ TEST_P(Gemm, ByPanelsMeetsTheTranspose) {
     for (const std::int64_t keys : {1, 3, 4, 15, 16, 17, 64, 70}) {
       expect_products_by_panels<float>(rows, keys);
       expect_products_by_panels<double>(rows, keys);
+    }
+  }
+}
+
+template <class T>
+void expect_transposed(std::int64_t rows, std::int64_t columns) {
+  const std::int64_t step = columns + 3, to_step = rows + 2;
+  std::vector<T> x(static_cast<std::size_t>(rows * step));
+  std::vector<T> y(static_cast<std::size_t>(columns * to_step), T{-1});
+  std::iota(x.begin(), x.end(), T{0});
+  detail::transpose(x.data(), step, rows, columns, y.data(), to_step);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t r = 0; r < to_step; ++r) {
+      const T wanted = r < rows ? x[static_cast<std::size_t>(r * step + c)] : T{-1};
+      ASSERT_EQ(y[static_cast<std::size_t>(c * to_step + r)], wanted) << r << ", " << c;
+    }
+  }
+}
+
+TEST_P(Gemm, TransposesWholeAndBrokenSquares) {
+  for (const std::int64_t rows : {1, 4, 7, 64}) {
+    for (const std::int64_t columns : {1, 3, 8, 17}) {
+      expect_transposed<float>(rows, columns);
+      expect_transposed<double>(rows, columns);
     }
   }
 }

@@ -37,7 +37,7 @@ Plan xpos() {
                        .rotary_dim = 6,
                        .frequency = {1, 0.3, 0.1},
                        .amplitude = 1.4,
-                       .growth = Growth{.factor = {0.4, 0.6, 0.8}, .scale = 3, .centre = 4},
+                       .growth = XposDecay{.factor = {0.4, 0.6, 0.8}, .scale = 3, .centre = 4},
                        .values = true};
   return plan;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
 
@@ -116,25 +117,22 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
 
 Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,
                    const Tensor& out) {
-  const auto arguments = add_arguments(plan, &embedding, positions, out);
-  if (!arguments) return std::unexpected(arguments.error());
-  if (arguments->out.size() > 0) add(plan, positions, *arguments);
+  POSENC_TRY(arguments, add_arguments(plan, &embedding, positions, out));
+  if (arguments.out.size() > 0) add(plan, positions, arguments);
   return {};
 }
 
 Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out) {
-  const auto arguments = add_arguments(plan, nullptr, positions, out);
-  if (!arguments) return std::unexpected(arguments.error());
-  if (arguments->out.size() > 0) add(plan, positions, *arguments);
+  POSENC_TRY(arguments, add_arguments(plan, nullptr, positions, out));
+  if (arguments.out.size() > 0) add(plan, positions, arguments);
   return {};
 }
 
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Action action) {
-  const auto arguments = rotate_arguments("rotate", plan, x, positions, side, out);
-  if (!arguments) return std::unexpected(arguments.error());
+  POSENC_TRY(arguments, rotate_arguments("rotate", plan, x, positions, side, out));
   const Rotate* const rotation = plan.rotate ? &*plan.rotate : nullptr;
-  if (arguments->x.size() > 0) rotate(rotation, positions, side, action, *arguments);
+  if (arguments.x.size() > 0) rotate(rotation, positions, side, action, arguments);
   return {};
 }
 

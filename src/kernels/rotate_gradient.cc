@@ -5,6 +5,7 @@
 #include <string>
 
 #include "posenc/gradients.h"
+#include "src/core/try.h"
 #include "src/kernels/arguments.h"
 #include "src/kernels/check.h"
 #include "src/kernels/rotation.h"
@@ -49,28 +50,23 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   constexpr std::string_view where = "rotate_frequency_gradient";
   if (!plan.rotate) return fail(where, "the plan must rotate", "none", "compile a rotary scheme");
   const Rotate& part = *plan.rotate;
-  if (auto ok = detail::check_learned_frequencies(where, part); !ok) return ok;
-  const auto x = detail::viewed(where, "rotated", rotated, 4);
-  if (!x) return std::unexpected(x.error());
-  const auto gradient = detail::viewed(where, "rotated_gradient", rotated_gradient, 4);
-  if (!gradient) return std::unexpected(gradient.error());
-  if (auto ok = detail::check_shape(where, "rotated_gradient", *gradient, *x); !ok) return ok;
-  if (auto ok = detail::check_positions(where, positions, x->shape[0], x->shape[2], part.axes); !ok)
-    return ok;
-  if (auto ok = detail::check_rotation(where, part, x->shape[1], x->shape[3]); !ok) return ok;
-  const auto out = detail::viewed(where, "frequency_gradient", frequency_gradient, 3);
-  if (!out) return std::unexpected(out.error());
-  const Tensor like = Tensor::dense(out->data, out->dtype, {part.heads, part.axes, part.pairs()});
-  if (auto ok = detail::check_shape(where, "frequency_gradient", *out, like); !ok) return ok;
-  if (auto ok = detail::check_distinct(where, *out); !ok) return ok;
+  POSENC_CHECK(detail::check_learned_frequencies(where, part));
+  POSENC_TRY(x, detail::viewed(where, "rotated", rotated, 4));
+  POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
+  POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));
+  POSENC_CHECK(detail::check_positions(where, positions, x.shape[0], x.shape[2], part.axes));
+  POSENC_CHECK(detail::check_rotation(where, part, x.shape[1], x.shape[3]));
+  POSENC_TRY(out, detail::viewed(where, "frequency_gradient", frequency_gradient, 3));
+  const Tensor like = Tensor::dense(out.data, out.dtype, {part.heads, part.axes, part.pairs()});
+  POSENC_CHECK(detail::check_shape(where, "frequency_gradient", out, like));
+  POSENC_CHECK(detail::check_distinct(where, out));
 
   std::vector<double> sum(part.frequency.size());
-  detail::add_frequency_gradient(part, positions, *x, *gradient, 1, sum);
+  detail::add_frequency_gradient(part, positions, x, gradient, 1, sum);
   std::size_t next = 0;
   for (std::int64_t h = 0; h < part.heads; ++h) {
     for (std::int64_t axis = 0; axis < part.axes; ++axis) {
-      for (std::int64_t r = 0; r < part.pairs(); ++r)
-        out->set(out->offset(h, axis, r), sum[next++]);
+      for (std::int64_t r = 0; r < part.pairs(); ++r) out.set(out.offset(h, axis, r), sum[next++]);
     }
   }
   return {};

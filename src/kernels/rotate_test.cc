@@ -165,7 +165,7 @@ Plan rich(Pairing pairing) {
   plan.rotate->first_dim = 1;
   plan.rotate->amplitude = 1.25;
   plan.rotate->values = true;
-  Growth growth{.scale = 64, .centre = 20};
+  XposDecay growth{.scale = 64, .centre = 20};
   for (std::int64_t r = 0; r < 11; ++r)
     growth.factor.push_back(0.3 + 0.05 * static_cast<double>(r));
   plan.rotate->growth = growth;

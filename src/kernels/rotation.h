@@ -47,7 +47,7 @@ inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_
 inline double magnitude(const Rotate& rotate, Side side, std::int64_t position, std::int64_t pair) {
   if (side == Side::value) return 1;
   if (!rotate.growth) return rotate.amplitude;
-  const Growth& growth = *rotate.growth;
+  const XposDecay& growth = *rotate.growth;
   const double power = (static_cast<double>(position) - growth.centre) / growth.scale;
   return rotate.amplitude * std::pow(growth.factor[static_cast<std::size_t>(pair)],
                                      side == Side::query ? power : -power);

@@ -215,7 +215,7 @@ Plan rich() {
   Plan plan = rope_plan(8);
   plan.rotate->first_dim = 1;
   plan.rotate->amplitude = 1.25;
-  plan.rotate->growth = Growth{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5};
+  plan.rotate->growth = XposDecay{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5};
   plan.rotate->values = true;
   return plan;
 }
@@ -252,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(Sides, RotationSide, testing::Values(Side::query, Side:
 TEST(RotationGrowth, QueriesGrowByWhatKeysShrink) {
   Plan plan;
   plan.rotate =
-      Rotate{.rotary_dim = 2, .frequency = {0}, .growth = Growth{.factor = {0.5}, .scale = 8}};
+      Rotate{.rotary_dim = 2, .frequency = {0}, .growth = XposDecay{.factor = {0.5}, .scale = 8}};
   expect_near(at(rotate, plan, {1, 1}, 16, Side::query), {0.25, 0.25});
   expect_near(at(rotate, plan, {1, 1}, 16, Side::key), {4, 4});
 }

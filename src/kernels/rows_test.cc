@@ -1,3 +1,4 @@
+// Rows loaded and stored in every dtype, by every instruction set.
 #include "src/kernels/rows.h"
 
 #include <gtest/gtest.h>

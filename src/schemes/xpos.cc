@@ -29,7 +29,7 @@ Expected<Plan> XPos::compiled(const Geometry& geometry) const {
     return fail("xpos", "head_dim must be even", std::to_string(head_dim), "pad the head");
   }
   const std::int64_t middle = geometry.length / 2;
-  Growth growth{
+  XposDecay growth{
       .factor = {}, .scale = scale_base, .centre = centre.value_or(static_cast<double>(middle))};
   for (std::int64_t r = 0; r < head_dim / 2; ++r) {
     const double position = static_cast<double>(2 * r) / static_cast<double>(head_dim);
