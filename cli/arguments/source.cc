@@ -283,7 +283,7 @@ Expected<void> Source::check_required(const SchemeInfo& of,
 
 Expected<ContentScheme> Source::content_from_flags(ContentScheme scheme) const {
   POSENC_TRY(given, set_fields(scheme));
-  POSENC_CHECK(check_required(info(scheme), given));
+  if (!fill_later_) POSENC_CHECK(check_required(info(scheme), given));
   for (const auto& [name, option] : tables_) {
     if (option->count() == 0) continue;
     POSENC_TRY(table, tensor_named(option->results().back()));

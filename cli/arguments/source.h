@@ -28,6 +28,9 @@ class Source {
   // `command` is the name that errors begin with.
   Source(CLI::App& app, std::string command, bool takes_content = false);
 
+  // Before plan(): what a content scheme has learned need not be given, since the caller fills it in.
+  void fill_later() { fill_later_ = true; }
+
   // The plan for a tensor that fixes some of the geometry (0: it does not).
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
   Expected<Plan> plan(const Geometry& of_tensor, Angles angles = Angles::exact);
@@ -77,6 +80,7 @@ class Source {
   Table given_;  // of --table
   bool takes_content_;
   std::optional<ContentScheme> content_;
+  bool fill_later_ = false;
 };
 
 // A flag that sets a field of some schemes or scalings.

@@ -72,23 +72,6 @@ Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_
   return {};
 }
 
-std::vector<double> normals(std::uint64_t seed, std::size_t count) {
-  // splitmix64, then Box and Muller: the standard library's own distribution differs by library.
-  const auto uniform = [&seed] {
-    seed += 0x9E3779B97F4A7C15;
-    std::uint64_t z = seed;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return (static_cast<double>((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-  };
-  std::vector<double> out(count);
-  for (std::size_t i = 0; i < count; i++) {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    out[i] = radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-  return out;
-}
-
 Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positions,
                                       std::int64_t width, std::string_view kind) {
   if (!plan.add)

@@ -56,9 +56,6 @@ Expected<std::vector<std::int64_t>> indices(const std::string& text, std::string
 // Errors: more numbers than a picture of this kind can be made of.
 Expected<void> check_cells(std::int64_t rows, std::int64_t columns, std::string_view kind);
 
-// Numbers of the standard normal distribution, the same everywhere.
-std::vector<double> normals(std::uint64_t seed, std::size_t count);
-
 // The vectors of a plan's add part, [position][width]. Errors: it has none, a learned table that is
 // not given, what the library says.
 Expected<std::vector<double>> vectors(const Plan& plan, const Positions& positions,

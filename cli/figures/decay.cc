@@ -12,6 +12,7 @@
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
 #include "posenc/apply.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace of_decay {

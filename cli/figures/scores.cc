@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/mask.h"
@@ -12,6 +15,8 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/layout.h"
 #include "cli/figures/kind.h"
+#include "cli/figures/random_numbers.h"
+#include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "src/core/try.h"
@@ -23,7 +28,7 @@ struct Options {
   std::string q, k, dtype, content = "random";
   std::int64_t length = 64, head = 0;
   std::uint64_t seed = 42;
-  bool length_given = false;
+  bool length_given = false, random_learned = false;
   std::optional<MaskFlags> mask;
   std::optional<Encoding> encoding;
 };
@@ -47,39 +52,35 @@ Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype
   return Vectors{std::move(*file), {}, whole};
 }
 
-Vectors random_vectors(std::int64_t heads, std::int64_t length, std::int64_t head_dim, bool same,
-                       std::uint64_t seed) {
-  Vectors out;
-  const std::int64_t rows = same ? 1 : length, count = heads * head_dim;
-  const std::vector<double> drawn = normals(seed, static_cast<std::size_t>(rows * count));
-  out.made.resize(static_cast<std::size_t>(length * count));
-  for (std::int64_t h = 0; h < heads; h++)
-    for (std::int64_t t = 0; t < length; t++)
-      std::copy_n(drawn.begin() + (h * rows + (same ? 0 : t)) * head_dim, head_dim,
-                  out.made.begin() + (h * length + t) * head_dim);
-  out.view = Tensor::dense(out.made.data(), {1, heads, length, head_dim});
-  return out;
-}
-
-// Masked logits of all heads, [head][query][key]. The values of a head do not matter to them.
-Expected<std::vector<double>> logits_of(const Vectors& q, const Vectors& k, const Plan& plan,
-                                        const Mask& mask) {
+// Masked logits of all heads, [head][query][key], by a plan or by a scheme that reads the content; and the
+// weights of the latter. The values of a head do not matter to them.
+struct Scores {
+  std::vector<double> logits, weights;
+};
+Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
+                           const ContentScheme* content, const Mask& mask) {
   const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
-  if (Expected<void> good = check_cells(heads * queries, keys, "plot scores"); !good)
-    return std::unexpected(good.error());
-  std::vector<double> logits(static_cast<std::size_t>(heads * queries * keys));
-  Expected<Array> out =
-      make_array(q.made.empty() ? q.file.type : NpyType::f64, {1, heads, queries, q.view.shape[3]});
-  if (!out) return std::unexpected(out.error());
-  Tensor view = q.view;
-  view.data = out->data.data();
-  if (Expected<void> done =
-          attend_reference({q.view, k.view, k.view, Positions::range(keys - queries, queries),
-                            Positions::range(0, keys), mask},
-                           plan, view, Tensor::dense(logits.data(), {1, heads, queries, keys}));
-      !done)
-    return std::unexpected(done.error());
-  return logits;
+  POSENC_CHECK(check_cells(heads * queries, keys, "plot scores"));
+  const auto cells = static_cast<std::size_t>(heads * queries * keys);
+  Scores scores{.logits = std::vector<double>(cells),
+                .weights = std::vector<double>(content ? cells : 0)};
+  const auto view = [&](std::vector<double>& rows) {
+    return Tensor::dense(rows.data(), {1, heads, queries, keys});
+  };
+  POSENC_TRY(out, make_array(q.made.empty() ? q.file.type : NpyType::f64,
+                             {1, heads, queries, q.view.shape[3]}));
+  Tensor outputs = q.view;
+  outputs.data = out.data.data();
+  const AttentionInputs in{
+      q.view, k.view, k.view, Positions::range(keys - queries, queries), Positions::range(0, keys),
+      mask};
+  if (content) {
+    POSENC_CHECK(
+        attend_reference(in, *content, plan, outputs, view(scores.logits), view(scores.weights)));
+  } else {
+    POSENC_CHECK(attend_reference(in, plan, outputs, view(scores.logits)));
+  }
+  return scores;
 }
 
 // Rows of logits to rows of weights; nothing where a key is hidden.
@@ -97,46 +98,6 @@ std::vector<double> weights_of(const std::vector<double>& logits, std::int64_t k
     for (std::size_t i = begin; i < end; i++) out[i] /= sum;
   }
   return out;
-}
-
-// What each query takes of each key, [head][query][key], nothing of a hidden key: what attention gives
-// for values that are the rows of a unit matrix, head_dim keys at a time. Of schemes that read the
-// content, whose logits no reference hands out (stick-breaking has none).
-Expected<std::vector<double>> weights_of(const Vectors& q, const Vectors& k,
-                                         const ContentScheme& scheme, const Mask& mask) {
-  const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
-  const std::int64_t head_dim = q.view.shape[3], kv_heads = k.view.shape[1];
-  POSENC_CHECK(check_cells(heads * queries, keys, "plot scores"));
-  // One dtype for all, that the unit matrix and the weights are exact in.
-  const auto in_double = [](const Tensor& x) {
-    std::vector<double> numbers;
-    for (std::int64_t h = 0; h < x.shape[1]; h++)
-      for (std::int64_t t = 0; t < x.shape[2]; t++)
-        for (std::int64_t c = 0; c < x.shape[3]; c++)
-          numbers.push_back(x.get(x.offset(0, h, t, c)));
-    return numbers;
-  };
-  std::vector<double> q64 = in_double(q.view), k64 = in_double(k.view), out(q64.size());
-  std::vector<double> weights(static_cast<std::size_t>(heads * queries * keys));
-  for (std::int64_t first = 0; first < keys; first += head_dim) {
-    std::vector<double> unit(k64.size());
-    for (std::int64_t h = 0; h < kv_heads; h++)
-      for (std::int64_t c = 0; c < std::min(head_dim, keys - first); c++)
-        unit[static_cast<std::size_t>((h * keys + first + c) * head_dim + c)] = 1;
-    POSENC_CHECK(attend({.q = Tensor::dense(q64.data(), {1, heads, queries, head_dim}),
-                         .k = Tensor::dense(k64.data(), {1, kv_heads, keys, head_dim}),
-                         .v = Tensor::dense(unit.data(), {1, kv_heads, keys, head_dim}),
-                         .queries = Positions::range(keys - queries, queries),
-                         .keys = Positions::range(0, keys),
-                         .mask = mask},
-                        scheme, Plan{}, Tensor::dense(out.data(), {1, heads, queries, head_dim})));
-    for (std::int64_t row = 0; row < heads * queries; row++)
-      std::copy_n(out.begin() + row * head_dim, std::min(head_dim, keys - first),
-                  weights.begin() + row * keys + first);
-  }
-  for (double& weight : weights)
-    if (weight == 0) weight = from_data;
-  return weights;
 }
 
 // The value that so large a share of the numbers does not pass, 0 where there is none.
@@ -187,6 +148,56 @@ Expected<std::pair<Vectors, Vectors>> tensors_of(const Options& options) {
   return std::pair{std::move(*q), std::move(*k)};
 }
 
+// Position vectors join random queries and keys alike, as if the projections behind them were the identity.
+Expected<void> add_positions_to(Vectors& tokens, const Plan& plan) {
+  const std::int64_t length = tokens.view.shape[2], width = tokens.view.shape[3];
+  POSENC_TRY(added, vectors(plan, Positions::range(0, length), width, "plot scores"));
+  for (std::size_t i = 0; i < tokens.made.size(); i++)
+    tokens.made[i] = plan.add->embedding_scale * tokens.made[i] + added[i % added.size()];
+  return {};
+}
+
+// Queries and keys that are drawn, and where asked what the scheme has learned.
+Expected<std::pair<Vectors, Vectors>> random_tensors(const Options& options,
+                                                     const Encoding& encoding, Plan& plan,
+                                                     std::optional<ContentScheme>& content) {
+  const std::int64_t heads = encoding.heads(), head_dim = encoding.head_dim();
+  if (heads == 0 || head_dim == 0)
+    return fail("plot scores", "heads and head_dim must be known", encoding.name(),
+                "say --heads and --head_dim");
+  POSENC_CHECK(check_cells(heads * head_dim, options.length, "plot scores"));
+  const Words words = words_named(options.content);
+  if (options.random_learned) {
+    fill_learned(plan, options.seed, heads, head_dim);
+    if (content) fill_learned(*content, words, options.seed, heads, options.length, head_dim);
+  }
+  const auto draw = [&](bool keys) -> Expected<Vectors> {
+    Vectors tokens{.made =
+                       random_vectors(words, keys, options.seed, heads, options.length, head_dim)};
+    tokens.view = Tensor::dense(tokens.made.data(), {1, heads, options.length, head_dim});
+    if (plan.add && !encoding.of_model() && encoding.width() == head_dim)
+      POSENC_CHECK(add_positions_to(tokens, plan));
+    return tokens;
+  };
+  POSENC_TRY(q, draw(false));
+  POSENC_TRY(k, draw(true));
+  return std::pair{std::move(q), std::move(k)};
+}
+
+std::string words_of(const Options& options, bool given) {
+  if (given) return "Queries and keys as given";
+  switch (words_named(options.content)) {
+    case Words::same:
+      return "One random vector is every query and key, so that position alone differs";
+    case Words::alike:
+      return "One random query and one random key stand at every place, so that position alone "
+             "differs";
+    case Words::equal: return "Queries and keys are ones, so that position alone differs";
+    case Words::random: break;
+  }
+  return "Queries and keys are random";
+}
+
 Expected<Figure> draw(Options& options) {
   Encoding& encoding = *options.encoding;
   if (options.q.empty() != options.k.empty())
@@ -195,14 +206,14 @@ Expected<Figure> draw(Options& options) {
   const bool given = !options.q.empty();
   if (given && options.length_given)
     return fail("--length", "is that of random vectors; --q and --k have their own",
-                std::to_string(options.length), "leave it away");
+                std::to_string(options.length), "drop the flag");
+  if (given && options.random_learned)
+    return fail("--random_learned", "goes with random queries and keys", "--q", "drop the flag");
   Vectors q, k;
   Geometry of_tensor{.length = options.length};
   if (given) {
-    Expected<std::pair<Vectors, Vectors>> both = tensors_of(options);
-    if (!both) return std::unexpected(both.error());
-    q = std::move(both->first);
-    k = std::move(both->second);
+    POSENC_TRY(both, tensors_of(options));
+    std::tie(q, k) = std::move(both);
     of_tensor = {.heads = q.view.shape[1],
                  .kv_heads = k.view.shape[1],
                  .head_dim = q.view.shape[3],
@@ -210,41 +221,35 @@ Expected<Figure> draw(Options& options) {
   }
   if (options.mask->bidirectional())
     encoding.source().set_where_known("bidirectional", FieldValue(true));
-  Expected<Plan> plan = encoding.plan(of_tensor);
-  if (!plan) return std::unexpected(plan.error());
-  plan->add.reset();  // the embeddings got it
-  if (Expected<void> known = check_table(*plan, "plot scores"); !known)
-    return std::unexpected(known.error());
-  if (plan->relative)
-    return fail("plot scores", "vectors by distance are learned, and must be given",
-                encoding.name(), "posenc attend --logits takes them");
+  if (options.random_learned) encoding.source().fill_later();
+  POSENC_TRY(plan, encoding.plan(of_tensor));
+  std::optional<ContentScheme> content;
+  if (encoding.source().content()) content = *encoding.source().content();
   if (!given) {
-    const std::int64_t heads = encoding.heads(), head_dim = encoding.head_dim();
-    if (heads == 0 || head_dim == 0)
-      return fail("plot scores", "heads and head_dim must be known", encoding.name(),
-                  "say --heads and --head_dim");
-    if (Expected<void> good = check_cells(heads * head_dim, options.length, "plot scores"); !good)
-      return std::unexpected(good.error());
-    const bool same = options.content == "same";
-    q = random_vectors(heads, options.length, head_dim, same, options.seed);
-    k = random_vectors(heads, options.length, head_dim, same, options.seed + (same ? 0 : 1));
+    POSENC_TRY(both, random_tensors(options, encoding, plan, content));
+    std::tie(q, k) = std::move(both);
   }
+  plan.add.reset();  // the embeddings got it
+  POSENC_CHECK(check_table(plan, "plot scores"));
+  if (plan.relative && !options.random_learned)
+    return fail("plot scores", "vectors by distance are learned, and must be given",
+                encoding.name(), "posenc attend --logits takes them, --random_learned draws some");
   const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
   if (options.head >= heads)
     return fail("--head", fmt::format("must lie in 0 to {}", heads - 1),
                 std::to_string(options.head));
   const Expected<Mask> mask = options.mask->over(encoding.source().mask());
   if (!mask) return std::unexpected(mask.error());
-  const ContentScheme* content = encoding.source().content();
-  POSENC_TRY(all, content ? weights_of(q, k, *content, *mask) : logits_of(q, k, *plan, *mask));
-  std::vector<double> logits(all.begin() + options.head * queries * keys,
-                             all.begin() + (options.head + 1) * queries * keys);
-  std::vector<double> weights = content ? logits : std::vector<double>();
-  for (double& logit : logits) {
-    if (content) logit = std::log(logit);
+  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask));
+  const auto of_head = [&](const std::vector<double>& rows) {
+    return std::vector<double>(rows.begin() + options.head * queries * keys,
+                               rows.begin() + (options.head + 1) * queries * keys);
+  };
+  std::vector<double> logits = of_head(all.logits);
+  for (double& logit : logits)
     if (std::isinf(logit)) logit = from_data;
-  }
-  if (!content) weights = weights_of(logits, keys);
+  std::vector<double> weights = content ? of_head(all.weights) : weights_of(logits, keys);
+  if (content) std::ranges::replace(weights, 0.0, from_data);
 
   Figure figure;
   figure.columns = 2;
@@ -252,17 +257,14 @@ Expected<Figure> draw(Options& options) {
   figure.square = true;
   figure.height =
       70 + 172 * std::max(0.4, static_cast<double>(queries) / static_cast<double>(keys));
-  figure.title = fmt::format("{} of {}, head {} of {}", content ? "Weights" : "Logits and weights",
-                             encoding.name(), options.head, heads);
-  const std::string words = given                       ? "Queries and keys as given"
-                            : options.content == "same" ? "One random vector is every query and "
-                                                          "key, so that position alone differs"
-                                                        : "Queries and keys are random";
+  figure.title =
+      fmt::format("Logits and weights of {}, head {} of {}", encoding.name(), options.head, heads);
   figure.caption =
-      words + (content ? ". Left: the logarithm of the weights, grey where a key has none. Right: "
-                         "the weights, each row of which sums to one or less."
-                       : ". Left: the logits, grey where a key is hidden. Right: their softmax, "
-                         "each row of which sums to one.");
+      words_of(options, given) + (options.random_learned ? ", and so is what is learned" : "") +
+      ". Left: the logits, grey where a key is hidden" +
+      (content ? " or has no weight; of a scheme without a softmax, the logarithms of "
+                 "the weights. Right: the weights, each row of which sums to one or less."
+               : ". Right: their softmax, each row of which sums to one.");
   const auto panel = [&](std::string title, std::vector<double>& values, ColourScale scale) {
     Panel out;
     out.title = std::move(title);
@@ -275,7 +277,7 @@ Expected<Figure> draw(Options& options) {
                         .first_y = static_cast<double>(keys - queries)};
     figure.panels.push_back(std::move(out));
   };
-  panel(content ? "ln weights" : "logits", logits, logit_scale(logits));
+  panel("logits", logits, logit_scale(logits));
   panel("weights", weights, weight_scale(weights));
   return figure;
 }
@@ -289,10 +291,12 @@ Drawing define(CLI::App& app) {
   CLI::Option* length = app.add_option("--length", options->length, "Random queries and keys")
                             ->check(CLI::Range(2, 8192));
   app.add_option("--content", options->content,
-                 "random: a vector for each query and key; same: one for all, so that position "
-                 "alone differs")
-      ->check(CLI::IsMember({"random", "same"}));
-  app.add_option("--seed", options->seed, "Of the random vectors");
+                 "random: a vector for each query and key; alike: one query and one key at every "
+                 "place, so that position alone differs; same: one vector for all; equal: ones")
+      ->check(CLI::IsMember({"random", "alike", "same", "equal"}));
+  app.add_option("--seed", options->seed, "Of the random numbers");
+  app.add_flag("--random_learned", options->random_learned,
+               "What is learned and not given is random too: tables, FIRE's network, forget gates");
   app.add_option("--head", options->head, "Which head is drawn")->check(CLI::NonNegativeNumber);
   options->mask.emplace(app);
   options->encoding.emplace(app, "plot scores", "rope", Geometry{.heads = 8, .head_dim = 64}, true);
@@ -306,6 +310,7 @@ constexpr std::string_view examples[] = {
     "scores.png --scheme rope --head_dim 64 --length 128 --content same",
     "scores-alibi.png --scheme alibi --heads 8 --head 2 --length 64",
     "scores-forgetting.png --scheme forgetting --gate_bias 3 --heads 8 --length 64",
+    "scores-cope.png --scheme cope --random_learned --heads 8 --length 64",
     "scores-stick.png --scheme stick_breaking --heads 8 --length 64",
     "scores-window.png --model gemma-3-4b --layer 0 --length 64 --window 16",
 };

@@ -65,6 +65,11 @@ POSENC_API posenc_status posenc_schemes_json(char** json) POSENC_NOTHROW;
 /* [{"name", "about"}]: real configurations that travel with the library. */
 POSENC_API posenc_status posenc_models_json(char** json) POSENC_NOTHROW;
 
+/* Standard normal numbers first, first + 1, … of a seed's sequence into out [count], the same on every machine but for
+   last bits: what `posenc plot` draws of where no queries, keys or learned tables are given. Errors: a negative count. */
+POSENC_API posenc_status posenc_normals(uint64_t seed, int64_t first, int64_t count,
+                                        double* out) POSENC_NOTHROW;
+
 /* --- models -------------------------------------------------------------------------------------- */
 
 /* A config.json, params.json or GGUF file, a model's folder, or a bundled name (posenc_models_json).
@@ -310,6 +315,30 @@ POSENC_API posenc_status posenc_attend_reference(const posenc_plan* plan,
                                                  const posenc_tensor* out,
                                                  const posenc_tensor* logits) POSENC_NOTHROW;
 
+/* --- schemes that read the content ----------------------------------------------------------------- */
+
+/* A scheme of the list "content" of posenc_schemes_json(), as JSON (docs/content.md): {"type": "forgetting",
+   "gate_bias": [3]}. Errors: not JSON, no such type or field, a value out of range, a required field left out. */
+POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
+                                                    posenc_content** out) POSENC_NOTHROW;
+
+POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
+
+/* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
+   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table. What
+   shape it must have attention with it says. */
+POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
+                                                  const posenc_tensor* values) POSENC_NOTHROW;
+
+/* posenc_attend_reference with such a scheme. The plan beside it may rotate and scale logits; NULL is the empty plan.
+   logits and weights [batch, heads, queries, keys] may be NULL; else they receive what the softmax takes (of
+   stick_breaking, which has none, the logarithms of the weights), and what each value is multiplied by. Errors: those
+   of posenc_attend; a plan with a bias or relative vectors, tables that do not fit, masks that a scheme cannot take. */
+POSENC_API posenc_status posenc_attend_content_reference(
+    const posenc_content* content, const posenc_plan* plan, const posenc_attention* in,
+    const posenc_tensor* out, const posenc_tensor* logits,
+    const posenc_tensor* weights) POSENC_NOTHROW;
+
 #ifndef __wasm__ /* what the WebAssembly module does without */
 
 /* --- gradients of attention ---------------------------------------------------------------------- */
@@ -337,25 +366,11 @@ POSENC_API posenc_status posenc_attend_backward(
     const posenc_plan* plan, const posenc_attention* in, const posenc_tensor* out_gradient,
     const posenc_attention_gradients* gradients) POSENC_NOTHROW;
 
-/* --- schemes that read the content ----------------------------------------------------------------- */
+/* --- schemes that read the content, at speed --------------------------------------------------------- */
 
-/* A scheme of the list "content" of posenc_schemes_json(), as JSON (docs/content.md): {"type": "forgetting",
-   "gate_bias": [3]}. Errors: not JSON, no such type or field, a value out of range, a required field left out. */
-POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
-                                                    posenc_content** out) POSENC_NOTHROW;
-
-POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
-
-/* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
-   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table. What
-   shape it must have posenc_attend_content says. */
-POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
-                                                  const posenc_tensor* values) POSENC_NOTHROW;
-
-/* posenc_attend with such a scheme. The plan beside it may rotate and scale logits; NULL is the empty plan.
-   remainder may be NULL; else it receives what no key took, [batch, heads, queries], of a scheme that leaves
-   something (stick_breaking). Errors: those of posenc_attend; a plan with a bias or relative vectors, tables that do
-   not fit, masks that a scheme cannot take. */
+/* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it receives what no key
+   took, [batch, heads, queries], of a scheme that leaves something (stick_breaking). Errors: those of
+   posenc_attend_content_reference. */
 POSENC_API posenc_status posenc_attend_content(const posenc_content* content,
                                                const posenc_plan* plan, const posenc_attention* in,
                                                const posenc_tensor* out,

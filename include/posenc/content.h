@@ -86,6 +86,8 @@ struct Fire {
   double interpolated(std::int64_t query, std::int64_t key) const;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
   Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                  const Tensor& out_gradient,
                                  const ContentGradients& gradients) const;
@@ -128,6 +130,8 @@ struct Cope {
   static constexpr auto learned() { return std::array{&ContentGradients::embeddings}; }
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
   Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                  const Tensor& out_gradient,
                                  const ContentGradients& gradients) const;
@@ -168,6 +172,8 @@ struct Forgetting {
   static constexpr auto learned() { return std::array{&ContentGradients::log_gates}; }
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
   Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                  const Tensor& out_gradient,
                                  const ContentGradients& gradients) const;
@@ -196,6 +202,8 @@ struct StickBreaking {
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                         const Tensor& remainder) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
   Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                  const Tensor& out_gradient, const ContentGradients& gradients,
                                  const Tensor& remainder_gradient) const;
@@ -213,6 +221,13 @@ using ContentScheme = std::variant<Fire, Cope, Forgetting, StickBreaking>;
 // parameters whose shapes do not match; a remainder of a scheme that leaves none.
 Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
                       const Tensor& out, const Tensor& remainder = {});
+
+// The same as the formula reads, in plain double loops on one thread: the truth for attend. If given,
+// `logits` and `weights` [batch, heads, queries, keys] show its inside: what the softmax takes, −∞ where a
+// key has no weight (of stick-breaking, which has no softmax, ln A_ij), and what each value is multiplied by.
+Expected<void> attend_reference(const AttentionInputs& in, const ContentScheme& scheme,
+                                const Plan& plan, const Tensor& out, const Tensor& logits = {},
+                                const Tensor& weights = {});
 
 // Its gradients, given that of a loss by its output, out_gradient [batch, heads, queries, head_dim] of
 // q's dtype, which may be broadcast, and that by the remainder, if one was used. They are written, not

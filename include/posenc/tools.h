@@ -1,5 +1,5 @@
-// What engines make of a model: how far the angles are off that they form in float, and the cosines and
-// sines that they store of them.
+// Beside encodings: how far the angles are off that engines form in float, and the cosines and sines that
+// they store of them; and the random numbers that pictures are drawn of.
 #pragma once
 
 #include <cstdint>
@@ -49,5 +49,10 @@ std::vector<std::int64_t> usual_marks(std::int64_t end);
 Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
                                    std::vector<std::int64_t> marks,
                                    const std::function<void(double)>& tell = {});
+
+// Numbers first, first + 1, … of a sequence of standard normal ones. Number i depends on seed and i alone
+// (splitmix64, then Box and Muller), on every machine, but for the last bits of log and cos: what
+// `posenc plot` and the playground take for queries, keys and learned tables that nobody gives.
+std::vector<double> normals(std::uint64_t seed, std::int64_t count, std::int64_t first = 0);
 
 }  // namespace posenc

@@ -101,6 +101,17 @@ Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
   return {};
 }
 
+Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
+                               const AttendArguments& in) {
+  if (!given) return Tensor{};
+  POSENC_TRY(view, viewed(where, name, given, 4));
+  Tensor square = in.q;
+  square.shape[3] = in.k.shape[2];
+  POSENC_CHECK(check_shape(where, name, view, square));
+  POSENC_CHECK(check_distinct(where, view));
+  return view;
+}
+
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits) {
@@ -138,14 +149,8 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                 std::to_string(heads) + " and " + std::to_string(kv_heads),
                 "each key head serves heads/kv_heads query heads");
   }
-  if (logits) {
-    POSENC_TRY(view, viewed(where, "logits", logits, 4));
-    Tensor square = checked.q;
-    square.shape[3] = checked.k.shape[2];
-    POSENC_CHECK(check_shape(where, "logits", view, square));
-    POSENC_CHECK(check_distinct(where, view));
-    checked.logits = view;
-  }
+  POSENC_TRY(square, square_output(where, "logits", logits, checked));
+  checked.logits = square;
   for (const auto& [positions, seq] :
        {std::pair{&in.queries, checked.q.shape[2]}, {&in.keys, checked.k.shape[2]}}) {
     const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();

@@ -30,6 +30,10 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits = {});
 
+// An output [batch, heads, queries, keys]; absent where not wanted.
+Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
+                               const AttendArguments& in);
+
 // The plan may rotate and scale, no more.
 Expected<void> check_plain(std::string_view where, const Plan& plan);
 

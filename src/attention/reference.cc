@@ -12,6 +12,7 @@
 #include "posenc/attention.h"
 #include "src/attention/arguments.h"
 #include "src/attention/dense.h"
+#include "src/attention/reference.h"
 #include "src/attention/visible.h"
 #include "src/core/try.h"
 #include "src/kernels/bias.h"
@@ -28,7 +29,21 @@ double dot(const double* a, const double* b, std::int64_t n) {
   return sum;
 }
 
+// Rows of one head into an output [batch, heads, queries, keys], where one is wanted.
+void write_squares(const std::vector<double>& rows, const Tensor& out, std::int64_t b,
+                   std::int64_t h) {
+  if (!out) return;
+  std::size_t next = 0;
+  for (std::int64_t i = 0; i < out.shape[2]; ++i)
+    for (std::int64_t j = 0; j < out.shape[3]; ++j) out.set(out.offset(b, h, i, j), rows[next++]);
+}
+
 constexpr double hidden = -std::numeric_limits<double>::infinity();
+
+// Logarithms of weights to weights, in place.
+void exponentiate(std::span<double> row) {
+  for (double& x : row) x = std::exp(x);
+}
 
 // Logits to weights in place; all zero where every key is hidden.
 void softmax(std::span<double> row) {
@@ -58,6 +73,7 @@ struct Head {
   const Positions& queries;
   const Positions& keys;
   const detail::RelativeTables& relative;
+  const detail::ReferenceRule& rule;
   std::int64_t sequence, head, key_head;
 
   // −inf where the mask hides the key.
@@ -87,8 +103,21 @@ struct Head {
                    plan.bias ? detail::bias_at(*plan.bias, head, distance) : Expected<double>(0.0));
         logit[next] = bias_before_scale ? (sum + bias) * scale : sum * scale + bias;
       }
+      if (rule.change) {
+        rule.change({.sequence = sequence,
+                     .head = head,
+                     .query = i,
+                     .q = {q.row(sequence, head, i), static_cast<std::size_t>(dim)},
+                     .scale = scale,
+                     .logits = row_of(logit, i)});
+      }
     }
     return {};
+  }
+
+  std::span<double> row_of(std::vector<double>& logit, std::int64_t i) const {
+    return std::span(logit).subspan(static_cast<std::size_t>(i * keys.size()),
+                                    static_cast<std::size_t>(keys.size()));
   }
 
   // Σ_j α_ij v_j into out, Σ_j α_ij a^V_d into relative_out; a query that sees no key gives zeros.
@@ -96,9 +125,8 @@ struct Head {
                Dense<double>& relative_out) const {
     const std::int64_t dim = v.dim();
     for (std::int64_t i = 0; i < queries.size(); ++i) {
-      const auto row = std::span(logit).subspan(static_cast<std::size_t>(i * keys.size()),
-                                                static_cast<std::size_t>(keys.size()));
-      softmax(row);
+      const std::span<double> row = row_of(logit, i);
+      rule.leaves_log_weights ? exponentiate(row) : softmax(row);
       double* const to = out.row(sequence, head, i);
       double* const relative_to = relative_out.row(sequence, head, i);
       for (std::int64_t j = 0; j < keys.size(); ++j) {
@@ -120,43 +148,41 @@ struct Head {
 
 }  // namespace
 
-Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                const Tensor& logits) {
-  POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out, logits));
-  const Positions &queries = in.queries, &keys = in.keys;
-  const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1];
-  const std::int64_t group = heads == 0 ? 1 : heads / checked.k.shape[1];
+Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& plan,
+                                      const ReferenceRule& rule) {
+  POSENC_TRY(weights, square_output("attend", "weights", rule.weights, in));
+  const Positions &queries = *in.queries, &keys = *in.keys;
+  const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
+  const std::int64_t group = heads == 0 ? 1 : in.group();
 
-  Dense<double> q(checked.q), k(checked.k), v(checked.v), rotated_q(checked.q),
-      rotated_k(checked.k);
-  POSENC_CHECK(detail::reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
-  POSENC_CHECK(detail::reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
+  Dense<double> q(in.q), k(in.k), v(in.v), rotated_q(in.q), rotated_k(in.k);
+  POSENC_CHECK(reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
+  POSENC_CHECK(reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
   const bool rotates_values = plan.rotate && plan.rotate->values;
-  if (rotates_values)
-    POSENC_CHECK(detail::reference::rotate(plan, v.view(), keys, Side::value, v.view()));
+  if (rotates_values) POSENC_CHECK(reference::rotate(plan, v.view(), keys, Side::value, v.view()));
 
-  auto sums = Dense<double>::zeros(checked.out), relative_sums = sums;
+  auto sums = Dense<double>::zeros(in.out), relative_sums = sums;
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      const Head head{plan, queries, keys, checked.relative, b, h, h / group};
-      POSENC_CHECK(head.logits(in.mask, q, k, rotated_q, rotated_k, logit));
-      if (checked.logits) {
-        std::size_t next = 0;
-        for (std::int64_t i = 0; i < queries.size(); ++i) {
-          for (std::int64_t j = 0; j < keys.size(); ++j) {
-            checked.logits.set(checked.logits.offset(b, h, i, j), logit[next++]);
-          }
-        }
-      }
+      const Head head{plan, queries, keys, in.relative, rule, b, h, h / group};
+      POSENC_CHECK(head.logits(*in.mask, q, k, rotated_q, rotated_k, logit));
+      write_squares(logit, in.logits, b, h);
       head.outputs(logit, v, sums, relative_sums);
+      write_squares(logit, weights, b, h);  // which they have become
     }
   }
   if (rotates_values)
     POSENC_CHECK(rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()));
   sums.add(relative_sums);
-  sums.copy_to(checked.out);
+  sums.copy_to(in.out);
   return {};
+}
+
+Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                const Tensor& logits) {
+  POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out, logits));
+  return detail::attend_by_rows(checked, plan, {});
 }
 
 }  // namespace posenc

@@ -35,10 +35,61 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_atte
                    : done(attend_reference(*given.in, plan->value, given.out, to.tensor));
 }
 
+// --- schemes that read the content ---------------------------------------------------------------
+
+namespace {
+constexpr std::int64_t far = PTRDIFF_MAX / sizeof(double);
+}
+
+posenc_status posenc_content_from_scheme(const char* scheme_json, posenc_content** out) noexcept {
+  constexpr std::string_view where = "posenc_content_from_scheme";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
+  return hand_out(read_content_scheme(scheme_json), out);
+}
+
+void posenc_content_free(posenc_content* content) noexcept { delete content; }
+
+posenc_status posenc_content_set_table(posenc_content* content, const char* name,
+                                       const posenc_tensor* values) noexcept {
+  constexpr std::string_view where = "posenc_content_set_table";
+  if (const auto bad = need(where, {{"content", content}, {"name", name}})) return bad;
+  const View given = view(where, "values", values);
+  if (given.status) return given.status;
+  if (!given.tensor) return need(where, {{"values.data", nullptr}});
+  // Read only if it can be: what it says of its size may be anything.
+  std::int64_t all = 1;
+  for (int axis = 0; axis < given.tensor.rank; axis++) {
+    const std::int64_t extent = values->shape[axis], stride = values->stride[axis];
+    all = detail::product(all, extent);
+    if (extent < 0 || all > far || stride > far || stride < -far ||
+        detail::product(extent, stride < 0 ? -stride : stride) > far)
+      return misuse(where, "extents must not be negative, and values must fit in memory",
+                    std::to_string(extent));
+  }
+  return done(set_table(content->value, name, c::copied(given.tensor)));
+}
+
+posenc_status posenc_attend_content_reference(const posenc_content* content,
+                                              const posenc_plan* plan, const posenc_attention* in,
+                                              const posenc_tensor* out, const posenc_tensor* logits,
+                                              const posenc_tensor* weights) noexcept {
+  constexpr std::string_view where = "posenc_attend_content_reference";
+  if (const auto bad = need(where, {{"content", content}})) return bad;
+  const c::ReadAttention given = c::read_attention(where, in, "out", out);
+  if (given.status) return given.status;
+  View to[2] = {{POSENC_OK}, {POSENC_OK}};
+  if (logits) to[0] = view(where, "logits", logits);
+  if (weights) to[1] = view(where, "weights", weights);
+  for (const View& each : to)
+    if (each.status) return each.status;
+  return done(attend_reference(*given.in, content->value, plan ? plan->value : Plan{}, given.out,
+                               to[0].tensor, to[1].tensor));
+}
+
 #ifndef __wasm__
 namespace {
-
-constexpr std::int64_t far = PTRDIFF_MAX / sizeof(double);
 
 // The gradients that are wanted, by the struct's members.
 struct Wanted {
@@ -90,37 +141,7 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
   return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));
 }
 
-// --- schemes that read the content ---------------------------------------------------------------
-
-posenc_status posenc_content_from_scheme(const char* scheme_json, posenc_content** out) noexcept {
-  constexpr std::string_view where = "posenc_content_from_scheme";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
-  return hand_out(read_content_scheme(scheme_json), out);
-}
-
-void posenc_content_free(posenc_content* content) noexcept { delete content; }
-
-posenc_status posenc_content_set_table(posenc_content* content, const char* name,
-                                       const posenc_tensor* values) noexcept {
-  constexpr std::string_view where = "posenc_content_set_table";
-  if (const auto bad = need(where, {{"content", content}, {"name", name}})) return bad;
-  const View given = view(where, "values", values);
-  if (given.status) return given.status;
-  if (!given.tensor) return need(where, {{"values.data", nullptr}});
-  // Read only if it can be: what it says of its size may be anything.
-  std::int64_t all = 1;
-  for (int axis = 0; axis < given.tensor.rank; axis++) {
-    const std::int64_t extent = values->shape[axis], stride = values->stride[axis];
-    all = detail::product(all, extent);
-    if (extent < 0 || all > far || stride > far || stride < -far ||
-        detail::product(extent, stride < 0 ? -stride : stride) > far)
-      return misuse(where, "extents must not be negative, and values must fit in memory",
-                    std::to_string(extent));
-  }
-  return done(set_table(content->value, name, c::copied(given.tensor)));
-}
+// --- schemes that read the content, at speed -------------------------------------------------------
 
 posenc_status posenc_attend_content(const posenc_content* content, const posenc_plan* plan,
                                     const posenc_attention* in, const posenc_tensor* out,

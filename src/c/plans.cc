@@ -7,6 +7,7 @@
 #include <span>
 
 #include "posenc/explain.h"
+#include "posenc/tools.h"
 #include "src/c/handles.h"
 
 namespace posenc::c {
@@ -92,6 +93,14 @@ posenc_status posenc_schemes_json(char** json) noexcept {
 posenc_status posenc_models_json(char** json) noexcept {
   if (const auto bad = need("posenc_models_json", {{"json", json}})) return bad;
   return hand_out(models_to_json(), json);
+}
+
+posenc_status posenc_normals(uint64_t seed, int64_t first, int64_t count, double* out) noexcept {
+  constexpr std::string_view where = "posenc_normals";
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  if (count < 0) return misuse(where, "count must not be negative", std::to_string(count));
+  std::ranges::copy(normals(seed, count, first), out);
+  return POSENC_OK;
 }
 
 // --- models --------------------------------------------------------------------------------------

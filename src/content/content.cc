@@ -64,6 +64,13 @@ Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, co
       scheme);
 }
 
+Expected<void> attend_reference(const AttentionInputs& in, const ContentScheme& scheme,
+                                const Plan& plan, const Tensor& out, const Tensor& logits,
+                                const Tensor& weights) {
+  return std::visit(
+      [&](const auto& s) { return s.attend_reference(in, plan, out, logits, weights); }, scheme);
+}
+
 Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& scheme,
                                const Plan& plan, const Tensor& out_gradient,
                                const ContentGradients& gradients,

@@ -238,10 +238,17 @@ inline std::vector<Call> calls() {
   return all;
 }
 
-// One scheme: its function, and its weights by the paper's formula.
+// One scheme: how it is called with what it reads, and its weights by the paper's formula.
 struct Subject {
-  std::function<Expected<void>(const Call&, const Tensor& out, Threads)> attend;
+  using Act = std::function<Expected<void>(const ContentScheme&)>;
+  std::function<Expected<void>(const Call&, const Act&)> with;
   std::function<Matrix(const Call&, std::int64_t, std::int64_t)> weights;
+
+  Expected<void> attend(const Call& call, const Tensor& out, Threads threads) const {
+    return with(call, [&](const ContentScheme& scheme) {
+      return posenc::attend(call.inputs(threads), scheme, call.plan, out);
+    });
+  }
 
   void run(Call& call, Threads threads = {}) const {
     const auto done = attend(call, call.out.view, threads);
@@ -253,12 +260,57 @@ struct Subject {
                 call.expected([&](std::int64_t b, std::int64_t h) { return weights(call, b, h); }),
                 within);
   }
+
+  // The reference, its weights, and its logits as what they are the softmax or the logarithms of.
+  void expect_reference(Call& call) const {
+    const std::int64_t size = call.batch * call.heads * call.queries * call.keys;
+    const std::vector<double> nothing(static_cast<std::size_t>(size), NAN);
+    const auto square = [&] {
+      return Numbers(DType::f64, {call.batch, call.heads, call.queries, call.keys}, nothing);
+    };
+    const Numbers logits = square(), taken = square();
+    const auto done = with(call, [&](const ContentScheme& scheme) {
+      return attend_reference(call.inputs(), scheme, call.plan, call.out.view, logits.view,
+                              taken.view);
+    });
+    ASSERT_TRUE(done) << done.error().message();
+    std::vector<Matrix> all_wanted;
+    for (std::int64_t b = 0; b < call.batch; ++b) {
+      for (std::int64_t h = 0; h < call.heads; ++h) {
+        const Matrix& wanted = all_wanted.emplace_back(weights(call, b, h));
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+          double all = 0, sum = 0;
+          for (std::size_t j = 0; j < wanted[i].size(); ++j) {
+            const auto at = logits.view.offset(b, h, static_cast<std::int64_t>(i),
+                                               static_cast<std::int64_t>(j));
+            const double logit = logits.view.get(at), weight = taken.view.get(at);
+            ASSERT_NEAR(weight, wanted[i][j], 1e-12) << "query " << i << ", key " << j;
+            if (logit == -infinite) ASSERT_EQ(weight, 0);
+            if (weight > 1e-200) all += weight * (logit - std::log(weight)), sum += weight;
+          }
+          // One constant of the row lies between logits and logarithms of weights.
+          for (std::size_t j = 0; j < wanted[i].size(); ++j) {
+            const auto at = logits.view.offset(b, h, static_cast<std::int64_t>(i),
+                                               static_cast<std::int64_t>(j));
+            const double weight = taken.view.get(at);
+            if (weight > 1e-200)
+              ASSERT_NEAR(logits.view.get(at) - std::log(weight), all / sum, 1e-9);
+          }
+        }
+      }
+    }
+    expect_near(call.out, call.expected([&](std::int64_t b, std::int64_t h) {
+      return all_wanted[static_cast<std::size_t>(b * call.heads + h)];
+    }),
+                1e-12);
+  }
 };
 
 inline void expect_formula_in_all_calls(const Subject& subject) {
   for (Call& call : calls()) {
     SCOPED_TRACE(call.name);
     subject.expect_formula(call, tolerance(DType::f64));
+    subject.expect_reference(call);
   }
 }
 

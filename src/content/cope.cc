@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "posenc/content.h"
+#include "src/attention/reference.h"
 #include "src/content/stream_backward.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -263,6 +264,37 @@ Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const T
                    });
     return streamed.write(plan, in.queries, checked.out, in.threads);
   });
+}
+
+Expected<void> Cope::attend_reference(const AttentionInputs& in, const Plan& plan,
+                                      const Tensor& out, const Tensor& logits,
+                                      const Tensor& weights) const {
+  constexpr std::string_view where = "attend";
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, checked.q.shape[0]));
+  POSENC_TRY(e, embeddings_of(where, *this, checked.q.shape[1], checked.q.shape[3]));
+  const std::int64_t last = e.shape[1] - 1;
+  const auto add = [&](const detail::ReferenceRow& row) {
+    const auto product = [&](std::int64_t n) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < e.shape[2]; ++c)
+        sum += row.q[static_cast<std::size_t>(c)] *
+               e.get(e.offset(e.shape[0] == 1 ? 0 : row.head, n, c));
+      return before_scale ? sum * row.scale : sum;
+    };
+    double counted = 0;
+    for (std::size_t j = row.logits.size(); j-- > 0;) {
+      double& logit = row.logits[j];
+      counted += 1 / (1 + std::exp(-logit));                     // 0 of what is hidden
+      const bool between = counted < static_cast<double>(last);  // NaN is no index
+      const std::int64_t low = between ? static_cast<std::int64_t>(counted) : last;
+      const double w = between ? counted - static_cast<double>(low) : 0;
+      logit += (1 - w) * product(low);
+      if (w > 0) logit += w * product(low + 1);
+    }
+  };
+  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
 }
 
 Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan,

@@ -16,12 +16,10 @@ Subject cope_subject(std::int64_t positions = 12, bool shared = true, bool befor
     return Numbers(DType::f64, {heads, positions, call.dim},
                    random(heads * positions * call.dim, 21, 0.7));
   };
-  return {.attend =
-              [=](const Call& call, const Tensor& out, Threads threads) {
+  return {.with =
+              [=](const Call& call, const Subject::Act& act) {
                 const Numbers e = embeddings(call);
-                return attend(call.inputs(threads),
-                              Cope{.embeddings = {e.view}, .before_scale = before_scale}, call.plan,
-                              out);
+                return act(Cope{.embeddings = {e.view}, .before_scale = before_scale});
               },
           .weights =
               [=](const Call& call, std::int64_t b, std::int64_t h) {

@@ -42,10 +42,7 @@ double paper_bias(const Fire& fire, std::int64_t h, std::int64_t i, std::int64_t
 Subject fire_subject(const std::function<Fire(std::int64_t)>& make = [](auto h) {
   return random_fire(h);
 }) {
-  return {.attend =
-              [=](const Call& call, const Tensor& out, Threads threads) {
-                return attend(call.inputs(threads), make(call.heads), call.plan, out);
-              },
+  return {.with = [=](const Call& call, const Subject::Act& act) { return act(make(call.heads)); },
           .weights =
               [=](const Call& call, std::int64_t b, std::int64_t h) {
                 const Fire fire = make(call.heads);

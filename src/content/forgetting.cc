@@ -10,6 +10,7 @@
 #include "posenc/content.h"
 #include "src/attention/backward.h"
 #include "src/attention/fused.h"
+#include "src/attention/reference.h"
 #include "src/content/stream_backward.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -208,6 +209,26 @@ Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
     });
   });
   return {};
+}
+
+Expected<void> Forgetting::attend_reference(const AttentionInputs& in, const Plan& plan,
+                                            const Tensor& out, const Tensor& logits,
+                                            const Tensor& weights) const {
+  constexpr std::string_view where = "attend";
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
+  const auto add = [&](const detail::ReferenceRow& row) {
+    const std::int64_t own =
+        gates.own[static_cast<std::size_t>(row.sequence * gates.queries + row.query)];
+    double forgotten = 0;
+    for (std::int64_t j = own; j >= 0; --j) {
+      row.logits[static_cast<std::size_t>(j)] += forgotten;
+      if (detail::kept(in.mask, in.keys, row.sequence, j))
+        forgotten += gates.view.get(gates.view.offset(row.sequence, row.head, j));
+    }
+  };
+  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
 }
 
 Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan& plan,

@@ -17,11 +17,10 @@ Numbers random_gates(const Call& call) {
 
 Subject forgetting_subject(const std::function<Numbers(const Call&)>& gates_of = random_gates) {
   return {
-      .attend =
-          [=](const Call& call, const Tensor& out, Threads threads) {
+      .with =
+          [=](const Call& call, const Subject::Act& act) {
             const Numbers gates = gates_of(call);
-            return attend(call.inputs(threads), Forgetting{.log_gates = {gates.view}}, call.plan,
-                          out);
+            return act(Forgetting{.log_gates = {gates.view}});
           },
       .weights =
           [=](const Call& call, std::int64_t b, std::int64_t h) {

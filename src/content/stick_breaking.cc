@@ -3,10 +3,12 @@
 // A product of many numbers below 1 would reach 0 where its logarithm is still exact.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "posenc/content.h"
+#include "src/attention/reference.h"
 #include "src/content/stream_backward.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -138,6 +140,31 @@ Expected<void> StickBreaking::attend(const AttentionInputs& in, const Plan& plan
                    });
     return streamed.write(plan, in.queries, checked.out, in.threads);
   });
+}
+
+Expected<void> StickBreaking::attend_reference(const AttentionInputs& in, const Plan& plan,
+                                               const Tensor& out, const Tensor& logits,
+                                               const Tensor& weights) const {
+  constexpr std::string_view where = "attend";
+  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
+  POSENC_CHECK(detail::check_plain(where, plan));
+  const std::int64_t batch = checked.q.shape[0];
+  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
+  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
+  const auto break_off = [&](const detail::ReferenceRow& row) {
+    double left = 0;  // ln of it
+    for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
+      double& z = row.logits[static_cast<std::size_t>(j)];
+      const bool takes = seen.word(row.sequence, row.query, j / block_keys) >> (j % block_keys) & 1;
+      if (!takes) z = -std::numeric_limits<double>::infinity();
+      const double tail = std::log1p(std::exp(-std::abs(z)));
+      const double log_share = left + (std::min(z, 0.0) - tail);
+      left -= std::max(z, 0.0) + tail;
+      z = log_share;
+    }
+  };
+  return detail::attend_by_rows(
+      checked, plan, {.change = break_off, .leaves_log_weights = true, .weights = weights});
 }
 
 Expected<void> StickBreaking::attend_backward(const AttentionInputs& in, const Plan& plan,

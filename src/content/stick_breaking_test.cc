@@ -34,10 +34,9 @@ Matrix shares(const Call& call, bool attend_current, std::int64_t b, std::int64_
 }
 
 Subject stick_breaking_subject(bool attend_current = false) {
-  return {.attend =
-              [=](const Call& call, const Tensor& out, Threads threads) {
-                return attend(call.inputs(threads), StickBreaking{.attend_current = attend_current},
-                              call.plan, out);
+  return {.with =
+              [=](const Call&, const Subject::Act& act) {
+                return act(StickBreaking{.attend_current = attend_current});
               },
           .weights = [=](const Call& call, std::int64_t b,
                          std::int64_t h) { return shares(call, attend_current, b, h); }};

@@ -273,6 +273,17 @@ static void gradients_are_written(void) {
   posenc_plan_free(plan);
 }
 
+static void normal_numbers_are_those_of_their_seed(void) {
+  double all[20], last[5];
+  OK(posenc_normals(7, 0, 20, all));
+  OK(posenc_normals(7, 15, 5, last));
+  CHECK(memcmp(last, all + 15, sizeof last) == 0);
+  OK(posenc_normals(8, 15, 5, last));
+  CHECK(last[0] != all[15]);
+  MISUSE("count", posenc_normals(7, 0, -1, all));
+  MISUSE("out", posenc_normals(7, 0, 1, NULL));
+}
+
 /* Gates of one half: each step back halves a weight. */
 static void schemes_that_read_the_content_attend(void) {
   posenc_positions* positions = range(0, 3);
@@ -301,6 +312,16 @@ static void schemes_that_read_the_content_attend(void) {
   OK(posenc_content_set_table(fox, "log_gates", &tgates));
   OK(posenc_attend_content(fox, NULL, &in, &to, NULL));
   CHECK(fabs(o[2] - (4 + 2 / 2. + 1 / 4.) / (1 + 1 / 2. + 1 / 4.)) < 1e-12);
+  double logits[9], weights[9];
+  const posenc_tensor tlogits = dense(logits, POSENC_FLOAT64, 1, 1, 3, 3),
+                      tweights = dense(weights, POSENC_FLOAT64, 1, 1, 3, 3);
+  o[2] = 0;
+  OK(posenc_attend_content_reference(fox, NULL, &in, &to, &tlogits, &tweights));
+  CHECK(fabs(o[2] - (4 + 2 / 2. + 1 / 4.) / (1 + 1 / 2. + 1 / 4.)) < 1e-12);
+  CHECK(fabs(logits[6] - 2 * gates[0]) < 1e-12 && isinf(logits[1]));
+  CHECK(fabs(weights[6] - 1 / 7.) < 1e-12 && weights[1] == 0);
+  REFUSED("weights", posenc_attend_content_reference(fox, NULL, &in, &to, NULL, &to));
+  MISUSE("content", posenc_attend_content_reference(NULL, NULL, &in, &to, NULL, NULL));
   REFUSED("remainder", posenc_attend_content(fox, NULL, &in, &to, &tgates));
   tdgates = tgates;
   tdgates.data = dgates;
@@ -663,6 +684,7 @@ int main(void) {
   learned_tables_are_given_and_checked();
   attention_sees_the_past();
   gradients_are_written();
+  normal_numbers_are_those_of_their_seed();
   schemes_that_read_the_content_attend();
   queries_and_keys_are_rotated_together();
   a_cache_decodes_and_forgets();

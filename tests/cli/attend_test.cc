@@ -299,7 +299,8 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
   make("last_q.npy", NpyType::f32, {4, 1, 128});
   make("e.npy", NpyType::f32, {16, 128});
   // Logarithms of gates that let everything through.
-  ASSERT_TRUE(posenc::cli::write_npy(path("g.npy"), *posenc::cli::make_array(NpyType::f32, {4, 16})));
+  ASSERT_TRUE(
+      posenc::cli::write_npy(path("g.npy"), *posenc::cli::make_array(NpyType::f32, {4, 16})));
   std::istringstream help(posenc("attend --help").out);
   std::vector<std::string> examples;
   for (std::string line; std::getline(help, line);) {
@@ -379,17 +380,57 @@ TEST_F(AttendCommand, WithOneVectorEverywhereOnlyTheDistanceCounts) {
       EXPECT_NEAR(logits[i * 12 + j], logits[(i - 1) * 12 + j - 1], 1e-13);
 }
 
+TEST_F(AttendCommand, WhatASchemeHasLearnedMayBeRandom) {
+  for (const std::string scheme :
+       {"fire", "cope", "forgetting", "t5", "shaw", "learned --rows 12 --width 64"}) {
+    SCOPED_TRACE(scheme);
+    const auto logits = [&](const std::string& flags) {
+      const Outcome plot = posenc("plot scores --length 12 --csv - --random_learned --scheme " +
+                                  scheme + " " + flags);
+      EXPECT_EQ(plot.code, 0) << plot.err;
+      return panel_values(plot.out, "logits", 3);
+    };
+    const auto some = logits("--seed 1"), same = logits("--seed 1"), others = logits("--seed 2");
+    ASSERT_EQ(some.size(), 144u);
+    for (std::size_t i = 0; i < 12; i++) EXPECT_EQ(some[i * 12], same[i * 12]);
+    EXPECT_NE(some[11 * 12], others[11 * 12]);
+    // One query and one key at every place: at the first, where nothing lies between, a score is any
+    // other's at that distance. Rows of a learned table differ all the same.
+    const auto alike = logits("--content alike");
+    if (!scheme.starts_with("learned")) EXPECT_NEAR(alike[1 * 12 + 0], alike[6 * 12 + 5], 1e-12);
+  }
+}
+
+TEST_F(AttendCommand, PositionVectorsJoinRandomQueriesAndKeys) {
+  const auto first = [&](const std::string& scheme) {
+    return panel_values(
+        posenc("plot scores --length 4 --head_dim 8 --heads 2 --csv - --content same --scheme " +
+               scheme)
+            .out,
+        "logits", 3);
+  };
+  // Distance 0 at positions 1 and 2: without position the same number.
+  const auto bare = first("nope"), added = first("sinusoidal --width 8"),
+             apart = first("sinusoidal --width 16");
+  EXPECT_EQ(bare[5], bare[10]);
+  EXPECT_GT(std::abs(added[5] - added[10]), 1e-3);
+  EXPECT_EQ(apart[5], apart[10]);  // of another width, so they have gone through projections
+}
+
 TEST_F(AttendCommand, APictureThatCannotBeSaysWhy) {
   make_qkv(NpyType::f64, 4, 2, 5, 9, 8);
   const struct {
     const char *flags, *says;
-  } cases[] = {{"--q q.npy", "takes both --q and --k, or neither, got --q alone"},
-               {"--q q.npy --k k.npy --length 8", "--length: is that of random vectors"},
-               {"--q q.npy --k k.npy --head 4", "--head: must lie in 0 to 3, got 4"},
-               {"--q k.npy --k q.npy", "the queries are the last of the keys"},
-               {"--scheme shaw", "posenc attend --logits takes them"},
-               {"--scheme t5", "--table"},
-               {"--length 8192", "at most 2^25 numbers"}};
+  } cases[] = {
+      {"--q q.npy", "takes both --q and --k, or neither, got --q alone"},
+      {"--q q.npy --k k.npy --length 8", "--length: is that of random vectors"},
+      {"--q q.npy --k k.npy --head 4", "--head: must lie in 0 to 3, got 4"},
+      {"--q k.npy --k q.npy", "the queries are the last of the keys"},
+      {"--scheme shaw", "posenc attend --logits takes them"},
+      {"--q q.npy --k k.npy --random_learned", "--random_learned: goes with random queries"},
+      {"--scheme fire", "fire needs --hidden_weight"},
+      {"--scheme t5", "--table"},
+      {"--length 8192", "at most 2^25 numbers"}};
   for (const auto& [flags, says] : cases) {
     const Outcome outcome = posenc("plot scores x.png " + std::string(flags));
     EXPECT_EQ(outcome.code, 2) << flags;

@@ -1,6 +1,7 @@
 /* Answers compare.mjs in the numbers of this machine: a request a line on stdin, an answer a line on stdout.
      KIND DTYPE ANGLES WIDTH HEADS HEAD_DIM LENGTH GRID FIRST COUNT TEXT
-   KIND: plan, vectors, rotate, angles, bias, attend, explain (TEXT is a scheme as JSON, or a model's name).
+   KIND: plan, vectors, rotate, angles, bias, attend, content, explain (TEXT is a scheme as JSON, or a model's
+   name), normals (of seed LENGTH).
    Tensors come as the bytes of their elements in hexadecimal. Their input is input() below, which is exact
    everywhere; attention takes its numbers one after another for q, k and v. */
 #include <posenc/c.h>
@@ -45,6 +46,39 @@ static void text(char* json) {
   posenc_string_free(json);
 }
 
+/* posenc_attention of the first three of four tensors, of which the fourth is the output. */
+static posenc_attention attention(posenc_tensor x[4], posenc_dtype dtype, int64_t heads,
+                                  int64_t count, int64_t head_dim,
+                                  const posenc_positions* positions) {
+  const posenc_tensor all = tensor(dtype, 4, heads, count, head_dim);
+  for (int i = 0; i < 4; i++) {
+    x[i] = all;
+    x[i].shape[0] = 1;
+    x[i].data = (char*)memory + i * heads * count * head_dim * (dtype == POSENC_FLOAT64 ? 8 : 4);
+  }
+  const posenc_attention in = {sizeof in, 1, &x[0], &x[1], &x[2], positions, positions, NULL};
+  return in;
+}
+
+/* Outputs, and behind them `squares` times [heads][count][count] of `logits`. */
+static void print_attention(const posenc_tensor* out, int64_t squares, int64_t heads, int64_t count,
+                            int64_t head_dim) {
+  const int64_t size = heads * count * head_dim, square = squares * heads * count * count;
+  const int64_t bytes = out->dtype == POSENC_FLOAT64 ? 8 : 4;
+  memmove(memory, out->data, (size_t)(size * bytes));
+  memcpy((char*)memory + size * bytes, logits, (size_t)(square * bytes));
+  print(out->dtype, size + square);
+}
+
+/* What a scheme reads beside q and k, where it has a table of that name: input() − 1. */
+static void set_table(posenc_content* content, const char* name, int64_t a, int64_t b, int64_t c) {
+  static double values[most];
+  posenc_tensor table;
+  check(posenc_tensor_dense(values, POSENC_FLOAT64, 3, (int64_t[]){a, b, c}, &table));
+  for (int64_t i = 0; i < a * b * c; i++) values[i] = input(i) - 1;
+  (void)posenc_content_set_table(content, name, &table);
+}
+
 int main(void) {
   static char line[longest], kind[16];
   while (fgets(line, sizeof line, stdin)) {
@@ -61,6 +95,30 @@ int main(void) {
       check(posenc_model_explain_json(model, length, -1, &json));
       text(json);
       posenc_model_free(model);
+      continue;
+    }
+    if (strcmp(kind, "normals") == 0) {
+      check(posenc_normals((uint64_t)length, first, count, memory));
+      print(POSENC_FLOAT64, count);
+      continue;
+    }
+    if (strcmp(kind, "content") == 0) {
+      posenc_content* content = NULL;
+      posenc_positions* positions = NULL;
+      posenc_tensor x[4], inside[2];
+      check(posenc_content_from_scheme(line + start, &content));
+      set_table(content, "embeddings", 1, 8, head_dim);
+      set_table(content, "log_gates", 1, heads, count);
+      check(posenc_positions_range(first, count, &positions));
+      const posenc_attention in = attention(x, dtype, heads, count, head_dim, positions);
+      const int64_t square = heads * count * count * (dtype == POSENC_FLOAT64 ? 8 : 4);
+      for (int i = 0; i < 2; i++)
+        check(posenc_tensor_dense((char*)logits + i * square, dtype, 4,
+                                  (int64_t[]){1, heads, count, count}, &inside[i]));
+      check(posenc_attend_content_reference(content, NULL, &in, &x[3], &inside[0], &inside[1]));
+      print_attention(&x[3], 2, heads, count, head_dim);
+      posenc_positions_free(positions);
+      posenc_content_free(content);
       continue;
     }
     const posenc_geometry geometry = {.struct_size = sizeof geometry,
@@ -95,19 +153,11 @@ int main(void) {
       check(posenc_rotation_angles(plan, positions, &out));
       print(dtype, heads * count * head_dim / 2);
     } else if (strcmp(kind, "attend") == 0) {
-      const int64_t size = heads * count * head_dim, bytes = dtype == POSENC_FLOAT64 ? 8 : 4;
-      posenc_tensor all = tensor(dtype, 4, heads, count, head_dim), x[4], masked;
-      for (int i = 0; i < 4; i++) {
-        x[i] = all;
-        x[i].shape[0] = 1;
-        x[i].data = (char*)memory + i * size * bytes;
-      }
+      posenc_tensor x[4], masked;
+      const posenc_attention in = attention(x, dtype, heads, count, head_dim, positions);
       check(posenc_tensor_dense(logits, dtype, 4, (int64_t[]){1, heads, count, count}, &masked));
-      const posenc_attention in = {sizeof in, 1, &x[0], &x[1], &x[2], positions, positions, NULL};
       check(posenc_attend_reference(plan, &in, &x[3], &masked));
-      memmove(memory, (char*)memory + 3 * size * bytes, (size_t)(size * bytes));
-      memcpy((char*)memory + size * bytes, logits, (size_t)(heads * count * count * bytes));
-      print(dtype, size + heads * count * count);
+      print_attention(&x[3], 1, heads, count, head_dim);
     } else if (strcmp(kind, "bias") == 0) {
       posenc_tensor out = tensor(dtype, 1, heads, count, count);
       out.rank = 3;

@@ -1,0 +1,29 @@
+// Random numbers in place of what nobody gave: queries and keys, and what a scheme has learned. The
+// playground draws the same for the same seed (web/src/compute/scores.ts), so that its commands give its numbers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "posenc/content.h"
+#include "posenc/plan.h"
+
+namespace posenc::cli {
+
+// What differs between random tokens: the words of --content.
+enum class Words { random, alike, same, equal };
+Words words_named(std::string_view name);
+
+// [head][token][head_dim] of queries or keys. alike: one vector at every place; same: one for queries and
+// keys; equal: ones.
+std::vector<double> random_vectors(Words words, bool keys, std::uint64_t seed, std::int64_t heads,
+                                   std::int64_t length, std::int64_t head_dim);
+
+// Fills the tables that are missing, each with the next numbers of one sequence.
+void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64_t head_dim);
+// FIRE's network has 16 units, CoPE 16 positions; a forget gate is σ(x + 2), of like words alike.
+void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::int64_t heads,
+                  std::int64_t length, std::int64_t head_dim);
+
+}  // namespace posenc::cli
