@@ -9,6 +9,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/playground/link_fields.h"
+#include "posenc/content.h"
 
 namespace posenc::cli {
 namespace {
@@ -19,6 +20,9 @@ class Linking {
   Linking(const View& view, std::vector<std::string>& notes) : view_(view), notes_(notes) {}
 
   Expected<Scheme> scheme() {
+    if (make_content_scheme(view_["scheme"]))
+      return fail("link", view_["scheme"] + " reads what tokens say, so no plan explains it", "",
+                  "posenc plot scores computes with it");
     Expected<Scheme> made = make_scheme(view_["scheme"]);
     if (!made) return made;
     scheme_ = std::move(*made);

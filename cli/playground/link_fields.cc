@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "cli/arguments/parse.h"
+#include "posenc/content.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -69,6 +70,7 @@ Expected<std::string> asked_word(const LinkField& field, std::string_view text) 
     return std::string(info(*scaling).name);
   }
   if (field.key == "scheme" || field.key == "with") {
+    if (const auto content = make_content_scheme(text)) return std::string(info(*content).name);
     const Expected<Scheme> scheme = make_scheme(text);
     if (!scheme) return std::unexpected(scheme.error());
     return std::string(info(*scheme).name);

@@ -7,6 +7,7 @@ export type Geometry = { width?: number; heads?: number; kv_heads?: number; head
 // What posenc_schemes_json says of a field.
 export type SchemeField = {
   name: string
+  aliases: string[]
   kind: string
   doc: string
   unit: string
@@ -55,21 +56,29 @@ export type PlanInfo = {
 
 // Where tokens stand: first, first + 1, …; or one by one.
 export type Where = { first: number; count: number } | number[]
+export type Masked = { causal?: boolean; window?: number }
 export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
 const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4 }
+
+// Attention by a scheme that reads the content, with its inside: [heads][queries][keys].
+export type Attended = { out: Float64Array; logits: Float64Array; weights: Float64Array }
+// Row-major numbers.
+export type Table = { values: ArrayLike<number>; shape: number[] }
 
 export class Engine {
   private readonly memory: Memory
   readonly schemes: Described[]
   readonly scalings: Described[]
+  readonly content: Described[] // schemes that read the content
   private readonly plans = new Map<string, Plan>()
 
   constructor(memory: Memory) {
     this.memory = memory
-    const known = this.memory.json<{ schemes: Described[]; scalings: Described[] }>('posenc_schemes_json')
+    const known = this.memory.json<Record<'schemes' | 'scalings' | 'content', Described[]>>('posenc_schemes_json')
     this.schemes = known.schemes
     this.scalings = known.scalings
+    this.content = known.content
   }
 
   static async load(wasm: Wasm): Promise<Engine> {
@@ -100,6 +109,42 @@ export class Engine {
     } else this.plans.delete(key)
     this.plans.set(key, plan) // last again: the oldest is the one longest unused
     return plan
+  }
+
+  // Normal numbers first, first + 1, … of a seed's sequence: those that the command draws.
+  normals(seed: number, count: number, first = 0): Float64Array {
+    return this.memory.scratch(tensor => {
+      const out = tensor([count])
+      this.memory.call('posenc_normals', BigInt(seed), BigInt(first), BigInt(count), out.at)
+      return out.read() as Float64Array
+    })
+  }
+
+  // Attention by a scheme of `content`, whose tensors are `tables`, of q, k, v [heads][tokens][head_dim]. Where the
+  // scheme has no softmax logits are the logarithms of the weights.
+  attend(
+    scheme: Scheme,
+    tables: Record<string, Table>,
+    q: ArrayLike<number>,
+    k: ArrayLike<number>,
+    v: ArrayLike<number>,
+    heads: number,
+    head_dim: number,
+    queries: Where,
+    keys: Where = queries,
+    how: Masked = {},
+  ): Attended {
+    const { memory } = this
+    const made = memory.make('posenc_content_from_scheme', JSON.stringify(scheme))
+    try {
+      for (const [name, { values, shape }] of Object.entries(tables))
+        memory.scratch(tensor => memory.call('posenc_content_set_table', made, name, tensor(shape, values).view))
+      return attention(memory, { q, k, v, heads, head_dim, queries, keys, how }, (given, out, logits, weights) =>
+        memory.call('posenc_attend_content_reference', made, 0, given, out, logits, weights),
+      )
+    } finally {
+      memory.call_void('posenc_content_free', made)
+    }
   }
 
   // One pair of channels that rotates by `frequency` radians a position.
@@ -214,52 +259,67 @@ export class Plan {
     head_dim: number,
     queries: Where,
     keys: Where = queries,
-    how: { causal?: boolean; window?: number } = {},
-  ): { out: Float64Array; logits: Float64Array } {
-    const rows = size(queries)
-    const columns = size(keys)
-    return this.on(queries, of_queries =>
-      this.on(keys, of_keys =>
-        this.memory.scratch(tensor => {
-          const out = tensor([1, heads, rows, head_dim])
-          const logits = tensor([1, heads, rows, columns])
-          this.memory.call(
-            'posenc_attend_reference',
-            this.live(),
-            new Struct('posenc_attention', {
-              q: tensor([1, heads, rows, head_dim], q).view,
-              k: tensor([1, heads, columns, head_dim], k).view,
-              v: tensor([1, heads, columns, head_dim], v).view,
-              queries: of_queries,
-              keys: of_keys,
-              mask: new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
-            }),
-            out.view,
-            logits.view,
-          )
-          return { out: out.read() as Float64Array, logits: logits.read() as Float64Array }
-        }),
-      ),
+    how: Masked = {},
+  ): Pick<Attended, 'out' | 'logits'> {
+    return attention(this.memory, { q, k, v, heads, head_dim, queries, keys, how }, (given, out, logits) =>
+      this.memory.call('posenc_attend_reference', this.live(), given, out, logits),
     )
   }
 
   private on<T>(where: Where, work: (positions: number) => T): T {
-    const { memory } = this
-    const made = Array.isArray(where)
-      ? memory.make(
-          'posenc_positions_ids',
-          new Uint8Array(BigInt64Array.from(where, BigInt).buffer),
-          1n,
-          1n,
-          BigInt(where.length),
-        )
-      : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
-    try {
-      return work(made)
-    } finally {
-      memory.call_void('posenc_positions_free', made)
-    }
+    return positioned(this.memory, where, work)
   }
+}
+
+// Positions of the library for the time of some work.
+function positioned<T>(memory: Memory, where: Where, work: (positions: number) => T): T {
+  const made = Array.isArray(where)
+    ? memory.make(
+        'posenc_positions_ids',
+        new Uint8Array(BigInt64Array.from(where, BigInt).buffer),
+        1n,
+        1n,
+        BigInt(where.length),
+      )
+    : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
+  try {
+    return work(made)
+  } finally {
+    memory.call_void('posenc_positions_free', made)
+  }
+}
+
+type Given = Record<'q' | 'k' | 'v', ArrayLike<number>>
+  & Record<'heads' | 'head_dim', number>
+  & Record<'queries' | 'keys', Where> & { how: Masked }
+
+// The arguments of an attention in the module's memory, and what it wrote.
+function attention(
+  memory: Memory,
+  { q, k, v, heads, head_dim, queries, keys, how }: Given,
+  call: (given: Struct, out: Struct, logits: Struct, weights: Struct) => void,
+): Attended {
+  const rows = size(queries)
+  const columns = size(keys)
+  return positioned(memory, queries, of_queries =>
+    positioned(memory, keys, of_keys =>
+      memory.scratch(tensor => {
+        const out = tensor([1, heads, rows, head_dim])
+        const [logits, weights] = [0, 1].map(() => tensor([1, heads, rows, columns]))
+        const given = new Struct('posenc_attention', {
+          q: tensor([1, heads, rows, head_dim], q).view,
+          k: tensor([1, heads, columns, head_dim], k).view,
+          v: tensor([1, heads, columns, head_dim], v).view,
+          queries: of_queries,
+          keys: of_keys,
+          mask: new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
+        })
+        call(given, out.view, logits.view, weights.view)
+        const [made, before, after] = [out, logits, weights].map(each => each.read() as Float64Array)
+        return { out: made, logits: before, weights: after }
+      }),
+    ),
+  )
 }
 
 function size(where: Where): number {

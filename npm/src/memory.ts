@@ -119,7 +119,7 @@ export class Memory {
         const at = this.alloc(count * (dtype === 0 ? 8 : 4))
         held.push(at)
         if (from) this.numbers(at, dtype, count).set(from)
-        return { view: tensor(at, dtype, shape), read: () => this.numbers(at, dtype, count).slice() }
+        return { at, view: tensor(at, dtype, shape), read: () => this.numbers(at, dtype, count).slice() }
       })
     } finally {
       for (const at of held) this.free(at)
@@ -157,7 +157,7 @@ export class Memory {
   }
 }
 
-export type Scratch = { view: Struct; read(): Numbers }
+export type Scratch = { at: number; view: Struct; read(): Numbers }
 
 // A row-major, dense tensor whose numbers start at the address `data`.
 export function tensor(data: number, dtype: DType, shape: number[]): Struct {

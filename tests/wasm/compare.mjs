@@ -53,6 +53,22 @@ for (const scaling of lists.scalings) {
 }
 for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple'])
   for (const dtype of [0, 1]) ask('attend', JSON.stringify({ type }), { dtype, first: 7, count: 24 })
+const network = {
+  hidden_weight: [1, -1, 2],
+  hidden_bias: [0, 0.5, -0.25],
+  output_weight: Array.from({ length: 3 * geometry.heads }, (_, i) => (i % 7) - 3),
+  output_bias: Array(geometry.heads).fill(0.125),
+}
+for (const { name } of lists.content)
+  for (const dtype of [0, 1])
+    ask('content', JSON.stringify({ type: name, ...(name === 'fire' ? network : {}) }), {
+      dtype,
+      first: 500,
+      count: 24,
+    })
+ask('content', '{"type": "cope", "before_scale": true}', { first: 3, count: 20 })
+ask('content', '{"type": "stick_breaking", "attend_current": true}', { first: 3, count: 20 })
+ask('normals', 'seed 128', { first: 1000, count: 500 })
 for (const scheme of lists.schemes) ask('plan', JSON.stringify(filled(scheme)))
 for (const dtype of [0, 1]) {
   ask('vectors', '{"type": "sinusoidal"}', { dtype, first: 0, count: 100 })
@@ -87,13 +103,19 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
     engine.call_void('posenc_model_free', model)
     return json
   }
-  const plan = engine.make('posenc_plan_from_scheme', text, struct_of(around))
+  if (kind === 'normals') {
+    const at = engine.alloc(count * 8)
+    engine.call('posenc_normals', BigInt(around.length), BigInt(first), BigInt(count), at)
+    return hex(engine.bytes(at, count * 8))
+  }
+  const plan = kind === 'content' ? 0 : engine.make('posenc_plan_from_scheme', text, struct_of(around))
   const positions = engine.make('posenc_positions_range', BigInt(first), BigInt(count))
   const shape = {
     vectors: [count, around.width],
     rotate: [1, around.heads, count, around.head_dim],
     angles: [1, around.heads, count, around.head_dim / 2],
     attend: [4, around.heads, count, around.head_dim],
+    content: [4, around.heads, count, around.head_dim],
     bias: [around.heads, count, count],
   }[kind]
   let out
@@ -103,37 +125,67 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
     const size = shape.reduce((a, b) => a * b)
     const data = engine.alloc(size * 8)
     const numbers = engine.numbers(data, dtype, size)
-    for (let i = 0; i < size; i++) numbers[i] = Number((BigInt(i) * 2654435761n) % 2048n) / 1024 - 1
+    for (let i = 0; i < size; i++) numbers[i] = input(i)
     const view = tensor(data, dtype, shape)
     if (kind === 'rotate') engine.call('posenc_rotate', plan, view, positions, 0, view)
     if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, view)
     if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, view)
     if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, view)
     out =
-      kind === 'attend'
-        ? attention(engine, plan, positions, data, dtype, shape)
+      kind === 'attend' || kind === 'content'
+        ? attention(
+            engine,
+            kind === 'content' ? content_of(engine, text, shape) : plan,
+            positions,
+            data,
+            dtype,
+            shape,
+            kind,
+          )
         : hex(engine.bytes(data, size * (dtype ? 4 : 8)))
     engine.free(data)
   }
   engine.call_void('posenc_positions_free', positions)
-  engine.call_void('posenc_plan_free', plan)
+  if (plan) engine.call_void('posenc_plan_free', plan)
   return out
 }
 
-// The output, and after it the logits.
-function attention(engine, plan, positions, data, dtype, [, heads, count, head_dim]) {
+const input = i => Number((BigInt(i) * 2654435761n) % 2048n) / 1024 - 1
+
+// A scheme that reads the content, with input() − 1 in what tables it has.
+function content_of(engine, text, [, heads, count, head_dim]) {
+  const content = engine.make('posenc_content_from_scheme', text)
+  const tables = { embeddings: [1, 8, head_dim], log_gates: [1, heads, count] }
+  for (const [name, shape] of Object.entries(tables)) {
+    if (!lists.content.find(s => JSON.parse(text).type === s.name).tables?.some(t => t.name === name)) continue
+    const numbers = Float64Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => input(i) - 1)
+    engine.scratch(given => engine.call('posenc_content_set_table', content, name, given(shape, numbers).view))
+  }
+  return content
+}
+
+// The output, and after it the logits; of a scheme that reads the content the weights too.
+function attention(engine, encoding, positions, data, dtype, [, heads, count, head_dim], kind) {
   const wide = dtype ? 4 : 8
   const size = heads * count * head_dim * wide
   const square = heads * count * count * wide
   const shape = [1, heads, count, head_dim]
-  const at = engine.alloc(square)
+  const at = engine.alloc(2 * square)
   const [q, k, v, out] = [0, 1, 2, 3].map(i => tensor(data + i * size, dtype, shape))
-  const logits = tensor(at, dtype, [1, heads, count, count])
+  const [logits, weights] = [0, 1].map(i => tensor(at + i * square, dtype, [1, heads, count, count]))
   const given = new Struct('posenc_attention', { q, k, v, queries: positions, keys: positions })
-  engine.call('posenc_attend_reference', plan, given, out, logits)
-  const answer = hex(engine.bytes(data + 3 * size, size)) + hex(engine.bytes(at, square))
-  engine.call('posenc_attend', plan, given, out)
-  if (hex(engine.bytes(data + 3 * size, size)) !== answer.slice(0, 2 * size)) failures.push('posenc_attend differs')
+  const outputs = () => hex(engine.bytes(data + 3 * size, size))
+  let answer
+  if (kind === 'content') {
+    engine.call('posenc_attend_content_reference', encoding, 0, given, out, logits, weights)
+    engine.call_void('posenc_content_free', encoding)
+    answer = outputs() + hex(engine.bytes(at, 2 * square))
+  } else {
+    engine.call('posenc_attend_reference', encoding, given, out, logits)
+    answer = outputs() + hex(engine.bytes(at, square))
+    engine.call('posenc_attend', encoding, given, out)
+    if (outputs() !== answer.slice(0, 2 * size)) failures.push('posenc_attend differs')
+  }
   engine.free(at)
   return answer
 }
@@ -163,7 +215,8 @@ function compareTensors(ours, theirs, { kind, dtype, first, count }) {
   const norm = 2 // of a pair, with its amplitude or growth
   const cosine = 3 * 2 ** -53 * (2 + fastest * (first + count)) + (dtype ? 2 ** -24 : 0)
   const turned = norm * cosine + (dtype ? 2 ** -23 : 2 ** -52)
-  const allowed = { bias: 0, angles: 0, attend: 2 * Math.sqrt(geometry.head_dim) * turned }[kind] ?? turned
+  const summed = 2 * Math.sqrt(geometry.head_dim) * turned
+  const allowed = { bias: 0, angles: 0, normals: 0, attend: summed, content: summed }[kind] ?? turned
   const a = read(ours)
   const b = read(theirs)
   let most = 0

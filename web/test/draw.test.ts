@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { csv } from '../src/draw/figures'
 import { gain, rowsFor, unresolved } from '../src/draw/filter'
 import { short } from '../src/draw/number'
-import { normal } from '../src/draw/random'
 
 describe('numbers as people read them', () => {
   test.each([
@@ -64,21 +63,6 @@ describe('waves on fewer pixels than positions', () => {
   test('pairs faster than half a turn a row count as unresolved', () => {
     expect(unresolved([1, 0.5, 0.1], 4)).toBe(1)
     expect(unresolved([1, 0.5, 0.1], 1)).toBe(0)
-  })
-})
-
-describe('normal numbers', () => {
-  test('the same seed gives the same numbers, another others', () => {
-    expect(normal(64, 5)).toEqual(normal(64, 5))
-    expect(normal(64, 5)).not.toEqual(normal(64, 6))
-    expect(normal(5, 1)).toEqual(normal(6, 1).slice(0, 5))
-  })
-  // Three standard errors of 20000 draws: 0.021 of the mean, 0.03 of the variance.
-  test.each([1, 2, 3])('mean 0 and variance 1 (seed %d)', seed => {
-    const x = normal(20000, seed)
-    const mean = x.reduce((a, b) => a + b) / x.length
-    expect(Math.abs(mean)).toBeLessThan(0.021)
-    expect(Math.abs(x.reduce((a, b) => a + (b - mean) ** 2, 0) / x.length - 1)).toBeLessThan(0.03)
   })
 })
 

@@ -4,7 +4,7 @@ import type { Engine } from 'posenc'
 import { properties } from '../src/compute/properties'
 import type { Reader } from 'posenc/reader'
 import { bands, bases, fragment, methods, unseen } from '../src/compute/scaling'
-import { content, filled, logits, onText, shiftResidual, softmax } from '../src/compute/scores'
+import { content, filled, onText, scores, shiftResidual, softmax } from '../src/compute/scores'
 import { built, load, loadReader } from './disk'
 
 let engine: Engine, reader: Reader
@@ -15,11 +15,11 @@ beforeAll(async () => {
 describe.skipIf(!built)('scores', () => {
   const size = { d: 16, heads: 4, length: 12 }
   it('are what attention itself gives, also where a bias is added apart', () => {
-    const tokens = content('different', 12, 16, 3)
+    const tokens = content(engine, 'random', size, 3)
     for (const type of ['alibi', 't5', 'kerple', 'sandwich']) {
-      const { plan } = filled(engine, { type }, size, 7)
+      const ready = filled(engine, { type }, size, 7)
       const all = (x: Float64Array) => Float64Array.from({ length: 4 * x.length }, (_, i) => x[i % x.length])
-      const whole = plan.attend(
+      const whole = ready.plan.attend(
         all(tokens.q),
         all(tokens.k),
         all(tokens.k),
@@ -29,9 +29,30 @@ describe.skipIf(!built)('scores', () => {
         { first: 0, count: 12 },
         { causal: false },
       ).logits
-      const one = logits(engine, plan, tokens, size, 2)
+      const one = scores(engine, ready, tokens, size, 2).logits
       one.forEach((x, i) => expect(x, type).toBeCloseTo(whole[2 * 144 + i], 12))
     }
+  })
+  it('of FIRE is the bias beside the plain ones, of each head its own', () => {
+    const tokens = content(engine, 'random', size, 3)
+    const plain = scores(engine, filled(engine, { type: 'nope' }, size, 7), tokens, size, 0, { causal: true }).logits
+    const added = [0, 3].map(head =>
+      scores(engine, filled(engine, { type: 'fire' }, size, 7, head), tokens, size, head).logits.map((x, i) =>
+        x === -Infinity ? 0 : x - plain[i],
+      ),
+    )
+    for (const of of added) for (let i = 1; i < 12; i++) expect(of[i * 12 + i]).toBeCloseTo(of[0], 12) // distance 0
+    expect(added[0][0]).not.toBeCloseTo(added[1][0], 3)
+  })
+  it('of forgetting with open gates are the plain ones, of stick-breaking leave some of the stick', () => {
+    const tokens = { ...content(engine, 'random', size, 3), gates: new Float64Array(12) }
+    const of = (type: string) => scores(engine, filled(engine, { type }, size, 7), tokens, size, 0, { causal: true })
+    const plain = of('nope').logits
+    of('forgetting').logits.forEach((x, i) => expect(x).toBe(plain[i]))
+    const { weights } = of('stick_breaking')
+    const sum = weights.subarray(11 * 12).reduce((a, b) => a + Math.max(b, 0), 0)
+    expect(sum).toBeGreaterThan(0.5)
+    expect(sum).toBeLessThan(1)
   })
   it('softmax sums to one over what a causal mask shows', () => {
     const weights = softmax(Float64Array.of(1, -Infinity, 2, 0.5), 2)
@@ -84,11 +105,38 @@ describe.skipIf(!built)('properties', () => {
   const verdict = (id: string, type: string) =>
     properties
       .find(p => p.id === id)!
-      .test({ engine, scheme: { type }, d: 32, heads: 4, seed: 5, rows: 512, plans: new Map() }).verdict
+      .test({ engine, scheme: { type }, d: 32, heads: 4, seed: 5, rows: 512, ready: new Map() }).verdict
   it.each([
     [
       'distance',
-      { rope: 'yes', alibi: 'yes', t5: 'yes', shaw: 'yes', nope: 'yes', sinusoidal: 'no', learned: 'no', index: 'no' },
+      {
+        rope: 'yes',
+        alibi: 'yes',
+        t5: 'yes',
+        shaw: 'yes',
+        nope: 'yes',
+        sinusoidal: 'no',
+        learned: 'no',
+        index: 'no',
+        // Its distance is divided by where the query stands, from its 512th token on.
+        fire: 'no',
+        cope: 'yes',
+        forgetting: 'yes',
+        stick_breaking: 'yes',
+      },
+    ],
+    [
+      'between',
+      {
+        rope: 'yes',
+        sinusoidal: 'yes',
+        alibi: 'yes',
+        nope: 'yes',
+        fire: 'yes',
+        cope: 'no',
+        forgetting: 'no',
+        stick_breaking: 'no',
+      },
     ],
     ['norm', { rope: 'yes', xpos: 'no', sinusoidal: 'no', alibi: 'none' }],
     ['zero', { rope: 'yes', sinusoidal: 'no', index: 'yes' }],
@@ -104,12 +152,31 @@ describe.skipIf(!built)('properties', () => {
         kerple: 'no',
         xpos: 'no',
         index: 'no',
+        fire: 'yes',
+        cope: 'yes',
+        forgetting: 'no',
+        stick_breaking: 'no',
       },
     ],
-    ['beyond', { sinusoidal: 'yes', rope: 'yes', alibi: 'yes', learned: 'no', xpos: 'no' }],
-    ['future', { alibi: 'yes', t5: 'yes', rope: 'yes', kerple: 'no', sandwich: 'no', nope: 'no' }],
-    ['order', { nope: 'no', rope: 'yes', alibi: 'yes', learned: 'yes' }],
-    ['masked', { nope: 'yes', rope: 'yes' }],
+    [
+      'beyond',
+      {
+        sinusoidal: 'yes',
+        rope: 'yes',
+        alibi: 'yes',
+        learned: 'no',
+        xpos: 'no',
+        fire: 'yes',
+        cope: 'yes',
+        stick_breaking: 'yes',
+      },
+    ],
+    [
+      'future',
+      { alibi: 'yes', t5: 'yes', rope: 'yes', kerple: 'no', sandwich: 'no', nope: 'no', fire: 'no', cope: 'none' },
+    ],
+    ['order', { nope: 'no', rope: 'yes', alibi: 'yes', learned: 'yes', fire: 'yes', forgetting: 'none' }],
+    ['masked', { nope: 'yes', rope: 'yes', fire: 'yes', cope: 'yes', stick_breaking: 'yes' }],
   ])('%s holds of whom it holds', (id, expected) => {
     for (const [type, is] of Object.entries(expected)) expect(verdict(id, type), `${type}, ${id}`).toBe(is)
   })

@@ -1,6 +1,5 @@
 // A key-value cache beside frequencies that change with the length: a text is decoded token by token, each key rotated by
 // the plan of its own time, and later scored by a query of a later plan.
-import { normal } from '../draw/random'
 import { settings, type Stretch } from './scaling'
 import type { Engine, Plan, Scheme } from 'posenc'
 
@@ -34,8 +33,8 @@ export class Text {
       scaling: { type: kind, ...settings(described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) },
     }
     this.positions = Array.from({ length: count }, (_, i) => Math.round((i * (target - 1)) / (count - 1)))
-    this.q = normal(d, seed)
-    this.k = normal(d, seed + 5000)
+    this.q = engine.normals(seed, d)
+    this.k = engine.normals(seed + 1, d)
     this.kept = new Float64Array(count * d)
     this.recovered = new Float64Array(count * d)
     this.positions.forEach((p, i) => {

@@ -1,8 +1,17 @@
 // What a scheme keeps and what it does not, each found by running the engine: a residual and the tolerance it is held to.
 import { short } from '../draw/number'
-import { normal } from '../draw/random'
-import type { Engine, Plan, Scheme, Side } from 'posenc'
-import { content, filled, logits, shiftResidual } from './scores'
+import type { Attended, Engine, Plan, Scheme, Side } from 'posenc'
+import {
+  apart as differ,
+  content,
+  filled,
+  otherWordsBetween,
+  read,
+  scores,
+  shiftResidual,
+  type Content,
+  type Ready,
+} from './scores'
 
 export type Verdict = 'yes' | 'no' | 'none' // none: the scheme has nothing that the question is about
 export type Cell = { verdict: Verdict; figure: string; limit: string; said: string; at?: [number, number] } // at: query and key of the counter-example
@@ -13,7 +22,7 @@ export type Subject = {
   heads: number
   seed: number
   rows: number
-  plans: Map<number, Plan>
+  ready: Map<number, Ready>
 }
 export type Property = { id: string; title: string; asks: string; panel: string; test: (of: Subject) => Cell }
 
@@ -33,19 +42,20 @@ const beyond = (residual: number, said: string): Cell => ({
   said,
 })
 
-function make(of: Subject, length = 64): Plan {
-  let plan = of.plans.get(length)
-  if (!plan) {
-    plan = filled(
+function make(of: Subject, length = 64): Ready {
+  let ready = of.ready.get(length)
+  if (!ready) {
+    ready = filled(
       of.engine,
       of.scheme.type === 'learned' ? { ...of.scheme, rows: of.rows } : of.scheme,
       { d: of.d, heads: of.heads, length },
       of.seed,
-    ).plan
-    of.plans.set(length, plan)
+    )
+    of.ready.set(length, ready)
   }
-  return plan
+  return ready
 }
+const word = (of: Subject, count = of.d) => of.engine.normals(of.seed, count)
 const norm = (x: ArrayLike<number>) => Math.hypot(...Array.from(x))
 const apart = (a: ArrayLike<number>, b: ArrayLike<number>, from = 0, count = a.length, other = from) => {
   let sum = 0
@@ -68,23 +78,29 @@ function placed(plan: Plan, x: Float64Array, positions: number[], side: Side = '
 const untouched = 'It changes no vector: it acts on the scores.'
 const largest = (x: ArrayLike<number>) => Array.from(x).reduce((a, b) => Math.max(a, Math.abs(b)), 0)
 
-function scored(of: Subject, plan: Plan, first: number, length: number): Float64Array {
-  return logits(of.engine, plan, content('random', length, of.d, of.seed), { d: of.d, heads: of.heads, length }, 0, {
-    first,
-  })
+// Logits of query and key alike at every place, [length][length].
+function scored(
+  of: Subject,
+  ready: Ready,
+  first: number,
+  length: number,
+  how: { causal?: boolean } = {},
+): Float64Array {
+  const tokens = content(of.engine, 'alike', { d: of.d, length }, of.seed)
+  return scores(of.engine, ready, tokens, { d: of.d, heads: of.heads, length }, 0, { first, ...how }).logits
 }
 
 function distance(of: Subject): Cell {
   const n = 16
-  const plan = make(of)
-  const here = scored(of, plan, 0, n)
+  const ready = make(of)
+  const here = scored(of, ready, 0, n)
   const inside = shiftResidual(here, n)
   let worst = inside.residual
   let said = `The score of query ${inside.i} and key ${inside.j} moves by ${short(worst, 3)} when both move on by 1.`
   for (const by of [100, 5000]) {
     try {
-      const there = scored(of, plan, by, n)
-      const moved = here.reduce((most, x, i) => Math.max(most, Math.abs(x - there[i])), 0)
+      const there = scored(of, ready, by, n)
+      const moved = here.reduce((most, x, i) => Math.max(most, differ(x, there[i])), 0)
       if (moved > worst) {
         worst = moved
         said = `Query 3, key 1: ${short(here[3 * n + 1])}; ${by.toLocaleString('en')} tokens later, the same words: ${short(there[3 * n + 1])}. The largest change is ${short(moved, 3)}.`
@@ -103,9 +119,9 @@ function distance(of: Subject): Cell {
 }
 
 function keepsNorm(of: Subject): Cell {
-  const x = normal(of.d, of.seed)
+  const x = word(of)
   const at = [0, 1, 7, 60]
-  const moved = placed(make(of), x, at)
+  const moved = placed(make(of).plan, x, at)
   if (!moved) return none(untouched)
   const lengths = at.map((_, i) => norm(moved.subarray(i * of.d, (i + 1) * of.d)))
   const worst = at.reduce((a, _, i) => (Math.abs(lengths[i] - norm(x)) > Math.abs(lengths[a] - norm(x)) ? i : a), 0)
@@ -116,8 +132,8 @@ function keepsNorm(of: Subject): Cell {
 }
 
 function zero(of: Subject): Cell {
-  const x = normal(of.d, of.seed)
-  const moved = placed(make(of), x, [0])
+  const x = word(of)
+  const moved = placed(make(of).plan, x, [0])
   if (!moved) return none(untouched)
   const off = apart(moved, x)
   return within(
@@ -130,10 +146,10 @@ function zero(of: Subject): Cell {
 
 // One 2 × 2 block a pair, found from two positions, must take a third one to its place.
 function linear(of: Subject): Cell {
-  const plan = make(of)
+  const { plan } = make(of)
   const k = 5
   const at = [3, 4, 11]
-  const x = normal(of.d, of.seed)
+  const x = word(of)
   if (!plan.info.rotate && !plan.info.add) return none(untouched)
   const all = [...at, ...at.map(p => p + k)]
   const v = plan.info.rotate ? placed(plan, x, all)! : plan.vectors(all, of.d, true)
@@ -161,15 +177,15 @@ function linear(of: Subject): Cell {
 }
 
 function back(of: Subject): Cell {
-  const plan = make(of)
-  const x = normal(of.d, of.seed)
+  const { plan } = make(of)
+  const x = word(of)
   if (!plan.info.rotate) return none('Nothing is rotated.')
   const off = apart(plan.rotateBack(plan.rotate(x, of.d, [60]), of.d, [60]), x) / norm(x)
   return within(off, `Rotated at position 60 and back again, a vector is off by ${short(off, 2)} of its length.`)
 }
 
 function bounded(of: Subject): Cell {
-  const plan = make(of)
+  const { plan } = make(of)
   const { add, rotate, bias, relative } = plan.info
   const held = (most: number, bound: number, said: string): Cell => ({
     verdict: most <= bound * (1 + tight) ? 'yes' : 'no',
@@ -178,7 +194,7 @@ function bounded(of: Subject): Cell {
     said,
   })
   if (rotate) {
-    const x = normal(of.d, of.seed)
+    const x = word(of)
     const far = Math.max(largest(placed(plan, x, [1e5])!), largest(placed(plan, x, [1e5], 'key')!))
     return held(
       far,
@@ -204,11 +220,12 @@ function bounded(of: Subject): Cell {
       limit: 'rows in all',
       said: `Distances beyond the last of its ${relative.row_count} rows share that one.`,
     }
+  if (make(of).reads) return boundedTerm(of)
   if (!bias) return none('It adds nothing.')
   if (of.scheme.type === 'sandwich') {
     const bound = (128 * of.heads) / 8 // dim·H/(8h) of head 1
     return held(
-      largest(make(of, 1024).bias(of.heads, [1023], { first: 0, count: 1024 })),
+      largest(make(of, 1024).plan.bias(of.heads, [1023], { first: 0, count: 1024 })),
       bound,
       `Over 1,024 tokens; no distance can pass dim·H/8 = ${short(bound)}.`,
     )
@@ -216,7 +233,7 @@ function bounded(of: Subject): Cell {
   const saturates = bias.kind === 'table' && bias.rows?.saturates
   const reach = of.scheme.type === 'kerple' ? 2048 : 1e6
   const near = largest(plan.bias(of.heads, [saturates ? 200 : 60], { first: 0, count: saturates ? 201 : 61 }))
-  const far = largest(make(of, of.scheme.type === 'kerple' ? reach : 64).bias(of.heads, [reach - 1], [0]))
+  const far = largest(make(of, of.scheme.type === 'kerple' ? reach : 64).plan.bias(of.heads, [reach - 1], [0]))
   return held(
     far,
     near,
@@ -226,11 +243,39 @@ function bounded(of: Subject): Cell {
   )
 }
 
+// What a scheme that reads the content makes of q·k, at the last of many tokens: does it grow with their number?
+function boundedTerm(of: Subject): Cell {
+  const most = (count: number) => {
+    const { q, k, gates } = content(of.engine, 'alike', { d: of.d, length: count }, of.seed)
+    const run = (ready: Ready) => lastRow(of, ready, { q, k, gates }, count)
+    const bare = run(filled(of.engine, { type: 'nope' }, { ...of, length: count }, of.seed))
+    return largest(run(make(of)).flatMap((x, i) => (x === -Infinity ? [] : [x - bare[i]])))
+  }
+  const [near, far] = [most(512), most(4096)]
+  const within = far <= 1.1 * near
+  return {
+    verdict: within ? 'yes' : 'no',
+    figure: short(far, 3),
+    limit: `${within ? '≤' : '>'} 1.1 · ${short(near, 3)}`,
+    said: `It changes no logit of 512 tokens by more than ${short(near, 3)}, and one of 4,096 by ${short(far, 3)}.`,
+  }
+}
+function lastRow(of: Subject, { plan, reads }: Ready, { q, k, gates }: Content, count: number): number[] {
+  const one = q.subarray(0, of.d)
+  const query = [count - 1]
+  const keys = { first: 0, count }
+  const values = new Float64Array(k.length)
+  const made: Pick<Attended, 'logits'> = reads
+    ? read(of.engine, reads, { q: one, k, gates }, values, of.d, query, keys)
+    : plan.attend(one, k, values, 1, of.d, query, keys)
+  return Array.from(made.logits)
+}
+
 function unique(of: Subject): Cell {
   const count = 128
   const at = Array.from({ length: count }, (_, i) => i)
-  const x = normal(of.d, of.seed)
-  const v = placed(make(of), x, at)
+  const x = word(of)
+  const v = placed(make(of).plan, x, at)
   if (!v) return none(untouched)
   let nearest = Infinity
   let i0 = 0
@@ -247,19 +292,21 @@ function unique(of: Subject): Cell {
   return beyond(nearest, `Of ${count} positions the nearest two, ${i0} and ${j0}, are ${short(nearest, 3)} apart.`)
 }
 
+const refused = (error: unknown) => `The library's own words: ${(error as Error).message}.`
+
 function anyLength(of: Subject): Cell {
   // Theirs are tables as long as the text.
   const tabled = of.scheme.type === 'kerple' || of.scheme.type === 'sandwich'
   const reach = tabled ? 4096 : 1e6
   try {
     const s = scored(of, make(of, tabled || of.scheme.type === 'xpos' ? reach : 64), reach - 2, 2)
-    const fine = s.every(Number.isFinite)
+    const fine = s.every((x, i) => Number.isFinite(x) || (x === -Infinity && i !== 2)) // the last query, the first key
     return {
       verdict: fine ? 'yes' : 'no',
-      figure: fine ? short(s[0], 3) : 'overflow',
+      figure: fine ? short(s[2], 3) : 'overflow',
       limit: `at ${reach.toLocaleString('en')}`,
       said: fine
-        ? `At position ${reach.toLocaleString('en')} a score is ${short(s[0])}, as good a number as any. Whether a model was trained for it is another question.`
+        ? `At position ${reach.toLocaleString('en')} a score is ${short(s[2])}, as good a number as any. Whether a model was trained for it is another question.`
         : `At position ${reach.toLocaleString('en')} keys have grown past what a double holds.`,
     }
   } catch (error) {
@@ -267,14 +314,19 @@ function anyLength(of: Subject): Cell {
       verdict: 'no',
       figure: 'refused',
       limit: `at ${reach.toLocaleString('en')}`,
-      said: `The library's own words: ${(error as Error).message}.`,
+      said: refused(error),
     }
   }
 }
 
 function future(of: Subject): Cell {
   const n = 16
-  const s = scored(of, make(of), 0, n)
+  let s: Float64Array
+  try {
+    s = scored(of, make(of), 0, n, { causal: false })
+  } catch (error) {
+    return none(refused(error))
+  }
   let worst = 0
   let i0 = 0
   let j0 = 0
@@ -298,22 +350,49 @@ function future(of: Subject): Cell {
   }
 }
 
+function between(of: Subject): Cell {
+  const { query, key, before, after } = otherWordsBetween(of.engine, make(of), of, of.seed)
+  const by = differ(before, after)
+  const others = `ther words from ${key + 1} to ${query - 1}`
+  return {
+    ...within(
+      by,
+      by <= tight
+        ? `With o${others} the score of query ${query} and key ${key} stays ${short(before)}.`
+        : `O${others} move the score of query ${query} and key ${key} from ${short(before)} to ${short(after)}.`,
+    ),
+    at: [query, key],
+  }
+}
+
 // The same words in another order: does any word's output change?
 function order(of: Subject, causal: boolean): Cell {
   const words = [3, 0, 4, 1, 2]
   const n = words.length
-  const plan = make(of)
-  const x = normal(n * of.d, of.seed)
-  const run = (tokens: Float64Array) => {
-    const where = { first: 0, count: n }
+  const { plan, reads } = make(of)
+  const where = { first: 0, count: n }
+  const x = word(of, n * of.d)
+  const { gates } = content(of.engine, 'random', { d: of.d, length: n }, of.seed)
+  const run = (tokens: Float64Array, gates: Float64Array) => {
+    if (reads)
+      return read(of.engine, reads, { q: tokens, k: tokens, gates }, tokens, of.d, where, where, { causal }).out
     const p = plan.info.add ? plan.vectors(where, of.d) : null
     const one = p ? tokens.map((t, i) => t + p[i]) : tokens
     const all = new Float64Array(of.heads * one.length)
     for (let h = 0; h < of.heads; h++) all.set(one, h * one.length)
     return plan.attend(all, all, all, of.heads, of.d, where, where, { causal }).out
   }
-  const before = run(x)
-  const after = run(Float64Array.from({ length: n * of.d }, (_, i) => x[words[(i / of.d) | 0] * of.d + (i % of.d)]))
+  let before: Float64Array
+  let after: Float64Array
+  try {
+    before = run(x, gates)
+    after = run(
+      Float64Array.from({ length: n * of.d }, (_, i) => x[words[(i / of.d) | 0] * of.d + (i % of.d)]),
+      Float64Array.from(words, w => gates[w]),
+    )
+  } catch (error) {
+    return none(refused(error))
+  }
   const moved = words.map((w, i) => apart(after, before, i * of.d, of.d, w * of.d))
   const most = Math.max(...moved)
   return beyond(
@@ -325,7 +404,7 @@ function order(of: Subject, causal: boolean): Cell {
 }
 
 function parameters(of: Subject): Cell {
-  const { add, bias, relative } = make(of).info
+  const { add, bias, relative } = make(of).plan.info
   const counts: Record<string, [number, string]> = {
     learned: [of.rows * of.d, `${of.rows} rows of ${of.d} channels`],
     t5: [of.heads * (bias?.row_count ?? 0), `${of.heads} heads × ${bias?.row_count} buckets, shared by all layers`],
@@ -338,6 +417,9 @@ function parameters(of: Subject): Cell {
       2 * (relative?.row_count ?? 0) * of.d,
       `keys and queries, ${relative?.row_count} distances of ${of.d} channels`,
     ],
+    fire: [34 + 17 * of.heads, `a network of 16 units with an output for each of ${of.heads} heads, c and L, a layer`],
+    cope: [16 * of.d, `16 positions of ${of.d} channels, a layer`],
+    forgetting: [of.heads * (of.heads * of.d + 1), 'each head has a gate that reads the token, a layer'],
   }
   const [count, said] = counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
   return {
@@ -411,6 +493,13 @@ export const properties: Property[] = [
     asks: 'Does a key before the query score otherwise than one after it?',
     panel: 'compare',
     test: future,
+  },
+  {
+    id: 'between',
+    title: 'only the two words count',
+    asks: 'Other words stand between query and key: does their score stay?',
+    panel: 'compare',
+    test: between,
   },
   {
     id: 'order',

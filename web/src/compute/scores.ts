@@ -1,87 +1,137 @@
-// Attention logits of one head under any scheme on a line of text. Tables that a model would have learned are filled
-// with seeded random numbers.
-import { normal } from '../draw/random'
-import type { Engine, Plan, Scheme } from 'posenc'
+// Attention logits of one head under any scheme on a line of text. Queries, keys and what a scheme has learned are random,
+// the same numbers that `posenc plot scores --random_learned` draws of the seed (cli/figures/random_numbers.h).
+import type { Attended, Engine, Masked, Plan, Scheme, Table, Where } from 'posenc'
 
 export type Size = { d: number; heads: number; length: number }
-export type Content = { q: Float64Array; k: Float64Array } // [tokens][d]
+// What differs between the tokens: everything, nothing (one query, one key), nothing at all (ones).
+export type Words = 'random' | 'alike' | 'equal'
+// Of one head: [tokens][d], and the logarithm of each token's forget gate.
+export type Content = { q: Float64Array; k: Float64Array; gates: Float64Array }
+// A scheme ready to score one head: its plan, or where it reads the content itself beside an empty plan.
+export type Ready = { plan: Plan; drawn: string; reads?: Reading }
+export type Reading = { scheme: Scheme; tables: Record<string, Table> }
+export type Scores = { logits: Float64Array; weights: Float64Array } // [length][length], −∞ where hidden
 
 // Not of pictures: positions here have one axis.
-export const onText = (engine: Engine) => engine.schemes.filter(s => s.name !== 'axial' && s.name !== 'mixed')
+export const onText = (engine: Engine) => [
+  ...engine.schemes.filter(s => s.name !== 'axial' && s.name !== 'mixed'),
+  ...engine.content,
+]
 
-// The plan with its tables filled; `drawn` says which, '' where nothing is learned.
-export function filled(
-  engine: Engine,
-  scheme: Scheme,
-  { d, heads, length }: Size,
-  seed: number,
-): { plan: Plan; drawn: string } {
+const units = 16 // of FIRE's network
+const counted = 16 // positions of CoPE
+
+// The scheme with what it has learned; `drawn` says what that is, '' where nothing is.
+export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Size, seed: number, head = 0): Ready {
+  let taken = 0
+  const next = (count: number) => engine.normals(seed + 2, count, (taken += count) - count)
+  if (engine.content.some(s => s.name === scheme.type)) {
+    const plan = engine.plan({ type: 'nope' }, { head_dim: d })
+    if (scheme.type === 'fire') {
+      const [hidden_weight, hidden_bias, output_weight, output_bias] = [units, units, heads * units, heads].map(next)
+      const network = {
+        hidden_weight: [...hidden_weight],
+        hidden_bias: [...hidden_bias],
+        output_weight: [...output_weight.subarray(head * units, (head + 1) * units)],
+        output_bias: [output_bias[head]],
+      }
+      return { plan, drawn: `a network of ${units} units`, reads: { scheme: { ...network, ...scheme }, tables: {} } }
+    }
+    if (scheme.type === 'cope') {
+      const embeddings = { values: next(counted * d), shape: [counted, d] }
+      return { plan, drawn: `vectors of ${counted} positions`, reads: { scheme, tables: { embeddings } } }
+    }
+    return { plan, drawn: scheme.type === 'forgetting' ? 'forget gates' : '', reads: { scheme, tables: {} } }
+  }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
   const plan = engine.plan(whole, { width: d, heads, head_dim: d, length })
   const { add, bias, relative } = plan.info
   let drawn = ''
   if (add?.kind === 'table') {
-    plan.setTable(
-      'add',
-      normal(add.rows! * d, seed + 11).map(x => 0.7 * x),
-      [add.rows!, d],
-    )
+    plan.setTable('add', next(add.rows! * d), [add.rows!, d])
     drawn = `${add.rows} vectors`
   }
   if (bias?.kind === 'table' && !bias.values) {
-    plan.setTable('bias', normal(heads * bias.row_count!, seed + 12), [heads, bias.row_count!])
+    plan.setTable('bias', next(heads * bias.row_count!), [heads, bias.row_count!])
     drawn = `${bias.row_count} biases a head`
   }
   if (relative) {
     const rows = relative.row_count
     for (const table of ['query', 'key', 'value'] as const)
-      if (relative[`uses_${table}`]) plan.setTable(table, normal(rows * d, seed + 13 + table.length), [rows, d])
+      if (relative[`uses_${table}`]) plan.setTable(table, next(rows * d), [rows, d])
     drawn = `vectors of ${rows} distances`
   }
   return { plan, drawn }
 }
 
-// The same tokens for every scheme: one query and one key at each place, or others at each.
-export function content(kind: 'random' | 'ones' | 'different', length: number, d: number, seed: number): Content {
-  const count = length * d
-  if (kind === 'ones') return { q: new Float64Array(count).fill(1), k: new Float64Array(count).fill(1) }
-  if (kind === 'different') return { q: normal(count, seed), k: normal(count, seed + 5000) }
-  const q = normal(d, seed)
-  const k = normal(d, seed + 5000)
-  return {
-    q: Float64Array.from({ length: count }, (_, i) => q[i % d]),
-    k: Float64Array.from({ length: count }, (_, i) => k[i % d]),
-  }
+// A head's tokens, the same for every scheme.
+export function content(
+  engine: Engine,
+  words: Words,
+  { d, length }: Pick<Size, 'd' | 'length'>,
+  seed: number,
+  head = 0,
+): Content {
+  const rows = words === 'random' ? length : 1
+  const repeated = (x: Float64Array, count: number) => Float64Array.from({ length: count }, (_, i) => x[i % x.length])
+  const drawn = (of: number) =>
+    words === 'equal'
+      ? new Float64Array(length * d).fill(1)
+      : repeated(engine.normals(of, rows * d, head * rows * d), length * d)
+  const gates = engine.normals(seed + 2, rows, head * rows).map(x => -Math.log1p(Math.exp(-2 - x)))
+  return { q: drawn(seed), k: drawn(seed + 1), gates: repeated(gates, length) }
 }
 
-// [length][length], −∞ where hidden. Position vectors are added to both q and k, as if W_q = W_k = 1. A bias is added to
-// content's own logits, so that one head costs one head.
-export function logits(
+// Attention of one head by a scheme that reads the content; the forget gates are the tokens'.
+export function read(
   engine: Engine,
-  plan: Plan,
-  { q, k }: Content,
-  size: Size,
+  { scheme, tables }: Reading,
+  { q, k, gates }: Content,
+  v: Float64Array,
+  d: number,
+  queries: Where,
+  keys: Where,
+  how: Masked = {},
+): Attended {
+  const given =
+    scheme.type === 'forgetting' && !scheme.gate_bias
+      ? { log_gates: { values: gates, shape: [1, 1, gates.length] } }
+      : tables
+  return engine.attend(scheme, given, q, k, v, 1, d, queries, keys, how)
+}
+
+// Position vectors are added to both q and k, as if W_q = W_k = 1. A bias is added to content's own logits, so that one
+// head costs one head. Keys in the future are seen unless told otherwise; a scheme that reads the content sees the past.
+export function scores(
+  engine: Engine,
+  { plan, reads }: Ready,
+  { q, k, gates }: Content,
+  { d, heads, length }: Size,
   head: number,
-  { first = 0, causal = false } = {},
-): Float64Array {
-  const { d, heads, length } = size
+  { first = 0, causal = reads !== undefined } = {},
+): Scores {
   const where = { first, count: length }
+  const values = new Float64Array(length * d)
+  if (reads) {
+    const made = read(engine, reads, { q, k, gates }, values, d, where, where, { causal })
+    return { logits: made.logits, weights: made.weights.map((x, i) => (made.logits[i] === -Infinity ? -Infinity : x)) }
+  }
   const { add, bias, logits: scale } = plan.info
   let queries = q
   let keys = k
   if (add) {
-    const p = plan.vectors(where, d)
+    const p = plan.vectors(where, d, true)
     queries = q.map((x, i) => add.embedding_scale * x + p[i])
     keys = k.map((x, i) => add.embedding_scale * x + p[i])
   }
   const by = bias ? engine.plan({ type: 'nope' }, { head_dim: d }) : plan
-  const made = by.attend(queries, keys, new Float64Array(length * d), 1, d, where, where, { causal }).logits
+  const { logits } = by.attend(queries, keys, values, 1, d, where, where, { causal })
   if (bias) {
     const added = plan.bias(heads, where, where)
     const from = Math.min(head, heads - 1) * length * length
-    for (let i = 0; i < made.length; i++) made[i] = made[i] * scale.multiplier + added[from + i]
+    for (let i = 0; i < logits.length; i++) logits[i] = logits[i] * scale.multiplier + added[from + i]
   }
-  return made
+  return { logits, weights: softmax(logits, length) }
 }
 
 export function softmax(scores: Float64Array, columns: number): Float64Array {
@@ -100,13 +150,48 @@ export function softmax(scores: Float64Array, columns: number): Float64Array {
   return out
 }
 
+// How far two scores are apart; none where both are hidden.
+export const apart = (a: number, b: number) => (a === b ? 0 : Math.abs(a - b))
+
 // How much a score moves when query and key both move by `by`: 0 where distance alone counts.
 export function shiftResidual(s: Float64Array, n: number, by = 1): { residual: number; i: number; j: number } {
   let worst = { residual: 0, i: 0, j: 0 }
   for (let i = 0; i + by < n; i++)
     for (let j = 0; j + by < n; j++) {
-      const residual = Math.abs(s[i * n + j] - s[(i + by) * n + j + by])
+      const residual = apart(s[i * n + j], s[(i + by) * n + j + by])
       if (residual > worst.residual) worst = { residual, i, j }
     }
   return worst
+}
+
+// How much scores of alike tokens change when query and key both move by one; of a scheme that reads the content, also by
+// 5,000, as it has no table that ends before.
+export function moved(engine: Engine, ready: Ready, tokens: Content, size: Size, head: number) {
+  const here = scores(engine, ready, tokens, size, head).logits
+  const worst = { ...shiftResidual(here, size.length), by: 1 }
+  if (!ready.reads) return worst
+  const by = 5000
+  scores(engine, ready, tokens, size, head, { first: by }).logits.forEach((x, at) => {
+    const residual = apart(x, here[at])
+    const [i, j] = [Math.floor(at / size.length), at % size.length]
+    if (residual > Math.max(worst.residual, 1e-9)) Object.assign(worst, { residual, i, j, by })
+  })
+  return worst
+}
+
+// The score of a query and a key in two texts that differ between them alone.
+export function otherWordsBetween(engine: Engine, ready: Ready, size: Omit<Size, 'length'>, seed: number, head = 0) {
+  const [length, query, key] = [16, 13, 2]
+  const of = { d: size.d, heads: size.heads, length }
+  const score = (tokens: Content) => scores(engine, ready, tokens, of, head).logits[query * length + key]
+  const text = content(engine, 'random', of, seed, head)
+  const other = content(engine, 'random', of, seed + 1000, head)
+  const mixed = (a: Float64Array, b: Float64Array) => {
+    const wide = a.length / length
+    const out = a.slice()
+    out.set(b.subarray((key + 1) * wide, query * wide), (key + 1) * wide)
+    return out
+  }
+  const changed = { q: mixed(text.q, other.q), k: mixed(text.k, other.k), gates: mixed(text.gates, other.gates) }
+  return { query, key, before: score(text), after: score(changed) }
 }
