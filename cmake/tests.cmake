@@ -103,11 +103,19 @@ add_test(NAME wasm_answers_like_native
          COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm $<TARGET_FILE:posenc_native>)
 add_test(NAME playground_is_formatted COMMAND ${root}/web/ctest.sh format)
 add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
-add_test(NAME playground_in_a_browser COMMAND ${root}/web/ctest.sh browser)
-set_tests_properties(wasm_answers_like_native playground_is_formatted playground playground_in_a_browser
+# The longest of all, in two parts: they run side by side, and each shows its own panels.
+set(in_a_browser)
+foreach(part IN ITEMS 1 2)
+  add_test(NAME playground_in_a_browser_${part} COMMAND ${root}/web/ctest.sh browser ${part}/2)
+  list(APPEND in_a_browser playground_in_a_browser_${part})
+endforeach()
+if(TARGET posenc_command)
+  set_property(TEST ${in_a_browser} PROPERTY ENVIRONMENT POSENC_COMMAND=$<TARGET_FILE:posenc_command>)
+endif()
+set_tests_properties(wasm_answers_like_native playground_is_formatted playground ${in_a_browser}
                      PROPERTIES SKIP_RETURN_CODE 77)
 # The longest begin first, so that no processor waits for them at the end.
-set_tests_properties(playground_in_a_browser PROPERTIES COST 1000 TIMEOUT 900)
+set_tests_properties(${in_a_browser} PROPERTIES COST 1000 TIMEOUT 900)
 set_tests_properties(playground PROPERTIES COST 900)
 
 # The house is the same under a sanitizer, and a sanitized library could not be used from outside.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ctest.sh format|test|browser: runs it where it can be run. 77: skipped, and why; with POSENC_NEED_PLAYGROUND 1 instead.
+# ctest.sh format|test|browser [PART/PARTS]: runs it where it can be run. 77: skipped, and why; with POSENC_NEED_PLAYGROUND 1 instead.
 skip() { echo "skipped: $1"; exit "${POSENC_NEED_PLAYGROUND:-77}"; }
 web=$(cd "$(dirname "$0")" && pwd)
 cd "$web" || exit 1
@@ -12,6 +12,6 @@ node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.ex
 case $1 in
   format) exec ./node.sh npm --silent run prettier -- --check ;;
   test) exec ./node.sh npm --silent test ;;
-  browser) exec ./node.sh npm --silent run browser -- --untimed ;;
-  *) echo "usage: ctest.sh format|test|browser" >&2; exit 2 ;;
+  browser) exec ./node.sh npm --silent run browser -- --untimed --part "${2:-1/1}" ;;
+  *) echo "usage: ctest.sh format|test|browser [PART/PARTS]" >&2; exit 2 ;;
 esac

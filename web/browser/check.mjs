@@ -1,20 +1,28 @@
-// node browser/check.mjs [--shots FOLDER] [--only PANEL] [--untimed] [URL]: the built playground in Chromium, as readers use it.
-// One line a check; 1 when one fails, 77 where there is nothing to run it with.
-import { existsSync, mkdirSync } from 'node:fs'
+// node browser/check.mjs [--shots FOLDER] [--only NAME] [--part 1/2] [--untimed] [URL]: the built playground in Chromium, as
+// readers use it. NAME is a panel or another of the jobs below; parts share the jobs among processes. One line a check; 1 when
+// one fails, 77 where there is nothing to run it with.
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { budgets } from './budgets.mjs'
 import { conduct } from './conduct.mjs'
+import { content } from './content.mjs'
 import { drop } from './drop.mjs'
 import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
-import { here, run } from './run.mjs'
+import { assert, here, run } from './run.mjs'
 import { serve } from './serve.mjs'
 import { tour } from './tour.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { shots: { type: 'string' }, only: { type: 'string' }, untimed: { type: 'boolean' } },
+  options: {
+    shots: { type: 'string' },
+    only: { type: 'string' },
+    part: { type: 'string', default: '1/1' },
+    untimed: { type: 'boolean' },
+  },
 })
+const [part, parts] = values.part.split('/').map(Number)
 const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
 const skip = why => {
   console.log(`skipped: ${why}`)
@@ -32,25 +40,38 @@ const launch = () =>
   chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] })
 const browser = await launch()
 const session = run(browser, host.url)
+const { panels } = JSON.parse(readFileSync(here('link.json'), 'utf8'))
+const jobs = {
+  ...Object.fromEntries(panels.map(id => [id, within => panel(within, id, shots)])),
+  conduct: within => conduct(within, panels),
+  drop: within => drop(within, panels),
+  tour_by_keys: within => tour(within, panels),
+  content: within => content(within),
+  one_file: within => oneFile(within),
+}
+// Alone where it is timed.
+const weigh = () => budgets(session, positionals[0] ? undefined : site, !values.untimed)
+if (values.untimed) jobs.budgets = weigh
 try {
-  const entries = await session.entries()
-  // Three at a time, in a browser each: much of a check is waiting for a frame.
-  const left = entries.filter(id => !values.only || id === values.only)
+  if (part === 1)
+    await session.check('the list at the side names every panel, in their order', async () =>
+      assert(String(await session.entries()) === String(panels), String(await session.entries())),
+    )
+  const left = Object.keys(jobs).filter((name, i) => (values.only ? name === values.only : i % parts === part - 1))
+  // Some at a time, in a browser each: much of a check is waiting for a frame.
   await Promise.all(
-    [1, 2, 3].map(async () => {
+    Array.from({ length: Math.max(2, Math.ceil(3 / parts)) }, async () => {
       const within = await launch()
-      while (left.length)
-        await panel({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) }, left.shift(), shots)
+      while (left.length) {
+        const name = left.shift()
+        const began = performance.now()
+        await jobs[name]({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) })
+        console.log(`      ${name} took ${((performance.now() - began) / 1000).toFixed(1)} s`)
+      }
       await within.close()
     }),
   )
-  if (!values.only) {
-    await conduct(session, entries)
-    await drop(session, entries)
-    await tour(session, entries)
-    await budgets(session, positionals[0] ? undefined : site, !values.untimed)
-    await oneFile(session)
-  }
+  if (!values.untimed && part === 1 && !values.only) await weigh()
 } finally {
   await browser.close()
   host.stop()
