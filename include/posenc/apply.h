@@ -56,12 +56,13 @@ Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions
 // out [batch, head, seq, pair] with one head or the plan's frequencies' (any number where shared).
 // An exact angle is rounded once, an engine's float is stored as it is.
 // Errors: no rotation, positions or heads that do not match.
-Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out);
+Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out,
+                               Threads threads = {});
 
 // What is added to the logits by distance: out [head, query, key]. A plan without a bias gives
 // zeros.
 // Errors: heads that do not match, a learned table not given, a distance the table does not reach.
 Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
-                    const Tensor& out);
+                    const Tensor& out, Threads threads = {});
 
 }  // namespace posenc

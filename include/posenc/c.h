@@ -269,13 +269,14 @@ POSENC_API posenc_status posenc_rotate_transpose(const posenc_plan* plan, const 
    frequencies are shared by all. */
 POSENC_API posenc_status posenc_rotation_angles(const posenc_plan* plan,
                                                 const posenc_positions* positions,
-                                                const posenc_tensor* out) POSENC_NOTHROW;
+                                                const posenc_tensor* out,
+                                                int32_t threads) POSENC_NOTHROW;
 
 /* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias. No causal mask
    is in it. */
 POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
-                                     const posenc_positions* keys,
-                                     const posenc_tensor* out) POSENC_NOTHROW;
+                                     const posenc_positions* keys, const posenc_tensor* out,
+                                     int32_t threads) POSENC_NOTHROW;
 
 /* Which keys a query sees, by position. */
 typedef struct posenc_mask {

@@ -215,7 +215,7 @@ export class Plan {
     return this.on(where, positions =>
       this.memory.scratch(tensor => {
         const out = tensor([1, 1, size(where), pairs])
-        this.memory.call('posenc_rotation_angles', this.live(), positions, out.view)
+        this.memory.call('posenc_rotation_angles', this.live(), positions, out.view, 1)
         return out.read() as Float64Array
       }),
     )
@@ -243,7 +243,7 @@ export class Plan {
       this.on(keys, of_keys =>
         this.memory.scratch(tensor => {
           const out = tensor([heads, size(queries), size(keys)])
-          this.memory.call('posenc_bias', this.live(), of_queries, of_keys, out.view)
+          this.memory.call('posenc_bias', this.live(), of_queries, of_keys, out.view, 1)
           return out.read() as Float64Array
         }),
       ),

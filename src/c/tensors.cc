@@ -358,18 +358,25 @@ posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tens
 }
 
 posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
-                                     const posenc_tensor* out) noexcept {
+                                     const posenc_tensor* out, int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_rotation_angles";
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
   const View to = view(where, "out", out);
-  return to.status ? to.status : done(rotation_angles(plan->value, positions->value, to.tensor));
+  return to.status
+             ? to.status
+             : done(rotation_angles(plan->value, positions->value, to.tensor, Threads{threads}));
 }
 
 posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
-                          const posenc_positions* keys, const posenc_tensor* out) noexcept {
+                          const posenc_positions* keys, const posenc_tensor* out,
+                          int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_bias";
   if (const auto bad = need(where, {{"plan", plan}, {"queries", queries}, {"keys", keys}}))
     return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
   const View to = view(where, "out", out);
-  return to.status ? to.status : done(bias(plan->value, queries->value, keys->value, to.tensor));
+  return to.status
+             ? to.status
+             : done(bias(plan->value, queries->value, keys->value, to.tensor, Threads{threads}));
 }

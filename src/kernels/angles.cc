@@ -7,11 +7,12 @@
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
 #include "src/kernels/rotation.h"
+#include "src/kernels/threads.h"
 
 namespace posenc {
 
-Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
-                               const Tensor& out_view) {
+Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out_view,
+                               Threads threads) {
   constexpr std::string_view where = "rotation_angles";
   POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
   POSENC_CHECK(detail::check_distinct(where, out));
@@ -29,9 +30,10 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
                 "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
                 shape_text(out_view), "pass [batch, head, seq, pair]");
   }
-  std::vector<float> row(static_cast<std::size_t>(rotate.pairs()));
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t t = 0; t < seq; ++t) {
+  const auto fill = [&](std::int64_t first, std::int64_t last) {
+    std::vector<float> row(static_cast<std::size_t>(rotate.pairs()));
+    for (; first < last; ++first) {
+      const std::int64_t b = first / seq, t = first % seq;
       if (rotate.angles != Angles::exact) detail::engine_angles(rotate, positions, t, b, row);
       for (std::int64_t h = 0; h < heads; ++h) {
         for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
@@ -44,7 +46,11 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions,
         }
       }
     }
-  }
+  };
+  const std::int64_t numbers = batch * heads * seq * rotate.pairs();
+  detail::share_out(
+      batch * seq,
+      detail::thread_count(threads, numbers * static_cast<std::int64_t>(size_of(out.dtype))), fill);
   return {};
 }
 

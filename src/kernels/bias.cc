@@ -1,12 +1,14 @@
 // Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
 #include "src/kernels/bias.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
 #include "posenc/apply.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/threads.h"
 
 namespace posenc::detail {
 namespace {
@@ -53,7 +55,7 @@ Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t dista
 namespace posenc {
 
 Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
-                    const Tensor& out_view) {
+                    const Tensor& out_view, Threads threads) {
   POSENC_TRY(out, detail::viewed("bias", "out", out_view, 3));
   POSENC_CHECK(detail::check_distinct("bias", out));
   const std::int64_t heads = out.shape[0], rows = out.shape[1], columns = out.shape[2];
@@ -64,8 +66,9 @@ Expected<void> bias(const Plan& plan, const Positions& queries, const Positions&
     POSENC_CHECK(detail::check_length("bias", plan, queries));
     POSENC_CHECK(detail::check_length("bias", plan, keys));
   }
-  for (std::int64_t h = 0; h < heads; ++h) {
-    for (std::int64_t i = 0; i < rows; ++i) {
+  const auto fill = [&](std::int64_t first, std::int64_t last) -> Expected<void> {
+    for (; first < last; ++first) {
+      const std::int64_t h = first / rows, i = first % rows;
       for (std::int64_t j = 0; j < columns; ++j) {
         const std::int64_t distance = queries.at(i) - keys.at(j);
         POSENC_TRY(value,
@@ -73,8 +76,16 @@ Expected<void> bias(const Plan& plan, const Positions& queries, const Positions&
         out.set(out.offset(h, i, j), value);
       }
     }
-  }
-  return {};
+    return {};
+  };
+  const std::int64_t bytes = heads * rows * columns * static_cast<std::int64_t>(size_of(out.dtype));
+  std::atomic<bool> failed = false;
+  detail::share_out(heads * rows, detail::thread_count(threads, bytes),
+                    [&](std::int64_t first, std::int64_t last) {
+                      if (!fill(first, last)) failed = true;
+                    });
+  // Of several threads' errors the first row's is told.
+  return failed ? fill(0, heads * rows) : Expected<void>{};
 }
 
 }  // namespace posenc

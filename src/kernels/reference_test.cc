@@ -263,6 +263,18 @@ TEST(Bias, PlanWithoutOneGivesZeros) {
             (std::vector<double>{0, 0}));
 }
 
+TEST(Bias, AnyNumberOfThreadsGivesTheSameBits) {
+  const Plan plan = {.bias = Slopes{.slope = {0.5, 0.25, 0.125}}};
+  const auto by = [&](int threads) {
+    std::vector<double> out(3 * 101 * 203);
+    EXPECT_TRUE(bias(plan, Positions::range(102, 101), Positions::range(0, 203),
+                     Tensor::dense(out.data(), {3, 101, 203}), {threads}));
+    return out;
+  };
+  const auto one = by(1);
+  for (const int threads : {0, 2, 7}) EXPECT_EQ(by(threads), one) << threads;
+}
+
 TEST(BiasErrors, HeadsDistanceAndMissingTable) {
   std::vector<double> out(2);
   const Tensor tensor = Tensor::dense(out.data(), {2, 1, 1});

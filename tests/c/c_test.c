@@ -104,7 +104,7 @@ static void alibi_is_what_its_paper_says(void) {
   const int64_t shape[] = {8, 1, 3};
   posenc_tensor out;
   OK(posenc_tensor_dense(values, POSENC_FLOAT64, 3, shape, &out));
-  OK(posenc_bias(plan, query, keys, &out));
+  OK(posenc_bias(plan, query, keys, &out, 0));
   CHECK(values[0] == -1.0 && values[1] == -0.5 && values[2] == 0.0);
   CHECK(values[21] == -2.0 / 256);
   posenc_positions_free(keys);
@@ -119,12 +119,12 @@ static void an_engines_angles_are_its_floats(void) {
   posenc_positions* positions = range(1000001, 1);
   double truth[4], theirs[4];
   posenc_tensor out = dense(truth, POSENC_FLOAT64, 1, 1, 1, 4);
-  OK(posenc_rotation_angles(exact, positions, &out));
+  OK(posenc_rotation_angles(exact, positions, &out, 0));
   out.data = theirs;
-  OK(posenc_rotation_angles(engine, positions, &out));
+  OK(posenc_rotation_angles(engine, positions, &out, 0));
   CHECK(truth[0] == 1000001 && fabs(truth[1] - 100000.1) < 1e-9);
   CHECK(theirs[1] == (double)(float)theirs[1] && theirs[1] != truth[1]);
-  MISUSE("out", posenc_rotation_angles(engine, positions, NULL));
+  MISUSE("out", posenc_rotation_angles(engine, positions, NULL, 0));
   posenc_positions_free(positions);
   posenc_plan_free(exact);
   posenc_plan_free(engine);
@@ -607,7 +607,7 @@ static void null_pointers_are_named(void) {
   MISUSE("side", posenc_rotate(plan, &x, positions, -1, &x, 0));
   MISUSE("embedding", posenc_add(plan, NULL, positions, &x, 0));
   MISUSE("out", posenc_position_vectors(plan, positions, NULL, 0));
-  MISUSE("keys", posenc_bias(plan, positions, NULL, &x));
+  MISUSE("keys", posenc_bias(plan, positions, NULL, &x, 0));
   MISUSE("shape", posenc_tensor_dense(data, POSENC_FLOAT32, 2, NULL, &(posenc_tensor){0}));
   posenc_model_free(NULL);
   posenc_plan_free(NULL);

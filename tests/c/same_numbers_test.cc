@@ -154,7 +154,7 @@ TEST(CInterface, GivesTheSameVectorsAndBiases) {
                      Tensor::dense(a.data(), {4, 3, 8})));
     out = c_tensor(Tensor::dense(b.data(), {4, 3, 8}));
     ASSERT_EQ(posenc_bias(c_plan(to_json(scheme), around).get(), c_range(5, 3).get(),
-                          c_range(0, 8).get(), &out),
+                          c_range(0, 8).get(), &out, 0),
               POSENC_OK);
     EXPECT_EQ(a, b);
   }

@@ -129,8 +129,8 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
     const view = tensor(data, dtype, shape)
     if (kind === 'rotate') engine.call('posenc_rotate', plan, view, positions, 0, view)
     if (kind === 'vectors') engine.call('posenc_position_vectors', plan, positions, view)
-    if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, view)
-    if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, view)
+    if (kind === 'bias') engine.call('posenc_bias', plan, positions, positions, view, 1)
+    if (kind === 'angles') engine.call('posenc_rotation_angles', plan, positions, view, 1)
     out =
       kind === 'attend' || kind === 'content'
         ? attention(

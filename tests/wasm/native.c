@@ -150,7 +150,7 @@ int main(void) {
       print(dtype, heads * count * head_dim);
     } else if (strcmp(kind, "angles") == 0) {
       posenc_tensor out = tensor(dtype, 1, heads, count, head_dim / 2);
-      check(posenc_rotation_angles(plan, positions, &out));
+      check(posenc_rotation_angles(plan, positions, &out, 1));
       print(dtype, heads * count * head_dim / 2);
     } else if (strcmp(kind, "attend") == 0) {
       posenc_tensor x[4], masked;
@@ -163,7 +163,7 @@ int main(void) {
       out.rank = 3;
       memcpy(out.shape, (int64_t[]){heads, count, count, 0}, sizeof out.shape);
       memcpy(out.stride, (int64_t[]){count * count, count, 1, 0}, sizeof out.stride);
-      check(posenc_bias(plan, positions, positions, &out));
+      check(posenc_bias(plan, positions, positions, &out, 1));
       print(dtype, heads * count * count);
     } else {
       return 2;
