@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/core/random.h"
+
 namespace posenc::detail {
 
 double dot(std::span<const double> a, std::span<const double> b) {
@@ -103,11 +105,7 @@ double Lab::score(const Plan& plan, const Vector& q, const Vector& k, std::int64
   return logit.values[0] * std::sqrt(static_cast<double>(dim));
 }
 
-double Lab::normal() {  // Box and Muller: the library's own distribution differs between vendors
-  const auto uniform = [this] { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; };
-  const double radius = std::sqrt(-2 * std::log(uniform()));
-  return radius * std::cos(2 * pi * uniform());
-}
+double Lab::normal() { return detail::normal(engine_); }
 
 Vector Lab::normals(std::int64_t count, double deviation) {
   Vector x(static_cast<std::size_t>(count));

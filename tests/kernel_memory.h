@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "posenc/apply.h"
+#include "src/core/random.h"
 #include "src/kernels/instruction_sets.h"
 
 namespace posenc {
@@ -54,9 +54,8 @@ inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_
   made.storage.resize(static_cast<std::size_t>(bytes / 8 + 2));
   const Tensor all = Tensor::dense(made.storage.data(), dtype,
                                    {static_cast<std::int64_t>(made.storage.size()) * 8 / size});
-  std::mt19937 engine(seed);
-  std::normal_distribution<double> normal;
-  for (std::int64_t i = 0; i < all.shape[0]; ++i) all.set(i, normal(engine));
+  detail::SplitMix64 engine(seed);
+  for (std::int64_t i = 0; i < all.shape[0]; ++i) all.set(i, detail::normal(engine));
   std::int64_t first = 1;
   const auto dense = [&](std::initializer_list<std::int64_t> shape) {
     return Tensor::dense(nullptr, dtype, shape);

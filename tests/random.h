@@ -2,17 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <vector>
+
+#include "src/core/random.h"
 
 namespace posenc {
 
 template <class T = double>
 std::vector<T> random(std::int64_t count, unsigned seed = 1, T scale = 1) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<T> normal(0, scale);
+  detail::SplitMix64 engine(seed);
   std::vector<T> x(static_cast<std::size_t>(count));
-  for (T& value : x) value = normal(engine);
+  for (T& value : x) value = scale * static_cast<T>(detail::normal(engine));
   return x;
 }
 

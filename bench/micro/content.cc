@@ -7,8 +7,9 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <random>
 #include <vector>
+
+#include "src/core/random.h"
 
 namespace posenc::bench {
 namespace {
@@ -16,10 +17,9 @@ namespace {
 constexpr std::int64_t heads = 8, seq = 2048, head_dim = 64, units = 32;
 
 std::vector<float> normal(std::int64_t count, float scale = 1) {
-  static std::mt19937 engine(1);
-  std::normal_distribution<float> draw(0, scale);
+  static detail::SplitMix64 engine(1);
   std::vector<float> x(static_cast<std::size_t>(count));
-  for (float& number : x) number = draw(engine);
+  for (float& number : x) number = scale * static_cast<float>(detail::normal(engine));
   return x;
 }
 

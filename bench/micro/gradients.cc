@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "posenc/posenc.h"
+#include "src/core/random.h"
 
 namespace posenc::bench {
 namespace {
@@ -24,10 +24,9 @@ double processor_time() {
 }
 
 std::vector<float> random(std::int64_t count) {
-  static std::mt19937 engine(1);
-  std::normal_distribution<float> normal;
+  static detail::SplitMix64 engine(1);
   std::vector<float> x(static_cast<std::size_t>(count));
-  for (float& value : x) value = normal(engine);
+  for (float& value : x) value = static_cast<float>(detail::normal(engine));
   return x;
 }
 

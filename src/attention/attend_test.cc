@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -29,10 +28,10 @@ class Chance {
  public:
   explicit Chance(unsigned seed) : engine_(seed) {}
   std::int64_t whole(std::int64_t from, std::int64_t to) {
-    return std::uniform_int_distribution<std::int64_t>(from, to)(engine_);
+    return from + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(to - from + 1));
   }
   bool in(std::int64_t n) { return whole(1, n) == 1; }
-  double normal(double scale = 1) { return scale * std::normal_distribution<double>()(engine_); }
+  double normal(double scale = 1) { return scale * detail::normal(engine_); }
   template <class T>
   T one_of(std::initializer_list<T> list) {
     return *(list.begin() + whole(0, static_cast<std::int64_t>(list.size()) - 1));
@@ -44,7 +43,7 @@ class Chance {
   }
 
  private:
-  std::mt19937 engine_;
+  detail::SplitMix64 engine_;
 };
 
 DistanceRows random_rows(Chance& chance, std::int64_t& count) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/attention.h"
+#include "src/core/random.h"
 
 namespace posenc::soak {
 
@@ -24,8 +25,7 @@ class Numbers {
   Numbers(const Numbers&) = delete;
 
   void draw(std::mt19937_64& engine) {
-    std::normal_distribution<float> normal;
-    for (std::int64_t i = 0; i < view_.size(); ++i) view_.set(i, normal(engine));
+    for (std::int64_t i = 0; i < view_.size(); ++i) view_.set(i, detail::normal(engine));
   }
   const Tensor& view() const { return view_; }
 
