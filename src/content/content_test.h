@@ -285,7 +285,9 @@ struct Subject {
                                                static_cast<std::int64_t>(j));
             const double logit = logits.view.get(at), weight = taken.view.get(at);
             ASSERT_NEAR(weight, wanted[i][j], 1e-12) << "query " << i << ", key " << j;
-            if (logit == -infinite) ASSERT_EQ(weight, 0);
+            if (logit == -infinite) {
+              ASSERT_EQ(weight, 0);
+            }
             if (weight > 1e-200) all += weight * (logit - std::log(weight)), sum += weight;
           }
           // One constant of the row lies between logits and logarithms of weights.
@@ -293,8 +295,9 @@ struct Subject {
             const auto at = logits.view.offset(b, h, static_cast<std::int64_t>(i),
                                                static_cast<std::int64_t>(j));
             const double weight = taken.view.get(at);
-            if (weight > 1e-200)
+            if (weight > 1e-200) {
               ASSERT_NEAR(logits.view.get(at) - std::log(weight), all / sum, 1e-9);
+            }
           }
         }
       }
