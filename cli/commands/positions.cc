@@ -17,7 +17,7 @@
 namespace posenc::cli {
 namespace {
 
-struct Options {
+struct PositionFlags {
   std::string out, mask, packed, ids, patches, rule = "qwen2_vl", image_grid, video_grid, seconds;
   std::int64_t cached = 0, padding = 0;
   VisionTokens tokens;
@@ -31,7 +31,7 @@ struct Made {
   std::optional<std::int64_t> delta;
 };
 
-Expected<Made> from_mask(const Options& options) {
+Expected<Made> from_mask(const PositionFlags& options) {
   const Expected<IntegerRows> mask = integer_rows(options.mask, "--mask");
   if (!mask) return std::unexpected(mask.error());
   std::vector<std::uint8_t> keep;
@@ -42,7 +42,7 @@ Expected<Made> from_mask(const Options& options) {
   return Made{*made, {}};
 }
 
-Expected<Made> from_packed(const Options& options) {
+Expected<Made> from_packed(const PositionFlags& options) {
   const Expected<IntegerRows> bounds = integer_rows(options.packed, "--packed");
   if (!bounds) return std::unexpected(bounds.error());
   Expected<Positions> made = Positions::packed(bounds->values);
@@ -50,7 +50,7 @@ Expected<Made> from_packed(const Options& options) {
   return Made{*made, {}};
 }
 
-Expected<Made> from_patches(const Options& options) {
+Expected<Made> from_patches(const PositionFlags& options) {
   const Expected<Grid> patches = grid(options.patches, "--patches");
   if (!patches) return std::unexpected(patches.error());
   Expected<Positions> made = patch_positions(
@@ -59,7 +59,7 @@ Expected<Made> from_patches(const Options& options) {
   return Made{*made, {}};
 }
 
-VisionRule rule_named(const Options& options) {
+VisionRule rule_named(const PositionFlags& options) {
   VisionRule rule;
   rule.tokens_per_second = options.tokens_per_second;
   if (options.rule == "qwen2_vl_2025") rule.advance = GridAdvance::past_largest;
@@ -79,7 +79,7 @@ Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_v
   return rows->values;
 }
 
-Expected<Made> from_ids(const Options& options) {
+Expected<Made> from_ids(const PositionFlags& options) {
   const Expected<IntegerRows> ids = integer_rows(options.ids, "--ids");
   if (!ids) return std::unexpected(ids.error());
   if (ids->rows != 1)
@@ -159,7 +159,7 @@ Expected<void> write(const Positions& positions, const std::string& path) {
 }
 
 Run define_positions(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PositionFlags>();
   app.add_option("OUT", options->out, "Write int64 ids there, .npy, instead of printing them");
   app.add_option("--mask", options->mask, "Padding mask: 0,0,1,1;1,1,1,1 or rows.npy [batch][seq]")
       ->group("From");
@@ -205,7 +205,7 @@ Run define_positions(CLI::App& app) {
   return [options]() -> Expected<int> {
     struct Way {
       const std::string& text;
-      Expected<Made> (*make)(const Options&);
+      Expected<Made> (*make)(const PositionFlags&);
     };
     const Way ways[] = {{options->mask, from_mask},
                         {options->packed, from_packed},

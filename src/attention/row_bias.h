@@ -26,8 +26,10 @@ class RowBias {
  public:
   virtual ~RowBias() = default;
   struct Row {
-    const T* bias = nullptr;  // [key] of the block, whole vectors of it readable; null: nothing
-    T factor = 1;             // times this
+    // [key] of the block, whole vectors of it readable, as it is until gemm_rows more rows are asked for;
+    // null: nothing
+    const T* bias = nullptr;
+    T factor = 1;  // times this
   };
   // Before the rows of a block are asked for.
   virtual void begin(const BiasBlock& block) = 0;

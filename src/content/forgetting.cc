@@ -14,6 +14,7 @@
 #include "src/content/stream_backward.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/gemm.h"
 
 namespace posenc {
 namespace {
@@ -116,7 +117,7 @@ class ForgettingBias : public detail::RowBias<T> {
  public:
   ForgettingBias(const Gates& gates, std::int64_t group, std::int64_t most_keys)
       : gates_(gates), step_(detail::padded(most_keys) + detail::row_lanes) {
-    rows_ = scratch_.template take_zeros<T>(group * step_);
+    rows_ = scratch_.template take_zeros<T>(group * rows_of_head * step_);
     shared_ = scratch_.template take<Shared>(group);
     group_ = group;
   }
@@ -139,17 +140,18 @@ class ForgettingBias : public detail::RowBias<T> {
     if (seen.empty()) return {};
     const double* const sum = sums.sum.data() + at;
     Shared& shared = shared_[g];
-    T* const row = rows_ + g * step_;
     // Far from the first row a float would lose what the difference needs.
     constexpr double near = 4;
     if (seen.begin < shared.begin || seen.end > shared.end ||
         std::abs(sum[own] - shared.sum) > near) {
-      shared = {std::max<std::int64_t>(seen.begin - most_shared, 0),
-                std::min(seen.end + most_shared, block_->key_count), sum[own]};
+      shared = {.begin = std::max<std::int64_t>(seen.begin - most_shared, 0),
+                .end = std::min(seen.end + most_shared, block_->key_count),
+                .sum = sum[own],
+                .index = (shared.index + 1) % rows_of_head};
       detail::line_of_doubles(sum + first_key + shared.begin, -1, sum[own],
-                              shared.end - shared.begin, row + shared.begin);
+                              shared.end - shared.begin, row_of(g) + shared.begin);
     }
-    return {row, 1};
+    return {row_of(g), 1};
   }
 
  protected:
@@ -158,18 +160,23 @@ class ForgettingBias : public detail::RowBias<T> {
                                                block_->queries.first() + query)];
   }
 
-  // What the row of a head holds: keys [begin, end), less than the sum that is c_i.
+  T* row_of(std::int64_t g) const { return rows_ + (g * rows_of_head + shared_[g].index) * step_; }
+
+  // What the row of biases that rows of a head share now holds: keys [begin, end), from the sum that is c_i.
   struct Shared {
     std::int64_t begin = 0, end = 0;
     double sum = 0;
+    std::int64_t index = 0;  // of rows_of_head
   };
+  // The rows of a tile keep what they were given while the next of them is asked for.
+  static constexpr std::int64_t rows_of_head = detail::gemm_rows;
   static constexpr std::int64_t most_shared = 16;  // keys more than the first row sees
 
   detail::Scratch scratch_;
   const Gates& gates_;
   const std::int64_t step_;
   std::int64_t group_ = 0;
-  T* rows_ = nullptr;  // [head of the group][step_]
+  T* rows_ = nullptr;  // [head of the group][rows_of_head][step_]
   Shared* shared_ = nullptr;
   const detail::BiasBlock* block_ = nullptr;
 };

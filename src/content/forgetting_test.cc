@@ -121,6 +121,22 @@ TEST(AttendForgetting, ClosedGatesStartAnew) {
   }
 }
 
+// Neighbours of one tile whose sums lie too far apart to share biases, and that see other keys.
+TEST(AttendForgetting, NearlyClosedGatesMeetClosedOnes) {
+  Call call{.queries = 100, .keys = 100};
+  call.query_positions = call.key_positions = Positions::range(0, 100);
+  call.fill();
+  const auto gates = [](const Call& of) {
+    Numbers made = random_gates(of);
+    for (std::int64_t h = 0; h < of.heads; ++h) {
+      for (std::int64_t l = 0; l < of.keys; ++l)
+        made.view.set(made.view.offset(0, h, l), l % 37 == 33 ? -infinite : -0.1 - 5.0 * (l % 2));
+    }
+    return made;
+  };
+  forgetting_subject(gates).expect_formula(call, 1e-12);
+}
+
 // Sums of half a million, differences of a few: in float they would be off by 1/32 or more.
 TEST(AttendForgetting, LongSumsKeepTheirDifferences) {
   const std::int64_t keys = 50000;
