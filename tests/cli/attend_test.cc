@@ -397,7 +397,9 @@ TEST_F(AttendCommand, WhatASchemeHasLearnedMayBeRandom) {
     // One query and one key at every place: at the first, where nothing lies between, a score is any
     // other's at that distance. Rows of a learned table differ all the same.
     const auto alike = logits("--content alike");
-    if (!scheme.starts_with("learned")) EXPECT_NEAR(alike[1 * 12 + 0], alike[6 * 12 + 5], 1e-12);
+    if (!scheme.starts_with("learned")) {
+      EXPECT_NEAR(alike[1 * 12 + 0], alike[6 * 12 + 5], 1e-12);
+    }
   }
 }
 
