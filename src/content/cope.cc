@@ -253,14 +253,13 @@ Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const T
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     POSENC_TRY(streamed,
                detail::Streamed<T>::of(checked, plan, in.queries, in.keys, true, in.threads));
-    const Embeddings<T> embeddings(e, in.keys.size(), streamed.dim);
+    const Embeddings<T> learned(e, in.keys.size(), streamed.dim);
     const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
     detail::stream(streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
                      double scale[most_queries];
                      find_scales(*this, plan, in.queries, b, first, rows, head_dim, scale);
-                     return CopeTile<T>(embeddings, streamed.raw_query(b, h, first), scale, h,
-                                        rows);
+                     return CopeTile<T>(learned, streamed.raw_query(b, h, first), scale, h, rows);
                    });
     return streamed.write(plan, in.queries, checked.out, in.threads);
   });
@@ -313,16 +312,16 @@ Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan
   const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
   const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
-      return [&, embeddings =
-                     Embeddings<T>(e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
-        double scale[most_queries];
-        find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
-        const T* const raw = streamed.raw_query(at.b, at.h, at.first);
-        return CopeGradientTile<T>(CopeTile<T>(embeddings, raw, scale, at.h, at.rows), embeddings,
-                                   raw, scale, at, streamed.blocks,
-                                   to.raw_q.data() + (raw - streamed.raw.data()),
-                                   shares.data() + at.share * count * head_dim, head_dim);
-      };
+      return
+          [&, learned = Embeddings<T>(e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
+            double scale[most_queries];
+            find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
+            const T* const raw = streamed.raw_query(at.b, at.h, at.first);
+            return CopeGradientTile<T>(CopeTile<T>(learned, raw, scale, at.h, at.rows), learned,
+                                       raw, scale, at, streamed.blocks,
+                                       to.raw_q.data() + (raw - streamed.raw.data()),
+                                       shares.data() + at.share * count * head_dim, head_dim);
+          };
     };
     return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, true, in.threads,
                                       bind);

@@ -142,9 +142,9 @@ struct Say {
       slowest = std::min(slowest, std::abs(pair.frequency));
     }
     if (turning == 0) return;
-    const double turn = 2 * std::numbers::pi;
-    std::string text = "A full turn takes " + shown(turn / fastest, 3) +
-                       " positions for the fastest pair and " + shown(turn / slowest, 3) +
+    const double full_turn = 2 * std::numbers::pi;
+    std::string text = "A full turn takes " + shown(full_turn / fastest, 3) +
+                       " positions for the fastest pair and " + shown(full_turn / slowest, 3) +
                        " for the slowest";
     if (reach > 0)
       text += "; " + std::to_string(complete) + " of " + std::to_string(turning) +

@@ -10,8 +10,6 @@
 namespace posenc {
 namespace {
 
-constexpr std::string_view where = "add_backward";
-
 // The sum of the gradients of the tokens that read a row.
 Expected<void> write_rows(const Rows& rows, const Positions& positions, const Tensor& gradient,
                           const Tensor& table) {
@@ -36,6 +34,7 @@ Expected<void> write_rows(const Rows& rows, const Positions& positions, const Te
 Expected<void> add_backward(const Plan& plan, const Positions& positions,
                             const Tensor& out_gradient, const Tensor& embedding_gradient,
                             const Tensor& table_gradient) {
+  constexpr std::string_view where = "add_backward";
   if (!plan.add) {
     return fail(where, "the plan must have a part that is added to the embedding", "none",
                 "compile an absolute scheme (sinusoidal, learned)");

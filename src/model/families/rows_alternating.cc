@@ -61,9 +61,9 @@ void windowed_layers_and_dense_front(LayerDraft& layers) {
     const auto rest = config.integer("sliding_window_pattern", at_least_one);
     const std::int64_t usual = rest ? rest->value : layers.family.every;
     for (std::int64_t i = 0; i < layers.count(); ++i) {
-      const bool full = i < dense ? (i + 1) % every == 0 : (i - dense + 1) % usual == 0;
-      layers.at(i).type = full ? "full_attention" : layers.family.other;
-      layers.at(i).rotates = !full;
+      const bool sees_all = i < dense ? (i + 1) % every == 0 : (i - dense + 1) % usual == 0;
+      layers.at(i).type = sees_all ? "full_attention" : layers.family.other;
+      layers.at(i).rotates = !sees_all;
     }
   }
   if (every != 1) return;
