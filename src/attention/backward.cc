@@ -44,7 +44,9 @@ class Backward {
         panel_(panel_columns<T>()),
         stride_(row_stride(keys_)) {
     const Mask& mask = *in.in->mask;
-    const Index most_seen = mask.window > 0 ? std::min(keys_, mask.window + most_rows) : keys_;
+    // A window may be as large as a number can be.
+    const Index window = mask.window > 0 ? std::min(keys_, mask.window) : keys_;
+    const Index most_seen = std::min(keys_, window + most_rows);
     const Index fitting = row_numbers / std::max<Index>(most_seen, 1) / gemm_rows * gemm_rows;
     block_ = std::clamp(fitting, least_rows, most_rows);
     weight_ = scratch_.take<T>(block_ * stride_);
