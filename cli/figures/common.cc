@@ -25,9 +25,11 @@ Encoding::Encoding(CLI::App& app, std::string_view kind, std::string_view scheme
     if (extents_.*extent == 0) extents_.*extent = usual;
 }
 
+bool Encoding::of_model() const { return app_.count("--model") > 0; }
+
 Expected<Plan> Encoding::plan(Geometry of_tensor) {
   source_.otherwise(scheme_);
-  if (app_.count("--model") == 0) {
+  if (!of_model()) {
     const auto fill = [&](const char* flag, std::int64_t Geometry::* extent) {
       if (app_.count(flag) == 0 && of_tensor.*extent == 0) of_tensor.*extent = extents_.*extent;
     };
