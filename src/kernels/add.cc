@@ -239,7 +239,8 @@ HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
   return waves != nullptr &&
          (waves->layout == WaveLayout::interleaved ||
-          (job.x && waves->width % (2 * CosSinRows::lanes) == 0)) &&
+          (job.x && waves->width % (2 * CosSinRows::lanes) == 0 &&
+           2 * static_cast<std::int64_t>(waves->frequency.size()) == waves->width)) &&
          (!job.shared || job.out.shape[0] == 1) && job.out.stride[2] == 1 &&
          (!job.x || job.x.stride[2] == 1);
 }
@@ -268,9 +269,12 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const Tensor &x = job.x, &out = job.out;
   const std::int64_t seq = out.shape[1], width = out.shape[2];
   CosSinRows cos_sin(CosSinRule::of(waves));
-  // Pairs of whole vectors; the rest of a row, and the zero where it is odd, take a buffer.
-  const std::int64_t pairs = cos_sin.count / CosSinRows::lanes * CosSinRows::lanes;
-  const AlignedDoubles memory = Buffer<float>(2 * cos_sin.size);
+  // Whole vectors of pairs that have both of their channels; the rest of a row takes a buffer, in which the
+  // last pair of an odd width may have its cosine behind the row's end.
+  const std::int64_t pairs =
+      std::min(cos_sin.count, width / 2) / CosSinRows::lanes * CosSinRows::lanes;
+  const std::int64_t waves_end = std::min(2 * cos_sin.count, width);
+  const AlignedDoubles memory = Buffer<float>(std::max(2 * cos_sin.size, width));
   float* const rest = reinterpret_cast<float*>(memory.data());
   const auto scale = static_cast<float>(job.part->embedding_scale);
   const bool streamed = streams(job);
@@ -317,7 +321,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
       std::fill(rest + done, rest + width, 0.0f);
       if (!zero && pairs < cos_sin.size) {
         MakeRow<float>(cos_sin, &next, pairs, cos_sin.size, Alternating<float>{rest});
-        std::fill(rest + 2 * cos_sin.count, rest + width, 0.0f);
+        std::fill(rest + waves_end, rest + width, 0.0f);
       }
       Write<T>(x ? to[r].x + done : nullptr, scale, rest + done, to[r].out + done, width - done,
                to[r].ahead);
