@@ -81,7 +81,6 @@ site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playgro
 	@ls -d build/site build/posenc.html
 
 serve: site build/release/build.ninja  ## the playground in a browser, served by posenc itself until Ctrl-C (PORT=8137)
-	@cmake/need.sh "to serve the playground" libcpp-httplib-dev
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
 	@$(call ninja,release,posenc_command)
 	@exec $(posenc) serve $(if $(PORT),--port $(PORT)) $(if $(DISPLAY)$(WAYLAND_DISPLAY),--open)

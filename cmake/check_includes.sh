@@ -36,7 +36,7 @@ BEGIN {
   room("^(examples|lab|python|distributed)/", public)
   room("^cuda/",          plans)
   room("^(npm|web)/",     "^include/posenc/c\\.h$")
-  room("^fuzz/",          public "|^src/|^cli/arguments/parse\\.h$")
+  room("^fuzz/",          public "|^src/|^cli/(arguments/parse|playground/answer)\\.h$")
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.

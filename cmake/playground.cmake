@@ -1,5 +1,5 @@
 # The playground within the command: the keys of its links always; the site itself (posenc serve) where
-# web/dist/site has been built, `make serve` does so, and cpp-httplib is there.
+# web/dist/site has been built, as `make serve` does.
 set(link_fields ${CMAKE_CURRENT_BINARY_DIR}/link_fields.cc)
 add_custom_command(OUTPUT ${link_fields}
   COMMAND ${CMAKE_COMMAND} -D OUTPUT=${link_fields} -D FILE=${CMAKE_CURRENT_SOURCE_DIR}/web/link.json
@@ -7,21 +7,15 @@ add_custom_command(OUTPUT ${link_fields}
   DEPENDS web/link.json cmake/link_fields.cmake VERBATIM)
 
 set(POSENC_PLAYGROUND AUTO CACHE STRING
-    "The playground in posenc serve: ON, OFF, or AUTO (where it has been built and cpp-httplib is there)")
+    "The playground in posenc serve: ON, OFF, or AUTO (where it has been built)")
 set_property(CACHE POSENC_PLAYGROUND PROPERTY STRINGS AUTO ON OFF)
 
 set(playground FALSE)
 if(POSENC_PLAYGROUND)
   set(site ${CMAKE_CURRENT_SOURCE_DIR}/web/dist/site)
   file(GLOB_RECURSE site_files CONFIGURE_DEPENDS ${site}/*)
-  find_package(PkgConfig QUIET)
-  if(PKG_CONFIG_FOUND)
-    pkg_check_modules(httplib QUIET IMPORTED_TARGET cpp-httplib)
-  endif()
   if(NOT ${site}/index.html IN_LIST site_files)
     set(playground_note "web/dist/site is not built; make serve builds it")
-  elseif(NOT TARGET PkgConfig::httplib)
-    set(playground_note "cpp-httplib is missing (libcpp-httplib-dev)")
   else()
     set(playground TRUE)
     list(LENGTH site_files count)
@@ -44,7 +38,4 @@ function(embed_site target)
             -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_site.cmake
     DEPENDS ${site_files} cmake/embed_site.cmake VERBATIM)
   target_sources(${target} PRIVATE ${made}/site.cc)
-  # Only one file needs the library's definitions.
-  target_link_libraries(${target} PRIVATE $<LINK_ONLY:PkgConfig::httplib>)
-  set_source_files_properties(cli/playground/server.cc PROPERTIES COMPILE_OPTIONS "${httplib_CFLAGS}" SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
