@@ -95,6 +95,7 @@ class GgufReader : GgufTranslation {
       for (const GgufKey& key : row_->keys) carry(key);
     translate_layers();
     translate_heads();
+    translate_layer_types();
     if (latent()) translate_latent();
     translate_rope();
     translate_rest();
@@ -113,40 +114,46 @@ class GgufReader : GgufTranslation {
       reading_.spelled.back().second += " − " + path("nextn_predict_layers");
     }
     config_.push_back({"num_hidden_layers", {layers_}});
-    if (const GgufValue* pattern = find("attention.sliding_window_pattern")) {
-      const auto* each = std::get_if<std::vector<std::int64_t>>(pattern);
-      if (each)
-        layer_types("attention.sliding_window_pattern", *each, "sliding_attention",
-                    "full_attention");
-      else
-        put("sliding_window_pattern", json(*pattern), path("attention.sliding_window_pattern"));
-    }
-  }
-
-  void layer_types(std::string_view key, const std::vector<std::int64_t>& each,
-                   std::string_view if_set, std::string_view if_not) {
-    Json::Array types;
-    for (std::size_t i = 0; i < each.size() && std::ssize(types) < layers_; ++i)
-      types.push_back({std::string(each[i] != 0 ? if_set : if_not)});
-    if (std::ssize(types) < layers_) {
-      reading_.refuse(path(key),
-                      "must have an entry for each of " + std::to_string(layers_) + " layers",
-                      std::to_string(each.size()), "the file is damaged");
-      return;
-    }
-    put("layer_types", {std::move(types)}, path(key));
   }
 
   // A number, or one for each layer: 0 where a layer has no attention.
   void translate_heads() {
     one_count("attention.head_count", "num_attention_heads");
-    if (latent()) return;  // the compressed cache counts as one head, and is not what a layer has
-    one_count("attention.head_count_kv", "num_key_value_heads");
-    const auto* each = get<std::vector<std::int64_t>>("attention.head_count_kv");
-    if (each && std::ranges::find(*each, 0) != each->end()) {
-      layer_types("attention.head_count_kv", *each, "full_attention",
-                  base_ && !base_->other.contains("sliding") ? base_->other : "mamba");
+    // The compressed cache counts as one head, and is not what a layer has.
+    if (!latent()) one_count("attention.head_count_kv", "num_key_value_heads");
+  }
+
+  // Two lists say what a layer is: without key-value heads it has no attention, whatever the
+  // pattern of windows says of it, else the pattern decides. A pattern may be a period instead.
+  void translate_layer_types() {
+    constexpr std::string_view pattern = "attention.sliding_window_pattern",
+                               counts = "attention.head_count_kv";
+    const auto* slides = get<std::vector<std::int64_t>>(pattern);
+    const auto* heads = latent() ? nullptr : get<std::vector<std::int64_t>>(counts);
+    if (heads && std::ranges::find(*heads, 0) == heads->end()) heads = nullptr;
+    if (!slides && find(pattern)) {
+      put("sliding_window_pattern", json(*find(pattern)), path(pattern));
     }
+    if (layers_ == 0 || (!slides && !heads)) return;
+    if (!covers_layers(pattern, slides) || !covers_layers(counts, heads)) return;
+    const std::string_view none =
+        base_ && !base_->other.contains("sliding") ? base_->other : "mamba";
+    Json::Array types;
+    for (std::size_t i = 0; std::ssize(types) < layers_; ++i) {
+      const bool attends = !heads || (*heads)[i] != 0, window = slides && (*slides)[i] != 0;
+      types.push_back({std::string(!attends ? none
+                                   : window ? "sliding_attention"
+                                            : "full_attention")});
+    }
+    put("layer_types", {std::move(types)}, path(slides ? pattern : counts));
+  }
+
+  bool covers_layers(std::string_view key, const std::vector<std::int64_t>* each) {
+    if (!each || std::ssize(*each) >= layers_) return true;
+    reading_.refuse(path(key),
+                    "must have an entry for each of " + std::to_string(layers_) + " layers",
+                    std::to_string(each->size()), "the file is damaged");
+    return false;
   }
 
   void one_count(std::string_view key, std::string_view name) {

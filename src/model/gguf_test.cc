@@ -112,6 +112,20 @@ TEST(GgufModel, ProvenanceNamesTheKeysOfTheFile) {
   EXPECT_EQ(said(sliding, "query_pre_attn_scalar")->origin, Origin::family);
 }
 
+// The pattern of windows says nothing of a layer that has no key-value heads.
+TEST(GgufModel, WithoutKeyHeadsALayerHasNoAttentionWhateverThePatternSays) {
+  const Model model = file("layer-lists");
+  std::string kinds;
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    const LayerGroup* group = find_group(model, layer, Stack::text);
+    ASSERT_TRUE(group) << layer;
+    EXPECT_EQ(group->window.has_value(), group->label == "sliding attention") << layer;
+    EXPECT_EQ(group->cache_elements == 0, group->label == "conv") << layer;
+    kinds += group->label[0];
+  }
+  EXPECT_EQ(kinds, "cscfsc");
+}
+
 TEST(GgufModel, BertHasTheRowsOfItsTable) {
   const Model model = file("bert");
   EXPECT_EQ(std::get<Learned>(model.groups.at(0).schemes.at(0)).rows, 64);

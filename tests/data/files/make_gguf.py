@@ -103,6 +103,12 @@ w.add_rope_scaling_factor(8.0)
 w.add_sliding_window(1024)
 finish(w, output_norm__weight=np.ones(16))
 
+# Two lists that say what a layer is: no key heads in layers 0, 2 and 5, a window in all but layers 3 and 5.
+w = writer("layer-lists", "lfm2", 6, 256, 4, [0, 2, 0, 2, 2, 0], 4096, theta=1000000.0, head_dim=64)
+w.add_sliding_window(512)
+w.add_sliding_window_pattern([True, True, True, False, True, False])
+finish(w, output_norm__weight=np.ones(16))
+
 # An architecture that nobody knows.
 w = writer("unknown", "newarch", 4, 256, 4, 2, 4096, theta=50000.0, rotary_dim=32)
 finish(w, output_norm__weight=np.ones(16))
