@@ -353,6 +353,14 @@ class GgufReader : GgufTranslation {
     family.pairing =
         row_ && row_->rotation == Rotation::normal ? Pairing::interleaved : Pairing::halves;
     family.theta = 10000;
+    family.theta_before_5 = 0;
+    family.theta_keys = "rope_theta";
+    family.local_theta_keys = "rope_local_base_freq";
+    if (family.local == LocalRope::unscaled) family.local_theta = 0;
+    family.parameters = {};
+    family.original = 0;
+    family.partial_keys = {};
+    family.reads_rotary_dim = true;
     family.context = 0;
     family.sizes = {};
     family.partial = 1;
@@ -363,7 +371,7 @@ class GgufReader : GgufTranslation {
     if (family.logits == attention_multiplier) family.logits = nullptr;  // attention.scale says it
     if (row_ && !row_->remark.empty()) family.remark = row_->remark;
     const auto window = whole("attention.sliding_window");
-    if (slides && !window && row_ && row_->may_slide) family.pattern = {};
+    if (slides && !window && row_ && row_->may_slide) family.pattern = {}, family.window = 0;
     return family;
   }
 

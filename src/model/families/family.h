@@ -40,9 +40,17 @@ struct LayerPattern {
 // What sliding layers rotate by where the file has one set of rope parameters.
 enum class LocalRope {
   same,
-  unscaled,   // the scaling is for full attention only (OLMo 3)
-  own_theta,  // also its own base (Gemma 3: rope_local_base_freq; ModernBERT: local_rope_theta)
+  unscaled,          // the scaling is for full attention only (OLMo 3)
+  own_theta,         // also its own base (Gemma 3: rope_local_base_freq)
+  own_theta_scaled,  // its own base, and the scaling of all (ModernBERT: local_rope_theta)
 };
+
+// All spellings of the base, of the sliding layers' base, and of the part of a head that rotates. A
+// family's code reads some of them, as its row says; of the others the reader warns.
+constexpr std::string_view any_theta = "rope_theta rotary_emb_base rope_base global_rope_theta";
+constexpr std::string_view any_local_theta = "rope_local_base_freq local_rope_theta";
+constexpr std::string_view any_partial =
+    "partial_rotary_factor rotary_pct rotary_percentage rotary_emb_fraction rope_pct";
 
 // Documented defaults of the configuration class; 0: the class has none that one could mean.
 struct Sizes {
@@ -74,14 +82,22 @@ struct Family {
   Pairing pairing = Pairing::halves;
   std::string_view pairing_key = {};  // true: neighbours pair, false: halves; "": no such key
   double theta = 0;                   // default of rope_theta; 0: none, or versions disagree
-  double partial = 1;                 // default of partial_rotary_factor
-  std::int64_t rotary_dim = 0;        // default of rotary_dim; 0: partial says it
+  double theta_before_5 = 0;          // the default before transformers 5, where it was another
+  std::string_view theta_keys = "rope_theta";  // where the base stands beside the rope parameters
+  std::string_view parameters = {};  // default of rope_parameters, as JSON; "": a plain rotation
+  std::string_view unread_parameters = {};  // a spelling of rope_parameters that the code ignores
+  std::int64_t original = 0;           // default of original_max_position_embeddings beside them
+  double partial = 1;                  // default of partial_rotary_factor
+  std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
+  std::int64_t rotary_dim = 0;         // default of rotary_dim; 0: partial says it
+  bool reads_rotary_dim = false;       // the key rotary_dim
   bool rotary_half = false;           // half of a head rotates, and no key says otherwise (ChatGLM)
   bool alpha = false;                 // dynamic with alpha is NTK-aware (HunYuan)
   std::string_view sections = {};     // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
 
   // Layers that are not alike.
+  bool layer_types = false;  // the class has them, so parameters may be given by layer type
   LayerPattern pattern = {};
   std::int64_t every = 0;                        // the pattern's period, or its layer
   std::string_view other = "sliding_attention";  // the kind of layer between the full ones
@@ -90,7 +106,8 @@ struct Family {
   std::int64_t window = 0;                       // default of sliding_window
   bool half_window = false;                      // a decoder that has half of local_attention
   LocalRope local = LocalRope::same;
-  double local_theta = 0;          // default of LocalRope::own_theta
+  double local_theta = 0;  // default of the sliding layers' base, where they have their own
+  std::string_view local_theta_keys = {};  // where it stands; "": nowhere
   std::int64_t full_head_dim = 0;  // default of global_head_dim; 0: all layers have one head_dim
   std::int64_t shared_kv = 0;      // default of num_kv_shared_layers
 

@@ -43,26 +43,33 @@ void mark_all_but_one(LayerDraft& layers, std::int64_t shift) {
                      said);
 }
 
+bool switched_on(LayerDraft& layers) {
+  return layers.config.flag_or(layers.notes, "use_sliding_window", "use_sliding_window", false);
+}
+
 }  // namespace
 
 void mark_all_but_last_of(LayerDraft& layers) { mark_all_but_one(layers, 1); }
 void mark_all_but_first_of(LayerDraft& layers) { mark_all_but_one(layers, 0); }
 
 void mark_all(LayerDraft& layers) {
-  const auto on = layers.config.flag("use_sliding_window");
-  if (on && !on->value) return;
   for (LayerKind& kind : layers.kinds) kind.type = layers.family.other;
 }
 
+void mark_all_if_switched(LayerDraft& layers) {
+  if (switched_on(layers)) mark_all(layers);
+}
+
 void mark_past_layer(LayerDraft& layers) {
-  const Section& config = layers.config;
-  const bool on = config.flag_or(layers.notes, "use_sliding_window", "use_sliding_window", false);
-  const auto from = config.integer("max_window_layers", not_negative);
-  if (!on) return;
-  const std::int64_t first = from ? from->value : layers.family.every;
+  const auto said = layers.config.integer("max_window_layers", not_negative);
+  const std::int64_t first = said ? said->value : layers.family.every;
   for (std::int64_t i = first; i < layers.count(); ++i) layers.at(i).type = layers.family.other;
   note(layers.notes, "layer_types", "sliding from layer " + std::to_string(first) + " on",
-       Origin::derived, from ? from->key : "default of " + config.reading.family);
+       Origin::derived, said ? said->key : "default of " + layers.config.reading.family);
+}
+
+void mark_past_layer_if_switched(LayerDraft& layers) {
+  if (switched_on(layers)) mark_past_layer(layers);
 }
 
 void mark_off_period(LayerDraft& layers) {
@@ -89,9 +96,10 @@ void no_layer(LayerDraft& layers) {
   for (LayerKind& kind : layers.kinds) kind.rotates = false;
 }
 
-// Where no layer has a window the model is a plain rotary one.
+// Without a window the model is a plain rotary one; with one, layers that do not slide have no
+// position even where none slides.
 void windowed_layers(LayerDraft& layers) {
-  if (!layers.any_has_window()) return;
+  if (!layers.window) return;
   for (LayerKind& kind : layers.kinds) kind.rotates = has_window(kind.type);
 }
 

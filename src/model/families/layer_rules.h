@@ -8,15 +8,17 @@ namespace posenc::detail {
 
 // --- Family::pattern: which layers are of the kind Family::other ---------------------------------
 
-LayerRule mark_all, mark_all_but_last_of, mark_all_but_first_of, mark_past_layer, mark_off_period,
-    mark_unlisted;
+LayerRule mark_all, mark_all_if_switched, mark_all_but_last_of, mark_all_but_first_of,
+    mark_past_layer, mark_past_layer_if_switched, mark_off_period, mark_unlisted;
 
-// All layers slide if there is a sliding_window (Mistral), unless use_sliding_window is false.
-constexpr LayerPattern all_slide{mark_all, true};
+// All layers slide if there is a sliding_window (Mistral), or if use_sliding_window is true too
+// (Qwen 3 MoE).
+constexpr LayerPattern all_slide{mark_all, true}, all_slide_if_switched{mark_all_if_switched, true};
 // Layer i attends fully if (i + 1) % every == 0 (Gemma), or if i % every == 0 (ModernBERT).
 constexpr LayerPattern every_last{mark_all_but_last_of}, every_first{mark_all_but_first_of};
-// The window holds from max_window_layers on, if use_sliding_window is true (Qwen 2).
-constexpr LayerPattern past_layer{mark_past_layer, true};
+// The window holds from max_window_layers on (dots1), if use_sliding_window is true (Qwen 2).
+constexpr LayerPattern past_layer{mark_past_layer, true},
+    past_layer_if_switched{mark_past_layer_if_switched, true};
 // Layer i attends if i % attn_layer_period == attn_layer_offset (Jamba).
 constexpr LayerPattern at_offset{mark_off_period};
 // The file lists the layers that attend; without a list none does (Bamba).
@@ -25,7 +27,7 @@ constexpr LayerPattern listed_attend{mark_unlisted};
 // --- Family::rotates: which layers have a position -----------------------------------------------
 
 LayerRule no_layer;         // none: a recurrence carries the order (Jamba)
-LayerRule windowed_layers;  // those with a window, where there are any (Cohere 2, EXAONE 4)
+LayerRule windowed_layers;  // those that slide, unless the window is null (Cohere 2, EXAONE 4)
 LayerRule listed_layers;    // no_rope_layers, or all but each no_rope_layer_interval-th (SmolLM3)
 
 }  // namespace posenc::detail

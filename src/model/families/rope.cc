@@ -1,72 +1,27 @@
 // Hugging Face's rules (modeling_rope_utils), as of version 5:
 //   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each
-//                layer type, null for one without position); type is an old name of rope_type
-//   θ            in the parameters, else rope_theta beside them, else the family's default
+//                layer type, null for one without position); type is an old name of rope_type;
+//                without either the class may have a default that is scaled
+//   θ            in the parameters, else beside them, else the family's default
 //   L            original_max_position_embeddings beside the parameters wins over the one inside;
 //                missing where the scaling needs it, it becomes M = max_position_embeddings
-//   partial      partial_rotary_factor beside the parameters wins over the one inside
-// Where two places say different things, the one that Hugging Face takes is used, with a warning.
+//   partial      partial_rotary_factor in the parameters, else beside them
+// Beside the parameters each family's code reads its own spelling, and many read no partial factor
+// at all. Where two places say different things, the one that Hugging Face takes is used, with a
+// warning; so is a key that its code does not read.
 #include "src/model/families/rope.h"
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "src/files/field_value.h"
+#include "src/model/families/rope_parameters.h"
 
 namespace posenc::detail {
 namespace {
-
-constexpr std::string_view partial_names =
-    "partial_rotary_factor rotary_pct rotary_percentage "
-    "rotary_emb_fraction rope_pct";
-constexpr std::string_view theta_names = "rope_theta rotary_emb_base rope_base";
-
-struct Parameters {
-  Section section;
-  bool by_layer_type = false;
-  bool absent = false;  // null for this layer type: no position
-};
-
-bool is_by_layer_type(const Section& parameters) {
-  return !parameters.has("rope_type type") &&
-         std::ranges::any_of(parameters.members(), [](const JsonMember& member) {
-           return member.value.get<Json::Object>() != nullptr;
-         });
-}
-
-// Whether the new spelling says anything that the old one, which wins, does not.
-bool disagree(const Section& old, const Section& now) {
-  return std::ranges::any_of(now.members(), [&](const JsonMember& member) {
-    const Json* same = old.raw(member.key);
-    if (!same && member.key == "rope_type") same = old.raw("type");
-    return !same || same->text() != member.value.text();
-  });
-}
-
-Parameters find_parameters(const Section& config, const RopeAsk& ask) {
-  Reading& reading = config.reading;
-  const Section old = config.section("rope_scaling"), now = config.section("rope_parameters");
-  const bool old_wins = !old.members().empty();
-  if (old_wins && disagree(old, now)) {
-    reading.warn("two_spellings",
-                 "rope_scaling and rope_parameters disagree; rope_scaling is used, as Hugging Face "
-                 "does; keep one of them");
-  }
-  const Section& parameters = old_wins ? old : now;
-  if (!is_by_layer_type(parameters)) return {parameters};
-
-  const Json* entry = parameters.raw(ask.layer_type);
-  if (!entry) {
-    reading.refuse(parameters.where(ask.layer_type),
-                   "is missing: rope parameters are given by layer type", "",
-                   "add an entry for it, or null for a layer without position");
-    return {Section(reading)};
-  }
-  if (entry->is_null()) return {Section(reading), true, true};
-  return {parameters.section(ask.layer_type), true};
-}
 
 const FieldInfo* find_field(const Scaling& scaling, std::string_view name) {
   for (const FieldInfo& field : info(scaling).fields) {
@@ -89,7 +44,8 @@ class RopeReader {
         family_(family),
         ask_(ask),
         notes_(notes),
-        parameters_(find_parameters(config, ask)) {}
+        defaults_(default_parameters(family)),
+        parameters_(find_parameters(config, family, ask.layer_type, defaults_)) {}
 
   RopeFound read() {
     if (parameters_.absent) {
@@ -97,6 +53,7 @@ class RopeReader {
       return {};
     }
     RopeFound found;
+    const std::size_t first = notes_.size();
     note(notes_, "pairing", name(family_.pairing), Origin::family, "rule of " + reading_.family);
     rope_.pairing = family_.pairing;
     read_scaling();
@@ -112,6 +69,10 @@ class RopeReader {
     if (floor) found.beta_floor = floor->value;
     found.original = static_cast<std::int64_t>(
         number_of(rope_.scaling, "original_max_position_embeddings").value_or(0));
+    warn_of_unread();
+    for (Provenance& value : std::span(notes_).subspan(first)) {
+      if (value.detail.starts_with("default of ")) value.origin = Origin::family;
+    }
     if (!reading_.error) {
       lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path());
     }
@@ -121,7 +82,12 @@ class RopeReader {
 
  private:
   bool unscaled_layer() const {
-    return ask_.local && family_.local != LocalRope::same && !parameters_.by_layer_type;
+    return ask_.local && !parameters_.by_layer_type &&
+           (family_.local == LocalRope::unscaled || family_.local == LocalRope::own_theta);
+  }
+  bool own_theta() const {
+    return ask_.local && (family_.local == LocalRope::own_theta ||
+                          family_.local == LocalRope::own_theta_scaled || family_.local_theta != 0);
   }
 
   std::string read_type() {
@@ -172,6 +138,7 @@ class RopeReader {
     read_fields(ntk);
     read_lengths();
     require_fields();
+    read_truncate();
     Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
     if (yarn && family_.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
       yarn->scale_logits = true;
@@ -215,6 +182,30 @@ class RopeReader {
     }
   }
 
+  // Hugging Face looks for truncate beside the layer types, never in their entries.
+  void read_truncate() {
+    Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
+    if (!yarn) return;
+    if (!given("factor") && !parameters_.section.raw("factor")) {
+      reading_.warn("factor_missing", parameters_.section.where("factor") +
+                                          " is missing: it is derived from the lengths, and "
+                                          "transformers 5 refuses the file");
+    }
+    if (!parameters_.by_layer_type && family_.local == LocalRope::same) return;
+    const auto beside = parameters_.by_layer_type ? parameters_.whole.flag("truncate")
+                                                  : std::optional<Found<bool>>();
+    const bool read = !beside || beside->value;
+    if (yarn->truncate == read) return;
+    reading_.warn("truncate_unread", parameters_.section.where("truncate") +
+                                         " is not read by transformers 5, which looks for it "
+                                         "beside the layer types: the ramp is " +
+                                         (read ? "rounded" : "not rounded"));
+    yarn->truncate = read;
+    std::erase_if(notes_, [](const Provenance& value) { return value.field == "truncate"; });
+    note(notes_, "truncate", read ? "true" : "false", read ? Origin::family : Origin::file,
+         beside ? beside->key : "default of Hugging Face");
+  }
+
   bool same_as_config(const JsonMember& member) const {
     const Json* beside = config_.raw(member.key);
     return beside && beside->text() == member.value.text();
@@ -228,9 +219,11 @@ class RopeReader {
 
   void read_lengths() {
     const FieldInfo* original = find_field(rope_.scaling, "original_max_position_embeddings");
-    const auto beside =
-        config_.integer("original_max_position_embeddings",
-                        Range{.least = 1, .most = static_cast<double>(most_length)});
+    auto beside = config_.integer("original_max_position_embeddings",
+                                  Range{.least = 1, .most = static_cast<double>(most_length)});
+    if (!beside && family_.original > 0) {
+      beside = {family_.original, "default of " + reading_.family};
+    }
     if (original && beside && !parameters_.by_layer_type) {
       const auto inside = number_of(rope_.scaling, original->name);
       if (given(original->name) && inside != static_cast<double>(beside->value)) {
@@ -278,12 +271,10 @@ class RopeReader {
   }
 
   void read_theta() {
-    const bool own = ask_.local && family_.local == LocalRope::own_theta;
-    std::optional<Found<double>> theta = parameters_.section.number(theta_names, above_one);
-    if (unscaled_layer()) theta.reset();
+    std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
+    if (unscaled_layer() || (own_theta() && !parameters_.by_layer_type)) theta.reset();
     const auto beside =
-        own ? config_.number("rope_local_base_freq local_rope_theta", above_one)
-            : config_.number(std::string(theta_names) + " global_rope_theta", above_one);
+        config_.number(own_theta() ? family_.local_theta_keys : family_.theta_keys, above_one);
     if (theta && beside && theta->value != beside->value && !parameters_.by_layer_type) {
       reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
                                           beside->key + " is " + number_text(beside->value) +
@@ -296,17 +287,56 @@ class RopeReader {
       ratio();
       return;
     }
-    const double fallback = own ? family_.local_theta : family_.theta;
+    const double fallback = own_theta() ? family_.local_theta : family_.theta;
+    const auto of_full = config_.number(family_.theta_keys, above_one);
+    if (own_theta() && family_.local_theta_keys.empty() && of_full && of_full->value != fallback) {
+      reading_.warn("local_theta_fixed", of_full->key + " is not read for sliding layers by " +
+                                             "transformers 5, which takes " +
+                                             number_text(fallback) +
+                                             "; before, it held for all layers");
+    }
     if (fallback == 0) {
       reading_.refuse(config_.where("rope_theta"),
                       "is missing and " + reading_.family + " has no default that one could mean",
                       "", "write the base the model was trained with");
       return;
     }
+    if (family_.theta_before_5 != 0) {
+      reading_.warn("default_changed", "rope_theta is not in the file: its default is " +
+                                           number_text(fallback) + ", and was " +
+                                           number_text(family_.theta_before_5) +
+                                           " before transformers 5; write it");
+    }
     rope_.rope_theta = fallback;
     note(notes_, "rope_theta", number_text(fallback), Origin::family,
          "default of " + reading_.family);
     ratio();
+  }
+
+  // Keys by which other families say their base, or how much of a head rotates. One that says what
+  // holds anyway does no harm.
+  void warn_of_unread() {
+    const auto warn = [&](std::string_view key, const Json& value) {
+      reading_.warn("unread_key", config_.where(key) + " is " + value.text() +
+                                      ", which Hugging Face's code for " + reading_.family +
+                                      " does not read; it has no effect");
+    };
+    const auto each = [&](std::string_view names, std::string_view read, double anyway) {
+      for (const std::string_view key : split(names)) {
+        const Json* value = config_.raw(key);
+        if (!value || value->is_null() || contains_word(read, key)) continue;
+        const double* real = value->get<double>();
+        const auto* whole = value->get<std::int64_t>();
+        if ((real && *real == anyway) || (whole && static_cast<double>(*whole) == anyway)) continue;
+        warn(key, *value);
+      }
+    };
+    if (!own_theta()) each(any_theta, family_.theta_keys, rope_.rope_theta);
+    each(any_local_theta, family_.local_theta_keys, rope_.rope_theta);
+    each(any_partial, family_.partial_keys, rope_.partial_rotary_factor);
+    if (!family_.reads_rotary_dim) {
+      each("rotary_dim", "", static_cast<double>(rope_.rotary_dim.value_or(ask_.head_dim)));
+    }
   }
 
   // ChatGLM stretches its base by a key of its own.
@@ -320,12 +350,15 @@ class RopeReader {
 
   void read_rotary_dim() {
     const auto inside = parameters_.section.number("partial_rotary_factor", fraction);
-    const auto beside = config_.number(partial_names, fraction);
+    const auto beside = config_.number(family_.partial_keys, fraction);
     if (inside && beside && inside->value != beside->value) {
-      reading_.warn("partial_conflict", inside->key + " is " + number_text(inside->value) +
-                                            " and " + beside->key + " is " +
-                                            number_text(beside->value) + "; the second is used");
+      reading_.warn("partial_conflict",
+                    inside->key + " is " + number_text(inside->value) + " and " + beside->key +
+                        " is " + number_text(beside->value) +
+                        "; the first is used, as transformers does since 5.17: before, the second "
+                        "was where it stood beside rope_scaling");
     }
+    const auto& said = inside ? inside : beside;
     // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
     if (find_field(rope_.scaling, "partial_rotary_factor")) {
       if (!inside && beside && !reading_.error) {
@@ -340,14 +373,28 @@ class RopeReader {
       rope_.rotary_dim = ask_.rotary_dim;
       return;  // the caller noted why
     }
-    if (const auto dim = config_.integer(
-            "rotary_dim", Range{.least = 2, .most = static_cast<double>(ask_.head_dim)})) {
+    const bool whole = family_.partial_keys.empty() && family_.partial == 1;
+    if (whole) {
+      // What has no effect must still be a part of a head.
+      const auto unread = inside ? inside : config_.number(any_partial, fraction);
+      if (unread && unread->value * static_cast<double>(ask_.head_dim) < 2) {
+        reading_.refuse(unread->key, "leaves no pair of channels to rotate",
+                        number_text(unread->value), "drop the key: whole heads rotate");
+      }
+      if (inside && inside->value != 1) {
+        reading_.warn("unread_key", inside->key + " is " + number_text(inside->value) +
+                                        ", and Hugging Face's code for " + reading_.family +
+                                        " rotates whole heads; it has no effect");
+      }
+    }
+    const auto dim = config_.integer(family_.reads_rotary_dim ? "rotary_dim" : "",
+                                     Range{.least = 2, .most = static_cast<double>(ask_.head_dim)});
+    if (dim) {
       rope_.rotary_dim = dim->value;
       note(notes_, "rotary_dim", std::to_string(dim->value), Origin::file, dim->key);
       return;
     }
-    const auto& said = beside ? beside : inside;
-    if (!said && family_.partial == 1) return;
+    if (whole || (!said && family_.partial == 1)) return;
     rope_.partial_rotary_factor = said ? said->value : family_.partial;
     note(notes_, "partial_rotary_factor", number_text(rope_.partial_rotary_factor),
          said ? Origin::file : Origin::family, said ? said->key : "default of " + reading_.family);
@@ -384,7 +431,8 @@ class RopeReader {
   const Family& family_;
   const RopeAsk& ask_;
   ProvenanceList& notes_;
-  Parameters parameters_;
+  std::optional<Json> defaults_;  // the class's rope parameters; parameters_ may stand in them
+  RopeParameters parameters_;
   Rope rope_;
   std::string type_key_;            // where the type was said; "" if nowhere
   std::vector<std::string> given_;  // the scaling's fields that have been set

@@ -23,6 +23,8 @@ constexpr Pairing halves = Pairing::halves;
 constexpr Pairing interleaved = Pairing::interleaved;
 constexpr std::int64_t K = 1024;
 
+constexpr std::string_view partial_factor = "partial_rotary_factor";
+
 // Checkpoints whose weights may be permuted say so by either of these.
 constexpr std::string_view interleave_keys = "rope_interleave rotary_emb_interleaved";
 

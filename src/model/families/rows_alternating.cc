@@ -48,16 +48,17 @@ void listed_layers_in_chunks(LayerDraft& layers) {
     kind.type = kind.rotates && layers.window ? "chunked_attention" : "full_attention";
 }
 
-// Cohere 2 MoE: the dense layers in front attend fully by a pattern of 1, and rotate all the same.
-void windowed_layers_and_dense_front(LayerDraft& layers) {
+// Cohere 2 MoE: where the dense layers in front attend fully by a pattern of 1, all dense layers
+// rotate all the same.
+void windowed_layers_and_dense(LayerDraft& layers) {
   windowed_layers(layers);
   const Section& config = layers.config;
   const auto front = config.integer("first_k_dense_replace", not_negative);
+  const auto kinds = config.words("mlp_layer_types");
   const auto pattern = config.integer("prefix_dense_sliding_window_pattern", at_least_one);
-  if (!front || front->value == 0) return;
   const std::int64_t every = pattern ? pattern->value : 1;
-  const std::int64_t dense = std::min(front->value, layers.count());
-  if (!config.has("layer_types")) {  // the usual pattern starts behind them
+  const std::int64_t dense = std::min(front ? front->value : 0, layers.count());
+  if (dense > 0 && !config.has("layer_types")) {  // the usual pattern starts behind them
     const auto rest = config.integer("sliding_window_pattern", at_least_one);
     const std::int64_t usual = rest ? rest->value : layers.family.every;
     for (std::int64_t i = 0; i < layers.count(); ++i) {
@@ -66,10 +67,38 @@ void windowed_layers_and_dense_front(LayerDraft& layers) {
       layers.at(i).rotates = !sees_all;
     }
   }
-  if (every != 1) return;
-  for (std::int64_t i = 0; i < dense; ++i) layers.at(i).rotates = true;
-  note(layers.notes, "rotates", std::to_string(dense) + " dense layers in front rotate",
-       Origin::file, front->key);
+  if (every != 1 || (!kinds && dense == 0)) return;
+  if (kinds && !layers.covers_layers(kinds->key, std::ssize(kinds->value), "entry")) return;
+  std::int64_t rotating = 0;
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    if (kinds ? kinds->value[static_cast<std::size_t>(i)] != "dense" : i >= dense) continue;
+    layers.at(i).rotates = true;
+    ++rotating;
+  }
+  note(layers.notes, "rotates", std::to_string(rotating) + " dense layers rotate", Origin::file,
+       kinds ? kinds->key : front->key);
+}
+
+// Qwen 2 MoE: each second layer slides, up to max_window_layers, if use_sliding_window is true.
+void mark_each_second_before(LayerDraft& layers) {
+  const Section& config = layers.config;
+  if (!config.flag_or(layers.notes, "use_sliding_window", "use_sliding_window", false)) return;
+  const auto said = config.integer("max_window_layers", not_negative);
+  const std::int64_t end = std::min(said ? said->value : layers.family.every, layers.count());
+  for (std::int64_t i = 0; i < end; i += 2) layers.at(i).type = layers.family.other;
+  layers.note_choice("layer_types", "each second slides, before layer " + std::to_string(end), said,
+                     "default");
+}
+constexpr LayerPattern each_second_before{mark_each_second_before, true};
+
+// SmolLM3: with use_sliding_window the layers that do not rotate are those that slide.
+void listed_layers_or_windows(LayerDraft& layers) {
+  listed_layers(layers);
+  const auto on = layers.config.flag("use_sliding_window");
+  if (!on || !on->value || !layers.window || layers.config.has("layer_types")) return;
+  for (LayerKind& kind : layers.kinds)
+    if (!kind.rotates) kind.type = layers.family.other;
+  note(layers.notes, "layer_types", "layers without position slide", Origin::file, on->key);
 }
 
 // Llama 4's layers without position: q × (1 + attn_scale·ln(1 + ⌊(p + 1)/floor_scale⌋)).
@@ -111,80 +140,103 @@ constexpr Family alternating[] = {
     {.types = "mllama mllama_text_model", .context = 128 * K, .sizes = {4096, 40, 32, 8},
      .theta = 500000, .forced = cross_attention_layers},
     {.types = "qwen2 internvl", .context = 32 * K, .sizes = {4096, 32, 32, 32}, .theta = 10000,
-     .pattern = past_layer, .every = 28, .window = 4096},
+     .layer_types = true, .pattern = past_layer_if_switched, .every = 28, .window = 4096},
     {.types = "qwen2_moe", .context = 32 * K, .sizes = {2048, 24, 16, 16}, .theta = 10000,
-     .pattern = past_layer, .every = 28, .window = 4096},
+     .layer_types = true, .pattern = each_second_before, .every = 28, .window = 4096},
     {.types = "qwen3", .context = 32 * K, .sizes = {4096, 32, 32, 32, 128}, .theta = 10000,
-     .pattern = past_layer, .every = 28, .window = 4096},
+     .layer_types = true, .pattern = past_layer_if_switched, .every = 28, .window = 4096},
     {.types = "qwen3_moe", .context = 32 * K, .sizes = {2048, 24, 32, 4}, .theta = 10000,
-     .pattern = past_layer, .window = 4096},
+     .pattern = all_slide_if_switched, .window = 4096},
     {.types = "dots1", .context = 2048, .sizes = {4608, 62, 32, 32}, .theta = 10000,
-     .pattern = past_layer, .every = 62, .window = 4096},
+     .layer_types = true, .pattern = past_layer, .every = 62, .window = 4096},
     {.types = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .context = 32 * K,
-     .sizes = {8192, 80, 64, 8}, .theta = 1e6, .sections = "16 24 24", .pattern = past_layer,
-     .every = 80, .window = 4096},
+     .sizes = {8192, 80, 64, 8}, .theta = 1e6, .sections = "16 24 24", .layer_types = true,
+     .pattern = past_layer_if_switched, .every = 80, .window = 4096},
     {.types = "qwen2_5_omni_text", .context = 32 * K, .sizes = {3584, 28, 28, 4}, .theta = 1e6,
-     .sections = "16 24 24", .pattern = past_layer, .every = 28, .window = 32 * K},
+     .sections = "16 24 24", .layer_types = true, .pattern = past_layer_if_switched, .every = 28,
+     .window = 32 * K},
     {.types = "qwen3_next", .context = 32 * K, .sizes = {2048, 48, 16, 2, 256}, .theta = 10000,
-     .partial = 0.25, .pattern = every_last, .every = 4, .other = "linear_attention"},
+     .partial = 0.25, .partial_keys = partial_factor, .layer_types = true, .pattern = every_last,
+     .every = 4, .other = "linear_attention"},
     {.types = "qwen3_5 qwen3_5_text", .context = 32 * K, .sizes = {4096, 32, 16, 4, 256},
-     .theta = 10000, .partial = 0.25, .sections = "11 11 10", .sections_interleaved = true,
-     .pattern = every_last, .every = 4, .other = "linear_attention"},
+     .theta = 10000, .partial = 0.25, .partial_keys = partial_factor, .sections = "11 11 10",
+     .sections_interleaved = true, .layer_types = true, .pattern = every_last, .every = 4,
+     .other = "linear_attention"},
     {.types = "qwen3_5_moe qwen3_5_moe_text", .context = 32 * K, .sizes = {2048, 40, 16, 2, 256},
-     .theta = 10000, .partial = 0.25, .sections = "11 11 10", .sections_interleaved = true,
-     .pattern = every_last, .every = 4, .other = "linear_attention"},
+     .theta = 10000, .partial = 0.25, .partial_keys = partial_factor, .sections = "11 11 10",
+     .sections_interleaved = true, .layer_types = true, .pattern = every_last, .every = 4,
+     .other = "linear_attention"},
     {.types = "gemma2 vaultgemma", .context = 8192, .sizes = {2304, 26, 8, 4, 256}, .theta = 10000,
-     .pattern = every_last, .every = 2, .window = 4096, .logits = query_pre_attn},
+     .layer_types = true, .pattern = every_last, .every = 2, .window = 4096,
+     .logits = query_pre_attn},
     {.types = "gemma3 gemma3_text", .context = 128 * K, .sizes = {2304, 26, 8, 4, 256},
-     .theta = 1e6, .pattern = every_last, .every = 6, .window = 4096, .local = LocalRope::own_theta,
-     .local_theta = 10000, .logits = query_pre_attn},
+     .theta = 1e6, .layer_types = true, .pattern = every_last, .every = 6, .window = 4096,
+     .local = LocalRope::own_theta, .local_theta = 10000,
+     .local_theta_keys = "rope_local_base_freq", .logits = query_pre_attn},
     {.types = "gemma3n gemma3n_text", .context = 32 * K, .sizes = {2048, 35, 8, 2, 256},
-     .theta = 1e6, .pattern = every_last, .every = 5, .window = 512, .local = LocalRope::own_theta,
-     .local_theta = 10000, .shared_kv = 15, .logits = undivided},
+     .theta = 1e6, .layer_types = true, .pattern = every_last, .every = 5, .window = 512,
+     .local = LocalRope::own_theta, .local_theta = 10000,
+     .local_theta_keys = "rope_local_base_freq", .shared_kv = 15, .logits = undivided},
     {.types = "gemma4 gemma4_text", .context = 128 * K, .sizes = {2304, 30, 8, 4, 256},
-     .pattern = every_last, .every = 6, .forced = last_layer_full, .window = 512,
-     .full_head_dim = 512, .logits = undivided},
+     .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_type": "proportional", "rope_theta": 1000000,
+                                          "partial_rotary_factor": 0.25}})",
+     .layer_types = true, .pattern = every_last, .every = 6, .forced = last_layer_full,
+     .window = 512, .full_head_dim = 512, .logits = undivided},
     {.types = "gpt_oss", .context = 128 * K, .sizes = {2880, 36, 64, 8, 64}, .theta = 150000,
-     .pattern = every_last, .every = 2, .window = 128},
-    {.types = "olmo3", .context = 2048, .sizes = {4096, 32, 32}, .pattern = every_last, .every = 4,
-     .window = 4096, .local = LocalRope::unscaled},
+     .parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1,
+                       "truncate": false, "original_max_position_embeddings": 4096})",
+     .layer_types = true, .pattern = every_last, .every = 2, .window = 128},
+    {.types = "olmo3", .context = 2048, .sizes = {4096, 32, 32}, .theta = 500000,
+     .layer_types = true, .pattern = every_last, .every = 4, .window = 4096,
+     .local = LocalRope::unscaled, .local_theta = 500000},
     {.types = "cwm", .context = 128 * K, .sizes = {6144, 64, 48, 8, 128}, .theta = 1e6,
-     .pattern = every_first, .every = 4, .window = 8192},
+     .parameters = R"({"rope_type": "llama3", "rope_theta": 1000000, "factor": 16,
+                       "original_max_position_embeddings": 8192, "low_freq_factor": 1,
+                       "high_freq_factor": 4})",
+     .layer_types = true, .pattern = every_first, .every = 4, .window = 8192},
     {.types = "exaone4 exaone_moe", .context = 2048, .sizes = {4096, 32, 32, 32}, .theta = 10000,
-     .pattern = every_last, .every = 4, .rotates = windowed_layers, .window = 4096},
+     .layer_types = true, .pattern = every_last, .every = 4, .rotates = windowed_layers,
+     .window = 4096},
     {.types = "afmoe", .context = 16 * K, .sizes = {2048, 32, 16, 0, 128}, .theta = 10000,
-     .pattern = every_last, .every = 4, .rotates = windowed_layers, .window = 1024},
-    {.types = "smollm3", .context = 32 * K, .sizes = {2048, 36, 16, 4}, .theta = 2e6, .every = 4,
-     .rotates = listed_layers},
+     .layer_types = true, .pattern = every_last, .every = 4, .rotates = windowed_layers,
+     .window = 1024},
+    {.types = "smollm3", .context = 32 * K, .sizes = {2048, 36, 16, 4}, .theta = 2e6,
+     .layer_types = true, .every = 4, .rotates = listed_layers_or_windows},
     {.types = "granitemoehybrid", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000,
-     .pattern = listed_attend, .other = "mamba", .rotates = all_if_rope_is_said,
-     .logits = attention_multiplier},
+     .layer_types = true, .pattern = listed_attend, .other = "mamba",
+     .rotates = all_if_rope_is_said, .logits = attention_multiplier},
     {.types = "lfm2 lfm2_moe", .context = 128000, .sizes = {2560, 32, 32, 8}, .theta = 1e6,
-     .other = "conv"},
-    {.types = "falcon_h1", .context = 8192, .sizes = {4096, 32, 32, 8}, .logits = key_multiplier},
+     .layer_types = true, .other = "conv"},
+    {.types = "falcon_h1", .context = 8192, .sizes = {4096, 32, 32, 8}, .layer_types = true,
+     .logits = key_multiplier},
     {.types = "bamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .theta = 10000,
-     .partial = 0.5, .pattern = listed_attend, .other = "mamba"},
-    {.types = "jamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .pattern = at_offset,
-     .every = 8, .other = "mamba", .rotates = no_layer},
+     .partial = 0.5, .layer_types = true, .pattern = listed_attend, .other = "mamba"},
+    {.types = "jamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .layer_types = true,
+     .pattern = at_offset, .every = 8, .other = "mamba", .rotates = no_layer},
     {.types = "nemotron_h", .context = 4096, .sizes = {4096, 0, 32, 8, 128},
-     .other = "mamba or mlp", .rotates = no_layer},
+     .layer_types = true, .other = "mamba or mlp", .rotates = no_layer},
     {.types = "modernbert", .context = 8192, .sizes = {768, 22, 12}, .causal = false,
-     .theta = 160000, .pattern = every_first, .every = 3, .window = 128,
-     .local = LocalRope::own_theta, .local_theta = 10000},
+     .theta = 160000, .theta_keys = "global_rope_theta", .layer_types = true,
+     .pattern = every_first, .every = 3, .window = 128, .local = LocalRope::own_theta_scaled,
+     .local_theta = 10000, .local_theta_keys = "local_rope_theta"},
     {.types = "modernbert-decoder", .context = 8192, .sizes = {768, 22, 12}, .theta = 160000,
-     .pattern = every_first, .every = 3, .window = 64, .half_window = true,
-     .local = LocalRope::own_theta, .local_theta = 10000},
+     .theta_keys = "global_rope_theta", .layer_types = true, .pattern = every_first, .every = 3,
+     .window = 64, .half_window = true, .local = LocalRope::own_theta_scaled, .local_theta = 10000,
+     .local_theta_keys = "local_rope_theta"},
 
     // --- rotate neighbours -----------------------------------------------------------------------
     {.types = "cohere2 aya_vision cohere2_vision", .context = 8192, .sizes = {8192, 40, 64},
-     .pairing = interleaved, .theta = 10000, .pattern = every_last, .every = 4,
+     .pairing = interleaved, .theta = 10000, .layer_types = true, .pattern = every_last, .every = 4,
      .rotates = windowed_layers, .window = 4096},
     {.types = "cohere2_moe", .context = 8192, .sizes = {8192, 40, 64, 0, 128},
-     .pairing = interleaved, .theta = 10000, .pattern = every_last, .every = 4,
-     .rotates = windowed_layers_and_dense_front, .window = 4096},
+     .pairing = interleaved, .theta = 10000, .unread_parameters = "rope_scaling",
+     .layer_types = true, .pattern = every_last, .every = 4, .rotates = windowed_layers_and_dense,
+     .window = 4096},
     {.types = "llama4 llama4_text", .context = 128 * K, .sizes = {5120, 48, 40, 8, 128},
-     .pairing = interleaved, .theta = 500000, .every = 4, .other = "chunked_attention",
-     .rotates = listed_layers_in_chunks, .window = 8192, .logits = position_temperature},
+     .pairing = interleaved, .theta = 500000, .layer_types = true, .every = 4,
+     .other = "chunked_attention", .rotates = listed_layers_in_chunks, .window = 8192,
+     .logits = position_temperature},
 };
 // clang-format on
 

@@ -22,7 +22,11 @@ constexpr Family latent[] = {
     {.types = "youtu", .context = 128 * K, .sizes = {2048, 32, 16, 16}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "mistral4", .context = 1024 * K, .sizes = {4096, 36, 32, 32}, .pairing = interleaved,
-     .pairing_key = interleave_keys, .mla = {64, 64, 256}, .scale_logits = true},
+     .pairing_key = interleave_keys,
+     .parameters = R"({"rope_type": "yarn", "rope_theta": 10000, "factor": 128,
+                       "original_max_position_embeddings": 8192, "beta_fast": 32, "beta_slow": 1,
+                       "mscale": 1, "mscale_all_dim": 1, "llama_4_scaling_beta": 0.1})",
+     .mla = {64, 64, 256}, .scale_logits = true},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40}, .pairing = halves,
      .theta = 10000, .mla = {64, 32, 256}, .scale_logits = true},
 };

@@ -1,0 +1,337 @@
+"""What transformers' own code makes of a configuration, layer by layer.
+
+The family's own model runs. It has no weights: every linear layer returns one vector for all tokens, so what a key
+becomes depends on its position alone, and a decoder layer is its attention. Attention itself is replaced by a probe, which keeps
+the keys, the scale and the mask. Each layer's frequencies are those of the model's rotary module that
+reproduce its keys; a layer whose keys are alike at all positions has none.
+
+  tests/peers/hugging_face.py config.json...
+"""
+
+import copy
+import inspect
+import json
+import os
+import re
+import sys
+import warnings
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+warnings.filterwarnings("ignore")
+
+import torch
+import transformers
+from transformers import masking_utils
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+VERSION = transformers.__version__
+torch.set_num_threads(1)
+masking_utils.find_packed_sequence_indices = lambda *_: None  # gaps between positions part no sequences here
+
+# What costs memory and has no say in positions.
+SMALL = {
+    "vocab_size": 64,
+    "vocab_size_per_layer_input": 64,
+    "hidden_size_per_layer_input": 0,
+    "pad_token_id": 0,
+    "intermediate_size": 16,
+    "moe_intermediate_size": 16,
+    "shared_expert_intermediate_size": 16,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 1,
+    "n_group": 1,
+    "topk_group": 1,
+    "ffn_hidden_size": 16,
+}
+
+
+class Refused(Exception):
+    """transformers itself does not take the configuration."""
+
+
+# --- a model without weights -----------------------------------------------------------------------
+
+
+class Constant(torch.nn.Module):
+    """A linear layer or an embedding that returns one vector for every token."""
+
+    def __init__(self, width, seed):
+        super().__init__()
+        self.vector = torch.rand(width, generator=torch.Generator().manual_seed(seed), dtype=torch.float32) + 0.5
+        self.weight = torch.empty(0)
+
+    def forward(self, x, *_, **__):
+        tokens = x.shape if x.dtype in (torch.int64, torch.int32) else x.shape[:-1]
+        return self.vector.expand(*tokens, -1)
+
+
+class Passing(torch.nn.Module):
+    """What stands beside attention in a layer, and returns its input: alone, or with the router's scores."""
+
+    def __init__(self, more):
+        super().__init__()
+        self.more = more
+
+    def forward(self, x, *_, **__):
+        return (x, *self.more) if self.more else x
+
+
+def weightless(model):
+    """Replaces what would need weights."""
+    seed = 0  # of each vector, so that a model is the same in every run
+    beside = ("mlp", "feed_forward", "block_sparse_moe", "moe", "ffn")
+    for name, module in list(model.named_modules()):
+        for child_name, child in list(module.named_children()):
+            seed += 1
+            if isinstance(child, torch.nn.Linear):
+                setattr(module, child_name, Constant(child.out_features, seed))
+            elif isinstance(child, torch.nn.Embedding):
+                setattr(module, child_name, Constant(child.embedding_dim, seed))
+            elif child_name in beside:
+                with_scores = re.search(
+                    rf", *\w+ = self\.{child_name}\(", inspect.getsource(type(module).forward)
+                ) or getattr(module, "is_moe_layer", False)
+                setattr(module, child_name, Passing((None,) if with_scores else ()))
+
+
+def restored(model, config):
+    """Puts on the processor what a model made without memory lacks."""
+    for module in model.modules():
+        for name, parameter in list(module._parameters.items()):
+            if parameter is not None and parameter.is_meta:
+                module._parameters[name] = torch.nn.Parameter(torch.ones(parameter.shape), requires_grad=False)
+        if "Rotary" in type(module).__name__ and any(b.is_meta for b in module.buffers(recurse=False)):
+            fresh = type(module)(getattr(module, "config", config))
+            module.__dict__.update(fresh.__dict__)
+            continue
+        for name, buffer in list(module._buffers.items()):
+            if buffer is not None and buffer.is_meta:
+                module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
+
+
+# --- the probe -------------------------------------------------------------------------------------
+
+records = []
+
+
+def probe(module, query, key, value, attention_mask, *_, scaling=None, **kwargs):
+    records.append({"key": key.detach(), "scaling": scaling, "mask": attention_mask})
+    batch, heads, tokens, _ = query.shape
+    return torch.zeros(batch, tokens, heads, value.shape[-1], dtype=query.dtype), None
+
+
+FAR = 1 << 20  # a query far from both ends, as no window reaches it
+
+
+class Mask:
+    """A mask as the function that says who sees whom."""
+
+    def __init__(self, function):
+        zero = torch.tensor(0)
+
+        def sees(q, k):
+            return bool(function(zero, zero, torch.tensor(q), torch.tensor(k)))
+
+        self.causal = not sees(FAR, FAR + 1)
+        self.before = self.reach(lambda d: sees(FAR, FAR - d), FAR)
+        self.after = 0 if self.causal else self.reach(lambda d: sees(FAR, FAR + d), FAR)
+        # A window moves along with the query, a chunk ends where the next begins.
+        first = FAR - (self.before or 0)
+        self.chunked = self.before is not None and sees(FAR + 1, first)
+        self.length = self.before is not None and 1 + (
+            self.reach(lambda d: sees(first + d, first), FAR) if self.chunked else self.before
+        )
+
+    @staticmethod
+    def reach(visible, most):
+        """The largest distance that is visible, by bisection."""
+        if visible(most):
+            return None
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if visible(middle) else (low, middle)
+        return low
+
+    def __getitem__(self, _):
+        return self
+
+    def to(self, *_, **__):
+        return self
+
+    device = torch.device("cpu")
+    dtype = torch.float32
+    ndim = 4
+
+
+def mask_probe(*_, mask_function=None, **kwargs):
+    return Mask(mask_function)
+
+
+ALL_ATTENTION_FUNCTIONS.register("probe", probe)
+ALL_MASK_ATTENTION_FUNCTIONS.register("probe", mask_probe)
+
+
+# --- reading the probe ------------------------------------------------------------------------------
+
+
+def rotations(model):
+    """Every set of inverse frequencies of the model, with its amplitude."""
+    found = []
+    for module in model.modules():
+        if "Rotary" not in type(module).__name__:
+            continue
+        for name in list(module._buffers) + [n for n in vars(module) if n.endswith("inv_freq")]:
+            value = getattr(module, name)
+            if not name.endswith("inv_freq") or "original" in name or not isinstance(value, torch.Tensor):
+                continue
+            label = name.removesuffix("inv_freq").strip("_")
+            scale = getattr(module, f"{label}_attention_scaling", None) if label else None
+            if scale is None:
+                scale = getattr(module, "attention_scaling", 1.0)
+            found.append((label, value.double().flatten(), float(scale)))
+    return found
+
+
+def is_rotated(key, plain, positions, frequencies, pairing, first):
+    """Whether the frequencies rotate plain [head, channel], the key at position 0, into key [position, head, channel]."""
+    dim = 2 * len(frequencies)
+    angle = positions.double()[:, None, None] * frequencies
+    if pairing == "halves":
+        one, two = slice(first, first + dim // 2), slice(first + dim // 2, first + dim)
+    else:
+        one, two = slice(first, first + dim, 2), slice(first + 1, first + dim, 2)
+    x, y = plain[:, one], plain[:, two]
+    error = torch.hypot(
+        key[..., one] - (x * angle.cos() - y * angle.sin()), key[..., two] - (x * angle.sin() + y * angle.cos())
+    )
+    rest = torch.ones(plain.shape[-1], dtype=torch.bool)
+    rest[first : first + dim] = False
+    # transformers forms angles in float.
+    return bool((error <= torch.hypot(x, y) * (1e-4 + 3e-7 * angle)).all()) and torch.allclose(
+        key[..., rest], plain[:, rest].expand(len(positions), -1, -1), rtol=1e-5, atol=1e-5
+    )
+
+
+def rotation_of(key, plain, positions, sets):
+    """The set that rotates a layer's keys; None: they are alike at all positions."""
+    if torch.allclose(key, plain.expand_as(key), rtol=1e-6, atol=1e-6):
+        return None
+    for label, frequencies, scale in sets:
+        dim = 2 * len(frequencies)
+        if dim > plain.shape[-1]:
+            continue
+        for first in sorted({0, plain.shape[-1] - dim}):
+            for pairing in ("halves", "interleaved"):
+                if is_rotated(key, plain, positions, frequencies, pairing, first):
+                    return {
+                        "label": label,
+                        "pairing": pairing,
+                        "first_dim": first,
+                        "rotary_dim": dim,
+                        "attention_factor": scale,
+                        "inv_freq": frequencies.tolist(),
+                    }
+    return "unknown"
+
+
+def forward(model, inputs):
+    records.clear()
+    with torch.no_grad():
+        model(**inputs)
+    return list(records)
+
+
+def run(raw, length=None):
+    """What transformers makes of config.json `raw`: [{rotation, window, causal, scaling}] by layer."""
+    try:
+        return _run(copy.deepcopy(raw), length)
+    except Refused:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Refused(f"{type(error).__name__}: {str(error)[:160]}") from error
+
+
+def _run(raw, length):
+    raw.pop("quantization_config", None)
+    kind = raw.pop("model_type")
+    config = transformers.AutoConfig.for_model(kind, **raw).get_text_config(decoder=True)
+    for key, value in SMALL.items():
+        if hasattr(config, key) and isinstance(getattr(config, key), (int, type(None))):
+            setattr(config, key, value)
+    if getattr(config, "is_encoder_decoder", False):
+        raise Refused("has an encoder and a decoder")
+    config._attn_implementation = "probe"
+    with torch.device("meta"):
+        model = transformers.AutoModel.from_config(config, dtype=torch.float32, attn_implementation="probe")
+    weightless(model)
+    restored(model, config)
+    model.eval()
+    last = (length or trained(config)) - 1
+    steps = sorted({p for p in (0, 1, 2, 3, 7, 29, 113, 512, 1999, 7919, 31337, 131071) if p < last} | {last})
+    positions = torch.tensor(steps)
+    ids = torch.zeros(1, len(steps), dtype=torch.int64)
+    inputs = {"input_ids": ids, "position_ids": positions[None], "use_cache": False}
+    moved = forward(model, inputs)
+    still = forward(model, {**inputs, "position_ids": torch.zeros_like(positions)[None]})
+    sets = rotations(model)
+    layers = []
+    for far, near in zip(moved, still):
+        key, plain = far["key"][0].transpose(0, 1).double(), near["key"][0][:, 0].double()
+        layers.append(
+            {
+                "rotation": rotation_of(key, plain, positions, sets),
+                "head_dim": key.shape[-1],
+                "scaling": float(far["scaling"]) if far["scaling"] else None,
+                **window_of(far["mask"]),
+            }
+        )
+    return layers
+
+
+def window_of(mask):
+    if not isinstance(mask, Mask):
+        return {"causal": None, "window": None}
+    if mask.before is None:
+        return {"causal": mask.causal, "window": None, "chunked": False, "after": mask.after}
+    return {"causal": mask.causal, "window": mask.length, "chunked": mask.chunked, "after": mask.after}
+
+
+def trained(config):
+    """Within every trained length, so that what depends on the length is as constructed."""
+    known = [
+        getattr(config, "max_position_embeddings", None) or 2048,
+        getattr(config, "original_max_position_embeddings", None),
+    ]
+    parameters = getattr(config, "rope_parameters", None) or {}
+    for part in [parameters, *parameters.values()]:
+        if isinstance(part, dict):
+            known.append(part.get("original_max_position_embeddings"))
+    return max(2, min(int(x) for x in known if isinstance(x, (int, float)) and x > 0))
+
+
+def main():
+    for path in sys.argv[1:]:
+        with open(path) as file:
+            raw = json.load(file)
+        try:
+            seen = []
+            for index, layer in enumerate(run(raw)):
+                r = layer.pop("rotation")
+                if isinstance(r, dict):
+                    r = {**r, "inv_freq": [r["inv_freq"][i] for i in (0, 1, -1)]}
+                line = json.dumps({"rotation": r, **layer})
+                if line not in seen:
+                    seen.append(line)
+                    print(path, index, line)
+        except Refused as error:
+            print(path, "refused:", error)
+
+
+if __name__ == "__main__":
+    main()

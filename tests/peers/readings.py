@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Writes tests/data/golden/readings.json: configurations that are easily read otherwise than transformers reads
+them, and what its own code makes of each (hugging_face.py). One line of CASES a configuration: model_type, keys, and
+the warning that stands for agreement where posenc reads on purpose otherwise.
+
+  tests/peers/readings.py          writes the file
+  tests/peers/readings.py --show   says what posenc makes of each
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import compare
+import hugging_face
+
+OUT = Path(__file__).resolve().parents[1] / "data/golden/readings.json"
+BASE = {
+    "hidden_size": 256,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "num_hidden_layers": 8,
+    "max_position_embeddings": 8192,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+LINEAR = {"rope_type": "linear", "factor": 4.0}
+LONG = {
+    "type": "longrope",
+    "short_factor": [1.0 + i / 32 for i in range(16)],
+    "long_factor": [2.0 + i for i in range(16)],
+    "original_max_position_embeddings": 1024,
+}
+ALL_FULL = ["full_attention"] * 8
+SOME_SLIDE = ["sliding_attention", "full_attention"] * 4
+
+
+def by_type(sliding, full):
+    return {"sliding_attention": sliding, "full_attention": full}
+
+
+CASES = {
+    # The class's own default is scaled.
+    "gpt_oss-default": ("gpt_oss", {"head_dim": 32}),
+    "gpt_oss-theta": ("gpt_oss", {"head_dim": 32, "rope_theta": 10000.0}),
+    "gpt_oss-empty": ("gpt_oss", {"head_dim": 32, "rope_parameters": {}}),
+    "apertus-default": ("apertus", {}),
+    "apertus-theta": ("apertus", {"rope_theta": 500000.0}),
+    "cwm-default": ("cwm", {"head_dim": 32}),
+    "cwm-theta": ("cwm", {"head_dim": 32, "rope_theta": 500000.0}),
+    "ministral3-default": ("ministral3", {"head_dim": 32}),
+    "mistral4-default": (
+        "mistral4",
+        {"qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "kv_lora_rank": 32, "v_head_dim": 16},
+    ),
+    "gemma4_text-theta": ("gemma4_text", {"rope_theta": 500000.0, "head_dim": 32, "num_kv_shared_layers": 0}),
+    # Each code reads its own spelling.
+    "gpt_neox-rope_theta": ("gpt_neox", {"rope_theta": 500000.0}),
+    "gpt_neox-partial_rotary_factor": ("gpt_neox", {"partial_rotary_factor": 0.5}),
+    "gpt_neox-both": (
+        "gpt_neox",
+        {"rope_theta": 500000.0, "rotary_emb_base": 20000, "partial_rotary_factor": 0.5, "rotary_pct": 1.0},
+    ),
+    "llama-rotary_pct": ("llama", {"rotary_pct": 0.5}),
+    "llama-rotary_dim": ("llama", {"rotary_dim": 16}),
+    "gemma-global_rope_theta": ("gemma", {"global_rope_theta": 500000.0}),
+    "seed_oss-global_rope_theta": ("seed_oss", {"global_rope_theta": 500000.0}),
+    "olmo3-global_rope_theta": ("olmo3", {"global_rope_theta": 10000.0}),
+    "modernbert-rope_theta": ("modernbert", {"rope_theta": 500000.0}),
+    "modernbert-scaling": ("modernbert", {"rope_scaling": LINEAR}),
+    "minimax_m2-rotary_dim": ("minimax_m2", {"rotary_dim": 16, "head_dim": 32}),
+    "persimmon-default": ("persimmon", {}),
+    "cohere2_moe-rope_scaling": ("cohere2_moe", {"rope_scaling": LINEAR, "head_dim": 32}),
+    # The part of a head that rotates.
+    **{
+        f"{kind}-partial": (kind, {"partial_rotary_factor": 0.5})
+        for kind in (
+            "llama",
+            "mistral",
+            "mixtral",
+            "qwen2",
+            "qwen3",
+            "gemma2",
+            "olmo2",
+            "cohere2",
+            "exaone4",
+            "smollm3",
+            "phimoe",
+            "lfm2",
+            "seed_oss",
+            "starcoder2",
+            "granite",
+            "helium",
+            "ernie4_5",
+        )
+    },
+    "qwen3_moe-partial": ("qwen3_moe", {"partial_rotary_factor": 0.5, "head_dim": 32}),
+    "llama-partial-inside": (
+        "llama",
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}},
+    ),
+    "phi-partial-twice": (
+        "phi",
+        {"partial_rotary_factor": 0.5, "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}},
+    ),
+    "glm4-partial-twice": (
+        "glm4",
+        {"head_dim": 32, "partial_rotary_factor": 0.5, "rope_scaling": {**LINEAR, "partial_rotary_factor": 0.25}},
+    ),
+    "stablelm-partial-twice": (
+        "stablelm",
+        {"partial_rotary_factor": 0.5, "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}},
+    ),
+    # Trained lengths, truncate, factors.
+    "phi3-original-inside": ("phi3", {"rope_scaling": LONG}),
+    "gemma3_text-truncate": (
+        "gemma3_text",
+        {
+            "head_dim": 32,
+            "rope_parameters": by_type(
+                {"rope_type": "default", "rope_theta": 10000.0}, {**YARN, "rope_theta": 1000000.0, "truncate": False}
+            ),
+        },
+    ),
+    "olmo3-truncate": ("olmo3", {"rope_scaling": {**YARN, "truncate": False}}),
+    "gemma3_text-flat": ("gemma3_text", {"head_dim": 32, "rope_parameters": {**LINEAR, "rope_theta": 20000.0}}),
+    "gemma3_text-type": (
+        "gemma3_text",
+        {"head_dim": 32, "rope_scaling": {"type": "linear", "factor": 4.0}},
+        "old_type",
+    ),
+    "olmo3-theta": ("olmo3", {"rope_theta": 20000.0}),
+    "llama-yarn-without-factor": (
+        "llama",
+        {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "original_max_position_embeddings": 2048}},
+        "factor_missing",
+    ),
+    "llama-yarn-null-factor": (
+        "llama",
+        {
+            "rope_parameters": {
+                "rope_type": "yarn",
+                "rope_theta": 10000.0,
+                "factor": None,
+                "original_max_position_embeddings": 2048,
+            }
+        },
+    ),
+    # Which layers slide, and which rotate.
+    "dots1-window": ("dots1", {"sliding_window": 100, "max_window_layers": 5}),
+    "qwen3_moe-window": (
+        "qwen3_moe",
+        {"head_dim": 32, "use_sliding_window": True, "sliding_window": 100, "max_window_layers": 5},
+    ),
+    "qwen2_moe-window": ("qwen2_moe", {"use_sliding_window": True, "sliding_window": 100, "max_window_layers": 5}),
+    "qwen2-window": ("qwen2", {"use_sliding_window": True, "sliding_window": 100, "max_window_layers": 5}),
+    "smollm3-window": ("smollm3", {"use_sliding_window": True, "sliding_window": 100}),
+    "mistral-unread-switch": ("mistral", {"use_sliding_window": False, "sliding_window": 100}),
+    "cohere2_moe-dense": ("cohere2_moe", {"head_dim": 32, "first_k_dense_replace": 2}),
+    "cohere2_moe-dense-saved": (
+        "cohere2_moe",
+        {"head_dim": 32, "layer_types": SOME_SLIDE, "mlp_layer_types": ["dense"] * 2 + ["sparse"] * 6},
+    ),
+    **{
+        f"{kind}-all-full": (kind, {"layer_types": ALL_FULL, "sliding_window": 100, "head_dim": 32})
+        for kind in ("cohere2", "exaone4", "exaone_moe", "afmoe")
+    },
+    "exaone4-no-window": ("exaone4", {"sliding_window": None, "layer_types": ALL_FULL, "head_dim": 32}),
+    # Parameters by layer type, where the class knows none, or null.
+    "mistral-by-type": (
+        "mistral",
+        {"rope_theta": 30000.0, "rope_parameters": by_type({"rope_theta": 10000.0}, {"rope_theta": 500000.0})},
+        "layer_types_unread",
+    ),
+    "qwen2-by-type-null": ("qwen2", {"rope_parameters": by_type({"rope_theta": 10000.0}, None)}, "null_parameters"),
+}
+
+
+def main():
+    show = "--show" in sys.argv
+    records = []
+    for name, (kind, more, *warning) in CASES.items():
+        config = {"model_type": kind, **BASE, **more}
+        if show:
+            print(name, compare.judge(config))
+            continue
+        record = {"name": name, "config": config}
+        if warning:
+            record["warning"] = warning[0]
+        try:
+            layers = hugging_face.run(config)
+        except hugging_face.Refused as refused:
+            record["refused"] = str(refused)
+            layers = []
+        if any(layer["rotation"] == "unknown" for layer in layers) or not (layers or warning):
+            sys.exit(f"{name}: {record.get('refused', 'a rotation that no rotary module has')}")
+        sets = record["sets"] = []
+        record["layers"] = []
+        for layer in layers:
+            if layer not in sets:
+                sets.append(layer)
+            record["layers"].append(sets.index(layer))
+        records.append(record)
+    if not show:
+        text = ",\n".join(json.dumps(record, separators=(",", ":")) for record in records)
+        generator = f"transformers {hugging_face.VERSION}: each family's own model run without weights by tests/peers/readings.py"
+        OUT.write_text('{"generator":' + json.dumps(generator) + ',\n"records":[\n' + text + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
