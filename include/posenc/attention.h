@@ -7,23 +7,41 @@
 
 namespace posenc {
 
-// Which keys a query sees, by position: a key in the query's future is hidden when causal, one
-// `window` or more away when a window is set, one of another chunk when a chunk is. Packed
-// sequences never see each other. With positions of several axes (pictures among text) the order is
-// that of the tokens, the last query at the last key.
+// Which keys a query sees. Six queries (rows) of six keys (columns), all at positions 0 to 5:
+//
+//   causal    window 3   window 3,      chunk 3    chunk 3,       chunk 4,       window 2, prefix 1,
+//                        not causal                not causal     prefix 2       not causal
+//   #.....    #.....     ###...         #.....     ###...         ##....         ##....
+//   ##....    ##....     ####..         ##....     ###...         ##....         ###...
+//   ###...    ###...     #####.         ###...     ###...         ###...         ####..
+//   ####..    .###..     .#####         ...#..     ...###         ####..         #.###.
+//   #####.    ..###.     ..####         ...##.     ...###         ##..#.         #..###
+//   ######    ...###     ...###         ...###     ...###         ##..##         #...##
+//
+// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix, which
+// overrules these three; `keep` and the bounds of packed sequences overrule the prefix. All go by
+// position, wherever in memory a token stands and however many queries there are. Padding counts by the
+// position that it has, -1 of from_mask() as one that is in no prefix and in no token's chunk: `keep`
+// is what hides it. With positions of several axes (pictures among text) order stands for position:
+// keys count from 0, and the last query stands at the last key.
 struct Mask {
-  bool causal = true;
-  std::int64_t window = 0;  // 0: no window; w: the query sees itself and w - 1 before it
-  std::int64_t chunk = 0;   // 0: none; c: positions with one ⌊p/c⌋ see each other (Llama 4)
-  std::int64_t prefix = 0;  // keys at positions below it are seen by all (prefix LM)
+  bool causal = true;  // hides keys behind the query
+  std::int64_t window =
+      0;  // 0: none; w: hides keys w or more away: the query sees itself and w - 1 before
+  std::int64_t chunk = 0;   // 0: none; c: hides keys with another ⌊position / c⌋ (Llama 4)
+  std::int64_t prefix = 0;  // keys at positions 0 to prefix - 1 are seen by all (prefix LM)
   // [batch][key], zero hides a key (padding); null: none hidden
   const std::uint8_t* keep = nullptr;
 
   bool sees(std::int64_t query, std::int64_t key) const {
-    if (key < prefix) return true;
+    if (0 <= key && key < prefix) return true;
     if (causal && key > query) return false;
-    if (chunk > 0 && query / chunk != key / chunk) return false;
+    if (chunk > 0 && chunk_of(query) != chunk_of(key)) return false;
     return window == 0 || (query - key < window && key - query < window);
+  }
+  // ⌊position / chunk⌋, where there are chunks.
+  std::int64_t chunk_of(std::int64_t position) const {
+    return position >= 0 ? position / chunk : -1 - (-1 - position) / chunk;
   }
 };
 
@@ -39,8 +57,10 @@ struct AttentionInputs {
 
 // softmax(logits) v, for any plan; out [batch, heads, queries, value_dim]. q and k come unrotated:
 // rotation, bias, relative terms, logit scales and the values' rotation are all taken from the plan.
-// A query that sees no key gives zeros; a NaN in what a query sees gives NaN. The logits stand in
-// blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments
+// A query that sees no key gives zeros. What a mask hides is of no effect, whatever it holds: NaN,
+// infinities, memory that nobody wrote. A NaN in a query, in a key that it sees or in a value that it
+// gives weight to makes its output NaN; of a value whose weight has rounded to 0 the NaN may reach the
+// output or not. The logits stand in blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments
 // grows with the length, not with its square, in every dtype and with any angles. Float, bfloat16
 // and half are computed in float, the rotation's angles in double. The same bits for any number of
 // threads.

@@ -364,6 +364,27 @@ TEST(AttendMask, PrefixIsSeenThroughAWindow) {
   EXPECT_EQ(seen({.window = 2, .prefix = 1}), "1..... 11.... 111... 1.11.. 1..11. 1...11");
 }
 
+TEST(AttendMask, PrefixIsSeenThroughAChunk) {
+  EXPECT_EQ(seen({.chunk = 4, .prefix = 2}), "11.... 11.... 111... 1111.. 11..1. 11..11");
+}
+
+TEST(AttendMask, WindowWithoutCausalHidesNoPrefix) {
+  EXPECT_EQ(seen({.causal = false, .window = 2, .prefix = 1}),
+            "11.... 111... 1111.. 1.111. 1..111 1...11");
+}
+
+TEST(AttendMask, MarkedPaddingIsOfNoTokensChunk) {
+  const std::vector<std::uint8_t> tokens = {0, 0, 1, 1, 1, 1};
+  EXPECT_EQ(seen({.causal = false, .chunk = 4}, *Positions::from_mask(tokens, 1, 0, -1)),
+            "11.... 11.... ..1111 ..1111 ..1111 ..1111");
+}
+
+TEST(AttendMask, MarkedPaddingIsOfNoPrefix) {
+  const std::vector<std::uint8_t> tokens = {0, 0, 1, 1, 1, 1};
+  EXPECT_EQ(seen({.window = 1, .prefix = 1}, *Positions::from_mask(tokens, 1, 0, -1)),
+            "111... 111... ..1... ..11.. ..1.1. ..1..1");
+}
+
 TEST(AttendMask, KeepHidesKeys) {
   const std::vector<std::uint8_t> keep = {0, 1, 1, 0, 1, 1};
   EXPECT_EQ(seen({.causal = false, .keep = keep.data()}),

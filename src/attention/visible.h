@@ -103,10 +103,7 @@ class Visibility {
   VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                      std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
-    // A chunk's number is rounded towards 0, so padding at −1 is left to the rule itself.
-    const bool chunks = mask_->chunk > 0;
-    const bool interval = k.consecutive && mask_->prefix <= 0 &&
-                          (!chunks || std::min(q.order(t), k.lowest_order) >= 0);
+    const bool interval = k.consecutive && mask_->prefix <= 0;
     if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
       seen = ordered(q.order(t), k.order(0), count);
@@ -143,9 +140,10 @@ class Visibility {
     if (window > 0 && (ahead < 0 || (ahead < count && window < count)))
       seen.end = std::min(seen.end, ahead + window);
     if (chunk > 0) {
-      const std::int64_t start = query / chunk * chunk - first_key;  // of the query's chunk
-      seen.begin = std::max(seen.begin, start);
-      if (start < count && chunk < count - start) seen.end = std::min(seen.end, start + chunk);
+      const std::int64_t before = query - mask_->chunk_of(query) * chunk;  // tokens of its chunk
+      const std::int64_t from_it = chunk - before;                         // as many as stand there
+      if (before < ahead) seen.begin = std::max(seen.begin, ahead - before);
+      if (ahead < count - from_it) seen.end = std::min(seen.end, ahead + from_it);
     }
     return seen.empty() ? VisibleRange{} : seen;
   }

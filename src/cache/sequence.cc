@@ -16,8 +16,6 @@
 namespace posenc::detail {
 namespace {
 
-constexpr std::int64_t farthest = std::int64_t{1} << 62;
-
 std::string number(std::int64_t value) { return std::to_string(value); }
 
 Tensor keys_of(const Pages& pages, const Run& run) { return pages.keys(run.place, run.size); }
@@ -62,7 +60,7 @@ Expected<void> check_cached_positions(std::string_view where, const Positions& p
     for (std::int64_t b = 0; b < positions.batch(); ++b) {
       for (std::int64_t t = 0; t < size; t += step) {
         const std::int64_t at = positions.at(t, b, axis);
-        if (at >= 0 && at < farthest) continue;
+        if (at >= 0 && at < furthest_position) continue;
         return fail(where, "positions must lie within 0 and 2^62", number(at),
                     "append real tokens only; padding has no place in a cache");
       }
@@ -159,8 +157,8 @@ Expected<void> CachedSequence::shift(std::string_view where, Pages& pages, std::
   if (first == last || offset == 0) return {};
   const Positions before = positions(first, last);
   const auto moved = before.shifted(offset);
-  if (!moved || moved->length() > farthest) {
-    std::int64_t lowest = farthest;
+  if (!moved || moved->length() > furthest_position) {
+    std::int64_t lowest = furthest_position;
     for (std::int64_t axis = 0; axis < before.axes(); ++axis) {
       for (std::int64_t t = 0; t < before.size(); ++t)
         lowest = std::min(lowest, before.at(t, 0, axis));
@@ -206,7 +204,7 @@ std::int64_t CachedSequence::first_seen(const Mask& mask, std::int64_t queries) 
   std::int64_t query = at(older);                 // the lowest of them
   for (std::int64_t t = older + 1; t < tokens() && !ascending_; ++t) query = std::min(query, at(t));
   std::int64_t lowest = mask.window > 0 ? query - mask.window + 1 : 0;
-  if (mask.chunk > 0) lowest = std::max(lowest, query / mask.chunk * mask.chunk);
+  if (mask.chunk > 0) lowest = std::max(lowest, mask.chunk_of(query) * mask.chunk);
   const auto seen = [&](std::int64_t t) { return at(t) >= lowest || at(t) < mask.prefix; };
   std::int64_t first = 0, last = older;
   if (!ascending_) {
