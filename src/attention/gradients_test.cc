@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/hidden_memory.h"
 #include "tests/random.h"
 
 namespace posenc {
@@ -44,6 +45,7 @@ struct Problem {
     v = random(batch * kv_heads * keys.size() * dim, 3);
     loss_weight = random(batch * heads * queries.size() * dim, 4);
     out.resize(q.size());
+    spoil_hidden(inputs());
     return *this;
   }
 
@@ -454,6 +456,19 @@ TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
     expect_close(wide.bias, [&](std::size_t e) { return bias[e]; }, 0);
     expect_close(wide.key, [&](std::size_t e) { return key[e]; }, 0);
   }
+}
+
+// A key vector that all distances share adds the same to each logit of a query, which the softmax does not see:
+// in exact arithmetic Σ_j α_j (g_j − Σ_l α_l g_l) is 0. What differences of the loss show is their rounding.
+TEST(AttendBackwardTables, AKeyVectorOfAllDistancesHasNoGradient) {
+  Problem p;
+  p.key = random(dim, 7);
+  p.plan.relative = Relative{.rows = {.first = 0, .row = {0}},
+                             .row_count = 1,
+                             .uses_key = true,
+                             .key = Table::borrow(Tensor::dense(p.key.data(), {1, dim}))};
+  const Gradients by(p.filled());
+  for (const double gradient : by.key) EXPECT_NEAR(gradient, 0, 1e-14);
 }
 
 // --- errors -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 
 #include "posenc/content.h"
 #include "src/kernels/instruction_sets.h"
+#include "tests/hidden_memory.h"
 #include "tests/random.h"
 
 namespace posenc {
@@ -63,6 +64,7 @@ struct Call {
         Numbers(dtype, {batch, heads, queries, dim},
                 std::vector<double>(static_cast<std::size_t>(batch * heads * queries * dim), NAN));
     if (!keep.empty()) mask.keep = keep.data();
+    spoil_hidden(inputs());
   }
 
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
@@ -222,7 +224,7 @@ inline std::vector<Call> calls() {
   all.push_back(text("a window beyond all distances", 9, 9));
   all.back().mask.window = std::numeric_limits<std::int64_t>::max();
   all.push_back(text("queries 2^62 behind the keys", 3, 9));
-  ids.assign({std::int64_t{1} << 61, std::int64_t{1} << 62, (std::int64_t{1} << 62) + 1});
+  ids.assign({furthest_position / 2, furthest_position - 1, furthest_position});
   all.back().query_positions = *Positions::ids(ids);
   all.push_back(all.back());
   all.back().name = "queries 2^62 behind the keys, and a window";

@@ -69,6 +69,7 @@ TEST(AttendFire, SeesBothWaysWithoutACausalMask) {
   for (Call& call : calls()) {
     SCOPED_TRACE(call.name);
     call.mask.causal = false;
+    call.fill();
     fire_subject().expect_formula(call, tolerance(DType::f64));
   }
 }

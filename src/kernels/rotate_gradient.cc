@@ -30,8 +30,9 @@ void add_frequency_gradient(const Rotate& rotate, const Positions& positions, co
           const auto at = [&](const Tensor& x, std::int64_t c) {
             return x.get(x.offset(b, h, t, c));
           };
-          const double by_angle = sign * (at(gradient, pair.b) * at(rotated, pair.a) -
-                                          at(gradient, pair.a) * at(rotated, pair.b));
+          const double by_a = at(gradient, pair.a), by_b = at(gradient, pair.b);
+          if (by_a == 0 && by_b == 0) continue;  // a hidden token may hold NaN
+          const double by_angle = sign * (by_b * at(rotated, pair.a) - by_a * at(rotated, pair.b));
           for (std::int64_t axis = 0; axis < rotate.axes; ++axis) {
             sum[static_cast<std::size_t>(first + axis * rotate.pairs())] +=
                 by_angle * static_cast<double>(positions.at(t, b, axis));
