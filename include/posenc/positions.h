@@ -12,14 +12,18 @@
 
 namespace posenc {
 
+// No position is beyond it, so that the sum and the distance of two fit 64 bits.
+inline constexpr std::int64_t furthest_position = std::int64_t{1} << 62;
+
 // The positions of a batch of sequences: a range, or explicit ids.
 class Positions {
  public:
-  // first, first + 1, ... shared by every sequence of a batch.
+  // first, first + 1, ... shared by every sequence of a batch. What takes it asks that it lie within
+  // ±furthest_position.
   static Positions range(std::int64_t first, std::int64_t count);
 
   // Explicit ids, row-major [axis][batch][seq]; batch 1 is shared by every sequence.
-  // Errors: a size that is not axes·batch·seq, a negative id.
+  // Errors: a size that is not axes·batch·seq, an id that is negative or beyond furthest_position.
   static Expected<Positions> ids(std::span<const std::int64_t> ids, std::int64_t axes = 1,
                                  std::int64_t batch = 1);
 
@@ -30,7 +34,7 @@ class Positions {
   // -1 marks it for good: it stays where it is under shifted(), and reads the padding row of a
   // table with row_offset padding_idx + 1 (fairseq, RoBERTa, OPT); without such an offset it has no
   // row, an error. 0 has a vector everywhere, and shifted() moves it with the text.
-  // Errors: sizes that do not match, cached outside [0, seq], padding below -1.
+  // Errors: sizes that do not match, cached outside [0, seq], padding below -1 or beyond furthest_position.
   static Expected<Positions> from_mask(std::span<const std::uint8_t> mask, std::int64_t batch,
                                        std::int64_t cached = 0, std::int64_t padding = 0);
 
@@ -65,7 +69,7 @@ class Positions {
   // Errors: axes or batches that differ and are not 1, packed sequences.
   Expected<void> append(const Positions& more);
 
-  // The same tokens moved by `offset` (cache shift, prefix).
+  // The same tokens moved by `offset` (cache shift, prefix). Errors: below 0, beyond furthest_position.
   Expected<Positions> shifted(std::int64_t offset) const;
 
   bool operator==(const Positions& other) const;  // the same tokens at the same positions

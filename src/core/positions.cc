@@ -66,6 +66,12 @@ Expected<Positions> Positions::ids(std::span<const std::int64_t> ids, std::int64
                 std::to_string(*negative) + " at index " + std::to_string(negative - ids.begin()),
                 "for padding use a mask, Positions::from_mask");
   }
+  if (const auto far = std::ranges::find_if(ids, [](auto id) { return id > furthest_position; });
+      far != ids.end()) {
+    return fail("positions", "ids must be 2^62 or less",
+                std::to_string(*far) + " at index " + std::to_string(far - ids.begin()),
+                "check for a sentinel or memory that nobody wrote");
+  }
   if (axes == 1 && batch == 1 && consecutive(ids)) return range(ids.empty() ? 0 : ids[0], *seq);
   Positions positions;
   positions.axes_ = axes;
@@ -84,8 +90,8 @@ Expected<Positions> Positions::from_mask(std::span<const std::uint8_t> mask, std
                 "cached must lie within 0 and the mask's " + std::to_string(*seq) + " columns",
                 std::to_string(cached), "the mask covers cached tokens and new ones");
   }
-  if (padding < -1) {
-    return fail("positions from mask", "padding must be a position, or -1 to mark it",
+  if (padding < -1 || padding > furthest_position) {
+    return fail("positions from mask", "padding must be a position up to 2^62, or -1 to mark it",
                 std::to_string(padding), "use 0 or -1");
   }
   Positions positions;
@@ -265,20 +271,21 @@ Expected<Positions> Positions::shifted(std::int64_t offset) const {
   Positions moved = *this;
   const auto move = [offset](std::int64_t& id) {
     if (id == -1) return true;  // padding marked by from_mask stands nowhere
-    return !__builtin_add_overflow(id, offset, &id) && id >= 0;
+    return !__builtin_add_overflow(id, offset, &id) && id >= 0 && id <= furthest_position;
   };
   bool ok = true;
   if (contiguous()) {
     std::int64_t end = 0;
     ok = !__builtin_add_overflow(first_, offset, &moved.first_) && moved.first_ >= 0 &&
-         !__builtin_add_overflow(moved.first_, std::max<std::int64_t>(seq_ - 1, 0), &end);
+         !__builtin_add_overflow(moved.first_, std::max<std::int64_t>(seq_ - 1, 0), &end) &&
+         end <= furthest_position;
   } else {
     moved.reserve(axes_, batch_, seq_);
     ok = std::ranges::all_of(
         std::span(moved.ids_.get(), static_cast<std::size_t>(axes_ * batch_ * seq_)), move);
   }
   if (!ok) {
-    return fail("shifted positions", "every position must stay within 0 and 2^63 - 1",
+    return fail("shifted positions", "every position must stay within 0 and 2^62",
                 "an offset of " + std::to_string(offset), "shift by less");
   }
   return moved;

@@ -31,7 +31,13 @@ TEST(Positions, RangeOfHugeTextCostsNoMemory) {
 
 TEST(Positions, LengthDoesNotWrapAtTheEndOfInt64) {
   EXPECT_EQ(Positions::range(largest - 1, 5).length(), largest);
-  EXPECT_EQ(Positions::ids(Ids{largest, 0})->length(), largest);
+}
+
+TEST(Positions, IdsReachNoFurtherThanSumsOfTwoFit) {
+  EXPECT_EQ(Positions::ids(Ids{furthest_position, 0})->length(), furthest_position + 1);
+  EXPECT_FALSE(Positions::ids(Ids{furthest_position + 1, 0}));
+  EXPECT_FALSE(Positions::ids(Ids{largest, 0}));
+  EXPECT_FALSE(Positions::from_mask(Bytes{0, 1}, 1, 0, furthest_position + 1));
 }
 
 TEST(Positions, NoTokensHaveLengthZero) { EXPECT_EQ(Positions::range(5, 0).length(), 0); }
@@ -183,10 +189,12 @@ TEST(Positions, NoTokensOfTooManyAxesIsAnError) {
   EXPECT_TRUE(Positions::ids({}, 3, 8));
 }
 
-TEST(Positions, ARangeShiftedPastTheLargestIntegerIsAnError) {
-  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  EXPECT_TRUE(Positions::range(0, 5).shifted(largest - 4));
-  EXPECT_FALSE(Positions::range(0, 5).shifted(largest - 3));
+TEST(PositionsShifted, BeyondTheFurthestPositionIsAnError) {
+  EXPECT_TRUE(Positions::range(0, 5).shifted(furthest_position - 4));
+  EXPECT_FALSE(Positions::range(0, 5).shifted(furthest_position - 3));
+  EXPECT_FALSE(Positions::range(0, 5).shifted(largest));
+  EXPECT_TRUE(Positions::ids(Ids{5, 2})->shifted(furthest_position - 5));
+  EXPECT_FALSE(Positions::ids(Ids{5, 2})->shifted(furthest_position - 4));
 }
 
 TEST(PositionsPacked, OneSequenceIsARange) {

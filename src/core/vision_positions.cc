@@ -15,7 +15,6 @@ namespace posenc {
 namespace {
 
 constexpr std::string_view where = "vision positions";
-constexpr std::int64_t far = std::int64_t{1} << 62;  // sums of two smaller numbers do not wrap
 
 struct Grid {
   std::int64_t frames = 0, height = 0, width = 0;  // tokens, after merging
@@ -87,7 +86,8 @@ Expected<void> set_steps(std::vector<Grid>& videos, std::span<const double> seco
   for (std::size_t v = 0; v < videos.size(); ++v) {
     videos[v].step = rule.tokens_per_second * (seconds_per_grid.empty() ? 1 : seconds_per_grid[v]);
     const double last = static_cast<double>(videos[v].frames - 1) * videos[v].step;
-    if (!(videos[v].step >= 0 && last < static_cast<double>(far))) {  // a NaN fails too
+    if (!(videos[v].step >= 0 &&
+          last < static_cast<double>(furthest_position))) {  // a NaN fails too
       return fail(where, "tokens_per_second times seconds_per_grid must be a usable number",
                   "video " + std::to_string(v), "check both");
     }
@@ -144,7 +144,7 @@ Expected<VisionPositions> vision_positions(std::span<const std::int64_t> input_i
                   std::to_string(run - t) + " from token " + std::to_string(t),
                   "check grid_thw and spatial_merge_size");
     }
-    if (next > far - grid.at(grid.frames - 1)) {
+    if (next > furthest_position - grid.at(grid.frames - 1)) {
       return fail(where, "positions must stay below 2^62", "more at token " + std::to_string(t),
                   "check tokens_per_second and seconds_per_grid");
     }

@@ -1,8 +1,11 @@
 // Checks that every verb makes of its tensors, positions and plan, with the error that each gives.
 #include "src/kernels/check.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
+#include <span>
 
 #include "src/core/saturating.h"
 #include "src/core/try.h"
@@ -10,10 +13,9 @@
 namespace posenc::detail {
 namespace {
 
-// Differences of two such positions do not wrap.
-constexpr std::int64_t far = std::int64_t{1} << 62;
-
 std::string number(std::int64_t value) { return std::to_string(value); }
+
+constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
 
 // Whether the offset of the last element, in bytes, is one that a pointer can have.
 bool addressable(const Tensor& tensor) {
@@ -23,7 +25,39 @@ bool addressable(const Tensor& tensor) {
     if (stride == std::numeric_limits<std::int64_t>::min()) return false;
     reach = sum(reach, product(tensor.shape[axis] - 1, std::abs(stride)));
   }
-  return reach <= far / static_cast<std::int64_t>(size_of(tensor.dtype));
+  return reach <= most_bytes / static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
+// Whether elements of x from `axis` on reach `rest` elements further, by as many steps along each axis as
+// it has. Steps nest in all but made-up strides: the count along an axis is then the quotient or its neighbour.
+bool reaches(const Tensor& x, std::span<const std::size_t> axes, std::int64_t rest) {
+  if (axes.empty()) return rest == 0;
+  const std::int64_t extent = x.shape[axes[0]], step = std::abs(x.stride[axes[0]]);
+  if (extent <= 1 || step == 0) return reaches(x, axes.subspan(1), rest);
+  for (std::int64_t steps = rest / step - 1; steps <= rest / step + 1; ++steps) {
+    if (std::abs(steps) < extent && reaches(x, axes.subspan(1), rest - steps * step)) return true;
+  }
+  return false;
+}
+
+// Whether two views that differ only in where they begin share memory.
+bool shares_memory(const Tensor& x, const Tensor& out) {
+  std::array<std::size_t, Tensor::max_rank> order{};
+  std::int64_t reach = 0;  // from the lowest element to the highest
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
+    if (x.shape[axis] > 1 && x.stride[axis] != out.stride[axis]) return false;
+    order[axis] = axis;
+    reach += (x.shape[axis] - 1) * std::abs(x.stride[axis]);
+  }
+  const auto size = static_cast<std::int64_t>(size_of(x.dtype));
+  const std::int64_t bytes =
+      reinterpret_cast<std::intptr_t>(out.data) - reinterpret_cast<std::intptr_t>(x.data);
+  if (std::abs(bytes) >= (reach + 1) * size) return false;
+  if (bytes % size != 0) return true;
+  const auto axes = std::span(order).first(static_cast<std::size_t>(x.rank));
+  std::ranges::sort(axes,
+                    [&](auto a, auto b) { return std::abs(x.stride[a]) > std::abs(x.stride[b]); });
+  return reaches(x, axes, bytes / size);
 }
 
 }  // namespace
@@ -44,7 +78,7 @@ Expected<Tensor> viewed(std::string_view where, std::string_view name, const Ten
   if (view.size() == 0) return view;
   if (!tensor)
     return fail(where, std::string(name) + " must be given", "", "pass a view of memory");
-  if (view.size() > far || !addressable(view)) {
+  if (view.size() > most_bytes || !addressable(view)) {
     return fail(where, std::string(name) + " must fit in memory", shape_text(tensor),
                 "check shape and strides");
   }
@@ -85,6 +119,10 @@ Expected<void> check_out(std::string_view where, const Tensor& x, const Tensor& 
                   "write to memory of its own");
     }
   }
+  if (out.data != x.data && shares_memory(x, out)) {
+    return fail(where, "out must be the input itself or memory apart from it",
+                "the input's memory, further on", "write in place, or to memory of its own");
+  }
   return {};
 }
 
@@ -104,7 +142,8 @@ Expected<void> check_positions(std::string_view where, const Positions& position
                 number(positions.axes()), "check which plan the positions belong to");
   }
   if (positions.contiguous() && positions.size() > 0 &&
-      (positions.at(0) < -far || positions.at(0) > far || positions.size() > far)) {
+      (positions.at(0) < -furthest_position || positions.at(0) > furthest_position ||
+       positions.size() > furthest_position)) {
     return fail(where, "positions must be within 2^62 of 0",
                 number(positions.size()) + " from " + number(positions.at(0)),
                 "check the first position");
