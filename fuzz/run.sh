@@ -30,7 +30,7 @@ fuzz() {
   mkdir -p "$build/corpus/$name"
   case $name in json | config | params | folder | safetensors) dictionary=("-dict=$build/words.dict") ;; esac
   # shellcheck disable=SC2086  # a list of folders
-  "$build/fuzz_$name" -max_len="${longest[$name]}" -timeout=10 -rss_limit_mb=2048 \
+  "$build/fuzz_$name" -max_len="${longest[$name]}" -timeout=10 -malloc_limit_mb=256 -rss_limit_mb=1024 \
     -runs="$([ "$runs" = 0 ] && echo -1 || echo "$runs")" -max_total_time="${seconds:-0}" \
     -print_final_stats=1 -verbosity=1 -artifact_prefix="$build/findings/$name-" "${dictionary[@]}" \
     "$build/corpus/$name" ${seeds[$name]} >"$build/logs/$name" 2>&1

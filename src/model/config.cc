@@ -125,15 +125,41 @@ void warn_of_lengths(Reading& reading, const LayerGroup& group, const Plan& whol
   }
 }
 
+// Numbers that an explanation of the plan shows.
+std::size_t numbers_of(const Plan& plan) {
+  std::size_t count = plan.rotate ? plan.rotate->frequency.size() : 0;
+  const auto* waves = plan.add ? std::get_if<Waves>(&plan.add->kind) : nullptr;
+  if (waves) count += waves->frequency.size();
+  const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+  if (table && table->values.owned) count += table->values.owned->size();
+  if (table) count += table->rows.row.size();
+  if (plan.relative) count += plan.relative->rows.row.size();
+  return count;
+}
+
+// Some hundred times what models need; an explanation of so many takes some ten megabytes.
+constexpr std::size_t most_numbers = std::size_t{1} << 16;
+
 }  // namespace
 
 void compile_all(Reading& reading) {
+  std::size_t numbers = 0;
   for (const LayerGroup& group : reading.model.groups) {
     if (reading.error) return;
     const auto plan = compile(group);
     if (!plan) {
       const Error& e = plan.error();
       reading.refuse(e.where, e.rule, e.got, e.cure);
+      return;
+    }
+    numbers += numbers_of(*plan);
+    if (numbers > most_numbers) {
+      reading.refuse(
+          "the model",
+          "must need " + std::to_string(most_numbers) + " frequencies and biases or fewer",
+          std::to_string(numbers) + " or more for " + std::to_string(reading.model.groups.size()) +
+              " kinds of layers",
+          "check the widths, the heads and layer_types");
       return;
     }
     warn_of_lengths(reading, group, *plan);

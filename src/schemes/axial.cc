@@ -28,12 +28,7 @@ namespace posenc {
 
 Expected<Plan> Axial::compiled(const Geometry& geometry) const {
   const std::int64_t head_dim = geometry.head_dim;
-  if (auto ok = detail::known("axial", {{"head_dim", head_dim}}); !ok) {
-    return std::unexpected(ok.error());
-  }
-  if (auto ok = detail::affordable("axial", {"head_dim", head_dim}); !ok) {
-    return std::unexpected(ok.error());
-  }
+  POSENC_CHECK(detail::usable_head_dim("axial", head_dim));
   if (head_dim % 4 != 0) {
     return fail("axial", "head_dim must be divisible by 4", std::to_string(head_dim),
                 "both axes need whole pairs: pad the head");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::detail {
 
@@ -42,6 +43,16 @@ inline Expected<void> affordable(std::string_view where, Size a, Size b = {"", 1
                   " must be at most 2^26 = 67108864",
               std::to_string(a.value) + (product ? " × " + std::to_string(b.value) : ""),
               "give a smaller " + std::string(a.name));
+}
+
+// Refuses a head that nobody has: a thousand times as wide as those of today's models.
+constexpr std::int64_t widest_head = std::int64_t{1} << 20;
+
+inline Expected<void> usable_head_dim(std::string_view where, std::int64_t head_dim) {
+  POSENC_CHECK(known(where, {{"head_dim", head_dim}}));
+  if (head_dim <= widest_head) return {};
+  return fail(where, "head_dim must be at most 2^20 = 1048576", std::to_string(head_dim),
+              "give the channels of one head");
 }
 
 // A borrowed table must have this shape; 0 allows any extent, and a table not given yet passes.

@@ -20,12 +20,9 @@ namespace posenc {
 
 Expected<Plan> Mixed::compiled(const Geometry& geometry) const {
   const std::int64_t heads = geometry.heads, head_dim = geometry.head_dim;
-  if (auto ok = detail::known("mixed", {{"heads", heads}, {"head_dim", head_dim}}); !ok) {
-    return std::unexpected(ok.error());
-  }
-  if (auto ok = detail::affordable("mixed", {"heads", heads}, {"head_dim", head_dim}); !ok) {
-    return std::unexpected(ok.error());
-  }
+  POSENC_CHECK(detail::known("mixed", {{"heads", heads}}));
+  POSENC_CHECK(detail::usable_head_dim("mixed", head_dim));
+  POSENC_CHECK(detail::affordable("mixed", {"heads", heads}, {"head_dim", head_dim}));
   if (head_dim % 4 != 0) {
     return fail("mixed", "head_dim must be divisible by 4", std::to_string(head_dim),
                 "pad the head");

@@ -18,9 +18,7 @@ namespace {
 // Channels that turn, before they are made even: the denominator of the exponent.
 Expected<std::int64_t> rotated_dim(const Rope& rope, const Geometry& geometry) {
   const std::int64_t head_dim = geometry.head_dim;
-  if (auto ok = detail::known("rope", {{"head_dim", head_dim}}); !ok) {
-    return std::unexpected(ok.error());
-  }
+  POSENC_CHECK(detail::usable_head_dim("rope", head_dim));
   std::int64_t dim = 0;
   if (rope.rotary_dim) {
     dim = *rope.rotary_dim;

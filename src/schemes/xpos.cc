@@ -19,12 +19,7 @@ namespace posenc {
 
 Expected<Plan> XPos::compiled(const Geometry& geometry) const {
   const std::int64_t head_dim = geometry.head_dim;
-  if (auto ok = detail::known("xpos", {{"head_dim", head_dim}}); !ok) {
-    return std::unexpected(ok.error());
-  }
-  if (auto ok = detail::affordable("xpos", {"head_dim", head_dim}); !ok) {
-    return std::unexpected(ok.error());
-  }
+  POSENC_CHECK(detail::usable_head_dim("xpos", head_dim));
   if (head_dim % 2 != 0) {
     return fail("xpos", "head_dim must be even", std::to_string(head_dim), "pad the head");
   }

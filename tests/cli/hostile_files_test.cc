@@ -299,6 +299,34 @@ TEST_F(HostileFile, JsonOfMillionsOfValuesIsRefused) {
   expect_refused("explain wide.json", {"wide.json: must hold at most a million values"});
 }
 
+// 259 bytes once made 700 MB of JSON.
+TEST_F(HostileFile, AHeadOfMillionsOfChannelsIsRefused) {
+  write("wide.json", R"({"model_type": "llama", "hidden_size": 16777216, "num_attention_heads": 1,
+      "num_hidden_layers": 4, "layer_types": ["attention_0", "attention_1", "attention_2", "attention_3"]})");
+  for (const char* flags : {"", " --json", " --pairs"})
+    expect_refused(
+        std::string("explain wide.json") + flags,
+        {"hidden_size: must give heads of 65536 channels or fewer, got 16777216 for 1 heads"});
+}
+
+TEST_F(HostileFile, AKindOfItsOwnForEachOfManyLayersIsRefused) {
+  std::string types;
+  for (int i = 0; i < 300; ++i)
+    types += (i > 0 ? ", \"attention_" : "\"attention_") + std::to_string(i) + "\"";
+  write("many.json", R"({"model_type": "llama", "hidden_size": 65536, "num_attention_heads": 1,
+      "num_hidden_layers": 300, "layer_types": [)" +
+                         types + "]}");
+  expect_refused("explain many.json --json",
+                 {"65536 frequencies and biases or fewer", "300 kinds of layers"});
+}
+
+TEST_F(HostileFile, WavesOfMillionsOfChannelsAreRefused) {
+  write("waves.json",
+        R"({"model_type": "marian", "d_model": 16777216, "encoder_attention_heads": 4096,
+      "decoder_attention_heads": 4096, "encoder_layers": 2, "decoder_layers": 2})");
+  expect_refused("explain waves.json --json", {"65536 frequencies and biases or fewer"});
+}
+
 TEST_F(HostileFile, JsonNumbersThatAreNoneNameTheirKey) {
   for (const char* number : {"NaN", "Infinity", "-Infinity", "-1", "1e999"}) {
     write("m.json", config + number + "}");

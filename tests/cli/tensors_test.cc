@@ -159,6 +159,29 @@ TEST_F(TensorCommand, ATableHoldsTheSinusoids) {
   EXPECT_EQ(read_npy(path("t.npy"))->type, NpyType::f32);
 }
 
+TEST_F(TensorCommand, ATableOfAnOddWidthIsTheOneOfDouble) {
+  for (const std::string width : {"1", "3", "17", "31", "63", "127", "511"}) {
+    SCOPED_TRACE(width);
+    const std::string table = " --scheme sinusoidal --positions 0:16 --width " + width;
+    expect_good("table exact.npy --dtype float64" + table);
+    const auto exact = values("exact.npy");
+    for (const std::string dtype : {"float32", "float16"}) {
+      expect_good("table t.npy --dtype " + dtype + table);
+      const auto t = values("t.npy");
+      ASSERT_EQ(t.size(), exact.size());
+      for (std::size_t i = 0; i < t.size(); ++i) ASSERT_NEAR(t[i], exact[i], 1e-3) << dtype << i;
+    }
+  }
+}
+
+TEST_F(TensorCommand, AddTakesAnOddWidth) {
+  make("x.npy", NpyType::f32, {1, 5, 17});
+  expect_good("add x.npy sum.npy --scheme sinusoidal --positions 0:5");
+  expect_good("table t.npy --scheme sinusoidal --width 17 --positions 0:5 --dtype float64");
+  const auto x = values("x.npy"), sum = values("sum.npy"), t = values("t.npy");
+  for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(sum[i], x[i] + t[i], 1e-6);
+}
+
 TEST_F(TensorCommand, AddIsEmbeddingPlusTable) {
   make("x.npy", NpyType::f64, {5, 6});
   expect_good("add x.npy sum.npy --scheme sinusoidal --positions 2:7");

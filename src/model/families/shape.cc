@@ -26,6 +26,14 @@ std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int6
                           "give head_dim, or correct one of them");
     return 0;
   }
+  if (width / heads > most_head_dim) {
+    config.reading.refuse(
+        config.where("hidden_size"),
+        "must give heads of " + std::to_string(most_head_dim) + " channels or fewer",
+        std::to_string(width) + " for " + std::to_string(heads) + " heads",
+        "give head_dim, or correct one of them");
+    return 0;
+  }
   note(notes, "head_dim", std::to_string(width / heads), Origin::derived,
        std::to_string(width) + " / " + std::to_string(heads) + " heads");
   return width / heads;
