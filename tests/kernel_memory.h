@@ -12,6 +12,7 @@
 #include "posenc/apply.h"
 #include "src/core/random.h"
 #include "src/kernels/instruction_sets.h"
+#include "tests/guarded_memory.h"
 
 namespace posenc {
 
@@ -29,14 +30,14 @@ inline double step(DType dtype) {
 }
 inline double compute_step(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
 
-// Memory and what is viewed of it. All of it is random, and it is not aligned.
+// Memory from a tensor's first element to its last, guarded, and what is viewed of it. All of it is random.
 struct Memory {
-  std::vector<std::uint64_t> storage;
-  Tensor shape;  // data: an offset in bytes
-  Tensor view() {
+  GuardedMemory storage;
+  Tensor shape;            // without data
+  std::size_t origin = 0;  // element [0, 0, 0, 0], in bytes
+  Tensor view() const {
     Tensor view = shape;
-    view.data =
-        reinterpret_cast<char*>(storage.data()) + reinterpret_cast<std::intptr_t>(shape.data);
+    view.data = storage.data() + origin;
     return view;
   }
 };
@@ -49,14 +50,6 @@ inline constexpr Layout all_layouts[] = {Layout::heads_first, Layout::tokens_fir
 inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_t heads,
                      std::int64_t seq, std::int64_t dim, unsigned seed = 1) {
   Memory made;
-  const auto size = static_cast<std::int64_t>(size_of(dtype));
-  const std::int64_t bytes = (3 * batch * heads * seq * dim + 3) * size;
-  made.storage.resize(static_cast<std::size_t>(bytes / 8 + 2));
-  const Tensor all = Tensor::dense(made.storage.data(), dtype,
-                                   {static_cast<std::int64_t>(made.storage.size()) * 8 / size});
-  detail::SplitMix64 engine(seed);
-  for (std::int64_t i = 0; i < all.shape[0]; ++i) all.set(i, detail::normal(engine));
-  std::int64_t first = 1;
   const auto dense = [&](std::initializer_list<std::int64_t> shape) {
     return Tensor::dense(nullptr, dtype, shape);
   };
@@ -70,7 +63,6 @@ inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_
     case Layout::reversed:
       made.shape = dense({batch, seq, heads, dim}).swapped(1, 2);
       made.shape.stride[3] = -1;
-      first += dim - 1;
       break;
     case Layout::every_third:
       made.shape = dense({batch, heads, seq, 3 * dim});
@@ -79,7 +71,20 @@ inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_
       break;
     case Layout::channels_first: made.shape = dense({batch, heads, dim, seq}).swapped(2, 3); break;
   }
-  made.shape.data = reinterpret_cast<void*>(first * size);
+  std::int64_t lowest = 0, highest = -1;
+  if (made.shape.size() > 0) {
+    highest = made.shape.offset(batch - 1, heads - 1, seq - 1, 0);
+    (made.shape.stride[3] < 0 ? lowest : highest) += (dim - 1) * made.shape.stride[3];
+  }
+  const std::int64_t count = highest - lowest + 1;
+  // Odd seeds end at a guard and are seldom aligned, even ones begin at one and are.
+  made.storage =
+      GuardedMemory(static_cast<std::size_t>(count) * size_of(dtype),
+                    seed % 2 == 1 ? GuardedMemory::Beside::end : GuardedMemory::Beside::start);
+  made.origin = static_cast<std::size_t>(-lowest) * size_of(dtype);
+  const Tensor all = Tensor::dense(made.storage.data(), dtype, {count});
+  detail::SplitMix64 engine(seed);
+  for (std::int64_t i = 0; i < count; ++i) all.set(i, detail::normal(engine));
   return made;
 }
 

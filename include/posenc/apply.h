@@ -1,9 +1,12 @@
-// A plan acting on tensors. All functions may work in place (out is the same view as in), take any
-// strides and dtype (in and out alike), and check their arguments. float64 is computed in double, the
+// A plan acting on tensors. All functions take any strides and dtype (in and out alike) and check their
+// arguments. out is the same view as the input (in place) or memory apart from it: the input's own memory
+// shifted is an error, a view of it with other strides the caller's mistake. float64 is computed in double, the
 // others in float; 16-bit types are rounded once, at the end. A float cos or sin is within 2^-25 +
 // 3·2^-53·(2 + position·frequency) of the exact one. A plan with an engine's angles (Rotate::angles)
-// is computed in that engine's own precision, and refuses positions from 2^24 on. Shapes are written
-// as logical axes; see Tensor.
+// is computed in that engine's own precision, and refuses positions from 2^24 on. Exact angles take any
+// position; where position·frequency passes 2^50 the bound above is a whole turn and an angle says nothing.
+// The plain loops of attend_reference() and rotation_angles() round a position to a double, from 2^53 on.
+// Shapes are written as logical axes; see Tensor.
 #pragma once
 
 #include "posenc/error.h"

@@ -220,8 +220,8 @@ POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHRO
 
 /* --- acting on tensors --------------------------------------------------------------------------- */
 
-/* In all of these out has the dtype of its input and may be the same view (in place). float64 is computed in
-   double; 16-bit types are rounded once, to nearest even. threads: 0 for as many as the machine has; the same
+/* In all of these out has the dtype of its input and is the same view (in place) or memory apart from it:
+   shifted, it is an error. float64 is computed in double; 16-bit types are rounded once, to nearest even. threads: 0 for as many as the machine has; the same
    bits for any number. WebAssembly computes on the caller's thread, whatever it says. */
 
 typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only rotate */
@@ -278,13 +278,15 @@ POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_posit
                                      const posenc_positions* keys, const posenc_tensor* out,
                                      int32_t threads) POSENC_NOTHROW;
 
-/* Which keys a query sees, by position. */
+/* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key is of the prefix,
+   which overrules these three; keep and the bounds of packed sequences overrule the prefix (attention.h draws them).
+   What is hidden is of no effect, whatever its memory holds. */
 typedef struct posenc_mask {
   uint32_t struct_size; /* sizeof(posenc_mask) */
-  int32_t causal;       /* nonzero: no key of the query's future */
-  int64_t window;       /* keys less than this far away; 0: no window */
-  int64_t chunk;        /* positions with one floor(p/chunk) see each other; 0: none */
-  int64_t prefix;       /* keys at positions below it are seen by all */
+  int32_t causal;       /* nonzero: hides keys behind the query */
+  int64_t window;       /* hides keys so far away or further; 0: none */
+  int64_t chunk;        /* hides keys with another floor(position / chunk); 0: none */
+  int64_t prefix;       /* keys at positions 0 to prefix - 1 are seen by all */
   const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
 } posenc_mask;
 

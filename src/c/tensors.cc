@@ -11,6 +11,7 @@
 #include "posenc/attention.h"
 #include "src/c/handles.h"
 #include "src/core/saturating.h"
+#include "src/kernels/check.h"
 
 using namespace posenc;
 using c::done, c::hand_out, c::misuse, c::need, c::refused, c::View, c::view;
@@ -199,6 +200,8 @@ posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
   // Checked before a number is read: what it says of its size may be anything.
   *table = Table::borrow(given.tensor);
   if (!*table) return need(where, {{"values.data", nullptr}});
+  const auto reachable = detail::viewed(where, "values", given.tensor, Tensor::max_rank);
+  if (!reachable) return refused(reachable.error());
   const Expected<Plan> fits = checked(changed);
   if (!fits) return refused(fits.error());
   *table = c::copied(given.tensor);

@@ -319,6 +319,25 @@ TEST_F(RotateErrors, InPlaceThroughAnotherView) {
   expect_error(rotated(square, square.swapped(0, 1)), "same view");
 }
 
+TEST_F(RotateErrors, TheInputsMemoryShifted) {
+  for (const std::int64_t shift : {1, 4, 12, -1}) {
+    const Tensor in = Tensor::dense(storage.data() + 24, {2, 3, 4}),
+                 out = Tensor::dense(storage.data() + 24 + shift, {2, 3, 4});
+    expect_error(rotated(in, out), "the input itself or memory apart from it");
+  }
+}
+
+TEST_F(RotateErrors, NeighboursInOneMemoryAreNone) {
+  // Queries into the place of the keys, as projections lay them: [token][3][head][channel].
+  const auto part = [&](std::int64_t which) {
+    Tensor view = Tensor::dense(storage.data() + which * 8, {1, 2, 2, 4});
+    view.stride[1] = 4, view.stride[2] = 24;
+    return view;
+  };
+  EXPECT_TRUE(rotate(plan, part(0), Positions::range(0, 2), Side::query, part(1)));
+  EXPECT_TRUE(rotate(plan, part(1), Positions::range(0, 2), Side::query, part(0)));
+}
+
 TEST_F(RotateErrors, OutputsThatShareAnElement) {
   Tensor out = Tensor::dense(storage.data() + 32, {2, 3, 4});
   out.stride[0] = 0;

@@ -175,6 +175,12 @@ static void learned_tables_are_given_and_checked(void) {
   bad = table;
   bad.data = NULL;
   MISUSE("NULL", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
+  const int64_t far[] = {INT64_MIN, INT64_C(1) << 62, INT64_MAX};
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+    bad = table;
+    bad.stride[0] = far[i];
+    REFUSED("must fit in memory", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
+  }
   bad = table;
   bad.shape[0] = bad.shape[1] = INT64_MAX;
   REFUSED("", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
@@ -517,6 +523,12 @@ static void odd_and_absurd_geometries_are_refused(void) {
   REFUSED("head_dim", posenc_plan_from_scheme(rope, NULL, &plan));
   geometry.head_dim = -2;
   REFUSED("negative", posenc_plan_from_scheme(rope, &geometry, &plan));
+  const int64_t absurd[] = {INT64_C(1) << 31, INT64_C(1) << 40, INT64_C(1) << 62, INT64_MAX - 1};
+  for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+    geometry.head_dim = absurd[i];
+    REFUSED("head_dim must be at most 2^20", posenc_plan_from_scheme(rope, &geometry, &plan));
+  }
+  REFUSED("head_dim", posenc_plan_from_scheme("{\"type\": \"rope\", \"rotary_dim\": 1125899906842624}", &geometry, &plan));
   geometry.head_dim = INT64_MAX - 1;
   REFUSED("", posenc_plan_from_scheme(rope, &geometry, &plan));
   geometry.heads = geometry.length = INT64_MAX;
