@@ -37,10 +37,6 @@ posenc_status posenc_attend_reference(const posenc_plan* plan, const posenc_atte
 
 // --- schemes that read the content ---------------------------------------------------------------
 
-namespace {
-constexpr std::int64_t far = PTRDIFF_MAX / sizeof(double);
-}
-
 posenc_status posenc_content_from_scheme(const char* scheme_json, posenc_content** out) noexcept {
   constexpr std::string_view where = "posenc_content_from_scheme";
   if (const auto bad = need(where, {{"out", out}})) return bad;
@@ -57,17 +53,7 @@ posenc_status posenc_content_set_table(posenc_content* content, const char* name
   if (const auto bad = need(where, {{"content", content}, {"name", name}})) return bad;
   const View given = view(where, "values", values);
   if (given.status) return given.status;
-  if (!given.tensor) return need(where, {{"values.data", nullptr}});
-  // Read only if it can be: what it says of its size may be anything.
-  std::int64_t all = 1;
-  for (int axis = 0; axis < given.tensor.rank; axis++) {
-    const std::int64_t extent = values->shape[axis], stride = values->stride[axis];
-    all = detail::product(all, extent);
-    if (extent < 0 || all > far || stride > far || stride < -far ||
-        detail::product(extent, stride < 0 ? -stride : stride) > far)
-      return misuse(where, "extents must not be negative, and values must fit in memory",
-                    std::to_string(extent));
-  }
+  if (const auto bad = c::need_readable(where, "values", given.tensor)) return bad;
   return done(set_table(content->value, name, c::copied(given.tensor)));
 }
 

@@ -1,6 +1,8 @@
 // The C interface: tensors, positions, and plans acting on them.
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -11,7 +13,6 @@
 #include "posenc/attention.h"
 #include "src/c/handles.h"
 #include "src/core/saturating.h"
-#include "src/kernels/check.h"
 
 using namespace posenc;
 using c::done, c::hand_out, c::misuse, c::need, c::refused, c::View, c::view;
@@ -54,6 +55,23 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
            .chunk = mask->chunk,
            .prefix = mask->prefix,
            .keep = mask->keep}};
+}
+
+posenc_status need_readable(std::string_view function, std::string_view name,
+                            const Tensor& tensor) {
+  constexpr std::int64_t most = PTRDIFF_MAX / sizeof(double);
+  if (!tensor) return need(function, {{std::string(name) + ".data", nullptr}});
+  std::int64_t all = 1;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(tensor.rank); axis++) {
+    const std::int64_t extent = tensor.shape[axis], stride = tensor.stride[axis];
+    all = detail::product(all, extent);
+    if (extent < 0 || all > most || stride > most || stride < -most ||
+        detail::product(extent, std::abs(stride)) > most)
+      return misuse(
+          function, std::string(name) + " must have no negative extent, and fit in memory",
+          "an extent of " + std::to_string(extent) + " by steps of " + std::to_string(stride));
+  }
+  return POSENC_OK;
 }
 
 Table copied(const Tensor& from) {
@@ -200,10 +218,9 @@ posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
   // Checked before a number is read: what it says of its size may be anything.
   *table = Table::borrow(given.tensor);
   if (!*table) return need(where, {{"values.data", nullptr}});
-  const auto reachable = detail::viewed(where, "values", given.tensor, Tensor::max_rank);
-  if (!reachable) return refused(reachable.error());
   const Expected<Plan> fits = checked(changed);
   if (!fits) return refused(fits.error());
+  if (const auto bad = c::need_readable(where, "values", given.tensor)) return bad;
   *table = c::copied(given.tensor);
   plan->value = std::move(changed);
   return POSENC_OK;
