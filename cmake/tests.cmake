@@ -139,6 +139,20 @@ if(NOT POSENC_SANITIZE)
   target_link_libraries(headers_stand_alone PRIVATE posenc_claims posenc_harness)
   target_compile_options(headers_stand_alone PRIVATE -Werror)
   set_target_properties(headers_stand_alone PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  # Who compiles them by an older standard is told the cure; c.h is content with C++11.
+  set(read_only ${CMAKE_CXX_COMPILER} -fsyntax-only -I ${root}/include -x c++)
+  foreach(standard IN ITEMS 17 20)
+    add_test(NAME headers_in_cxx${standard}_tell_the_cure COMMAND ${read_only} -std=c++${standard} ${alone}/posenc.cc)
+    set_tests_properties(headers_in_cxx${standard}_tell_the_cure PROPERTIES
+                         PASS_REGULAR_EXPRESSION "error[^\n]*compile with -std=c\\+\\+23")
+  endforeach()
+  add_test(NAME c_h_in_cxx11 COMMAND ${read_only} -std=c++11 -Wall -Wextra -Wpedantic -Werror ${alone}/c.c)
+  find_program(POSENC_CLANG clang++-22)
+  if(POSENC_CLANG)
+    # It warns of an infinity where there is to be none.
+    add_test(NAME headers_under_fast_math COMMAND ${POSENC_CLANG} -fsyntax-only -I ${root}/include -std=c++23
+             -ffast-math -Wall -Wextra -Werror ${alone}/posenc.cc)
+  endif()
   add_test(NAME posenc_h_has_every_header COMMAND ${repo}/headers.sh ${root}/include)
   add_test(NAME api_reference COMMAND ${root}/cmake/reference/make.sh ${PROJECT_BINARY_DIR}/docs)
   set_tests_properties(api_reference PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,5 +1,5 @@
 /* posenc in C: schemes and models become plans, plans act on tensors, and all that there is to know comes
-   as JSON (docs/json.md, docs/c.md). C99 and later, and C++.
+   as JSON (docs/json.md, docs/c.md). C99 and later, C++11 and later.
 
    Errors. A function that can fail returns a posenc_status; the text of the last failure on the calling
    thread is posenc_last_error(). When a function fails a handle or string that it was to hand out is NULL,

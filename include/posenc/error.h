@@ -2,7 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <version>
+#ifdef __cpp_lib_expected
 #include <expected>
+#else
+#error \
+    "posenc needs C++23 and its std::expected: compile with -std=c++23 and g++ 12, clang 19 or newer, or include posenc/c.h, which needs neither"
+namespace std {
+template <class, class>
+class expected;  // so that no other errors bury this one
+}
+#endif
 #include <span>
 #include <string>
 #include <string_view>

@@ -14,11 +14,14 @@
 
 namespace posenc {
 
-// The numbers that a field may hold, both ends included.
+// The numbers that a field may hold, both ends included: finite ones, and all of them where no end is stated.
 struct Range {
-  double least = -std::numeric_limits<double>::infinity();
-  double most = std::numeric_limits<double>::infinity();
+  static constexpr double largest = std::numeric_limits<double>::max();
+  double least = -largest;
+  double most = largest;
   bool open = false;  // `least` itself is not allowed
+  bool has_least() const { return least > -largest; }
+  bool has_most() const { return most < largest; }
   bool contains(double x) const { return (open ? x > least : x >= least) && x <= most; }
 };
 std::string rule_of(const Range& range);  // "must be a number above 0 and at most 1"

@@ -1,5 +1,6 @@
 // The lists of schemes, scalings and bundled models as JSON, and a scheme read back from its own.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,8 +68,14 @@ void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> info
     for (const FieldInfo& field : info.fields) {
       out.object().member("name", field.name).member("kind", word(field.kind));
       out.member("doc", field.doc).member("unit", field.unit);
-      out.member("least", field.range.least).member("most", field.range.most);  // null: infinite
-      out.member("open", field.range.open).member("choices", field.choices);
+      // null: no bound.
+      const auto bound = [](bool is_stated, double end) {
+        return is_stated ? std::optional(end) : std::nullopt;
+      };
+      const Range& range = field.range;
+      out.member("least", bound(range.has_least(), range.least));
+      out.member("most", bound(range.has_most(), range.most));
+      out.member("open", range.open).member("choices", field.choices);
       out.member("aliases", field.aliases).member("required", field.required);
       out.member("optional", field.optional);
       detail::write(out.key("default"), field.default_value);

@@ -223,8 +223,7 @@ Expected<FieldValue> number(std::string_view where, const Row& row, double x) {
   constexpr double exact_integers = 9007199254740992.0;  // 2^53
   if (whole && (!(std::abs(x) <= exact_integers) || x != std::floor(x)))
     return fail(where, "must be a whole number", number_text(x));
-  if (!std::isfinite(x) || !row.range.contains(x))
-    return fail(where, rule_of(row.range), number_text(x));
+  if (!row.range.contains(x)) return fail(where, rule_of(row.range), number_text(x));
   if (whole) return static_cast<std::int64_t>(x);
   return x;
 }
@@ -377,10 +376,10 @@ Expected<void> set_named(Variant& object, std::string_view name, const FieldValu
 
 std::string rule_of(const Range& range) {
   std::string rule = "must be a number";
-  if (std::isfinite(range.least)) {
+  if (range.has_least()) {
     rule += (range.open ? " above " : " of at least ") + number_text(range.least);
   }
-  if (std::isfinite(range.most)) rule += " and at most " + number_text(range.most);
+  if (range.has_most()) rule += " and at most " + number_text(range.most);
   return rule;
 }
 

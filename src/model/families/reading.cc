@@ -133,7 +133,7 @@ std::optional<Found<double>> Section::number(std::string_view names, Range range
     auto value = real(json);
     if (!value) {
       wrong_kind(key, "a number");
-    } else if (!range.contains(*value) || !std::isfinite(*value)) {
+    } else if (!range.contains(*value)) {
       reading.refuse(where(key), rule_of(range), number_text(*value), "correct the file");
       value.reset();
     }
