@@ -4,7 +4,9 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -13,8 +15,9 @@ namespace {
 
 std::string excerpt(std::string_view word) { return printable(word, 60); }
 
-std::string line_and_column(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+// Of the byte at `index`, both from 1; columns count bytes.
+std::string line_and_column(std::string_view text, std::size_t index) {
+  const std::string_view before = text.substr(0, std::min(index, text.size()));
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t start = before.rfind('\n');  // npos + 1 is 0
   return "line " + std::to_string(line) + ", column " +
@@ -24,7 +27,9 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
 // Receives the parser's events and builds the value; a broken limit stops the parser.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Builder(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+  // `added`: where what the parser reads has a byte that `text`, the file's, has not.
+  Builder(std::string_view text, std::string_view name, std::span<const std::size_t> added)
+      : text_(text), name_(name), added_(added) {}
 
   Json root;
   std::optional<Error> error;
@@ -57,11 +62,18 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t offset, const std::string& last,
+  // `read` bytes were read before it was clear, of which `last` ends with the last.
+  bool parse_error(std::size_t read, const std::string& last,
                    const nlohmann::json::exception& what) override {
     const bool overflow = what.id == 406;  // the one error of a lexically correct number
-    const std::string at = line_and_column(text_, offset);
-    const bool ended = offset >= text_.size() && !overflow;
+    // A whole word in a wrong place is shown from its first byte on, what is no word by the byte that breaks it.
+    const std::string_view why = what.what();
+    const bool is_word = overflow || why.contains("unexpected string literal") ||
+                         why.contains("unexpected number literal");
+    read -= static_cast<std::size_t>(
+        std::ranges::count_if(added_, [read](std::size_t index) { return index < read; }));
+    const std::string at = line_and_column(text_, read - (is_word ? last.size() : 1));
+    const bool ended = read > text_.size();
     std::string cure = ended ? "the file seems cut off" : "";
     if (overflow) cure = "no number of a configuration is that large";
     if (!last.empty() && (last.back() == 'N' || last.back() == 'I')) {
@@ -132,13 +144,14 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::string_view text_, name_;
+  std::span<const std::size_t> added_;
   std::vector<Frame> open_;
   std::size_t count_ = 0;
 };
 
 // Python writes NaN and Infinity bare (Mamba's time_step_limit). They become words, so that a file
 // is read and only a key that needs a number refuses them.
-std::string quote_constants(std::string_view text) {
+std::string quote_constants(std::string_view text, std::vector<std::size_t>& added) {
   std::string quoted;
   quoted.reserve(text.size());
   bool inside = false;  // a string
@@ -152,6 +165,8 @@ std::string quote_constants(std::string_view text) {
       quoted += text[i];
       continue;
     }
+    added.push_back(quoted.size());
+    added.push_back(quoted.size() + constant->size() + 1);
     quoted += '"' + std::string(*constant) + '"';
     i += constant->size() - 1;
   }
@@ -198,10 +213,12 @@ Expected<Json> parse_json(std::string_view text, std::string_view name, Constant
                 "give the model's config.json, not its weights");
   }
   std::string quoted;
+  std::vector<std::size_t> added;
   if (constants == Constants::words && (text.contains("NaN") || text.contains("Infinity")))
-    text = quoted = quote_constants(text);
-  Builder builder(text, name);
-  const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+    quoted = quote_constants(text, added);
+  const std::string_view readable = added.empty() ? text : quoted;
+  Builder builder(text, name, added);
+  const bool whole = nlohmann::json::sax_parse(readable.begin(), readable.end(), &builder);
   if (builder.error) return std::unexpected(*builder.error);
   if (!whole) return fail(name, "must be JSON");
   return std::move(builder.root);

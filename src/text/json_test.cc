@@ -49,10 +49,27 @@ TEST(ModelJson, ARealFileCutAnywhereIsAnError) {
 
 TEST(ModelJson, ACutFileSaysSo) {
   EXPECT_NE(json_error("{\"a\": 1").find("cut off"), std::string::npos);
+  EXPECT_EQ(json_error("nul"),
+            "f: must be JSON, got 'nul' at line 1, column 4; the file seems cut off");
+  EXPECT_EQ(json_error("[1, x").find("cut off"), std::string::npos);
 }
 
-TEST(ModelJson, ErrorsNameLineAndColumn) {
-  EXPECT_NE(json_error("{\n  \"a\": 1,\n  oops\n}").find("line 3, column"), std::string::npos);
+TEST(ModelJson, ErrorsNameLineAndColumnOfTheByteItself) {
+  const struct {
+    const char *text, *at;
+  } cases[] = {{"x", "'x' at line 1, column 1"},
+               {"{\n  \"a\": 1,\n  oops\n}", "line 3, column 3"},
+               {"[1,]", "line 1, column 4"},
+               {"[1 2]", "'2' at line 1, column 4"},
+               {"{\"a\": 1 \"bc\": 2}", "'\"bc\"' at line 1, column 9"},
+               {"[\n 1e400]", "'1e400' at line 2, column 2"},
+               {"{} {}", "line 1, column 4"},
+               {"", "the end at line 1, column 1"},
+               {"[NaN, -Infinity, x]", "line 1, column 18"},
+               {"[NaN", "line 1, column 5; the file seems cut off"},
+               {"[1", "line 1, column 3; the file seems cut off"}};
+  for (const auto& [text, at] : cases)
+    EXPECT_NE(json_error(text).find(at), std::string::npos) << text << ": " << json_error(text);
 }
 
 TEST(ModelJson, AKeyTwiceIsAnErrorWithItsPath) {
@@ -106,7 +123,7 @@ TEST(ModelJson, IntegersBeyond64BitsBecomeReals) {
 }
 
 TEST(ModelJson, AMessageQuotesNoBrokenOrControlCharacters) {
-  EXPECT_EQ(json_error("{\"a\xff\""), "f: must be JSON, got '\"a\uFFFD' at line 1, column 5");
+  EXPECT_EQ(json_error("{\"a\xff\""), "f: must be JSON, got '\"a\uFFFD' at line 1, column 4");
   EXPECT_EQ(json_error("{\"\x1b[2J\": 1}").find('\x1b'), std::string::npos);
   EXPECT_EQ(json_error("{\"\\u001b\": 1, \"\\u001b\": 1}").find('\x1b'), std::string::npos);
 }
