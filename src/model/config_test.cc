@@ -270,6 +270,15 @@ TEST(ConfigWarning, FactorAgainstTheLengths) {
       R"("rope_scaling": {"type": "yarn", "original_max_position_embeddings": 1024, )";
   EXPECT_TRUE(warns(small(std::string(scaling) + R"("factor": 8})"), "factor_vs_lengths"));
   EXPECT_FALSE(warns(small(std::string(scaling) + R"("factor": 4})"), "factor_vs_lengths"));
+  const auto advice = [&](std::string_view factor) {
+    const auto model =
+        read_config(small(std::string(scaling) + "\"factor\": " + std::string(factor) + "}"));
+    const std::string message = model ? model->warnings.at(0).message : "";
+    return message.substr(message.find("is used; ") + 9);
+  };
+  EXPECT_EQ(advice("8"), "write max_position_embeddings 8192 or correct the factor");
+  EXPECT_EQ(advice("1.0001"), "correct the factor");
+  EXPECT_EQ(advice("1e308"), "correct the factor");
 }
 
 TEST(ConfigWarning, TrainedLengthIsTheContext) {

@@ -31,12 +31,14 @@ void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context
   const auto low = value("low_freq_factor"), high = value("high_freq_factor");
   if (original && *original > 0 && context > 0 && factor && !low &&
       longest / *original != *factor) {
-    warn("factor_vs_lengths", "factor is " + number_text(*factor) +
-                                  ", but max_position_embeddings/trained length is " +
-                                  number_text(longest) + "/" + number_text(*original) + " = " +
-                                  number_text(longest / *original) +
-                                  "; the factor is used; write max_position_embeddings " +
-                                  number_text(*factor * *original) + " or correct the factor");
+    const double meant = *factor * *original;
+    const bool is_length = meant == std::floor(meant) && meant <= static_cast<double>(most_length);
+    warn("factor_vs_lengths",
+         "factor is " + number_text(*factor) + ", but max_position_embeddings/trained length is " +
+             number_text(longest) + "/" + number_text(*original) + " = " +
+             number_text(longest / *original) + "; the factor is used; " +
+             (is_length ? "write max_position_embeddings " + number_text(meant) + " or " : "") +
+             "correct the factor");
   }
   if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
     warn("original_is_max", "the trained length " + number_text(*original) +
