@@ -90,8 +90,8 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-// The mode, owner and group of the file that was there. Where its group is not to be had, the new one may do what all may.
-int hand_on(const struct stat& from, int to) {
+// Of the file that was there. Where its group cannot be given, the new group may do what everybody may.
+int keep_mode_and_owner(const struct stat& from, int to) {
   (void)!fchown(to, from.st_uid, static_cast<gid_t>(-1));
   mode_t mode = from.st_mode & 0777;
   if (fchown(to, static_cast<uid_t>(-1), from.st_gid) != 0)
@@ -137,7 +137,7 @@ Expected<void> write_whole(const std::string& path, std::initializer_list<std::s
   int reason = 0;
   for (const std::string_view part : parts)
     if (reason == 0) reason = write_all(file.number(), part);
-  if (reason == 0 && is_there) reason = hand_on(before, file.number());
+  if (reason == 0 && is_there) reason = keep_mode_and_owner(before, file.number());
   if (const int lost = file.close(); reason == 0) reason = lost;
   if (reason == 0 &&
       renameat(folder.number(), unfinished.name, folder.number(), target.filename().c_str()) != 0)

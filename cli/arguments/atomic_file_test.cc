@@ -80,7 +80,7 @@ TEST_F(WriteWhole, ANewFileHasTheModeThatAnyHas) {
   EXPECT_EQ(mode("out"), 0640u);
 }
 
-TEST_F(WriteWhole, AFileThatIsThereHandsOnItsMode) {
+TEST_F(WriteWhole, OverwritingKeepsTheMode) {
   for (const mode_t each : {0600u, 0640u, 0755u, 0666u}) {
     make("out", each);
     EXPECT_EQ(error("out"), "");
@@ -89,7 +89,7 @@ TEST_F(WriteWhole, AFileThatIsThereHandsOnItsMode) {
   }
 }
 
-TEST_F(WriteWhole, AFileThatIsThereHandsOnItsOwner) {
+TEST_F(WriteWhole, OverwritingKeepsTheOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may give files away";
   make("out", 0660);
   ASSERT_EQ(chown(path("out").c_str(), 65534, 65533), 0);
