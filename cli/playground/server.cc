@@ -28,6 +28,7 @@ constexpr int next_ports = 16;
 
 struct Listener {
   int socket = -1, port = 0;
+  bool is_taken = false;  // no socket, since another program has the port
 };
 
 // On the first of the host's addresses that can be had; its socket is -1 where none can.
@@ -53,6 +54,7 @@ Listener listening(const std::string& host, int port) {
       getnameinfo(address, size, nullptr, 0, text, sizeof text, NI_NUMERICSERV);
       listener = {one, std::atoi(text)};
     } else {
+      listener.is_taken = errno == EADDRINUSE;
       close(one);
     }
   }
@@ -62,8 +64,11 @@ Listener listening(const std::string& host, int port) {
 
 Expected<Listener> listening(const Serving& how) {
   const int last = how.exact || how.port == 0 ? how.port : std::min(how.port + next_ports, 65535);
-  for (int port = how.port; port <= last; port++)
-    if (const Listener listener = listening(how.host, port); listener.socket >= 0) return listener;
+  for (int port = how.port; port <= last; port++) {
+    const Listener listener = listening(how.host, port);
+    if (listener.socket >= 0) return listener;
+    if (!listener.is_taken) break;  // nor would it be had on another port
+  }
   if (how.port == 0)
     return fail("serve", "must be able to listen on --host", how.host, "127.0.0.1 is this machine");
   return fail("serve", "the port is taken, or --host is no address of this machine",

@@ -302,8 +302,10 @@ TEST_F(Serve, LetsNoSlowClientKeepOthersOut) {
 
 TEST_F(Serve, AnswersHundredsAtOnce) {
   std::vector<int> all;
-  for (int i = 0; i < 500; i++) all.push_back(connected());
-  for (const int socket : all) say(socket, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  for (int i = 0; i < 500; i++) {
+    all.push_back(connected());
+    say(all.back(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
   for (const int socket : all) EXPECT_EQ(status(received(socket)), 200);
 }
 
