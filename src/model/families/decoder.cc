@@ -23,10 +23,27 @@ class DecoderReader {
     causal_ = family_.causal;
     const auto decoder = config_.flag("is_decoder");
     const auto both = config_.raw("use_bidirectional_attention");
-    if (both && both->text() != "null" && both->text() != "false" && both->text() != "\"vision\"")
-      causal_ = false;
+    if (both && both->text() != "null" && both->text() != "false" && both->text() != "\"vision\"") {
+      if (family_.reads_bidirectional) {
+        causal_ = false;
+      } else if (causal_) {
+        warn_of_unread("use_bidirectional_attention");
+      }
+    }
+    // Hugging Face's masks ask it of every decoder, whose window then reaches as far to both sides.
+    const auto causal = config_.flag("is_causal");
+    const bool both_ways = causal_ && causal && !causal->value;
+    if (both_ways) causal_ = false;
     if (decoder && !family_.causal) causal_ = decoder->value;
     layers_ = read_layers(config_, family_, dims_, causal_, notes_);
+    if (both_ways && layers_.window) *layers_.window *= 2;
+    if (both_ways && is_chunked(family_.other)) {
+      reading_.warn("causal_chunks", causal->key + " is false, and Hugging Face's code for " +
+                                         reading_.family + " leaves its chunks causal");
+    }
+    warn_of_head_dim();
+    warn_of_unread(any_window, family_.window_keys);
+    if (!config_.has("layer_types")) warn_of_unread(any_every, family_.every_keys);
     if (reading_.error) return;
 
     std::vector<LayerKind> kinds;  // in order of their first layer
@@ -43,6 +60,27 @@ class DecoderReader {
   }
 
  private:
+  // Keys by which other families' code is told the same.
+  void warn_of_unread(std::string_view names, std::string_view read = {}) {
+    for (const std::string_view key : split(names)) {
+      if (contains_word(read, key) || !config_.has(key)) continue;
+      reading_.warn("unread_key", config_.where(key) + " is " + config_.raw(key)->text() +
+                                      ", which Hugging Face's code for " + reading_.family +
+                                      " does not read; it has no effect");
+    }
+  }
+
+  // Where the rotated part has a width of its own, head_dim may say that or the whole.
+  void warn_of_head_dim() {
+    const auto said = config_.integer("head_dim");
+    if (!said || said->value == dims_.head_dim) return;
+    const auto rotated = config_.integer("qk_rope_head_dim");
+    if (said->value == (rotated ? rotated->value : family_.mla.rope)) return;
+    reading_.warn("unread_key", said->key + " is " + std::to_string(said->value) +
+                                    ", and a head is " + std::to_string(dims_.head_dim) +
+                                    " wide all the same");
+  }
+
   LayerGroup make_group(const LayerKind& kind, bool several) {
     LayerGroup group;
     group.stack = causal_ ? Stack::text : Stack::encoder;

@@ -6,10 +6,13 @@
 namespace posenc::detail {
 namespace {
 
-constexpr Family unknown{.theta_keys = any_theta,
+constexpr Family unknown{.reads_bidirectional = true,
+                         .theta_keys = any_theta,
                          .partial_keys = any_partial,
                          .reads_rotary_dim = true,
                          .layer_types = true,
+                         .every_keys = any_every,
+                         .window_keys = any_window,
                          .local_theta_keys = any_local_theta};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};

@@ -45,12 +45,18 @@ enum class LocalRope {
   own_theta_scaled,  // its own base, and the scaling of all (ModernBERT: local_rope_theta)
 };
 
-// All spellings of the base, of the sliding layers' base, and of the part of a head that rotates. A
-// family's code reads some of them, as its row says; of the others the reader warns.
+// All spellings of the base, of the sliding layers' base, of the part of a head that rotates, of the
+// window and of the pattern's period. A family's code reads some of them, as its row says; of others
+// the reader warns.
 constexpr std::string_view any_theta = "rope_theta rotary_emb_base rope_base global_rope_theta";
 constexpr std::string_view any_local_theta = "rope_local_base_freq local_rope_theta";
 constexpr std::string_view any_partial =
     "partial_rotary_factor rotary_pct rotary_percentage rotary_emb_fraction rope_pct";
+constexpr std::string_view any_window =
+    "sliding_window attention_chunk_size local_attention window_size";
+constexpr std::string_view any_every =
+    "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers "
+    "full_attention_interval";
 
 // Documented defaults of the configuration class; 0: the class has none that one could mean.
 struct Sizes {
@@ -77,6 +83,7 @@ struct Family {
   std::int64_t context = 0;  // default of max_position_embeddings
   Sizes sizes = {};
   bool causal = true;
+  bool reads_bidirectional = false;  // the key use_bidirectional_attention
 
   // Rotation.
   Pairing pairing = Pairing::halves;
@@ -100,11 +107,14 @@ struct Family {
   bool layer_types = false;  // the class has them, so parameters may be given by layer type
   LayerPattern pattern = {};
   std::int64_t every = 0;                        // the pattern's period, or its layer
+  std::string_view every_keys = {};              // where the period stands; "": nowhere
   std::string_view other = "sliding_attention";  // the kind of layer between the full ones
   LayerRule* forced = nullptr;                   // kinds set by the code against the file
   LayerRule* rotates = nullptr;                  // which layers rotate; null: all
   std::int64_t window = 0;                       // default of sliding_window
-  bool half_window = false;                      // a decoder that has half of local_attention
+  std::string_view window_keys = "sliding_window";
+  bool window_switch = false;  // nothing slides unless use_sliding_window is true
+  bool half_window = false;    // a decoder that has half of local_attention
   LocalRope local = LocalRope::same;
   double local_theta = 0;  // default of the sliding layers' base, where they have their own
   std::string_view local_theta_keys = {};  // where it stands; "": nowhere

@@ -26,12 +26,10 @@ void mark_spelled(LayerDraft& layers, std::string_view pattern) {
 void mark_all_but_one(LayerDraft& layers, std::int64_t shift) {
   const Section& config = layers.config;
   const Json* pattern = config.raw("sliding_window_pattern");
-  if (pattern && pattern->get<std::string>())
+  if (pattern && contains_word(layers.family.every_keys, "sliding_window_pattern") &&
+      pattern->get<std::string>())
     return mark_spelled(layers, *pattern->get<std::string>());
-  const auto said = config.integer(
-      "sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers "
-      "full_attention_interval",
-      layer_range);
+  const auto said = config.integer(layers.family.every_keys, layer_range);
   const std::int64_t every = said ? said->value : layers.family.every;
   if (config.reading.error || every < 1) return;
   for (std::int64_t i = 0; i < layers.count(); ++i) {
@@ -43,8 +41,10 @@ void mark_all_but_one(LayerDraft& layers, std::int64_t shift) {
                      said);
 }
 
-bool switched_on(LayerDraft& layers) {
-  return layers.config.flag_or(layers.notes, "use_sliding_window", "use_sliding_window", false);
+// Whether the switch of the families that have one leaves nothing to slide.
+bool switched_off(LayerDraft& layers) {
+  return layers.family.window_switch &&
+         !layers.config.flag_or(layers.notes, "use_sliding_window", "use_sliding_window", false);
 }
 
 }  // namespace
@@ -53,14 +53,12 @@ void mark_all_but_last_of(LayerDraft& layers) { mark_all_but_one(layers, 1); }
 void mark_all_but_first_of(LayerDraft& layers) { mark_all_but_one(layers, 0); }
 
 void mark_all(LayerDraft& layers) {
+  if (switched_off(layers)) return;
   for (LayerKind& kind : layers.kinds) kind.type = layers.family.other;
 }
 
-void mark_all_if_switched(LayerDraft& layers) {
-  if (switched_on(layers)) mark_all(layers);
-}
-
 void mark_past_layer(LayerDraft& layers) {
+  if (switched_off(layers)) return;
   const auto said = layers.config.integer("max_window_layers", not_negative);
   const std::int64_t first = said ? said->value : layers.family.every;
   for (std::int64_t i = first; i < layers.count(); ++i) layers.at(i).type = layers.family.other;
@@ -68,8 +66,13 @@ void mark_past_layer(LayerDraft& layers) {
        Origin::derived, said ? said->key : "default of " + layers.config.reading.family);
 }
 
-void mark_past_layer_if_switched(LayerDraft& layers) {
-  if (switched_on(layers)) mark_past_layer(layers);
+void mark_each_second_before(LayerDraft& layers) {
+  if (switched_off(layers)) return;
+  const auto said = layers.config.integer("max_window_layers", not_negative);
+  const std::int64_t end = std::min(said ? said->value : layers.family.every, layers.count());
+  for (std::int64_t i = 0; i < end; i += 2) layers.at(i).type = layers.family.other;
+  layers.note_choice("layer_types", "each second slides, before layer " + std::to_string(end), said,
+                     "default");
 }
 
 void mark_off_period(LayerDraft& layers) {

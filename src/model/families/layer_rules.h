@@ -8,17 +8,18 @@ namespace posenc::detail {
 
 // --- Family::pattern: which layers are of the kind Family::other ---------------------------------
 
-LayerRule mark_all, mark_all_if_switched, mark_all_but_last_of, mark_all_but_first_of,
-    mark_past_layer, mark_past_layer_if_switched, mark_off_period, mark_unlisted;
+LayerRule mark_all, mark_all_but_last_of, mark_all_but_first_of, mark_past_layer,
+    mark_each_second_before, mark_off_period, mark_unlisted;
 
-// All layers slide if there is a sliding_window (Mistral), or if use_sliding_window is true too
-// (Qwen 3 MoE).
-constexpr LayerPattern all_slide{mark_all, true}, all_slide_if_switched{mark_all_if_switched, true};
+// All layers slide if there is a sliding_window (Mistral). The patterns with an optional window ask
+// use_sliding_window first where the row has a window_switch (Qwen 3 MoE).
+constexpr LayerPattern all_slide{mark_all, true};
 // Layer i attends fully if (i + 1) % every == 0 (Gemma), or if i % every == 0 (ModernBERT).
 constexpr LayerPattern every_last{mark_all_but_last_of}, every_first{mark_all_but_first_of};
-// The window holds from max_window_layers on (dots1), if use_sliding_window is true (Qwen 2).
+// The window holds from max_window_layers on (Qwen 2), or for each second layer before it (Qwen 2
+// MoE).
 constexpr LayerPattern past_layer{mark_past_layer, true},
-    past_layer_if_switched{mark_past_layer_if_switched, true};
+    each_second_before{mark_each_second_before, true};
 // Layer i attends if i % attn_layer_period == attn_layer_offset (Jamba).
 constexpr LayerPattern at_offset{mark_off_period};
 // The file lists the layers that attend; without a list none does (Bamba).

@@ -75,6 +75,28 @@ class LayerReader {
     }
     note(draft_.notes, "layer_types", std::to_string(said.value.size()) + " entries", Origin::file,
          said.key);
+    warn_of_types(said.key);
+  }
+
+  // A list of unlike layers, where the code that runs the model passes over it.
+  void warn_of_types(const std::string& key) {
+    const bool window = draft_.any_has_window(),
+               unlike = std::ranges::any_of(
+                   draft_.kinds, [](const LayerKind& kind) { return kind.type != full; });
+    if ((unlike || family().pattern.mark) && !family().layer_types) {
+      reading().warn("layer_types_unread", key +
+                                               " is read, since the file means it; Hugging Face's "
+                                               "code for " +
+                                               reading().family + " knows no layer types");
+    }
+    const auto on = config().flag("use_sliding_window");
+    if (window && family().window_switch && !(on && on->value)) {
+      reading().warn("window_switched_off",
+                     key +
+                         " has layers that slide, and use_sliding_window is not true: Hugging "
+                         "Face's code for " +
+                         reading().family + " has no window for them");
+    }
   }
 
   void take_indices(const Found<std::vector<std::int64_t>>& attend) {
@@ -124,10 +146,9 @@ class LayerReader {
     // file may give as sliding_window.
     const bool half = family().half_window && !config().has("sliding_window");
     const std::string_view names =
-        family().half_window && !half
-            ? "sliding_window"
-            : "sliding_window attention_chunk_size local_attention window_size";
-    const Json* raw = config().raw("sliding_window");
+        family().half_window && !half ? "sliding_window" : family().window_keys;
+    const Json* raw =
+        contains_word(names, "sliding_window") ? config().raw("sliding_window") : nullptr;
     const bool zero = raw && raw->text() == "0";  // transformers 5 writes Qwen 2 MoE's null so
     const auto said = zero ? std::nullopt : config().integer(names, range);
     const bool null = raw && !said;

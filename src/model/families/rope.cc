@@ -359,6 +359,7 @@ class RopeReader {
                         "was where it stood beside rope_scaling");
     }
     const auto& said = inside ? inside : beside;
+    rope_.rotary_dim = ask_.rotary_dim;  // the caller noted why
     // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
     if (find_field(rope_.scaling, "partial_rotary_factor")) {
       if (!inside && beside && !reading_.error) {
@@ -369,10 +370,7 @@ class RopeReader {
       }
       return;
     }
-    if (ask_.rotary_dim) {
-      rope_.rotary_dim = ask_.rotary_dim;
-      return;  // the caller noted why
-    }
+    if (ask_.rotary_dim) return;
     const bool whole = family_.partial_keys.empty() && family_.partial == 1;
     if (whole) {
       // What has no effect must still be a part of a head.
