@@ -147,12 +147,12 @@ build/%/build.ninja: CMakePresets.json | tools-%
 	@cmake --preset $* >build/$*/configure.log 2>&1 || { cat build/$*/configure.log; exit 1; }
 
 .PHONY: tools-dev tools-release tools-asan tools-tsan tools-fuzz tools-wasm
-tools-dev tools-release tools-asan:
+tools-dev tools-release:
 	@cmake/need.sh "to build and test posenc" $(packages)
 tools-fuzz:
 	@cmake/need.sh "to build posenc for libFuzzer" $(packages) clang++-22:clang-22 libclang-rt-22-dev
-tools-tsan:
-	@cmake/need.sh "to build and test posenc with the thread sanitizer" $(packages) \
+tools-asan tools-tsan:
+	@cmake/need.sh "to build and test posenc with sanitizers" $(packages) \
 	  clang++-22:clang-22 libclang-rt-22-dev libomp-22-dev
 tools-wasm:
 	@cmake/need.sh "to build posenc for WebAssembly" $(packages) clang++-22:clang-22 wasm-ld-22:lld-22 \
