@@ -78,7 +78,7 @@ TEST_P(Reading, IsThatOfTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Reading, testing::ValuesIn(cases("readings")),
-                         [](const auto& info) { return test_name(info.param.name); });
+                         [](const auto& each) { return test_name(each.param.name); });
 
 }  // namespace
 }  // namespace posenc::golden

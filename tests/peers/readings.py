@@ -74,7 +74,6 @@ CASES = {
     **{
         f"{kind}-partial": (kind, {"partial_rotary_factor": 0.5})
         for kind in (
-            "llama",
             "mistral",
             "mixtral",
             "qwen2",
@@ -94,9 +93,11 @@ CASES = {
         )
     },
     "qwen3_moe-partial": ("qwen3_moe", {"partial_rotary_factor": 0.5, "head_dim": 32}),
+    "llama-partial": ("llama", {"partial_rotary_factor": 0.5}, "partial_disputed"),
     "llama-partial-inside": (
         "llama",
         {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}},
+        "partial_disputed",
     ),
     "phi-partial-twice": (
         "phi",

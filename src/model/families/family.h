@@ -96,6 +96,7 @@ struct Family {
   std::int64_t original = 0;           // default of original_max_position_embeddings beside them
   double partial = 1;                  // default of partial_rotary_factor
   std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
+  bool partial_disputed = false;       // vLLM reads these keys, Hugging Face's code rotates whole heads
   std::int64_t rotary_dim = 0;         // default of rotary_dim; 0: partial says it
   bool reads_rotary_dim = false;       // the key rotary_dim
   bool rotary_half = false;           // half of a head rotates, and no key says otherwise (ChatGLM)

@@ -394,6 +394,12 @@ class RopeReader {
     }
     if (whole || (!said && family_.partial == 1)) return;
     rope_.partial_rotary_factor = said ? said->value : family_.partial;
+    if (family_.partial_disputed && said && said->value != 1) {
+      reading_.warn("partial_disputed",
+                    said->key + " is " + number_text(said->value) + ": that part of each head " +
+                        "rotates here, as in vLLM; Hugging Face's code for " + reading_.family +
+                        " rotates whole heads by the default rope, and fails by a scaled one");
+    }
     note(notes_, "partial_rotary_factor", number_text(rope_.partial_rotary_factor),
          said ? Origin::file : Origin::family, said ? said->key : "default of " + reading_.family);
   }

@@ -11,7 +11,8 @@ namespace {
 constexpr Family alike[] = {
     // --- rotate halves ---------------------------------------------------------------------------
     {.types = "llama llama2 code_llama llava llava_next vipllava idefics3 smolvlm", .context = 2048,
-     .sizes = {4096, 32, 32}, .theta = 10000},
+     .sizes = {4096, 32, 32}, .theta = 10000, .partial_keys = partial_factor,
+     .partial_disputed = true},
     {.types = "mistral mistral3 llava_mistral", .context = 128 * K, .sizes = {4096, 32, 32, 8},
      .theta = 10000, .pattern = all_slide, .window = 4096},
     {.types = "ministral", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .layer_types = true,
