@@ -6,6 +6,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
+#include "posenc/explain.h"
 #include "posenc/model.h"
 
 namespace posenc::cli {
@@ -13,24 +14,36 @@ namespace {
 
 Run define_models(CLI::App& app) {
   auto name = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>();
   app.add_option("NAME", *name, "Print this one's config.json");
+  app.add_flag("--json", *json)->description("The list as JSON: name, about, origin, source");
   app.footer(
       "Examples:\n"
       "  posenc models                          list them\n"
       "  posenc models llama-3.1-8b             its config.json\n"
-      "  posenc models gemma-3-4b > config.json");
-  return [name, &app]() -> Expected<int> {
+      "  posenc models gemma-3-4b > config.json\n"
+      "  posenc models --json | jq -r '.[] | select(.origin == \"published\").name'");
+  return [name, json, &app]() -> Expected<int> {
     if (!name->empty()) {
       const Expected<std::string_view> config = bundled_config(*name);
       if (!config) return std::unexpected(config.error());
       fmt::print("{}{}", *config, config->ends_with('\n') ? "" : "\n");
       return 0;
     }
+    if (*json) {
+      fmt::print("{}\n", models_to_json());
+      return 0;
+    }
     const Terminal term = terminal(no_color(app));
     std::size_t width = 0;
     for (const BundledModel& model : bundled_models()) width = std::max(width, model.name.size());
-    for (const BundledModel& model : bundled_models())
-      fmt::print("{}  {}\n", term.bold(padded(model.name, width)), model.about);
+    for (const BundledModel& model : bundled_models()) {
+      fmt::print("{}  {}\n", term.bold(padded(model.name, width)),
+                 wrapped(model.about, width + 2, width + 2));
+      const std::string origin = fmt::format("{}: {}", model.origin, model.source);
+      fmt::print("{}\n",
+                 term.dim(std::string(width + 2, ' ') + wrapped(origin, width + 2, width + 2)));
+    }
     return 0;
   };
 }

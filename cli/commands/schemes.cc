@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/content.h"
+#include "posenc/explain.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -71,14 +72,23 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
 
 Run define_schemes(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "Show this scheme or scaling with its fields");
+  auto json = std::make_shared<bool>();
+  CLI::Option* one = app.add_option("NAME", *name, "Show this scheme or scaling with its fields");
+  app.add_flag("--json", *json)
+      ->description("All of them as JSON: name, kind, title, formula, paper, fields (docs/json.md)")
+      ->excludes(one);
   app.footer(
       "Examples:\n"
       "  posenc schemes          list them\n"
       "  posenc schemes rope     one with its formula, paper and fields\n"
       "  posenc schemes yarn     a scaling of RoPE\n"
-      "  posenc schemes cope     a scheme that reads the content");
-  return [name, &app]() -> Expected<int> {
+      "  posenc schemes cope     a scheme that reads the content\n"
+      "  posenc schemes --json | jq '.[] | select(.kind == \"scaling\").name'");
+  return [name, json, &app]() -> Expected<int> {
+    if (*json) {
+      fmt::print("{}\n", scheme_list_to_json());
+      return 0;
+    }
     const Terminal term = terminal(no_color(app));
     if (name->empty()) {
       print_list(term, "Schemes", all_schemes());

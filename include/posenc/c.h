@@ -62,7 +62,7 @@ POSENC_API void posenc_string_free(char* text) POSENC_NOTHROW;
    what forms and flags are made of (docs/json.md). */
 POSENC_API posenc_status posenc_schemes_json(char** json) POSENC_NOTHROW;
 
-/* [{"name", "about"}]: real configurations that travel with the library. */
+/* [{"name", "about", "origin", "source"}]: real configurations that travel with the library. */
 POSENC_API posenc_status posenc_models_json(char** json) POSENC_NOTHROW;
 
 /* Standard normal numbers first, first + 1, … of a seed's sequence into out [count], the same on every machine but for

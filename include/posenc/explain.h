@@ -74,8 +74,10 @@ std::string to_json(const ContentScheme& scheme);  // without its tables
 Expected<Scheme> read_scheme(std::string_view json);
 Expected<ContentScheme> read_content_scheme(std::string_view json);
 
-// Every scheme, scaling and content scheme with its fields; bundled_models() as an array.
+// Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each with its "kind";
+// bundled_models() as an array.
 std::string schemes_to_json();
+std::string scheme_list_to_json();
 std::string models_to_json();
 
 }  // namespace posenc

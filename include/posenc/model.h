@@ -91,6 +91,7 @@ struct Model {
   std::vector<LayerGroup> groups = {};
   std::vector<Warning> warnings = {};
   std::vector<ModelFile> files = {};  // what it was read from, the one that counts first
+  std::string origin = {};            // of a bundled configuration: "published ...", "" of a user's
 };
 
 // A group's schemes and logits as one plan for a length (0: as constructed).
@@ -126,6 +127,9 @@ Expected<Model> read_model_bytes(std::span<const std::byte> bytes, std::string_v
 struct BundledModel {
   std::string_view name;
   std::string_view about;  // one line: why it is here
+  // "published": the model's own file; "reconstructed": put together from what other programs say of the model.
+  std::string_view origin;
+  std::string_view source;  // where the file was found, or what it was put together from
 };
 std::vector<BundledModel> bundled_models();
 Expected<std::string_view> bundled_config(std::string_view name);

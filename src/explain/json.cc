@@ -283,6 +283,7 @@ std::string to_json(const Explanation& explanation) {
     out.null();
   else
     out.value(model.dtype);
+  if (!model.origin.empty()) out.member("origin", model.origin);
   out.member("words", explanation.words).key("groups").array();
   for (const GroupExplanation& facts : explanation.groups)
     write(out, model.groups[facts.group], facts);

@@ -1,5 +1,6 @@
 // The lists of schemes, scalings and bundled models as JSON, and a scheme read back from its own.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,10 +60,19 @@ std::string_view word(FieldKind kind) {
   return words[static_cast<std::size_t>(kind)];
 }
 
-void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> infos) {
-  out.key(key).array();
+struct List {
+  std::string_view key, kind;
+  std::span<const SchemeInfo> infos;
+};
+std::array<List, 3> lists() {
+  return {{{"schemes", "scheme", all_schemes()},
+           {"scalings", "scaling", all_scalings()},
+           {"content", "content", all_content_schemes()}}};
+}
+
+void write_infos(Out& out, std::string_view kind, std::span<const SchemeInfo> infos) {
   for (const SchemeInfo& info : infos) {
-    out.object().member("name", info.name).member("aliases", info.aliases);
+    out.object().member("name", info.name).member("kind", kind).member("aliases", info.aliases);
     out.member("title", info.title).member("formula", info.formula).member("paper", info.paper);
     out.key("fields").array();
     for (const FieldInfo& field : info.fields) {
@@ -90,7 +100,6 @@ void write_list(Out& out, std::string_view key, std::span<const SchemeInfo> info
     }
     out.end();
   }
-  out.end();
 }
 
 }  // namespace
@@ -126,9 +135,18 @@ Expected<ContentScheme> read_content_scheme(std::string_view text) {
 std::string schemes_to_json() {
   Out out;
   out.object();
-  write_list(out, "schemes", all_schemes());
-  write_list(out, "scalings", all_scalings());
-  write_list(out, "content", all_content_schemes());
+  for (const List& list : lists()) {
+    write_infos(out.key(list.key).array(), list.kind, list.infos);
+    out.end();
+  }
+  out.end();
+  return std::move(out.text);
+}
+
+std::string scheme_list_to_json() {
+  Out out;
+  out.array();
+  for (const List& list : lists()) write_infos(out, list.kind, list.infos);
   out.end();
   return std::move(out.text);
 }
@@ -137,7 +155,12 @@ std::string models_to_json() {
   Out out;
   out.array();
   for (const BundledModel& model : bundled_models())
-    out.object().member("name", model.name).member("about", model.about).end();
+    out.object()
+        .member("name", model.name)
+        .member("about", model.about)
+        .member("origin", model.origin)
+        .member("source", model.source)
+        .end();
   out.end();
   return std::move(out.text);
 }

@@ -10,33 +10,53 @@
 namespace posenc {
 namespace {
 
+// Where they come from.
+constexpr std::string_view aiconfigurator_copy = "a copy in ai-dynamo/aiconfigurator",
+                           mlc_copy = "a copy in mlc-ai/mlc-llm",
+                           maxtext_code = "the conversion code of AI-Hypercomputer/maxtext",
+                           class_defaults =
+                               "class defaults of transformers, which name the checkpoint";
+
 // Why each is here, sorted by name.
 constexpr BundledModel abouts[] = {
-    {"bert-base-uncased", "a learned row for each of 512 positions"},
-    {"bloom-176b", "ALiBi with 112 heads, not a power of two"},
-    {"chatglm3-6b", "half of each head rotated, interleaved"},
+    {"bert-base-uncased", "a learned row for each of 512 positions", "reconstructed",
+     class_defaults},
+    {"bloom-176b", "ALiBi with 112 heads, not a power of two", "reconstructed",
+     "the model card: 70 layers, 112 heads"},
+    {"chatglm3-6b", "half of each head rotated, interleaved", "published", mlc_copy},
     {"deepseek-v3",
-     "latent attention: 128 channels without position, 64 rotated; YaRN on cos, sin and logits"},
-    {"falcon-7b", "71 heads that share one key-value head"},
+     "latent attention: 128 channels without position, 64 rotated; YaRN on cos, sin and logits",
+     "published", aiconfigurator_copy},
+    {"falcon-7b", "71 heads that share one key-value head", "reconstructed", class_defaults},
     {"gemma-3-4b",
-     "five sliding layers with base 10000 for each full one with base 1000000, scaled by 8"},
-    {"gemma-4-e2b", "proportional RoPE in wide full layers, a vision tower with two axes"},
-    {"gpt-j-6b", "64 of 256 channels rotated, interleaved"},
-    {"gpt-oss-20b", "YaRN without rounding, windows of 128 in every other layer"},
-    {"gpt2", "a learned row for each of 1024 positions"},
-    {"internlm2.5-7b", "dynamic NTK: the rotation depends on the length"},
-    {"llama-2-7b", "plain RoPE, no key says so"},
-    {"llama-3.1-8b", "Llama-3 scaling, 8192 to 131072"},
-    {"llama-4-scout", "every fourth layer without position; low and high factor equal"},
-    {"modernbert-base", "an encoder that rotates, with a base for each kind of layer"},
-    {"opt-125m", "learned rows that start at row 2"},
-    {"phi-3.5-mini", "LongRoPE: two lists of factors, switched at 4096"},
-    {"qwen2.5-7b-yarn4", "YaRN by 4 in a file that still promises 32768"},
-    {"qwen2.5-vl-7b", "three position axes in sections, a vision tower with two"},
-    {"qwen3-vl-4b", "three position axes, interleaved"},
-    {"smollm3-3b", "every fourth layer without position"},
-    {"t5-small", "buckets of distances, encoder and decoder"},
-    {"whisper-tiny", "sinusoids in the encoder, learned rows in the decoder"},
+     "five sliding layers with base 10000 for each full one with base 1000000, scaled by 8",
+     "reconstructed", "the conversion script and class defaults of transformers"},
+    {"gemma-4-e2b", "proportional RoPE in wide full layers, a vision tower with two axes",
+     "reconstructed", maxtext_code},
+    {"gpt-j-6b", "64 of 256 channels rotated, interleaved", "published", mlc_copy},
+    {"gpt-oss-20b", "YaRN without rounding, windows of 128 in every other layer", "published",
+     aiconfigurator_copy},
+    {"gpt2", "a learned row for each of 1024 positions", "published", mlc_copy},
+    {"internlm2.5-7b", "dynamic NTK: the rotation depends on the length", "published", mlc_copy},
+    {"llama-2-7b", "plain RoPE, no key says so", "published",
+     "a copy in mlc-ai/mlc-llm of the first day, its context of 2048 corrected to the 4096 "
+     "published since"},
+    {"llama-3.1-8b", "Llama-3 scaling, 8192 to 131072", "published", aiconfigurator_copy},
+    {"llama-4-scout", "every fourth layer without position; low and high factor equal", "published",
+     aiconfigurator_copy},
+    {"modernbert-base", "an encoder that rotates, with a base for each kind of layer",
+     "reconstructed", class_defaults},
+    {"opt-125m", "learned rows that start at row 2", "reconstructed", class_defaults},
+    {"phi-3.5-mini", "LongRoPE: two lists of factors, switched at 4096", "published", mlc_copy},
+    {"qwen2.5-7b-yarn4", "YaRN by 4 in a file that still promises 32768", "published",
+     "the published file with the rope_scaling that its card documents"},
+    {"qwen2.5-vl-7b", "three position axes in sections, a vision tower with two", "reconstructed",
+     "a conversion test of NVIDIA-NeMo/Megatron-Bridge; the 28 layers of its GGUF"},
+    {"qwen3-vl-4b", "three position axes, interleaved", "reconstructed", maxtext_code},
+    {"smollm3-3b", "every fourth layer without position", "reconstructed", class_defaults},
+    {"t5-small", "buckets of distances, encoder and decoder", "reconstructed", class_defaults},
+    {"whisper-tiny", "sinusoids in the encoder, learned rows in the decoder", "reconstructed",
+     class_defaults},
 };
 
 std::span<const detail::BundledFile> files() {
@@ -49,7 +69,7 @@ std::vector<BundledModel> bundled_models() {
   std::vector<BundledModel> models;
   for (const detail::BundledFile& file : files()) {
     const auto about = std::ranges::find(abouts, file.name, &BundledModel::name);
-    models.push_back({file.name, about == std::end(abouts) ? std::string_view() : about->about});
+    models.push_back(about == std::end(abouts) ? BundledModel{.name = file.name} : *about);
   }
   return models;
 }
@@ -67,7 +87,11 @@ Expected<std::string_view> bundled_config(std::string_view name) {
 Expected<Model> detail::read_bundled(std::string_view name) {
   POSENC_TRY(text, bundled_config(name));
   auto model = read_config(text, name);
-  if (model) model->files.clear();  // no file of the user's
+  if (!model) return model;
+  model->files.clear();  // no file of the user's
+  if (const auto about = std::ranges::find(abouts, name, &BundledModel::name);
+      about != std::end(abouts))
+    model->origin = std::string(about->origin) + ": " + std::string(about->source);
   return model;
 }
 

@@ -81,9 +81,7 @@ TEST(GgufModel, LongRopeIsThatOfTheConfigOnBothSidesOfItsSwitch) {
   expect_same_plans(file("phi-3.5"), read("phi-3.5-mini"), 131072);
 }
 TEST(GgufModel, SectionsAreThoseOfTheConfig) {
-  std::string text(*bundled_config("qwen2.5-vl-7b"));  // which does not count its layers
-  text.replace(text.find('{'), 1, R"({"num_hidden_layers": 28,)");
-  expect_same_plans(file("qwen2.5-vl"), *read_config(text), 0);
+  expect_same_plans(file("qwen2.5-vl"), read("qwen2.5-vl-7b"), 0);
 }
 TEST(GgufModel, SlidingLayersAndTheirBaseAreThoseOfTheConfig) {
   expect_same_plans(file("gemma-3"), read("gemma-3-4b"), 0);

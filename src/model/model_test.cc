@@ -99,6 +99,8 @@ TEST(BundledModels, AreSortedReadableAndExplained) {
     const auto model = read_model(bundled.name);
     EXPECT_TRUE(model) << bundled.name << ": " << model.error().message();
     EXPECT_FALSE(bundled.about.empty()) << bundled.name;
+    EXPECT_TRUE(bundled.origin == "published" || bundled.origin == "reconstructed") << bundled.name;
+    EXPECT_TRUE(model->origin.starts_with(bundled.origin)) << bundled.name;
   }
 }
 
