@@ -17,4 +17,15 @@ CLI::Validator above_zero() {
   return {check, "POSITIVE"};
 }
 
+CLI::Validator token_count() {
+  const auto check = [](std::string& text) -> std::string {
+    const Expected<std::int64_t> count = tokens(text, "");
+    if (!count)
+      return "must be a whole number above 0, like 131072, 128k or 1e6, got '" + text + "'";
+    text = std::to_string(*count);
+    return "";
+  };
+  return {check, "TOKENS"};
+}
+
 }  // namespace posenc::cli

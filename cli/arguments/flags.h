@@ -9,6 +9,9 @@ namespace posenc::cli {
 // A whole number above 0. CLI11's own check tells the range in 300 digits.
 CLI::Validator above_zero();
 
+// A whole number of tokens above 0, also as 128k (131,072), 1M (1,048,576) or 1e6.
+CLI::Validator token_count();
+
 // Whether --no_color was given; every command has the flag.
 bool no_color(const CLI::App& app);
 

@@ -73,6 +73,19 @@ Expected<double> number(std::string_view text, std::string_view where) {
   return fail(where, "must be a finite number", text, "write it like 1e6 or 0.25");
 }
 
+Expected<std::int64_t> tokens(std::string_view text, std::string_view where) {
+  constexpr double most = 0x1p40;
+  std::string_view digits = trimmed(text);
+  double unit = 1, value = 0;
+  if (digits.ends_with('k') || digits.ends_with('K')) unit = 1024;
+  if (digits.ends_with('m') || digits.ends_with('M')) unit = 1024 * 1024;
+  if (unit != 1) digits.remove_suffix(1);
+  if (read_whole(digits, value) && value * unit >= 1 && value * unit <= most &&
+      value * unit == std::floor(value * unit))
+    return static_cast<std::int64_t>(value * unit);
+  return fail(where, "must be a whole number above 0", text, "write it like 131072, 128k or 1e6");
+}
+
 Expected<std::vector<std::int64_t>> integers(std::string_view text, std::string_view where) {
   return list<std::int64_t>(text, where, integer);
 }

@@ -19,6 +19,9 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 Expected<std::int64_t> integer(std::string_view text, std::string_view where);
 Expected<double> number(std::string_view text, std::string_view where);
 
+// A length above 0: "131072", "128k" (128 · 1024), "1M" (1024 · 1024) or "1e6".
+Expected<std::int64_t> tokens(std::string_view text, std::string_view where);
+
 // "0,3,8" or "[0, 3, 8]".
 Expected<std::vector<std::int64_t>> integers(std::string_view text, std::string_view where);
 Expected<std::vector<double>> numbers(std::string_view text, std::string_view where);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "posenc/files.h"
@@ -173,7 +174,7 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   app.add_option("--at", asked_.length,
                  "Compile for this length (largest position + 1); default: as constructed")
       ->group("Which encoding")
-      ->check(above_zero())
+      ->transform(token_count())
       ->default_str("");
   app.add_option("--table", table_,
                  "Learned table, learned [rows][width] or t5 [buckets][heads]: a .npy file, or "
@@ -314,7 +315,7 @@ Expected<LayerGroup> Source::group_from_model() {
     if (option->count() > 0)
       return fail(command_, "a model brings its own fields", "--" + spelling,
                   "leave the flag away, or say --scheme instead of --model");
-  Expected<Model> model = read_model(model_);
+  Expected<Model> model = named_model(model_);
   if (!model) return std::unexpected(model.error());
   model_name_ = model->name;
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/explain_page.h"
 #include "cli/pages/json_text.h"
@@ -18,7 +21,7 @@ namespace posenc::cli {
 namespace {
 
 struct Options {
-  std::string model;
+  std::vector<std::string> models;
   Ask ask;
   bool pairs = false, csv = false, strict = false, json = false;
 };
@@ -35,8 +38,8 @@ int print(const Explanation& explanation, const Options& options, const Terminal
 }
 
 // The values can be told where the plan cannot be made; then something is wrong, and the code is 1.
-Expected<int> print_link(const Options& options, const Terminal& term) {
-  Expected<ReadLink> read = read_link(options.model);
+Expected<int> print_link(const std::string& link, const Options& options, const Terminal& term) {
+  Expected<ReadLink> read = read_link(link);
   if (!read) return std::unexpected(read.error());
   if (options.ask.layer)
     return fail("--layer", "a link shows one scheme and no layers",
@@ -67,38 +70,56 @@ Expected<int> print_link(const Options& options, const Terminal& term) {
   return options.strict && !explanation->warnings.empty() ? 1 : 0;
 }
 
+Expected<int> print_model(const std::string& name, const Options& options, const Terminal& term) {
+  if (is_link(name)) return print_link(name, options, term);
+  Expected<Model> model = named_model(name);
+  if (!model) return std::unexpected(model.error());
+  const Expected<Explanation> explanation = explain(std::move(*model), options.ask);
+  if (!explanation) return std::unexpected(explanation.error());
+  return print(*explanation, options, term);
+}
+
 Run define_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model,
-                 "A config.json, params.json or .gguf file, the model's folder, a bundled name "
-                 "(posenc models), or a link of the playground")
+  app.add_option("MODEL", options->models,
+                 "A config.json, params.json or .gguf file, - for one on standard input, the "
+                 "model's folder, a bundled name (posenc models), or a link of the playground; "
+                 "several are explained one after another")
       ->required();
   app.add_option("--at", options->ask.at,
-                 "Explain for positions 0 to LENGTH-1; default: the model as constructed")
-      ->check(above_zero())
+                 "Explain for positions 0 to LENGTH-1 (131072, 128k, 1e6); default: the model as "
+                 "constructed")
+      ->transform(token_count())
       ->default_str("");
   app.add_option("--layer", options->ask.layer, "Only what holds for this layer");
   app.add_flag("--pairs", options->pairs, "The whole table of pairs");
   CLI::Option* csv_flag = app.add_flag("--csv", options->csv)->description("The pairs as CSV");
   app.add_flag("--json", options->json)
-      ->description("All of it as JSON (docs/json.md)")
+      ->description("All of it as JSON (docs/json.md), a line a model")
       ->excludes(csv_flag);
   app.add_flag("--strict", options->strict)->description("Exit with 1 if there are warnings");
   app.footer(
       "Examples:\n"
       "  posenc explain llama-3.1-8b\n"
-      "  posenc explain ./my-model --at 131072 --strict\n"
+      "  posenc explain ./my-model --at 128k --strict\n"
+      "  curl -s https://.../config.json | posenc explain -\n"
       "  posenc explain llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc explain gemma-3-4b --layer 5 --pairs\n"
       "  posenc explain '#/rope?v=1&m=30&n=4'\n"
       "  posenc explain deepseek-v3 --json | jq '.groups[0].plan.logits'");
   return [options, &app]() -> Expected<int> {
-    if (is_link(options->model)) return print_link(*options, terminal(no_color(app)));
-    Expected<Model> model = read_model(options->model);
-    if (!model) return std::unexpected(model.error());
-    const Expected<Explanation> explanation = explain(std::move(*model), options->ask);
-    if (!explanation) return std::unexpected(explanation.error());
-    return print(*explanation, *options, terminal(no_color(app)));
+    const Terminal term = terminal(no_color(app));
+    if (options->csv && options->models.size() > 1)
+      return fail("--csv", "one model makes a table",
+                  std::to_string(options->models.size()) + " models", "call posenc once for each");
+    int code = 0;
+    for (const std::string& name : options->models) {
+      if (&name != &options->models.front() && !options->json) fmt::print("\n");
+      const Expected<int> printed = print_model(name, *options, term);
+      if (!printed) return printed;
+      code = std::max(code, *printed);
+    }
+    return code;
   };
 }
 

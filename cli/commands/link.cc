@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
@@ -83,7 +84,7 @@ class Asked {
       if (option->count() > 0)
         return fail("link", "a model brings its own fields", "--" + spelling,
                     "leave the flag away, or say --scheme instead of --model");
-    Expected<Model> model = read_model(flags_.model);
+    Expected<Model> model = named_model(flags_.model);
     if (!model) return std::unexpected(model.error());
     Expected<LayerGroup> group =
         chosen_group(*model, flags_.stack, flags_.layer, {"link", flags_.model});

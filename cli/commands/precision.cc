@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/json_text.h"
 #include "cli/pages/progress.h"
@@ -198,7 +199,7 @@ Run define_precision(CLI::App& app) {
          "--at", options->at,
          "Compile for this length and measure up to it, at most 2^24; default: the model as "
          "constructed, up to 1,048,576")
-      ->check(above_zero())
+      ->transform(token_count())
       ->default_str("");
   app.add_option("--layer", options->layer, "Only what holds for this layer");
   app.add_flag("--json", options->json)->description("All of it as JSON (docs/json.md)");
@@ -218,7 +219,7 @@ Run define_precision(CLI::App& app) {
       return fail("--at",
                   "must be at most 2^24 = 16777216, where a float no longer holds positions",
                   std::to_string(options->at), "from there on only exact angles are left");
-    const Expected<Model> model = read_model(options->model);
+    const Expected<Model> model = named_model(options->model);
     if (!model) return std::unexpected(model.error());
     Expected<std::vector<Rotation>> found = rotations(*model, options->at, options->layer);
     if (!found) return std::unexpected(found.error());

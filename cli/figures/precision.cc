@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
@@ -25,7 +26,7 @@ Expected<Figure> draw(const Options& options) {
   if (options.at > float_positions)
     return fail("--at", "must be at most 2^24, where a float no longer holds positions",
                 std::to_string(options.at), "see posenc precision");
-  const Expected<Model> model = read_model(options.model);
+  const Expected<Model> model = named_model(options.model);
   if (!model) return std::unexpected(model.error());
   const LayerGroup* group = nullptr;
   for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder})
@@ -87,7 +88,7 @@ Drawing define(CLI::App& app) {
   app.add_option("--model", options->model, "A config.json, its folder, or a bundled name");
   app.add_option("--layer", options->layer, "Layer of the model");
   app.add_option("--at", options->at, "Compile for this length and measure up to it, at most 2^24")
-      ->check(above_zero())
+      ->transform(token_count())
       ->default_str("1048576");
   return [options] { return draw(*options); };
 }

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
@@ -83,7 +84,7 @@ std::string first_stack(const Explanation& told) {
 }
 
 Expected<Figure> of_model(const Options& options) {
-  Expected<Model> model = read_model(options.model);
+  Expected<Model> model = named_model(options.model);
   if (!model) return std::unexpected(model.error());
   const std::int64_t trained = model->trained_context, context = model->context;
   const Expected<Explanation> told =
@@ -207,7 +208,7 @@ Drawing define(CLI::App& app) {
       ->default_str("the first of these that turns")
       ->needs(model);
   app.add_option("--at", options->at, "Length asked of the model, tokens")
-      ->check(above_zero())
+      ->transform(token_count())
       ->default_str("")
       ->needs(model);
   const auto without = [&](CLI::Option* option) {
@@ -219,7 +220,7 @@ Drawing define(CLI::App& app) {
               ->check(CLI::PositiveNumber));
   without(app.add_option("--original_max_position_embeddings,--trained", options->length,
                          "L: trained length, tokens")
-              ->check(above_zero()));
+              ->transform(token_count()));
   without(app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies"));
   without(
       app.add_option("--head_dim", options->head_dim, "Channels of a head")->check(above_zero()));

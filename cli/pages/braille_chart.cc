@@ -9,13 +9,16 @@
 namespace posenc::cli {
 namespace {
 
-constexpr int width = 50, height = 8;               // characters
-constexpr int across = 2 * width, up = 4 * height;  // braille dots
+constexpr std::size_t widest = 50, height = 8;    // characters
+constexpr int up = 4 * static_cast<int>(height);  // braille dots
+
+// What stands to the left of the plot, and room to its right for "131,072 context, passed at pair 39".
+constexpr std::size_t label_columns = 8, note_columns = 36;
 
 // A dot's bit in its braille character, [row from the top][column].
 constexpr unsigned char bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
-using Cells = std::array<std::array<unsigned char, width>, height>;  // dots set in each character
+using Cells = std::array<std::array<unsigned char, widest>, height>;  // dots set in each character
 
 std::string braille(unsigned char dots) {
   const unsigned code = 0x2800u + dots;
@@ -35,13 +38,14 @@ struct Axis {
     const double at = (std::log10(wavelength) - least) / (most - least);
     return std::clamp(static_cast<int>(at * up), 0, up - 1);
   }
-  int row(double wavelength) const { return height - 1 - dot(wavelength) / 4; }
+  std::size_t row(double wavelength) const {
+    return height - 1 - static_cast<std::size_t>(dot(wavelength) / 4);
+  }
 };
 
-void draw(Cells& cells, int x, int dot) {
+void draw(Cells& cells, std::size_t x, int dot) {
   const int from_top = up - 1 - dot;
-  cells[static_cast<std::size_t>(from_top / 4)][static_cast<std::size_t>(x / 2)] |=
-      bits[from_top % 4][x % 2];
+  cells[static_cast<std::size_t>(from_top / 4)][x / 2] |= bits[from_top % 4][x % 2];
 }
 
 }  // namespace
@@ -67,9 +71,10 @@ std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
   for (const Mark& mark : marks) reach(static_cast<double>(mark.length));
   axis.most += 0.02 * (axis.most - axis.least) + 0.01;
 
+  const std::size_t width = std::min(widest, page_width() - label_columns - note_columns);
   Cells now{}, before{};
-  for (int x = 0; x < across; x++) {
-    const auto i = static_cast<std::size_t>(x) * pairs.size() / across;
+  for (std::size_t x = 0; x < 2 * width; x++) {
+    const std::size_t i = x * pairs.size() / (2 * width);
     if (pairs[i].frequency != 0) draw(now, x, axis.dot(pairs[i].wavelength));
     if (scaled && pairs[i].unscaled != 0) draw(before, x, axis.dot(unscaled(pairs[i])));
   }
@@ -79,7 +84,7 @@ std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
   std::array<bool, height> lines{};
   for (const auto& [length, what] : marks) {
     const auto longest = static_cast<double>(length);
-    const auto row = static_cast<std::size_t>(axis.row(longest));
+    const std::size_t row = axis.row(longest);
     const auto slow = std::find_if(pairs.begin(), pairs.end(), [&](const PairFact& pair) {
       return pair.frequency != 0 && pair.wavelength > longest;
     });
@@ -89,7 +94,15 @@ std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
     notes[row] += (notes[row].empty() ? "" : "; ") + note;
   }
 
-  std::vector<std::string> out;
+  const bool slower = std::ranges::all_of(pairs, [](const PairFact& pair) {
+    return std::abs(pair.frequency) <= std::abs(pair.unscaled);
+  });
+  std::vector<std::string> out = {term.dim(
+      std::string(label_columns, ' ') +
+      cut(std::string("positions for a full turn") + (!scaled  ? ""
+                                                      : slower ? "; lower: without scaling"
+                                                               : "; two: with scaling, without"),
+          page_width() - label_columns))};
   int labelled = 1 << 20;
   for (std::size_t row = 0; row < height; row++) {
     // A power of ten is written at the row it falls into.
@@ -109,7 +122,8 @@ std::vector<std::string> wavelength_sketch(std::span<const PairFact> pairs,
         text += lines[row] ? term.yellow(term.unicode ? "╌" : "-") : " ";
       }
     }
-    if (!notes[row].empty()) text += " " + term.yellow(notes[row]);
+    if (!notes[row].empty())
+      text += " " + term.yellow(cut(notes[row], page_width() - label_columns - width - 1));
     out.push_back(text);
   }
   const std::string last = std::to_string(pairs.back().pair);

@@ -55,8 +55,10 @@ class Page {
 
   void title() {
     std::string head = term_.bold(model().name);
-    if (!model().family.empty()) head += term_.dim(" · " + model().family);
-    line(head);
+    std::string about;
+    for (const std::string& part : {model().family, model().origin})
+      if (!part.empty()) about += " · " + part;
+    line(head + term_.dim(wrapped(about, 2, columns(model().name))));
     std::string words;
     for (const std::string& sentence : explanation_.words)
       words += (words.empty() ? "" : " ") + sentence;
@@ -101,7 +103,7 @@ class Page {
   void fields(const LayerGroup& of) {
     std::vector<const Provenance*> rows;
     // A value longer than the column stands out of it; an origin without room goes below.
-    constexpr std::size_t column = 16, widest = 40;
+    constexpr std::size_t column = 16, widest = 40, narrow_margin = 6;
     std::size_t name_width = 0, value_width = 0;
     for (const Provenance& row : of.provenance) {
       if (!said_.insert("field " + row.field + "=" + row.value + row.detail).second) continue;
@@ -112,10 +114,11 @@ class Page {
     }
     for (const Provenance* row : rows) {
       const std::string origin = std::string(name(row->origin)) + " " + row->detail;
-      std::string value = cut(row->value, widest);
-      const std::size_t margin = name_width + 4;
-      const std::size_t used = margin + std::max(value_width, columns(value)) + 2;
-      const bool fits = used + columns(origin) <= page_width;
+      std::string value = cut(row->value, std::min(widest, page_width() - name_width - 4));
+      const std::size_t used = name_width + 4 + std::max(value_width, columns(value)) + 2;
+      const bool fits = used + columns(origin) <= page_width();
+      const std::size_t margin =
+          name_width + 4 + columns(origin) <= page_width() ? name_width + 4 : narrow_margin;
       value = fits ? padded(value, value_width) + "  " : value + "\n" + std::string(margin, ' ');
       line("  " + term_.blue(padded(row->field, name_width)) + "  " + value +
            term_.dim(wrapped(origin, margin, fits ? used : margin)));
@@ -168,33 +171,68 @@ class Page {
     return marks;
   }
 
+  struct Column {
+    std::size_t width;
+    std::vector<std::string> cells;  // the first is the head
+  };
+
+  // At their widths where the page has them, else as narrow as they go, without some behind the wavelength if need be.
+  void print(std::vector<Column> table) {
+    const auto width = [&] {
+      std::size_t sum = 0;
+      for (const Column& column : table) sum += (sum > 0 ? 2 : 0) + column.width;
+      return sum;
+    };
+    if (width() > page_width()) {
+      for (Column& column : table) {
+        column.width = 0;
+        for (const std::string& cell : column.cells)
+          column.width = std::max(column.width, columns(cell));
+      }
+    }
+    while (width() > page_width() && table.size() > 4) table.erase(table.begin() + 3);
+    for (std::size_t i = 0; i < table[0].cells.size(); ++i) {
+      std::string row;
+      for (const Column& column : table)
+        row += fmt::format("{}{:>{}}", row.empty() ? "" : "  ", column.cells[i], column.width);
+      line(i == 0 ? term_.dim(row) : row);
+    }
+  }
+
   void pairs(const GroupExplanation& facts, const LayerGroup& of) {
     if (facts.pairs.empty()) return;
     const Rotate& rotate = *facts.plan.rotate;
+    // Layers that see everything decide how far a context goes: their lengths are the ones to hold pairs against.
+    const bool seen_whole = std::ranges::any_of(explanation_.groups, [&](const auto& other) {
+      return !model().groups[other.group].window && other.plan.rotate == rotate;
+    });
+    if (of.window && seen_whole) return;
     if (std::find(plotted_.begin(), plotted_.end(), rotate) != plotted_.end()) return;
     plotted_.push_back(rotate);
     const std::vector<Mark> marks = lengths(of);
     const bool scaled = !facts.bands.empty();
     const bool axes = rotate.axes > 1;
 
-    std::string head = fmt::format("{:>6}  {:>12}  {:>14}", "pair", "frequency", "wavelength");
-    if (scaled) head += fmt::format("  {:>14}", "unscaled");
+    const std::vector<std::size_t> rows = chosen(facts, marks);
+    std::vector<Column> table;
+    const auto add = [&](std::size_t width, std::string head, const auto& cell) {
+      Column column{width, {std::move(head)}};
+      for (const std::size_t i : rows) column.cells.push_back(cell(facts.pairs[i]));
+      table.push_back(std::move(column));
+    };
+    add(6, "pair", [](const PairFact& pair) { return std::to_string(pair.pair); });
+    add(12, "frequency", [](const PairFact& pair) { return quantity(pair.frequency); });
+    add(14, "wavelength", [](const PairFact& pair) { return quantity(pair.wavelength); });
+    if (scaled)
+      add(14, "unscaled", [](const PairFact& pair) {
+        return quantity(2 * std::acos(-1.0) / std::abs(pair.unscaled));
+      });
     for (const Mark& mark : marks)
-      head += fmt::format("  {:>18}", "turns in " + grouped(mark.length));
-    if (axes) head += "  axis";
-    line(term_.dim(head));
-    for (const std::size_t i : chosen(facts, marks)) {
-      const PairFact& pair = facts.pairs[i];
-      std::string row = fmt::format("{:>6}  {:>12}  {:>14}", pair.pair, quantity(pair.frequency),
-                                    quantity(pair.wavelength));
-      if (scaled)
-        row += fmt::format("  {:>14}", quantity(2 * std::acos(-1.0) / std::abs(pair.unscaled)));
-      for (const Mark& mark : marks)
-        row +=
-            fmt::format("  {:>18}", quantity(static_cast<double>(mark.length) / pair.wavelength));
-      if (axes) row += fmt::format("  {:>4}", pair.axis);
-      line(row);
-    }
+      add(18, "turns in " + grouped(mark.length), [&](const PairFact& pair) {
+        return quantity(static_cast<double>(mark.length) / pair.wavelength);
+      });
+    if (axes) add(4, "axis", [](const PairFact& pair) { return std::to_string(pair.axis); });
+    print(std::move(table));
     if (scaled) {
       std::string bands;
       for (const Band& band : facts.bands)

@@ -1,6 +1,7 @@
 #include "cli/pages/terminal.h"
 
 #include <langinfo.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,31 @@ namespace {
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
+std::size_t columns_given() {
+  if (const char* said = std::getenv("COLUMNS"); said != nullptr) {
+    const unsigned long number = std::strtoul(said, nullptr, 10);
+    if (number > 0) return number;
+  }
+  winsize size{};
+  if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  return 100;
+}
+
+// The first `most` columns of a text, in bytes.
+std::size_t bytes_of(std::string_view utf8, std::size_t most) {
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < utf8.size(); ++at)
+    if (!continues(utf8[at]) && seen++ == most) break;
+  return at;
+}
+
 }  // namespace
+
+std::size_t page_width() {
+  static const std::size_t width = std::clamp<std::size_t>(columns_given(), 60, 120);
+  return width;
+}
 
 std::string Terminal::painted(std::string_view code, std::string_view text) const {
   if (!colour) return std::string(text);
@@ -47,10 +72,7 @@ std::size_t columns(std::string_view utf8) {
 
 std::string cut(std::string_view utf8, std::size_t most) {
   if (columns(utf8) <= most) return std::string(utf8);
-  std::size_t at = 0;
-  for (std::size_t seen = 0; at < utf8.size(); at++)
-    if (!continues(utf8[at]) && seen++ + 1 >= most) break;
-  return std::string(utf8.substr(0, at)) + "…";
+  return std::string(utf8.substr(0, bytes_of(utf8, most - 1))) + "…";
 }
 
 std::string padded(std::string_view utf8, std::size_t width) {
@@ -63,10 +85,11 @@ std::string wrapped(std::string_view utf8, std::size_t indent, std::size_t first
   std::size_t used = first_indent;
   bool start = true;
   while (!utf8.empty()) {
-    const std::size_t end = std::min(utf8.find(' '), utf8.size());
-    const std::string_view word = utf8.substr(0, end);
-    utf8.remove_prefix(std::min(end + 1, utf8.size()));
-    if (!start && used + 1 + columns(word) > page_width) {
+    const std::size_t end = std::min(utf8.find(' '), utf8.size()),
+                      part = std::min(end, bytes_of(utf8, page_width() - indent));
+    const std::string_view word = utf8.substr(0, part);
+    utf8.remove_prefix(std::min(part == end ? end + 1 : part, utf8.size()));
+    if (!start && used + 1 + columns(word) > page_width()) {
       out += '\n' + std::string(indent, ' ');
       used = indent;
       start = true;

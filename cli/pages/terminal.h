@@ -22,13 +22,15 @@ struct Terminal {
 // Colours only where standard output is a terminal that wants them.
 Terminal terminal(bool no_color);
 
-constexpr std::size_t page_width = 100;
+// Columns of a page: those that COLUMNS or the terminal has, from 60 to 120; 100 where nobody says.
+std::size_t page_width();
 
 std::string grouped(std::int64_t number);                      // 131,072
 std::size_t columns(std::string_view utf8);                    // code points
 std::string cut(std::string_view utf8, std::size_t most);      // "…" in place of what is too long
 std::string padded(std::string_view utf8, std::size_t width);  // spaces after
-// Lines of at most page_width, every one but the first indented; no newline at the end.
+// Lines of at most page_width() columns, every one but the first indented; no newline at the end. A word that no
+// line could hold is cut into parts.
 std::string wrapped(std::string_view utf8, std::size_t indent, std::size_t first_indent);
 
 }  // namespace posenc::cli

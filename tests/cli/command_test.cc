@@ -44,9 +44,10 @@ TEST_F(Command, ExamplesNameModelsThatExist) {
 
 TEST_F(Command, ANumberThatMustBePositiveIsToldInWords) {
   for (const char* bad : {"-5", "0", "abc", "1.5"})
-    EXPECT_EQ(posenc("explain gpt2 --at=" + std::string(bad)).err,
-              "posenc: explain: --at: must be a whole number above 0, got '" + std::string(bad) +
-                  "'; see posenc explain --help\n");
+    EXPECT_EQ(
+        posenc("explain gpt2 --at=" + std::string(bad)).err,
+        "posenc: explain: --at: must be a whole number above 0, like 131072, 128k or 1e6, got '" +
+            std::string(bad) + "'; see posenc explain --help\n");
 }
 
 TEST_F(Command, AnUnknownSchemeIsPointedToTheList) {

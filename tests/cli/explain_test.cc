@@ -39,16 +39,68 @@ TEST_F(ExplainCommand, EveryBundledModelHasJson) {
   }
 }
 
-TEST_F(ExplainCommand, PagesAreAtMost100ColumnsWide) {
-  for (const auto& model : posenc::bundled_models()) {
-    const std::string page = posenc("explain " + std::string(model.name)).out;
-    std::size_t width = 0;
-    for (const char byte : page) {
-      if (byte == '\n') width = 0;
-      width += byte != '\n' && (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-      ASSERT_LE(width, 100u) << model.name;
+TEST_F(ExplainCommand, PagesAreAsWideAsTheTerminal) {
+  for (const std::size_t columns : {0u, 60u, 80u, 120u}) {
+    if (columns > 0) setenv("COLUMNS", std::to_string(columns).c_str(), 1);
+    for (const auto& model : posenc::bundled_models()) {
+      const std::string page = posenc("explain " + std::string(model.name)).out;
+      std::size_t width = 0;
+      for (const char byte : page) {
+        if (byte == '\n') width = 0;
+        width += byte != '\n' && (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+        ASSERT_LE(width, columns > 0 ? columns : 100u) << model.name;
+      }
     }
+    unsetenv("COLUMNS");
   }
+}
+
+TEST_F(ExplainCommand, StandardInputIsAModel) {
+  write("config.json", posenc("models llama-3.1-8b").out);
+  for (const char* model : {"- < config.json", "/dev/stdin < config.json"}) {
+    const Json explained = json(model);
+    ASSERT_TRUE(explained.is_object()) << model;
+    EXPECT_EQ(explained["model"], "stdin");
+    EXPECT_EQ(explained["groups"], json("llama-3.1-8b")["groups"]);
+  }
+  EXPECT_EQ(posenc("explain - < /dev/null").code, 2);
+}
+
+TEST_F(ExplainCommand, SeveralModelsAreALineOfJsonEach) {
+  const std::string lines = posenc("explain gpt2 t5-small --json").out;
+  const std::size_t end = lines.find('\n');
+  EXPECT_EQ(Json::parse(lines.substr(0, end))["model"], "gpt2");
+  EXPECT_EQ(Json::parse(lines.substr(end + 1))["model"], "t5-small");
+  EXPECT_EQ(posenc("explain gpt2 t5-small --csv").code, 2);
+}
+
+TEST_F(ExplainCommand, ALengthIsWrittenAsPeopleDo) {
+  EXPECT_EQ(json("llama-3.1-8b --at 128k")["asked"], 131072);
+  EXPECT_EQ(json("llama-3.1-8b --at 1M")["asked"], 1048576);
+  EXPECT_EQ(json("llama-3.1-8b --at 1e5")["asked"], 100000);
+  for (const char* wrong : {"0", "-1k", "1.0001k", "k", "1e300", "nan"})
+    EXPECT_EQ(posenc(std::string("explain llama-3.1-8b --at ") + wrong).code, 2) << wrong;
+}
+
+TEST_F(ExplainCommand, ABundledModelSaysWhereItComesFrom) {
+  EXPECT_TRUE(has(posenc("explain bert-base-uncased").out, "reconstructed: class defaults"));
+  EXPECT_EQ(json("deepseek-v3")["origin"], "published: a copy in ai-dynamo/aiconfigurator");
+}
+
+TEST_F(ExplainCommand, ListsOfModelsAndSchemesAreJson) {
+  for (const char* list : {"models --json", "schemes --json"}) {
+    const Json all = Json::parse(posenc(list).out, nullptr, false);
+    ASSERT_TRUE(all.is_array()) << list;
+    EXPECT_GT(all.size(), 20u) << list;
+    for (const Json& each : all) EXPECT_TRUE(each["name"].is_string()) << list;
+  }
+}
+
+// The rotation of both kinds of layers is one, and held against what the full ones see.
+TEST_F(ExplainCommand, TheChartIsOfTheLayersThatSeeAll) {
+  const std::string page = posenc("explain gpt-oss-20b").out;
+  EXPECT_TRUE(has(page, "131,072 context, passed at pair"));
+  EXPECT_FALSE(has(page, "128 window, passed"));
 }
 
 TEST_F(ExplainCommand, AFileAndAFolderAreRead) {
