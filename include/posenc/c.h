@@ -220,9 +220,10 @@ POSENC_API void posenc_positions_free(posenc_positions* positions) POSENC_NOTHRO
 
 /* --- acting on tensors --------------------------------------------------------------------------- */
 
-/* In all of these out has the dtype of its input and is the same view (in place) or memory apart from it:
-   shifted, it is an error. float64 is computed in double; 16-bit types are rounded once, to nearest even. threads: 0 for as many as the machine has; the same
-   bits for any number. WebAssembly computes on the caller's thread, whatever it says. */
+/* In all of these out has the dtype of its input and is the same view (in place) or memory apart from it: the input's
+   own memory shifted is an error. float64 is computed in double; 16-bit types are rounded once, to nearest even.
+   threads: 0 for as many as the machine has; the same bits for any number. WebAssembly computes on the caller's
+   thread, whatever it says. */
 
 typedef int32_t posenc_side; /* xPos grows queries and shrinks keys; values only rotate */
 enum { POSENC_QUERY = 0, POSENC_KEY = 1, POSENC_VALUE = 2 };
