@@ -25,9 +25,8 @@ namespace posenc {
 // is what hides it. With positions of several axes (pictures among text) order stands for position:
 // keys count from 0, and the last query stands at the last key.
 struct Mask {
-  bool causal = true;  // hides keys behind the query
-  std::int64_t window =
-      0;  // 0: none; w: hides keys w or more away: the query sees itself and w - 1 before
+  bool causal = true;       // hides keys behind the query
+  std::int64_t window = 0;  // 0: none; w: hides keys that are w or more away
   std::int64_t chunk = 0;   // 0: none; c: hides keys with another ⌊position / c⌋ (Llama 4)
   std::int64_t prefix = 0;  // keys at positions 0 to prefix - 1 are seen by all (prefix LM)
   // [batch][key], zero hides a key (padding); null: none hidden
