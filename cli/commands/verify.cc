@@ -27,8 +27,7 @@ Run define_verify(CLI::App& app) {
       ->description("As docs/claims.md, by text")
       ->excludes(json);
   app.footer(
-      "Five public introductions to positional encodings make some ninety claims; each is computed "
-      "anew,\n"
+      "What five public introductions to positional encodings claim; each claim is computed anew,\n"
       "in double, and compared with our verdict: true, sloppy, wrong, or not checkable here. Exit "
       "code 1\n"
       "says that a computation does not support its verdict.\n\n"

@@ -55,6 +55,22 @@ void warn_of_length(const LayerGroup& group, const Plan& plan, std::int64_t aske
     warnings.push_back(std::move(warning));
 }
 
+// The length that the model is made for: its context, or as far as a scaling stretches the trained length where the
+// file promises less (Qwen's documented YaRN leaves the context as it was).
+std::int64_t reach(const Model& model) {
+  double longest = static_cast<double>(model.context);
+  for (const LayerGroup& group : model.groups) {
+    for (const Scheme& scheme : group.schemes) {
+      const auto* rope = std::get_if<Rope>(&scheme);
+      if (!rope) continue;
+      const auto factor = number_of(rope->scaling, "factor"),
+                 trained = number_of(rope->scaling, "original_max_position_embeddings");
+      if (factor && trained) longest = std::max(longest, *factor * *trained);
+    }
+  }
+  return static_cast<std::int64_t>(std::min(longest, 0x1p62));
+}
+
 }  // namespace
 
 Expected<Explanation> explain(Model model, const Ask& ask) {
@@ -91,10 +107,10 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
         detail::sum(explanation.cache_bytes_per_token, facts.cache_bytes_per_token);
     explanation.groups.push_back(std::move(facts));
   }
-  if (model.context > 0 && ask.at > model.context)
+  if (const std::int64_t made_for = reach(model); model.context > 0 && ask.at > made_for)
     explanation.warnings.push_back(
         {"beyond_context",
-         "length " + detail::grouped(ask.at) + " is beyond the " + detail::grouped(model.context) +
+         "length " + detail::grouped(ask.at) + " is beyond the " + detail::grouped(made_for) +
              " positions the model is made for; expect worse text, or add a scaling"});
   explanation.model = std::move(model);
   explanation.words = detail::model_words(explanation);

@@ -139,6 +139,15 @@ TEST(Explain, ALengthBeyondTheContextIsAWarning) {
   EXPECT_EQ(explanation.warnings[0].code, "beyond_context");
 }
 
+TEST(Explain, ALengthThatTheScalingReachesIsNone) {
+  Rope rope;
+  rope.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8192};
+  EXPECT_TRUE(explained(model_of(rope), {.at = 32768, .layer = {}}).warnings.empty());
+  const auto beyond = explained(model_of(rope), {.at = 32769, .layer = {}});
+  ASSERT_EQ(beyond.warnings.size(), 1u);
+  EXPECT_TRUE(beyond.warnings[0].message.starts_with("length 32,769 is beyond the 32,768"));
+}
+
 TEST(Explain, FrequenciesThatChangeWithTheLengthMakeKeysStale) {
   Rope rope;
   rope.scaling = DynamicNtk{.factor = 4, .max_position_embeddings = 2048};

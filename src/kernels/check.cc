@@ -1,11 +1,8 @@
 // Checks that every verb makes of its tensors, positions and plan, with the error that each gives.
 #include "src/kernels/check.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <limits>
-#include <span>
 
 #include "src/core/saturating.h"
 #include "src/core/try.h"
@@ -28,25 +25,31 @@ bool addressable(const Tensor& tensor) {
   return reach <= most_bytes / static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-// Whether elements of x from `axis` on reach `rest` elements further, by as many steps along each axis as
-// it has. Steps nest in all but made-up strides: the count along an axis is then the quotient or its neighbour.
-bool reaches(const Tensor& x, std::span<const std::size_t> axes, std::int64_t rest) {
-  if (axes.empty()) return rest == 0;
-  const std::int64_t extent = x.shape[axes[0]], step = std::abs(x.stride[axes[0]]);
-  if (extent <= 1 || step == 0) return reaches(x, axes.subspan(1), rest);
+// Whether some steps along the axes of x that are in `axes`, a bit each, no more than it has elements, lead `rest`
+// elements further. The widest steps come first: in all but made-up strides the others together stay below one of
+// them, so that the count is the quotient or its neighbour.
+bool reaches(const Tensor& x, unsigned axes, std::int64_t rest) {
+  if (axes == 0) return rest == 0;
+  std::size_t widest = 0;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
+    const bool better =
+        !(axes >> widest & 1) || std::abs(x.stride[axis]) > std::abs(x.stride[widest]);
+    if ((axes >> axis & 1) && better) widest = axis;
+  }
+  const unsigned others = axes & ~(1u << widest);
+  const std::int64_t extent = x.shape[widest], step = std::abs(x.stride[widest]);
+  if (extent <= 1 || step == 0) return reaches(x, others, rest);
   for (std::int64_t steps = rest / step - 1; steps <= rest / step + 1; ++steps) {
-    if (std::abs(steps) < extent && reaches(x, axes.subspan(1), rest - steps * step)) return true;
+    if (std::abs(steps) < extent && reaches(x, others, rest - steps * step)) return true;
   }
   return false;
 }
 
 // Whether two views that differ only in where they begin share memory.
 bool shares_memory(const Tensor& x, const Tensor& out) {
-  std::array<std::size_t, Tensor::max_rank> order{};
   std::int64_t reach = 0;  // from the lowest element to the highest
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
     if (x.shape[axis] > 1 && x.stride[axis] != out.stride[axis]) return false;
-    order[axis] = axis;
     reach += (x.shape[axis] - 1) * std::abs(x.stride[axis]);
   }
   const auto size = static_cast<std::int64_t>(size_of(x.dtype));
@@ -54,10 +57,7 @@ bool shares_memory(const Tensor& x, const Tensor& out) {
       reinterpret_cast<std::intptr_t>(out.data) - reinterpret_cast<std::intptr_t>(x.data);
   if (std::abs(bytes) >= (reach + 1) * size) return false;
   if (bytes % size != 0) return true;
-  const auto axes = std::span(order).first(static_cast<std::size_t>(x.rank));
-  std::ranges::sort(axes,
-                    [&](auto a, auto b) { return std::abs(x.stride[a]) > std::abs(x.stride[b]); });
-  return reaches(x, axes, bytes / size);
+  return reaches(x, (1u << x.rank) - 1, bytes / size);
 }
 
 }  // namespace
