@@ -9,13 +9,13 @@
 
 namespace posenc {
 
-// Element `i` of a tensor: by turns a NaN, a signalling one, an infinity of either sign.
-inline void spoil(const Tensor& x, std::int64_t i, std::int64_t turn) {
+// Element `i` of a tensor becomes, by the remainder of `which`, a NaN, a signalling one, or an infinity of either sign.
+inline void spoil(const Tensor& x, std::int64_t i, std::int64_t which) {
   const auto put = [&]<class Bits>(Bits nan, Bits signalling, Bits infinity) {
     const Bits each[] = {nan, signalling, infinity,
                          static_cast<Bits>(infinity | Bits{1} << (8 * sizeof(Bits) - 1))};
     std::memcpy(static_cast<char*>(x.data) + i * static_cast<std::int64_t>(sizeof(Bits)),
-                &each[turn % 4], sizeof(Bits));
+                &each[which % 4], sizeof(Bits));
   };
   constexpr std::uint64_t infinity = std::uint64_t{0x7FF0} << 48;
   switch (x.dtype) {

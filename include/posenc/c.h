@@ -178,7 +178,7 @@ enum {
 };
 
 /* Gives a plan a learned table (learned, t5, shaw, deberta); the numbers are copied.
-   Errors: a plan without such a part, another shape than it needs. */
+   Errors: a plan without such a part, another shape than it needs, more than 2^28 numbers. */
 POSENC_API posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table table,
                                                const posenc_tensor* values) POSENC_NOTHROW;
 
@@ -329,8 +329,8 @@ POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
 POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
 
 /* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
-   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table. What
-   shape it must have attention with it says. */
+   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table, more than
+   2^28 numbers. What shape it must have attention with it says. */
 POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
                                                   const posenc_tensor* values) POSENC_NOTHROW;
 

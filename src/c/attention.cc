@@ -53,7 +53,7 @@ posenc_status posenc_content_set_table(posenc_content* content, const char* name
   if (const auto bad = need(where, {{"content", content}, {"name", name}})) return bad;
   const View given = view(where, "values", values);
   if (given.status) return given.status;
-  if (const auto bad = c::need_readable(where, "values", given.tensor)) return bad;
+  if (const auto bad = c::need_table(where, "values", given.tensor)) return bad;
   return done(set_table(content->value, name, c::copied(given.tensor)));
 }
 

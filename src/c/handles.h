@@ -76,9 +76,9 @@ struct ReadAttention {
 ReadAttention read_attention(std::string_view function, const posenc_attention* in,
                              std::string_view out_name, const posenc_tensor* out);
 
-// POSENC_MISUSE for no memory, negative extents, and shapes or strides that no memory has: what a caller says of a
-// table's size may be anything.
-posenc_status need_readable(std::string_view function, std::string_view name, const Tensor& tensor);
+// POSENC_MISUSE for no memory, negative extents, shapes or strides that no memory has, and more than 2^28 numbers: what
+// a caller says of a table's size may be anything.
+posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor);
 
 // The same numbers in memory of the table's own, dense.
 Table copied(const Tensor& from);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -12,6 +11,7 @@
 #include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "src/c/handles.h"
+#include "src/core/addressable.h"
 #include "src/core/saturating.h"
 
 using namespace posenc;
@@ -57,19 +57,18 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
            .keep = mask->keep}};
 }
 
-posenc_status need_readable(std::string_view function, std::string_view name,
-                            const Tensor& tensor) {
-  constexpr std::int64_t most = PTRDIFF_MAX / sizeof(double);
+posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor) {
+  constexpr std::int64_t most = std::int64_t{1} << 28;
   if (!tensor) return need(function, {{std::string(name) + ".data", nullptr}});
-  std::int64_t all = 1;
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(tensor.rank); axis++) {
-    const std::int64_t extent = tensor.shape[axis], stride = tensor.stride[axis];
-    all = detail::product(all, extent);
-    if (extent < 0 || all > most || stride > most || stride < -most ||
-        detail::product(extent, std::abs(stride)) > most)
-      return misuse(
-          function, std::string(name) + " must have no negative extent, and fit in memory",
-          "an extent of " + std::to_string(extent) + " by steps of " + std::to_string(stride));
+  const auto end = tensor.shape.begin() + tensor.rank;
+  if (std::any_of(tensor.shape.begin(), end, [](std::int64_t extent) { return extent < 0; }) ||
+      !detail::addressable(tensor)) {
+    return misuse(function, std::string(name) + " must have no negative extent, and fit in memory",
+                  shape_text(tensor), "check shape and strides");
+  }
+  if (tensor.size() > most) {
+    return misuse(function, std::string(name) + " must have at most 2^28 numbers",
+                  shape_text(tensor), "check shape and strides");
   }
   return POSENC_OK;
 }
@@ -220,7 +219,7 @@ posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
   if (!*table) return need(where, {{"values.data", nullptr}});
   const Expected<Plan> fits = checked(changed);
   if (!fits) return refused(fits.error());
-  if (const auto bad = c::need_readable(where, "values", given.tensor)) return bad;
+  if (const auto bad = c::need_table(where, "values", given.tensor)) return bad;
   *table = c::copied(given.tensor);
   plan->value = std::move(changed);
   return POSENC_OK;

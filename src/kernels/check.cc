@@ -2,28 +2,14 @@
 #include "src/kernels/check.h"
 
 #include <cstdlib>
-#include <limits>
 
-#include "src/core/saturating.h"
+#include "src/core/addressable.h"
 #include "src/core/try.h"
 
 namespace posenc::detail {
 namespace {
 
 std::string number(std::int64_t value) { return std::to_string(value); }
-
-constexpr std::int64_t most_bytes = std::int64_t{1} << 62;
-
-// Whether the offset of the last element, in bytes, is one that a pointer can have.
-bool addressable(const Tensor& tensor) {
-  std::int64_t reach = 1;
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(tensor.rank); ++axis) {
-    const std::int64_t stride = tensor.stride[axis];
-    if (stride == std::numeric_limits<std::int64_t>::min()) return false;
-    reach = sum(reach, product(tensor.shape[axis] - 1, std::abs(stride)));
-  }
-  return reach <= most_bytes / static_cast<std::int64_t>(size_of(tensor.dtype));
-}
 
 // Whether some steps along the axes of x that are in `axes`, a bit each, no more than it has elements, lead `rest`
 // elements further. The widest steps come first: in all but made-up strides the others together stay below one of
@@ -78,7 +64,7 @@ Expected<Tensor> viewed(std::string_view where, std::string_view name, const Ten
   if (view.size() == 0) return view;
   if (!tensor)
     return fail(where, std::string(name) + " must be given", "", "pass a view of memory");
-  if (view.size() > most_bytes || !addressable(view)) {
+  if (!addressable(view)) {
     return fail(where, std::string(name) + " must fit in memory", shape_text(tensor),
                 "check shape and strides");
   }

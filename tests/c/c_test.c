@@ -311,6 +311,10 @@ static void schemes_that_read_the_content_attend(void) {
   OK(posenc_content_from_scheme("{\"type\": \"forgetting\"}", &fox));
   REFUSED("must be given", posenc_attend_content(fox, NULL, &in, &to, NULL));
   REFUSED("no such table", posenc_content_set_table(fox, "embeddings", &tgates));
+  posenc_tensor large = tgates;
+  large.shape[3] = INT64_C(1) << 40;
+  large.stride[3] = 0;
+  MISUSE("2^28", posenc_content_set_table(fox, "log_gates", &large));
   tgates = dense(gates, POSENC_FLOAT64, 1, 1, 1, 3);
   tgates.rank = 1;
   tgates.shape[0] = 3;
