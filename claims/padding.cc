@@ -83,7 +83,7 @@ Finding printed_code(Lab& lab) {
   }
   return {
       "d = 64: dividing the position by 10000^(i/d) for even i gives posenc's table, and the even "
-      "and odd channels turned by it posenc's interleaved rotation.",
+      "and odd channels rotated by it posenc's interleaved rotation.",
       "",
       {inside("largest difference of 200 rows of the table", off, rounding),
        inside("largest difference of a rotated vector", turned, rounding)}};

@@ -134,7 +134,7 @@ Finding frequency_from_one(Lab& lab) {
   for (std::int64_t r = 1; r < 64; ++r)
     shifted = std::max(shifted, std::abs(plan.rotate->at(0, 0, r) -
                                          std::pow(10000, -2.0 * static_cast<double>(r) / 128)));
-  return {say("d = 128: the first pair turns by ", ours,
+  return {say("d = 128: the first pair rotates by ", ours,
               " rad a position; the formula counted from 1 gives ", theirs,
               ", which belongs to the second."),
           "",
@@ -217,12 +217,12 @@ constexpr Claim claims[] = {
      "R(45°) = [[0.71, −0.71], [0.71, 0.71]]", roformer,
      "rotate() of (1, 0) at position 1 with Explicit{.frequencies = {π/4}}", run<widget>},
     {17, 'a', group, "θ_i = 10000^(−2i/d) with i from 1 to d/2", "S3", Verdict::wrong,
-     "i runs from 0, or the exponent is −2(i − 1)/d: the first pair turns by 1 rad a position",
+     "i runs from 0, or the exponent is −2(i − 1)/d: the first pair rotates by 1 rad a position",
      "θ_i = 10000^(−2(i−1)/d), i = 1 … d/2", roformer,
      "rope_frequencies<double>(Rope{}, {.head_dim = 128})", run<frequency_from_one>},
     {17, 'b', group, "The row for position 0 of a table whose positions start at 1", "S3",
      Verdict::wrong,
-     "Its row 0 is turned by position 1; scores survive, since all rows move together", "R_0 = 1",
+     "Its row 0 is rotated by position 1; scores survive, since all rows move together", "R_0 = 1",
      roformer, "rotate() at positions 0 and 1", run<position_zero>},
     {18, 'a', group, "Queries and keys are vectors of length L, the number of tokens", "S3",
      Verdict::wrong, "They have head_dim channels, whatever L is", "q_m ∈ R^head_dim", roformer,

@@ -240,11 +240,11 @@ struct Problem {
   }
   Action backwards(const Measured& by) const {
     return [this, &by] {
-      const Tensor q = by_q.view, k = half(by_kv, 0), v = half(by_kv, 1);
-      return by.content
-                 ? attend_backward(inputs(), *by.content, by.plan, gradient.view,
-                                   ContentGradients{.q = q, .k = k, .v = v})
-                 : attend_backward(inputs(), by.plan, gradient.view, {.q = q, .k = k, .v = v});
+      const Tensor for_q = by_q.view, for_k = half(by_kv, 0), for_v = half(by_kv, 1);
+      return by.content ? attend_backward(inputs(), *by.content, by.plan, gradient.view,
+                                          ContentGradients{.q = for_q, .k = for_k, .v = for_v})
+                        : attend_backward(inputs(), by.plan, gradient.view,
+                                          {.q = for_q, .k = for_k, .v = for_v});
     };
   }
   Action asked(const Measured& by) const { return what.backward ? backwards(by) : forwards(by); }

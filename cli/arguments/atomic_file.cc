@@ -18,7 +18,7 @@
 namespace posenc::cli {
 namespace {
 
-constexpr int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+constexpr int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 // What a handler reads: the file that has not been renamed yet.
 struct Unfinished {
@@ -29,7 +29,7 @@ Unfinished unfinished;
 
 void remove_unfinished(int signal) {
   unlinkat(unfinished.folder, unfinished.name, 0);
-  std::raise(signal);  // its default again, which ends the program
+  std::raise(signal);  // its default again, which ending_signals the program
 }
 
 // While it lives the signals that would end the program remove the unfinished file first; those that are ignored
@@ -40,19 +40,20 @@ class RemovedAtTheEnd {
     struct sigaction remove = {};
     remove.sa_handler = remove_unfinished;
     remove.sa_flags = SA_RESETHAND;
-    for (std::size_t i = 0; i < std::size(ends); i++) {
-      sigaction(ends[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler == SIG_DFL) sigaction(ends[i], &remove, nullptr);
+    for (std::size_t i = 0; i < std::size(ending_signals); i++) {
+      sigaction(ending_signals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler == SIG_DFL) sigaction(ending_signals[i], &remove, nullptr);
     }
   }
   ~RemovedAtTheEnd() {
-    for (std::size_t i = 0; i < std::size(ends); i++) sigaction(ends[i], &before_[i], nullptr);
+    for (std::size_t i = 0; i < std::size(ending_signals); i++)
+      sigaction(ending_signals[i], &before_[i], nullptr);
   }
   RemovedAtTheEnd(const RemovedAtTheEnd&) = delete;
   RemovedAtTheEnd& operator=(const RemovedAtTheEnd&) = delete;
 
  private:
-  struct sigaction before_[std::size(ends)];
+  struct sigaction before_[std::size(ending_signals)];
 };
 
 class Descriptor {

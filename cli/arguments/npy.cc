@@ -120,7 +120,7 @@ Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_vie
     if (Expected<NpyType> known = type_named(dtype); !known) return std::unexpected(known.error());
     if (dtype != own)
       return fail(where, "the array must be " + std::string(dtype) + " as --dtype says", own,
-                  dtype == "bfloat16" ? "bfloat16 is kept as uint16" : "leave --dtype away");
+                  dtype == "bfloat16" ? "bfloat16 is kept as uint16" : "drop --dtype");
   }
   Tensor tensor;
   bool floating = false;

@@ -314,7 +314,7 @@ Expected<LayerGroup> Source::group_from_model() {
   for (const auto& [spelling, option] : fields_)
     if (option->count() > 0)
       return fail(command_, "a model brings its own fields", "--" + spelling,
-                  "leave the flag away, or say --scheme instead of --model");
+                  "drop the flag, or say --scheme instead of --model");
   Expected<Model> model = named_model(model_);
   if (!model) return std::unexpected(model.error());
   model_name_ = model->name;
@@ -337,7 +337,7 @@ Expected<Geometry> Source::geometry(Geometry own, const Geometry& of_tensor) con
     if (!model_.empty() && asked_.*extent > 0 && asked_.*extent != own.*extent)
       return fail(command_,
                   std::string(label) + " must be the model's " + std::to_string(own.*extent),
-                  std::to_string(asked_.*extent), "leave --" + std::string(label) + " away");
+                  std::to_string(asked_.*extent), "drop --" + std::string(label));
     if (of_tensor.*extent == 0) continue;
     // A tensor may hold some of the heads only.
     const bool may_differ = extent == &Geometry::heads || extent == &Geometry::kv_heads;

@@ -67,7 +67,7 @@ Expected<void> give_relative(Plan& plan, const std::string& query, const std::st
               {"--relative_value", value, relative.uses_value, relative.value}};
   for (const auto& [flag, path, used, table] : rows) {
     if (!path.empty() && !used)
-      return fail(flag, "this encoding has no such vectors", path, "leave the flag away");
+      return fail(flag, "this encoding has no such vectors", path, "drop the flag");
     if (Expected<void> done = give(table, path); !done) return done;
     if (used && !table)
       return fail("attend", "the learned vectors by distance must be given", "none",
@@ -134,7 +134,7 @@ Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, 
     return fail("--cu_seqlens", "must end at the number of queries, and of keys",
                 std::to_string(packed->size()) + " for " + std::to_string(queries) + " and " +
                     std::to_string(keys),
-                "leave it away for one new token after the cached ones");
+                "drop the flag for one new token after the cached ones");
   return Places{*packed, *packed};
 }
 

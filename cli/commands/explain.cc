@@ -43,7 +43,7 @@ Expected<int> print_link(const std::string& link, const Options& options, const 
   if (!read) return std::unexpected(read.error());
   if (options.ask.layer)
     return fail("--layer", "a link shows one scheme and no layers",
-                std::to_string(*options.ask.layer), "leave the flag away");
+                std::to_string(*options.ask.layer), "drop the flag");
   Expected<Linked> linked = linked_model(read->view, read->notes);
   const std::int64_t at = options.ask.at > 0 || !linked ? options.ask.at : linked->length;
   Expected<Explanation> explanation =

@@ -83,7 +83,7 @@ class Asked {
     for (const auto& [spelling, option] : flags_.of_scheme)
       if (option->count() > 0)
         return fail("link", "a model brings its own fields", "--" + spelling,
-                    "leave the flag away, or say --scheme instead of --model");
+                    "drop the flag, or say --scheme instead of --model");
     Expected<Model> model = named_model(flags_.model);
     if (!model) return std::unexpected(model.error());
     Expected<LayerGroup> group =
@@ -116,7 +116,7 @@ class Asked {
       const LinkField& field = link_fields()[i];
       if (!flags_.model.empty() && (field.key == "scheme" || field.key == "scaling"))
         return fail("link", "a model brings its own scheme", "--" + std::string(field.key),
-                    "leave the flag or --model away");
+                    "drop the flag or --model");
       const std::string text = option->results().empty() ? "1" : option->results().back();
       Expected<std::string> value = asked_value(field, text, "--" + std::string(field.key));
       if (!value) return std::unexpected(value.error());
@@ -157,7 +157,7 @@ class Asked {
     scheme_ = std::move(*made);
     Rope* rope = std::get_if<Rope>(&scheme_);
     if (!rope && !view_.is_default("scaling"))
-      return fail("--scaling", "only RoPE is scaled", view_["scheme"], "leave the flag away");
+      return fail("--scaling", "only RoPE is scaled", view_["scheme"], "drop the flag");
     if (rope)
       if (Expected<void> good = set_field(scheme_, "rope_type", FieldValue(view_["scaling"]));
           !good)

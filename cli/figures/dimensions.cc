@@ -85,7 +85,7 @@ Drawing define(CLI::App& app) {
     figure.caption =
         plan->add ? "Each line is one dimension of the vectors over the positions: early "
                     "dimensions wave fast, late ones hardly move."
-                  : "Each line is the cosine of one pair's angle: early pairs turn fast, late "
+                  : "Each line is the cosine of one pair's angle: early pairs rotate fast, late "
                     "ones hardly at all.";
     Panel panel;
     panel.x = {.label = "position (tokens)", .column = "position_tokens"};

@@ -64,7 +64,7 @@ Drawing define(CLI::App& app) {
     } else {
       if (!plan->rotate)
         return fail("plot heatmap", "this encoding rotates nothing", "--of " + options->of,
-                    "leave --of away");
+                    "drop --of");
       matrix.columns = plan->rotate->pairs();
       if (Expected<void> good = check_cells(matrix.rows, matrix.columns, "plot heatmap"); !good)
         return std::unexpected(good.error());

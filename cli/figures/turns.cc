@@ -44,7 +44,7 @@ Drawing define(CLI::App& app) {
     figure.shared_axes = true;
     figure.square = true;
     figure.title =
-        fmt::format("One vector at positions {} to {}, turned by {}", grouped(where->at(0)),
+        fmt::format("One vector at positions {} to {}, rotated by {}", grouped(where->at(0)),
                     grouped(where->at(where->size() - 1)), options->encoding->name());
     figure.caption =
         "One pair of channels, (1, 0) before the rotation, at each position, whose number stands "

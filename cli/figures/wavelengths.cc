@@ -36,7 +36,7 @@ Series line_of(std::string name, std::size_t colour) {
 
 void add_pair(Series& line, double pair, double frequency) {
   line.x.push_back(pair);
-  // A pair that does not turn has no wavelength: a gap.
+  // A pair that does not rotate has no wavelength: a gap.
   line.y.push_back(frequency == 0 ? from_data : 2 * std::numbers::pi / std::abs(frequency));
 }
 
@@ -62,7 +62,7 @@ void add_rule(Panel& panel, std::int64_t length, std::string_view what) {
       {static_cast<double>(length), fmt::format("{} tokens: {}", grouped(length), what)});
 }
 
-// Groups of layers whose pairs turn alike share a line.
+// Groups of layers whose pairs rotate alike share a line.
 struct Kin {
   const GroupExplanation* group;
   std::string label;

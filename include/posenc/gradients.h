@@ -36,7 +36,7 @@ Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
 
 // The gradient by the plan's frequencies [head or 1][axis][pair], as 2-D mixed RoPE learns them
 // (2403.13298), of one call of rotate: `rotated` [batch, head, seq, head_dim] is what it gave,
-// `rotated_gradient` the gradient by that. Queries and keys turned by the same frequencies: the sum of
+// `rotated_gradient` the gradient by that. Queries and keys rotated by the same frequencies: the sum of
 // both.
 // Errors: no rotation, an engine's angles, shapes, positions that do not match.
 Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated,

@@ -240,7 +240,7 @@ struct Proportional {
   static constexpr auto fields() {
     return std::tuple{
         Field{"partial_rotary_factor", &Proportional::partial_rotary_factor,
-              "p: fraction of the pairs that turn at all", fraction, ""},
+              "p: fraction of the pairs that rotate at all", fraction, ""},
         Field{"factor", &Proportional::factor, "s: divisor of all frequencies", positive, "×"}};
   }
   template <class Real>

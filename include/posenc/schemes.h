@@ -275,7 +275,7 @@ struct Rope {
   static constexpr std::string_view
       name = "rope",
       aliases = "rotary", title = "rotary position embedding (RoPE)",
-      formula = "pair r turns by p·f_r, f_r = θ^(−2r/d); the logit depends on i−j alone",
+      formula = "pair r rotates by p·f_r, f_r = θ^(−2r/d); the logit depends on i−j alone",
       paper = "2104.09864";
   static constexpr auto fields() {
     return std::tuple{
@@ -344,7 +344,8 @@ struct Axial {
   static constexpr std::string_view
       name = "axial",
       aliases = "rope2d rope-2d 2d", title = "2-D axial RoPE",
-      formula = "half of the pairs turn by x·θ^(−4r/d), half by y·θ^(−4r/d)", paper = "2403.13298";
+      formula = "half of the pairs rotate by x·θ^(−4r/d), half by y·θ^(−4r/d)",
+      paper = "2403.13298";
   static constexpr auto fields() {
     return std::tuple{
         Field{"rope_theta", &Axial::rope_theta, "base of the frequencies", above_one, "",

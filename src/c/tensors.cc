@@ -139,9 +139,9 @@ Expected<std::size_t> product(std::string_view function,
 using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
                                     const Tensor&, Threads);
 
-posenc_status turn(std::string_view where, Rotation rotation, const posenc_plan* plan,
-                   const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
-                   const posenc_tensor* out, std::int32_t threads) {
+posenc_status rotate_by(std::string_view where, Rotation rotation, const posenc_plan* plan,
+                        const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
+                        const posenc_tensor* out, std::int32_t threads) {
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
   if (const auto bad = need_threads(where, threads)) return bad;
   if (side < POSENC_QUERY || side > POSENC_VALUE)
@@ -342,7 +342,7 @@ posenc_status posenc_position_vectors(const posenc_plan* plan, const posenc_posi
 posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                             const posenc_positions* positions, posenc_side side,
                             const posenc_tensor* out, int32_t threads) noexcept {
-  return c::turn("posenc_rotate", rotate, plan, x, positions, side, out, threads);
+  return c::rotate_by("posenc_rotate", rotate, plan, x, positions, side, out, threads);
 }
 
 posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
@@ -366,14 +366,15 @@ posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
 posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
                                     const posenc_positions* positions, posenc_side side,
                                     const posenc_tensor* out, int32_t threads) noexcept {
-  return c::turn("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out, threads);
+  return c::rotate_by("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out,
+                      threads);
 }
 
 posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
                                       const posenc_positions* positions, posenc_side side,
                                       const posenc_tensor* out, int32_t threads) noexcept {
-  return c::turn("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
-                 threads);
+  return c::rotate_by("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
+                      threads);
 }
 
 posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,

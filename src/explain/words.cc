@@ -104,7 +104,7 @@ std::string say(const Llama3& x) {
 }
 std::string say(const Proportional& x) {
   std::string text = "Proportional RoPE: only the fastest " + shown(100 * x.partial_rotary_factor) +
-                     "% of the pairs turn; the rest carry content without position";
+                     "% of the pairs rotate; the rest carry content without position";
   if (x.factor != 1) text += ", and all frequencies are divided by " + shown(x.factor);
   return text + ".";
 }
@@ -117,7 +117,7 @@ struct Say {
   std::vector<std::string>& out;
 
   const Plan& plan() const { return subject.facts.plan; }
-  // Which channels turn, and how fast. Common to all rotations.
+  // Which channels rotate, and how fast. Common to all rotations.
   void rotation() {
     if (!plan().rotate) return;
     const Rotate& rotate = *plan().rotate;
@@ -125,7 +125,7 @@ struct Say {
     if (head_dim > rotate.rotary_dim)
       out.push_back("Only the " + std::string(rotate.first_dim == 0 ? "first " : "last ") +
                     grouped(rotate.rotary_dim) + " of a head's " + s(head_dim, "channel") +
-                    " turn; the other " + grouped(head_dim - rotate.rotary_dim) +
+                    " rotate; the other " + grouped(head_dim - rotate.rotary_dim) +
                     " carry no position.");
     const auto& pairs = subject.facts.pairs;
     double fastest = 0, slowest = std::numeric_limits<double>::infinity();
@@ -252,10 +252,11 @@ struct Say {
   void operator()(const Rope& x) {
     if (!plan().rotate) return;
     const Rotate& rotate = *plan().rotate;
-    out.push_back("Queries and keys are rotated: each of " + s(rotate.pairs(), "channel pair") +
-                  " " + pair_rule(rotate.pairing, rotate.pairs()) +
-                  " turns by position × frequency, so a logit depends on the distance between two "
-                  "tokens and not on where they stand.");
+    out.push_back(
+        "Queries and keys are rotated: each of " + s(rotate.pairs(), "channel pair") + " " +
+        pair_rule(rotate.pairing, rotate.pairs()) +
+        " rotates by position × frequency, so a logit depends on the distance between two "
+        "tokens and not on where they stand.");
     if (!x.mrope_section.empty()) sections(x);
     if (std::string text = say_scaling(x.scaling); !text.empty()) out.push_back(text);
     if (!x.frequency_factors.empty())
@@ -272,14 +273,14 @@ struct Say {
     rotation();
   }
   void operator()(const Axial& x) {
-    out.push_back("Patches of a picture: half of the pairs turn by the row, half by the column" +
+    out.push_back("Patches of a picture: half of the pairs rotate by the row, half by the column" +
                   std::string(x.normalised ? ", measured from the centre of the picture" : "") +
                   ".");
     rotation();
   }
   void operator()(const Mixed&) {
     out.push_back(
-        "Patches of a picture: each pair of each head turns along a direction of its own, "
+        "Patches of a picture: each pair of each head rotates along a direction of its own, "
         "a learned mixture of row and column.");
     rotation();
   }

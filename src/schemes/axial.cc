@@ -1,4 +1,4 @@
-// 2-D axial RoPE (2403.13298, and the vision towers): half of a head's pairs turn by the patch's
+// 2-D axial RoPE (2403.13298, and the vision towers): half of a head's pairs rotate by the patch's
 // row, half by its column. Positions have two axes, [0] the height h and [1] the width w, in the
 // order that patch_positions gives them; d = head_dim is a multiple of 4, and for r = 0 .. d/4−1:
 //   shared:       each axis has θ^(−4r/d)
@@ -14,7 +14,7 @@
 //
 // Normalised (DINOv3): the angle is 2π·c·θ^(−4r/d) with the patch centre c = (2i + 1 − G)/G in
 // [−1, 1], G the patches along the axis. So the position is the integer 2i + 1 − G, the frequency
-// 2π/(G·θ^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then turns by the same
+// 2π/(G·θ^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then rotates by the same
 // G·f more, and logits do not change; tokens that DINOv3 leaves alone (class, registers) stand in
 // the centre and have (G_h, G_w). Patches of another picture size need another plan.
 #include <array>

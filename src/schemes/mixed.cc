@@ -1,4 +1,4 @@
-// 2-D mixed RoPE (2403.13298): every pair turns by both coordinates, with frequencies learned for
+// 2-D mixed RoPE (2403.13298): every pair rotates by both coordinates, with frequencies learned for
 // each head and layer:  angle = f^x_r·x + f^y_r·y.
 // They start as, for r = 0 .. d/4−1 and mag_r = θ^(−4r/d),
 //   pair r:        (f^x, f^y) = mag_r·(cos φ_h, sin φ_h)
@@ -8,7 +8,7 @@
 //
 // Pitfall: x is the width and y the height, as in the paper, and `frequencies` is
 // [head][x, y][pair]; positions are [h, w] = [y, x], so the plan's axis 0 holds f^y and axis 1 f^x.
-// A key turns by its query's frequencies, so there must be as many key heads as query heads.
+// A key rotates by its query's frequencies, so there must be as many key heads as query heads.
 #include <cmath>
 #include <numbers>
 #include <string>

@@ -1,4 +1,4 @@
-// M-RoPE (Qwen2-VL, 2409.12191): one set of frequencies, but each pair turns by the position of its
+// M-RoPE (Qwen2-VL, 2409.12191): one set of frequencies, but each pair rotates by the position of its
 // own axis: time, height or width. Text has the same position on all three and behaves as plain
 // RoPE.
 #pragma once

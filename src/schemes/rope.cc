@@ -1,12 +1,12 @@
-// RoPE (RoFormer, 2104.09864): pair r of a query or key at position p turns by p·f_r,
+// RoPE (RoFormer, 2104.09864): pair r of a query or key at position p rotates by p·f_r,
 //   (a, b) -> (a cos − b sin, a sin + b cos),   f_r = θ^(−2r/d),  r = 0 .. d/2−1
 // so that R_iᵀ R_j = R_{j−i}: the logit sees the offset alone. Halves pair (r, r + d/2),
 // interleaved (2r, 2r + 1): the same rotation up to a fixed permutation of the channels, and not
 // interchangeable.
 //
-// Partial: the first ⌊p·head_dim⌋ channels turn, with the exponent over that number. Where it is
-// odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels turn.
-// Trailing: the last channels turn (DeepSeek: 128 without position, then 64 rotated). Frequency
+// Partial: the first ⌊p·head_dim⌋ channels rotate, with the exponent over that number. Where it is
+// odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels rotate.
+// Trailing: the last channels rotate (DeepSeek: 128 without position, then 64 rotated). Frequency
 // factors (GGUF rope_freqs) divide the frequencies beside any scaling.
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
@@ -15,7 +15,7 @@
 namespace posenc {
 namespace {
 
-// Channels that turn, before they are made even: the denominator of the exponent.
+// Channels that rotate, before they are made even: the denominator of the exponent.
 Expected<std::int64_t> rotated_dim(const Rope& rope, const Geometry& geometry) {
   const std::int64_t head_dim = geometry.head_dim;
   POSENC_CHECK(detail::usable_head_dim("rope", head_dim));

@@ -278,7 +278,7 @@ class Decoder {
       history.shift(0, history.tokens(), -some);
     }
     ++tally_.moves;
-    // A token is turned by at least 32 positions each time, and gone after `longest` of them.
+    // A token is rotated by at least 32 positions each time, and gone after `longest` of them.
     if (what_.end != End::keep) history.turns = std::min(history.turns + 1, longest / 32);
   }
 
