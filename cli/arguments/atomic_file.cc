@@ -29,7 +29,7 @@ Unfinished unfinished;
 
 void remove_unfinished(int signal) {
   unlinkat(unfinished.folder, unfinished.name, 0);
-  std::raise(signal);  // its default again, which ending_signals the program
+  std::raise(signal);  // its default again, which ends the program
 }
 
 // While it lives the signals that would end the program remove the unfinished file first; those that are ignored
