@@ -28,6 +28,8 @@ void check_status(posenc_status status) {
 }
 
 using PlanHandle = std::unique_ptr<posenc_plan, decltype(&posenc_plan_free)>;
+using ContentHandle = std::unique_ptr<posenc_content, decltype(&posenc_content_free)>;
+using CacheHandle = std::unique_ptr<posenc_cache, decltype(&posenc_cache_free)>;
 using PositionsHandle = std::unique_ptr<posenc_positions, decltype(&posenc_positions_free)>;
 
 // Of a scheme's name, one of its fields with any number, and any geometry.
@@ -60,6 +62,14 @@ PlanHandle any_plan(Bytes& bytes) {
   posenc_plan* plan = nullptr;
   check_status(posenc_plan_from_scheme((json + "}").c_str(), &geometry, &plan));
   return {plan, posenc_plan_free};
+}
+
+ContentHandle any_content(Bytes& bytes) {
+  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking"};
+  posenc_content* made = nullptr;
+  const std::string name = names[bytes.byte() % names.size()];
+  check_status(posenc_content_from_scheme(("{\"type\": \"" + name + "\"}").c_str(), &made));
+  return {made, posenc_content_free};
 }
 
 PositionsHandle any_positions(Bytes& bytes) {
@@ -139,12 +149,28 @@ std::optional<View> any_view(Bytes& bytes, std::int32_t rank) {
   return made;
 }
 
+// Row-major, of any numbers. None where that would be too much to make.
+std::optional<View> dense_view(Bytes& bytes, posenc_dtype dtype,
+                               const std::array<std::int64_t, 4>& shape) {
+  Wide elements = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) return std::nullopt;
+    elements = std::min<Wide>(elements * extent, most + 1);
+  }
+  if (elements > most) return std::nullopt;
+  View made;
+  made.memory.resize(static_cast<std::size_t>(elements + 1) * sizeof(double));
+  for (char& each : made.memory) each = static_cast<char>(bytes.byte());
+  check_status(posenc_tensor_dense(made.memory.data(), dtype, 4, shape.data(), &made.tensor));
+  return made;
+}
+
 std::int32_t threads(Bytes& bytes) {
   return bytes.byte() % 8 == 0 ? static_cast<std::int32_t>(bytes.integer()) : 1;
 }
 
-void attention(Bytes& bytes, const posenc_plan* plan, const posenc_positions* queries,
-               const posenc_positions* keys) {
+void attention(Bytes& bytes, const posenc_plan* plan, const posenc_content* content,
+               const posenc_positions* queries, const posenc_positions* keys) {
   const auto q = any_view(bytes, 4), k = any_view(bytes, 4), v = any_view(bytes, 4),
              out = any_view(bytes, 4);
   if (!q || !k || !v || !out) return;
@@ -164,9 +190,18 @@ void attention(Bytes& bytes, const posenc_plan* plan, const posenc_positions* qu
                                .queries = queries,
                                .keys = keys,
                                .mask = bytes.byte() % 2 ? &mask : nullptr};
+  const auto by_q = any_view(bytes, 4);
+  if (content != nullptr) {
+    check_status(posenc_attend_content(content, plan, &in, &out->tensor, nullptr));
+    check_status(
+        posenc_attend_content_reference(content, plan, &in, &out->tensor, nullptr, nullptr));
+    if (!by_q) return;
+    const posenc_content_gradients to = {.struct_size = sizeof to, .q = &by_q->tensor};
+    return check_status(
+        posenc_attend_content_backward(content, plan, &in, &out->tensor, &to, nullptr));
+  }
   check_status(posenc_attend(plan, &in, &out->tensor));
   check_status(posenc_attend_reference(plan, &in, &out->tensor, nullptr));
-  const auto by_q = any_view(bytes, 4);
   if (!by_q) return;
   const posenc_attention_gradients to = {.struct_size = sizeof to, .q = &by_q->tensor};
   check_status(posenc_attend_backward(plan, &in, &out->tensor, &to));
@@ -193,6 +228,66 @@ void act(Bytes& bytes, posenc_plan* plan, const posenc_positions* positions) {
   }
 }
 
+// Two sequences of a cache, and calls in any order.
+void cache(Bytes& bytes, const posenc_plan* plan, const posenc_positions* positions) {
+  posenc_cache_options options = {.struct_size = sizeof options,
+                                  .dtype = bytes.byte() % 4,
+                                  .kv_heads = bytes.integer(),
+                                  .head_dim = bytes.integer(),
+                                  .value_dim = bytes.byte() % 2 ? bytes.integer() : 0,
+                                  .page_size = bytes.integer(),
+                                  .max_pages = bytes.byte() % 2 ? bytes.integer() : 0,
+                                  .rotated = bytes.byte() % 2,
+                                  .one_plan = bytes.byte() % 2};
+  // What a machine may have only takes memory.
+  for (std::int64_t* extent :
+       {&options.kv_heads, &options.head_dim, &options.value_dim, &options.page_size})
+    if (*extent > 16 && *extent <= std::int64_t{1} << 50) *extent %= 16;
+  if (options.max_pages > 16 && options.max_pages <= 1 << 28) options.max_pages %= 16;
+  posenc_cache* made = nullptr;
+  check_status(posenc_cache_make(&options, &made));
+  const CacheHandle owner{made, posenc_cache_free};
+  std::int64_t sequences[2] = {-1, -1}, tokens = 0, length = 0;
+  for (std::int64_t& each : sequences) check_status(posenc_cache_add(made, &each));
+  if (bytes.byte() % 8 == 0) sequences[1] = bytes.integer();
+  const std::int64_t value_dim = options.value_dim ? options.value_dim : options.head_dim;
+  const auto view = [&](std::int64_t count, std::int64_t heads, std::int64_t width) {
+    return bytes.byte() % 8 == 0
+               ? any_view(bytes, 4)
+               : dense_view(bytes, options.dtype, {count, heads, 1 + bytes.byte() % 3, width});
+  };
+  for (int call = 0; call < 8 && !bytes.rest().empty(); ++call) {
+    const std::int64_t count = 1 + bytes.byte() % 2, one = sequences[bytes.byte() % 2];
+    const std::int64_t first = bytes.byte() % 4, last = first + bytes.byte() % 4;
+    switch (bytes.byte() % 6) {
+      case 0:
+      case 1: {
+        const auto k = view(count, options.kv_heads, options.head_dim),
+                   v = view(count, options.kv_heads, value_dim);
+        if (k && v)
+          check_status(posenc_cache_append(made, sequences, static_cast<std::size_t>(count),
+                                           &k->tensor, &v->tensor, plan,
+                                           bytes.byte() % 2 ? positions : nullptr, threads(bytes)));
+        break;
+      }
+      case 2: {
+        const std::int64_t heads = options.kv_heads <= 16 ? 2 * options.kv_heads : 1;
+        const auto q = view(count, heads, options.head_dim), out = view(count, heads, value_dim);
+        if (q && out)
+          check_status(posenc_cache_attend(made, sequences, static_cast<std::size_t>(count),
+                                           &q->tensor, plan, nullptr, &out->tensor,
+                                           threads(bytes)));
+        break;
+      }
+      case 3: check_status(posenc_cache_shift(made, one, first, last, bytes.integer())); break;
+      case 4: check_status(posenc_cache_evict(made, one, first, last, bytes.byte() % 2)); break;
+      default:
+        check_status(posenc_cache_size(made, one, &tokens, &length));
+        if (bytes.byte() % 4 == 0) check_status(posenc_cache_remove(made, one));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace posenc::fuzz
 
@@ -202,14 +297,24 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const PlanHandle plan = any_plan(bytes);
   const PositionsHandle queries = any_positions(bytes), keys = any_positions(bytes);
   for (int call = 0; call < 4 && !bytes.rest().empty(); ++call) {
-    switch (bytes.byte() % 3) {
+    switch (bytes.byte() % 5) {
       case 0:
         if (const auto table = any_view(bytes, 2))
           check_status(posenc_plan_set_table(plan.get(), bytes.byte() % 6, &table->tensor));
         break;
       case 1: act(bytes, plan.get(), queries.get()); break;
+      case 2: cache(bytes, plan.get(), queries.get()); break;
+      case 3: {
+        const ContentHandle content = any_content(bytes);
+        if (const auto table = any_view(bytes, 3))
+          check_status(posenc_content_set_table(
+              content.get(), bytes.byte() % 2 ? "embeddings" : "log_gates", &table->tensor));
+        attention(bytes, plan.get(), content.get(), queries.get(), keys.get());
+        break;
+      }
       default:
-        attention(bytes, plan.get(), queries.get(), bytes.byte() % 2 ? keys.get() : queries.get());
+        attention(bytes, plan.get(), nullptr, queries.get(),
+                  bytes.byte() % 2 ? keys.get() : queries.get());
     }
   }
   return 0;

@@ -35,12 +35,12 @@ inline Tensor tokens_of(Tensor view, std::int64_t first, std::int64_t count) {
 }
 
 struct Text {
-  std::int64_t tokens = 21, heads = 8, kv_heads = 2, dim = 8;
+  std::int64_t tokens = 21, heads = 8, kv_heads = 2, dim = 8, value_dim = dim;
   DType dtype = DType::f64;
   unsigned seed = 1;
   Memory q = memory(dtype, Layout::heads_first, 1, heads, tokens, dim, seed),
          k = memory(dtype, Layout::tokens_first, 1, kv_heads, tokens, dim, seed + 1),
-         v = memory(dtype, Layout::every_third, 1, kv_heads, tokens, dim, seed + 2);
+         v = memory(dtype, Layout::every_third, 1, kv_heads, tokens, value_dim, seed + 2);
 
   Geometry geometry(std::int64_t length = 0) const {
     return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .length = length};
@@ -48,6 +48,7 @@ struct Text {
   KvCacheOptions options(CachedKeys keys, std::int64_t page_size = 3) const {
     return {.kv_heads = kv_heads,
             .head_dim = dim,
+            .value_dim = value_dim,
             .dtype = dtype,
             .page_size = page_size,
             .keys = keys};
@@ -56,13 +57,14 @@ struct Text {
   // Attention over all of it, of the same numbers in double.
   Numbers at_once(const Plan& plan, const Positions& positions, const Mask& mask = {}) {
     Numbers wide_q = numbers(q.view()), wide_k = numbers(k.view()), wide_v = numbers(v.view());
-    Numbers out(wide_q.size());
-    const auto view = [&](Numbers& x, std::int64_t n) {
-      return Tensor::dense(x.data(), {1, n, tokens, dim});
+    Numbers out(static_cast<std::size_t>(heads * tokens * value_dim));
+    const auto view = [&](Numbers& x, std::int64_t n, std::int64_t width) {
+      return Tensor::dense(x.data(), {1, n, tokens, width});
     };
-    const auto done = attend_reference({view(wide_q, heads), view(wide_k, kv_heads),
-                                        view(wide_v, kv_heads), positions, positions, mask},
-                                       plan, view(out, heads));
+    const auto done =
+        attend_reference({view(wide_q, heads, dim), view(wide_k, kv_heads, dim),
+                          view(wide_v, kv_heads, value_dim), positions, positions, mask},
+                         plan, view(out, heads, value_dim));
     EXPECT_TRUE(done) << done.error().message();
     return out;
   }
@@ -79,7 +81,8 @@ struct Text {
       for_each_index(x, [&](auto b, auto h, auto t, auto c) {
         if (c != 0) return;
         double sum = 0;
-        for (std::int64_t i = 0; i < dim; ++i) sum += std::pow(x.get(x.offset(b, h, t, i)), 2);
+        for (std::int64_t i = 0; i < x.shape[3]; ++i)
+          sum += std::pow(x.get(x.offset(b, h, t, i)), 2);
         most = std::max(most, std::sqrt(sum));
       });
       return most;
@@ -125,7 +128,7 @@ inline std::string message(const Expected<void>& result) {
 }
 
 // Tokens [first, last) of the text in pieces of these sizes, over and over; positions by default
-// 0, 1, ... The outputs go to `out`, which is like the text's queries.
+// 0, 1, ... The outputs go to `out`, [1, heads, tokens, value_dim].
 inline void fed(KvCache& cache, KvCache::Sequence sequence, Text& text, std::int64_t first,
                 std::int64_t last, const std::vector<std::int64_t>& pieces,
                 const std::function<Plan(std::int64_t length)>& plan, const Tensor& out,
@@ -149,7 +152,8 @@ inline Numbers through_cache(const KvCacheOptions& options, Text& text,
                              const std::function<Plan(std::int64_t length)>& plan,
                              const Mask& mask = {}) {
   KvCache cache = made(options);
-  Memory out = memory(text.dtype, Layout::tokens_first, 1, text.heads, text.tokens, text.dim, 9);
+  Memory out =
+      memory(text.dtype, Layout::tokens_first, 1, text.heads, text.tokens, text.value_dim, 9);
   fed(cache, cache.add(), text, 0, text.tokens, pieces, plan, out.view(), mask);
   return numbers(out.view());
 }

@@ -408,13 +408,14 @@ typedef struct posenc_cache_options {
   posenc_dtype dtype;
   int64_t kv_heads;
   int64_t head_dim;
+  int64_t value_dim; /* 0: head_dim */
   int64_t page_size; /* tokens; 0: 16 */
   int64_t max_pages; /* reserved at once, and never more; 0: grows */
   int32_t rotated;   /* nonzero: keys are cached rotated; 0: as they came, and rotated when read */
   int32_t one_plan;  /* nonzero: rotated keys refuse another plan; 0: they are rotated to it */
 } posenc_cache_options;
 
-/* Errors: sizes below 1, or pages that do not fit in memory. */
+/* Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in memory. */
 POSENC_API posenc_status posenc_cache_make(const posenc_cache_options* options,
                                            posenc_cache** out) POSENC_NOTHROW;
 
@@ -426,18 +427,19 @@ POSENC_API posenc_status posenc_cache_add(posenc_cache* cache, int64_t* sequence
 /* Its pages serve others. Errors: unknown. */
 POSENC_API posenc_status posenc_cache_remove(posenc_cache* cache, int64_t sequence) POSENC_NOTHROW;
 
-/* Appends tokens to each of `count` sequences: k, v [sequence, kv_heads, tokens, head_dim], unrotated. positions may
-   be NULL: behind the largest of each. Errors: unknown or repeated sequences, shapes, dtype, positions, a plan that
-   does not hold for the length or that cached keys refuse, no page left. */
+/* Appends tokens to each of `count` sequences: k [sequence, kv_heads, tokens, head_dim] and v [sequence, kv_heads,
+   tokens, value_dim], unrotated. positions may be NULL: behind the largest of each. Errors: unknown or repeated
+   sequences, shapes, dtype, positions, a plan that does not hold for the length or that cached keys refuse, no page
+   left. */
 POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t* sequences,
                                              size_t count, const posenc_tensor* k,
                                              const posenc_tensor* v, const posenc_plan* plan,
                                              const posenc_positions* positions,
                                              int32_t threads) POSENC_NOTHROW;
 
-/* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q, out [sequence, heads,
-   tokens, head_dim]. mask may be NULL: causal; its keep must be NULL. Errors: those of both, fewer tokens than
-   queries. */
+/* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q [sequence, heads,
+   tokens, head_dim], out [sequence, heads, tokens, value_dim]. mask may be NULL: causal; its keep must be NULL.
+   Errors: those of both, fewer tokens than queries. */
 POSENC_API posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences,
                                              size_t count, const posenc_tensor* q,
                                              const posenc_plan* plan, const posenc_mask* mask,

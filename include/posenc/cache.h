@@ -30,6 +30,7 @@ enum class NewPlan {
 // The sizes of a cache, and how it holds keys.
 struct KvCacheOptions {
   std::int64_t kv_heads = 0, head_dim = 0;
+  std::int64_t value_dim = 0;  // 0: head_dim
   DType dtype = DType::f32;
   std::int64_t page_size = 16;  // tokens
   std::int64_t max_pages = 0;   // reserved at once, and never more; 0: grows, moving what there is
@@ -41,7 +42,7 @@ struct KvCacheOptions {
 // that attend may have rotated keys to its plan already; keys and the plan on record agree. Not
 // thread-safe: one call at a time.
 //
-// Memory: 2 · pages · page_size · kv_heads · head_dim numbers, and 8 bytes a token and axis where
+// Memory: pages · page_size · kv_heads · (head_dim + value_dim) numbers, and 8 bytes a token and axis where
 // positions are no range. attend() reads a sequence where it lies if its pages are neighbours;
 // otherwise the cache gathers it, one sequence at a time, into memory as large as the longest one
 // gathered, which the cache keeps.
@@ -51,7 +52,7 @@ class KvCache {
  public:
   using Sequence = std::int64_t;  // never used twice: that of a removed sequence stays unknown
 
-  // Errors: sizes below 1, or pages that do not fit in memory.
+  // Errors: sizes below 1 (value_dim: below 0), more than 2^28 pages, or pages that do not fit in memory.
   static Expected<KvCache> make(const KvCacheOptions& options);
   KvCache(KvCache&&) noexcept;
   KvCache& operator=(KvCache&&) noexcept;
@@ -60,8 +61,8 @@ class KvCache {
   Sequence add();                            // an empty sequence
   Expected<void> remove(Sequence sequence);  // its pages serve others. Errors: unknown
 
-  // Appends `tokens` tokens to each sequence: k, v [sequence, kv_heads, tokens, head_dim],
-  // unrotated whatever is cached. Their positions are `positions`, of one sequence or of all, by
+  // Appends `tokens` tokens to each sequence: k [sequence, kv_heads, tokens, head_dim] and
+  // v [sequence, kv_heads, tokens, value_dim], unrotated whatever is cached. Their positions are `positions`, of one sequence or of all, by
   // default those behind the largest position of each. The plan must hold for the length that each
   // sequence reaches (Plan::valid).
   // Errors: unknown or repeated sequences, shapes, dtype, positions, no token, a plan that does not
@@ -72,8 +73,8 @@ class KvCache {
                         Threads threads = {});
 
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
-  // token each while decoding, or a chunk of a prefill. q and out [sequence, heads, tokens,
-  // head_dim], q unrotated; append() has recorded the queries' positions. `mask` goes by position,
+  // token each while decoding, or a chunk of a prefill. q [sequence, heads, tokens, head_dim],
+  // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries' positions. `mask` goes by position,
   // without keep.
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,

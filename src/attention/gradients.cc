@@ -163,15 +163,13 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
           static_cast<double>(scaled ? by_logit[j] * scale : by_logit[j]));
     }
   }
-  // To be called once all rows have been taken.
+  // To be called once all rows have been taken, when their block may be gone.
   void finish() {
     if (!wanted() || !this->windowed_) return;
-    const std::int64_t longest =
-        this->block_->queries.position(this->last_query_) - this->block_->keys.position(0);
     for (std::int64_t g = 0; g < this->group_; ++g) {
-      for (std::int64_t x = 0; x < this->last_query_ + this->block_->key_count; ++x) {
+      for (std::int64_t x = 0; x < this->distances_; ++x) {
         const double sum = by_diagonal_[g * this->step_ + x];
-        if (sum != 0) add(g, longest - x, sum);
+        if (sum != 0) add(g, this->longest_ - x, sum);
       }
     }
   }

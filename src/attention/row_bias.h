@@ -70,10 +70,10 @@ class PlanBias : public RowBias<T> {
     windowed_ = block.queries.consecutive && block.keys.consecutive;
     if (!windowed_) return;
     last_query_ = block.query_count - 1;
-    const std::int64_t longest = block.queries.position(last_query_) - block.keys.position(0);
+    longest_ = block.queries.position(last_query_) - block.keys.position(0);
+    distances_ = last_query_ + block.key_count;
     for (std::int64_t g = 0; g < group_; ++g)
-      by_distance(block.first_head + g, longest, last_query_ + block.key_count,
-                  window_ + g * step_);
+      by_distance(block.first_head + g, longest_, distances_, window_ + g * step_);
   }
 
   RowBias<T>::Row row(std::int64_t g, std::int64_t query, T scale, VisibleRange& seen,
@@ -120,6 +120,7 @@ class PlanBias : public RowBias<T> {
   Tensor values_;  // of a table, [head or 1][row]
   const std::int64_t group_;
   std::int64_t step_ = 0, last_query_ = 0;
+  std::int64_t longest_ = 0, distances_ = 0;  // of a window: its first distance, and how many
   T* window_ = nullptr;  // [head of the group][step_]: by distance, the longest first
   const BiasBlock* block_ = nullptr;
   bool windowed_ = false;

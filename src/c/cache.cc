@@ -27,6 +27,7 @@ posenc_status posenc_cache_make(const posenc_cache_options* options, posenc_cach
   KvCacheOptions made{
       .kv_heads = options->kv_heads,
       .head_dim = options->head_dim,
+      .value_dim = options->value_dim,
       .dtype = static_cast<DType>(options->dtype),
       .max_pages = options->max_pages,
       .keys = options->rotated ? CachedKeys::rotated : CachedKeys::unrotated,

@@ -66,17 +66,17 @@ struct KvCache::State {
     return {};
   }
 
-  // [sequence, head, token, head_dim] with at least one token.
+  // [sequence, head, token, width] with at least one token.
   Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& x,
-                          std::size_t count) const {
+                          std::size_t count, std::int64_t width) const {
     POSENC_TRY(view, detail::viewed(where, name, x, 4));
     const auto sequences_given = static_cast<std::int64_t>(count);
-    if (view.shape[0] != sequences_given || view.shape[2] < 1 ||
-        view.shape[3] != options.head_dim) {
+    if (view.shape[0] != sequences_given || view.shape[2] < 1 || view.shape[3] != width) {
       return fail(where,
                   std::string(name) + " must be [" + number(sequences_given) +
-                      ", heads, 1 or more, " + number(options.head_dim) + "]",
-                  shape_text(view), "shapes read [sequence, head, token, head_dim]");
+                      ", heads, 1 or more, " + number(width) + "]",
+                  shape_text(view),
+                  "shapes read [sequence, head, token, head_dim], of v and out value_dim");
     }
     if (x.dtype == options.dtype) return view;
     return fail(where,
@@ -89,6 +89,8 @@ struct KvCache::State {
   Expected<void> check_rotation(std::string_view where, const Rotate& rotate) {
     if (checked_rotation == rotate) return {};
     POSENC_CHECK(detail::check_rotation(where, rotate, options.kv_heads, options.head_dim));
+    if (rotate.values)
+      POSENC_CHECK(detail::check_rotation(where, rotate, options.kv_heads, options.value_dim));
     Plan alone;
     alone.rotate = rotate;
     POSENC_TRY(plan, checked(std::move(alone), options.head_dim));
@@ -160,10 +162,13 @@ KvCache::KvCache(KvCache&&) noexcept = default;
 KvCache& KvCache::operator=(KvCache&&) noexcept = default;
 KvCache::~KvCache() = default;
 
-Expected<KvCache> KvCache::make(const KvCacheOptions& options) {
+Expected<KvCache> KvCache::make(const KvCacheOptions& asked) {
+  KvCacheOptions options = asked;
+  if (options.value_dim == 0) options.value_dim = options.head_dim;
   auto pages = detail::Pages::make("KvCache",
                                    {.kv_heads = options.kv_heads,
                                     .head_dim = options.head_dim,
+                                    .value_dim = options.value_dim,
                                     .page_size = options.page_size,
                                     .dtype = options.dtype},
                                    options.max_pages);
@@ -190,9 +195,11 @@ Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor
   State& state = *state_;
   POSENC_CHECK(state.find_all(where, sequences));
   if (sequences.empty()) return {};
-  POSENC_TRY(keys, state.viewed(where, "k", k, sequences.size()));
-  POSENC_TRY(values, state.viewed(where, "v", v, sequences.size()));
-  POSENC_CHECK(detail::check_shape(where, "v", values, keys));
+  POSENC_TRY(keys, state.viewed(where, "k", k, sequences.size(), state.options.head_dim));
+  POSENC_TRY(values, state.viewed(where, "v", v, sequences.size(), state.options.value_dim));
+  Tensor like = keys;
+  like.shape[3] = state.options.value_dim;
+  POSENC_CHECK(detail::check_shape(where, "v", values, like));
   if (keys.shape[1] != state.options.kv_heads) {
     return fail(where, "k must have the cache's kv_heads " + number(state.options.kv_heads),
                 shape_text(keys), "shapes read [sequence, head, token, head_dim]");
@@ -240,9 +247,11 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
   State& state = *state_;
   POSENC_CHECK(state.find_all(where, sequences));
   if (sequences.empty()) return {};
-  POSENC_TRY(from, state.viewed(where, "q", q, sequences.size()));
-  POSENC_TRY(to, state.viewed(where, "out", out, sequences.size()));
-  POSENC_CHECK(detail::check_shape(where, "out", to, from));
+  POSENC_TRY(from, state.viewed(where, "q", q, sequences.size(), state.options.head_dim));
+  POSENC_TRY(to, state.viewed(where, "out", out, sequences.size(), state.options.value_dim));
+  Tensor like = from;
+  like.shape[3] = state.options.value_dim;
+  POSENC_CHECK(detail::check_shape(where, "out", to, like));
   POSENC_CHECK(detail::check_distinct(where, to));
   const std::int64_t heads = from.shape[1], count = from.shape[2];
   if (heads < 1 || heads % state.options.kv_heads != 0) {
@@ -256,7 +265,7 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
   }
   const std::int64_t head_dim = state.options.head_dim;
   if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
-  POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, head_dim));
+  POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, state.options.value_dim));
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const CachedSequence& each = *state.called[b];
     if (each.tokens() < count) {

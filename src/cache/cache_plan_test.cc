@@ -196,6 +196,7 @@ TEST(CacheArguments, SizesThatCannotBeAreErrors) {
   for (const KvCacheOptions& options :
        {KvCacheOptions{}, KvCacheOptions{.kv_heads = 2},
         KvCacheOptions{.kv_heads = -1, .head_dim = 4},
+        KvCacheOptions{.kv_heads = 2, .head_dim = 4, .value_dim = -1},
         KvCacheOptions{.kv_heads = 2, .head_dim = 4, .page_size = 0},
         KvCacheOptions{.kv_heads = 2, .head_dim = 4, .max_pages = -1},
         KvCacheOptions{.kv_heads = huge, .head_dim = huge},

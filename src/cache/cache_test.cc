@@ -81,6 +81,19 @@ TEST_P(CacheOf, APrefillCutAnywhereGivesTheSame) {
   }
 }
 
+// As in DeepSeek's heads of 192 channels, whose values have 128.
+TEST_P(CacheOf, ValuesMayBeNarrowerOrWiderThanKeys) {
+  const bool rotated = plan.rotate && plan.rotate->values;
+  for (const std::int64_t width : {rotated ? 9 : 6, 11}) {
+    Text other{.value_dim = width, .dtype = text.dtype};
+    Plan fits = plan;
+    if (fits.relative) fits.relative->value = learned(9, width);
+    const Numbers out = through_cache(other.options(std::get<CachedKeys>(GetParam())), other,
+                                      {4, 1}, [&](auto) { return fits; });
+    EXPECT_LE(largest_difference(out, other.at_once(fits)), rounding()) << width;
+  }
+}
+
 // --- masks, batches, axes ------------------------------------------------------------------------
 
 class Cache : public testing::TestWithParam<CachedKeys> {};

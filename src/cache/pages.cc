@@ -16,6 +16,9 @@
 namespace posenc::detail {
 namespace {
 
+// What the list of free pages may need: a few bytes a page, beside pages that may be as small.
+constexpr std::int64_t most_pages = std::int64_t{1} << 28;
+
 // More bytes than any machine has, or than it can count, and few enough that sums of them do not
 // overflow.
 constexpr std::int64_t most_bytes =
@@ -25,7 +28,8 @@ std::unexpected<Error> too_large(std::string_view where, const PageShape& shape,
                                  std::int64_t pages) {
   return fail(where, "pages must fit in memory",
               std::to_string(pages) + " of " + std::to_string(shape.page_size) + " x " +
-                  std::to_string(shape.kv_heads) + " x " + std::to_string(shape.head_dim),
+                  std::to_string(shape.kv_heads) + " x (" + std::to_string(shape.head_dim) + " + " +
+                  std::to_string(shape.value_dim) + ")",
               "remove sequences, or ask for fewer or smaller pages");
 }
 
@@ -39,19 +43,26 @@ std::unique_ptr<std::byte[]> memory(std::int64_t bytes) {
 
 Expected<Pages> Pages::make(std::string_view where, const PageShape& shape,
                             std::int64_t max_pages) {
-  if (shape.kv_heads < 1 || shape.head_dim < 1 || shape.page_size < 1 || max_pages < 0) {
+  if (shape.kv_heads < 1 || shape.head_dim < 1 || shape.value_dim < 1 || shape.page_size < 1 ||
+      max_pages < 0) {
     return fail(where,
-                "kv_heads, head_dim and page_size must be at least 1, and max_pages 0 or more",
+                "kv_heads, head_dim, value_dim and page_size must be at least 1, and max_pages 0 "
+                "or more",
                 std::to_string(shape.kv_heads) + ", " + std::to_string(shape.head_dim) + ", " +
-                    std::to_string(shape.page_size) + " and " + std::to_string(max_pages),
-                "take the first two from the model's geometry");
+                    std::to_string(shape.value_dim) + ", " + std::to_string(shape.page_size) +
+                    " and " + std::to_string(max_pages),
+                "take the first three from the model's geometry");
   }
   Pages pages;
   pages.shape_ = shape;
   pages.max_pages_ = max_pages;
-  pages.page_bytes_ = product(product(product(shape.kv_heads, shape.head_dim), shape.page_size),
-                              static_cast<std::int64_t>(size_of(shape.dtype)));
-  if (pages.page_bytes_ > most_bytes) {
+  const auto bytes = [&](std::int64_t width) {
+    return product(product(product(shape.kv_heads, width), shape.page_size),
+                   static_cast<std::int64_t>(size_of(shape.dtype)));
+  };
+  pages.key_bytes_ = bytes(shape.head_dim);
+  pages.value_bytes_ = bytes(shape.value_dim);
+  if (std::max(pages.key_bytes_, pages.value_bytes_) > most_bytes) {
     return too_large(where, shape, std::max<std::int64_t>(max_pages, 1));
   }
   if (max_pages > 0) {
@@ -73,19 +84,24 @@ Expected<void> Pages::reserve(std::string_view where, std::int64_t count) {
 }
 
 Expected<void> Pages::grow(std::string_view where, std::int64_t count) {
-  if (count > most_bytes / page_bytes_) return too_large(where, shape_, count);
-  free_.reserve(static_cast<std::size_t>(count / 2 + 1));  // every second page
-  auto keys = memory(count * page_bytes_), values = memory(count * page_bytes_);
-  if (keys == nullptr || values == nullptr) return too_large(where, shape_, count);
-  const std::int64_t old_head = count_ * page_bytes_ / shape_.kv_heads,
-                     new_head = count * page_bytes_ / shape_.kv_heads;
-  for (std::int64_t head = 0; count_ > 0 && head < shape_.kv_heads; ++head) {
-    const auto bytes = static_cast<std::size_t>(old_head);
-    std::memcpy(keys.get() + head * new_head, keys_.get() + head * old_head, bytes);
-    std::memcpy(values.get() + head * new_head, values_.get() + head * old_head, bytes);
+  if (count > most_pages || count > most_bytes / std::max(key_bytes_, value_bytes_)) {
+    return too_large(where, shape_, count);
   }
-  keys_ = std::move(keys);
-  values_ = std::move(values);
+  auto keys = memory(count * key_bytes_), values = memory(count * value_bytes_);
+  if (keys == nullptr || values == nullptr) return too_large(where, shape_, count);
+  free_.reserve(static_cast<std::size_t>(count / 2 + 1));  // every second page
+  const auto move = [&](std::unique_ptr<std::byte[]>& from, std::unique_ptr<std::byte[]> to,
+                        std::int64_t page_bytes) {
+    const std::int64_t old_head = count_ * page_bytes / shape_.kv_heads,
+                       new_head = count * page_bytes / shape_.kv_heads;
+    for (std::int64_t head = 0; count_ > 0 && head < shape_.kv_heads; ++head) {
+      std::memcpy(to.get() + head * new_head, from.get() + head * old_head,
+                  static_cast<std::size_t>(old_head));
+    }
+    from = std::move(to);
+  };
+  move(keys_, std::move(keys), key_bytes_);
+  move(values_, std::move(values), value_bytes_);
   release(count_, count - count_);
   count_ = count;
   return {};
@@ -131,26 +147,27 @@ std::int64_t Pages::take(std::int64_t after) {
   return page;
 }
 
-Tensor Pages::view(std::byte* memory, std::int64_t place, std::int64_t tokens) const {
-  const std::int64_t start =
-      place * shape_.head_dim * static_cast<std::int64_t>(size_of(shape_.dtype));
-  Tensor tensor =
-      Tensor::dense(memory + start, shape_.dtype, {1, shape_.kv_heads, tokens, shape_.head_dim});
-  tensor.stride[1] = count_ * shape_.page_size * shape_.head_dim;
+Tensor Pages::view(std::byte* memory, std::int64_t width, std::int64_t place,
+                   std::int64_t tokens) const {
+  const std::int64_t start = place * width * static_cast<std::int64_t>(size_of(shape_.dtype));
+  Tensor tensor = Tensor::dense(memory + start, shape_.dtype, {1, shape_.kv_heads, tokens, width});
+  tensor.stride[1] = count_ * shape_.page_size * width;
   return tensor;
 }
 
 void Pages::move(std::int64_t from, std::int64_t to, std::int64_t begin) {
   const auto size = static_cast<std::int64_t>(size_of(shape_.dtype));
-  const auto bytes = static_cast<std::size_t>((to - from) * shape_.head_dim * size);
-  for (std::byte* const memory : {keys_.get(), values_.get()}) {
-    const Tensor source = view(memory, from, 1), target = view(memory, begin, 1);
+  const auto move_in = [&](std::byte* memory, std::int64_t width) {
+    const Tensor source = view(memory, width, from, 1), target = view(memory, width, begin, 1);
     for (std::int64_t head = 0; head < shape_.kv_heads; ++head) {
       const std::int64_t offset = source.offset(0, head) * size;
       std::memmove(static_cast<std::byte*>(target.data) + offset,
-                   static_cast<const std::byte*>(source.data) + offset, bytes);
+                   static_cast<const std::byte*>(source.data) + offset,
+                   static_cast<std::size_t>((to - from) * width * size));
     }
-  }
+  };
+  move_in(keys_.get(), shape_.head_dim);
+  move_in(values_.get(), shape_.value_dim);
 }
 
 std::int64_t BlockTable::pages_needed(std::int64_t count, std::int64_t page_size) const {

@@ -17,17 +17,17 @@
 namespace posenc::detail {
 
 struct PageShape {
-  std::int64_t kv_heads = 0, head_dim = 0, page_size = 0;
+  std::int64_t kv_heads = 0, head_dim = 0, value_dim = 0, page_size = 0;
   DType dtype = DType::f32;
 };
 
-// Keys and values, each [kv_head][page][token][head_dim]: a head's tokens in neighbouring pages lie
+// Keys [kv_head][page][token][head_dim] and values [kv_head][page][token][value_dim]: a head's tokens in neighbouring pages lie
 // one behind the other, so that one view reaches across pages and attention reads each head in one
 // go. A place is a token's index in the pool: page · page_size + token of the page.
 class Pages {
  public:
   // `max_pages` are reserved at once; 0: none yet, and as many as are asked for.
-  // Errors: sizes below 1, more than the address space or the machine has.
+  // Errors: sizes below 1, more than 2^28 pages, more than the address space or the machine has.
   static Expected<Pages> make(std::string_view where, const PageShape& shape,
                               std::int64_t max_pages);
 
@@ -39,12 +39,12 @@ class Pages {
   std::int64_t take(std::int64_t after);
   void release_page(std::int64_t page) { release(page, 1); }
 
-  // [1, kv_heads, tokens, head_dim], from a place on.
+  // [1, kv_heads, tokens, head_dim or value_dim], from a place on.
   Tensor keys(std::int64_t place, std::int64_t tokens) const {
-    return view(keys_.get(), place, tokens);
+    return view(keys_.get(), shape_.head_dim, place, tokens);
   }
   Tensor values(std::int64_t place, std::int64_t tokens) const {
-    return view(values_.get(), place, tokens);
+    return view(values_.get(), shape_.value_dim, place, tokens);
   }
 
   // Moves the tokens at places [from, to) to `begin` and behind; both lie in one page.
@@ -53,7 +53,7 @@ class Pages {
   const PageShape& shape() const { return shape_; }
   std::int64_t count() const { return count_; }
   std::int64_t free() const { return free_count_; }
-  std::int64_t bytes() const { return 2 * count_ * page_bytes_; }
+  std::int64_t bytes() const { return count_ * (key_bytes_ + value_bytes_); }
 
  private:
   struct Stretch {
@@ -62,13 +62,14 @@ class Pages {
   };
   using Stretches = std::vector<Stretch>;
 
-  Tensor view(std::byte* memory, std::int64_t place, std::int64_t tokens) const;
+  Tensor view(std::byte* memory, std::int64_t width, std::int64_t place, std::int64_t tokens) const;
   Expected<void> grow(std::string_view where, std::int64_t count);
   void release(std::int64_t page, std::int64_t count);
   Stretches::iterator behind(std::int64_t page);  // the first free stretch from `page` on
 
   PageShape shape_;
-  std::int64_t max_pages_ = 0, count_ = 0, free_count_ = 0, page_bytes_ = 0;
+  std::int64_t max_pages_ = 0, count_ = 0, free_count_ = 0;
+  std::int64_t key_bytes_ = 0, value_bytes_ = 0;  // of a page
   std::unique_ptr<std::byte[]> keys_, values_;
   Stretches free_;  // in order, never two that touch; reserved for as many as there can be
 };

@@ -9,7 +9,8 @@
 namespace posenc::detail {
 namespace {
 
-constexpr PageShape small{.kv_heads = 2, .head_dim = 4, .page_size = 3, .dtype = DType::f32};
+constexpr PageShape small{
+    .kv_heads = 2, .head_dim = 4, .value_dim = 3, .page_size = 3, .dtype = DType::f32};
 
 Pages made(std::int64_t max_pages, PageShape shape = small) {
   auto pages = Pages::make("pages", shape, max_pages);
@@ -63,8 +64,14 @@ TEST(KvPages, NoPageIsTakenTwiceAndNoneIsLost) {
 TEST(KvPages, MoreThanAMachineHasIsAnError) {
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_FALSE(Pages::make("pages", small, huge));
-  EXPECT_FALSE(Pages::make("pages", {.kv_heads = huge, .head_dim = 2, .page_size = 1}, 0));
-  EXPECT_FALSE(Pages::make("pages", {.kv_heads = 1, .head_dim = 1, .page_size = huge}, 0));
+  EXPECT_FALSE(
+      Pages::make("pages", {.kv_heads = huge, .head_dim = 2, .value_dim = 2, .page_size = 1}, 0));
+  EXPECT_FALSE(
+      Pages::make("pages", {.kv_heads = 1, .head_dim = 1, .value_dim = 1, .page_size = huge}, 0));
+  EXPECT_FALSE(
+      Pages::make("pages", {.kv_heads = 1, .head_dim = 1, .value_dim = huge, .page_size = 1}, 0));
+  EXPECT_FALSE(Pages::make("pages", {.kv_heads = 1, .head_dim = 1, .value_dim = 1, .page_size = 1},
+                           huge / 8));
   EXPECT_FALSE(made(0).reserve("pages", huge));
   EXPECT_FALSE(made(2).reserve("pages", 3));
 }
@@ -90,8 +97,10 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
         if (neighbour.pages_needed(1, page_size) <= pages.free()) neighbour.extend(pages, 1);
         for (const auto& run : table.runs(before, table.tokens())) {
           const Tensor keys = pages.keys(run.place, run.size);
+          const Tensor values = pages.values(run.place, run.size);
           for (std::int64_t t = 0; t < run.size; ++t, ++next) {
             keys.set(keys.offset(0, 1, t, 3), next);
+            values.set(values.offset(0, 1, t, 2), -next);
             list.push_back(next);
           }
         }
@@ -105,8 +114,11 @@ TEST(BlockTable, IsThePlainListOfItsTokens) {
       for (const auto& run : table.runs(0, table.tokens())) {
         ASSERT_EQ(run.first, static_cast<std::int64_t>(kept.size()));
         const Tensor keys = pages.keys(run.place, run.size);
-        for (std::int64_t t = 0; t < run.size; ++t)
+        const Tensor values = pages.values(run.place, run.size);
+        for (std::int64_t t = 0; t < run.size; ++t) {
           kept.push_back(static_cast<float>(keys.get(keys.offset(0, 1, t, 3))));
+          ASSERT_EQ(values.get(values.offset(0, 1, t, 2)), -kept.back());
+        }
       }
       ASSERT_EQ(kept, list);
     }

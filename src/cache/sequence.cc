@@ -83,8 +83,8 @@ Tensor part(const Tensor& x, std::int64_t sequence, std::int64_t first, std::int
 }
 
 Expected<Tensor> Gathered::dense(std::string_view where, DType dtype, std::int64_t heads,
-                                 std::int64_t tokens, std::int64_t head_dim) {
-  const std::int64_t wanted = heads * tokens * head_dim * static_cast<std::int64_t>(size_of(dtype));
+                                 std::int64_t tokens, std::int64_t width) {
+  const std::int64_t wanted = heads * tokens * width * static_cast<std::int64_t>(size_of(dtype));
   if (wanted > bytes_) {
     // Half as much again: a sequence that grows by a token a call asks for memory now and then.
     const std::int64_t bytes = std::max(wanted, bytes_ + bytes_ / 2);
@@ -97,7 +97,7 @@ Expected<Tensor> Gathered::dense(std::string_view where, DType dtype, std::int64
                   "use shorter sequences, or reserve neighbouring pages with max_pages");
     }
   }
-  return Tensor::dense(memory_.get(), dtype, {1, heads, tokens, head_dim});
+  return Tensor::dense(memory_.get(), dtype, {1, heads, tokens, width});
 }
 
 void CachedSequence::rerotate(Pages& pages, const Rotation& rotation, Threads threads) {
@@ -231,8 +231,9 @@ Expected<std::pair<Tensor, Tensor>> CachedSequence::read(std::string_view where,
   if (runs.size() == 1) return std::pair{keys_of(pages, runs[0]), values_of(pages, runs[0])};
   const std::int64_t count = tokens() - first;
   POSENC_TRY(k, keys.dense(where, shape.dtype, shape.kv_heads, count, shape.head_dim));
-  POSENC_TRY(v, values.dense(where, shape.dtype, shape.kv_heads, count, shape.head_dim));
-  const std::int64_t bytes = 2 * k.size() * static_cast<std::int64_t>(size_of(shape.dtype));
+  POSENC_TRY(v, values.dense(where, shape.dtype, shape.kv_heads, count, shape.value_dim));
+  const std::int64_t bytes =
+      (k.size() + v.size()) * static_cast<std::int64_t>(size_of(shape.dtype));
   share_out(shape.kv_heads, thread_count(threads, bytes),
             [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t head = begin; head < end; ++head) {
