@@ -16,7 +16,7 @@ if(test_sources)
   # Of what only WebAssembly needs the mathematics runs anywhere.
   add_executable(posenc_tests ${test_sources} src/wasm/small_math.cc src/wasm/decimal.cc)
   target_include_directories(posenc_tests PRIVATE ${root})
-  target_compile_options(posenc_tests PRIVATE ${quick_to_build})
+  target_compile_options(posenc_tests PRIVATE ${quickest_to_build})
   compile_rooms(posenc_tests 8 ${test_sources})
   read_headers_once(posenc_tests <gtest/gtest.h> <nlohmann/json.hpp> <posenc/posenc.h>)
   if(TARGET OpenMP::OpenMP_CXX)
@@ -47,7 +47,7 @@ endif()
 if(TARGET posenc_commands)
   add_executable(posenc_soak tests/soak/decode.cc)
   target_link_libraries(posenc_soak PRIVATE posenc_commands)
-  target_compile_options(posenc_soak PRIVATE ${quick_to_build})
+  target_compile_options(posenc_soak PRIVATE ${quickest_to_build})
   set(most_memory 256)
   if(POSENC_SANITIZE)
     set(most_memory 4096)
@@ -62,7 +62,7 @@ endif()
 add_executable(posenc_decode_step tests/decode_step/decode_step_test.cc)
 target_link_libraries(posenc_decode_step PRIVATE posenc GTest::gtest_main)
 # g++ 12 takes free() in the program's own operator delete for a mismatch with its own operator new.
-target_compile_options(posenc_decode_step PRIVATE ${quick_to_build}
+target_compile_options(posenc_decode_step PRIVATE ${quickest_to_build}
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
 add_test(NAME decode_step COMMAND posenc_decode_step)
 
