@@ -1,6 +1,7 @@
 /// <reference types="vitest/config" />
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import katex from 'katex'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
 
@@ -30,6 +31,27 @@ function tex(): Plugin {
         map: null,
       }
     },
+  }
+}
+
+// What the list says of each panel, without the panel's code: the `entry` of its module script.
+function panels(): Plugin {
+  const folder = new URL('src/panels/', import.meta.url)
+  const about = (file: string) => {
+    const text = readFileSync(new URL(file, folder), 'utf8')
+    const [, entry] = /export const entry = {([^}]*)}/.exec(text) ?? []
+    if (!entry) throw new Error(`${file} exports no entry`)
+    return `{ file: './${file}', ${entry} }`
+  }
+  return {
+    name: 'panels',
+    resolveId: id => (id === 'virtual:panels' ? '\0' + id : undefined),
+    load: id =>
+      id === '\0virtual:panels'
+        ? `export default [${readdirSync(folder)
+            .filter(file => file.endsWith('.svelte'))
+            .map(about)}]`
+        : undefined,
   }
 }
 
@@ -82,7 +104,7 @@ export default defineConfig(() => {
   const single = !!process.env.POSENC_ONE_FILE
   return {
     base: './',
-    plugins: [tex(), withoutUnused(), svelte({ configFile: false }), ...(single ? [oneFile()] : [])],
+    plugins: [tex(), panels(), withoutUnused(), svelte({ configFile: false }), ...(single ? [oneFile()] : [])],
     resolve: { alias: [{ find: /^(?=posenc(-models)?\.wasm)/, replacement: `${modules}/` }] },
     server: { fs: { allow: ['..'] } },
     build: {
@@ -90,7 +112,13 @@ export default defineConfig(() => {
       outDir: single ? 'dist/one' : 'dist/site',
       assetsInlineLimit: single ? Infinity : 0,
       modulePreload: false,
-      rolldownOptions: { checks: { pluginTimings: false } },
+      rolldownOptions: {
+        checks: { pluginTimings: false },
+        // What panels share is one file, so that a panel is fetched in one go.
+        output: {
+          codeSplitting: single ? false : { groups: [{ name: 'parts', test: /node_modules|src\/(?!panels\/[A-Z])/ }] },
+        },
+      },
       cssCodeSplit: false,
     },
     test: { include: ['test/**/*.test.ts'] },

@@ -4,3 +4,9 @@ declare module '*.wasm?url' {
 }
 // TeX that the build turns into MathML; \live{name} marks a number that moves.
 declare function tex(source: TemplateStringsArray): string
+// What the list of panels tells of each, read from their files by the build.
+declare module 'virtual:panels' {
+  export type About = { id: string; title: string; about: string; file: string }
+  const abouts: About[]
+  export default abouts
+}

@@ -6,6 +6,8 @@ import './app.css'
 import './parts.css'
 import { Engine } from 'posenc'
 import { Reader } from 'posenc/reader'
+import { entries, panel } from './panels'
+import { parse } from './state/link'
 import { follow } from './state/store.svelte'
 import { startTheme } from './state/theme'
 
@@ -19,11 +21,13 @@ const reader = () =>
 
 startTheme()
 const target = document.getElementById('app')!
-Engine.load(fetch(wasm))
-  .then(engine => {
+Promise.all([Engine.load(fetch(wasm)), panel(parse(location.hash).panel)])
+  .then(([engine]) => {
     follow()
     mount(App, { target, props: { engine, reader } })
     performance.mark('ready')
+    // The others are here before anyone asks for them; one that fails is asked for again when it is shown.
+    setTimeout(() => entries.forEach(({ id }) => Promise.resolve(panel(id)).catch(() => {})), 500)
   })
   .catch((error: Error) => {
     target.textContent = `The engine did not start: ${error.message}`

@@ -1,12 +1,22 @@
-// The panels, one a file, in link.json's order. Each file exports its `entry` from its module script.
+// The panels, one a file, in link.json's order. Each file exports its `entry` from its module script. Its code is fetched
+// when it is first wanted, so that a page starts with one panel, however many there are.
 import type { Component } from 'svelte'
+import abouts, { type About } from 'virtual:panels'
 import { panels } from '../state/link'
 
-export type About = { id: string; title: string; about: string }
-export type Entry = About & { panel: Component }
+const files = import.meta.glob<{ default: Component }>('./*.svelte')
+const known = new Map<string, Component>()
 
-const files = import.meta.glob<{ default: Component; entry: About }>('./*.svelte', { eager: true })
+export const entries: About[] = [...abouts].sort((a, b) => panels.indexOf(a.id) - panels.indexOf(b.id))
 
-export const entries: Entry[] = Object.values(files)
-  .map(file => ({ ...file.entry, panel: file.default }))
-  .sort((a, b) => panels.indexOf(a.id) - panels.indexOf(b.id))
+// The panel where its code is here, else the promise of it.
+export function panel(id: string): Component | Promise<Component> {
+  const { file } = entries.find(entry => entry.id === id)!
+  return (
+    known.get(id)
+    ?? files[file]().then(({ default: made }) => {
+      known.set(id, made)
+      return made
+    })
+  )
+}
