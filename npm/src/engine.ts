@@ -1,8 +1,16 @@
 // The library as JavaScript objects, in the same words as in C and on the command line: schemes become plans, plans act
 // on arrays of numbers.
-import { Memory, Struct, type Wasm } from './memory.ts'
+import { Memory, Struct, type Argument, type Wasm } from './memory.ts'
 
-export type Geometry = { width?: number; heads?: number; kv_heads?: number; head_dim?: number; length?: number }
+export type Geometry = {
+  width?: number
+  heads?: number
+  kv_heads?: number
+  head_dim?: number
+  length?: number
+  grid_height?: number
+  grid_width?: number
+}
 
 // What posenc_schemes_json says of a field.
 export type SchemeField = {
@@ -41,7 +49,14 @@ export type PlanInfo = {
     frequencies?: number[]
     embedding_scale: number
   } | null
-  rotate: { pairing: string; first_dim: number; rotary_dim: number; frequencies: number[][]; amplitude: number } | null
+  rotate: {
+    pairing: string
+    first_dim: number
+    rotary_dim: number
+    frequencies: number[][]
+    axis_of_pair: number[] | null // null: one axis, or all of them
+    amplitude: number
+  } | null
   bias: {
     kind: string
     slopes: number[] | null
@@ -54,9 +69,9 @@ export type PlanInfo = {
   valid: unknown
 }
 
-// Where tokens stand: first, first + 1, …; or one by one.
-export type Where = { first: number; count: number } | number[]
-export type Masked = { causal?: boolean; window?: number }
+// Where tokens stand: first, first + 1, …; or one by one; or one by one along several axes, [axis][token].
+export type Where = { first: number; count: number } | number[] | number[][]
+export type Masked = { causal?: boolean; window?: number; keep?: boolean[] } // keep: false hides a key
 export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
 const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4 }
@@ -144,6 +159,26 @@ export class Engine {
       )
     } finally {
       memory.call_void('posenc_content_free', made)
+    }
+  }
+
+  // Of a row with padding: a token's position is the number of tokens before it.
+  positionsOf(mask: boolean[]): number[] {
+    return this.positions('posenc_positions_from_mask', bytes(mask), 1n, BigInt(mask.length), 0n, 0n)[0]
+  }
+
+  // Of a picture's patches, row by row: [row or column][patch].
+  patches(height: number, width: number): number[][] {
+    return this.positions('posenc_positions_patches', BigInt(height), BigInt(width), 1n, 1n)
+  }
+
+  private positions(verb: string, ...args: Argument[]): number[][] {
+    const { memory } = this
+    const made = memory.make(verb, ...args)
+    try {
+      return memory.ids(made)
+    } finally {
+      memory.call_void('posenc_positions_free', made)
     }
   }
 
@@ -237,6 +272,17 @@ export class Plan {
     )
   }
 
+  // Embeddings [tokens][width] with what the plan adds.
+  add(x: ArrayLike<number>, width: number, where: Where): Float64Array {
+    return this.on(where, positions =>
+      this.memory.scratch(tensor => {
+        const out = tensor([1, size(where), width], x)
+        this.memory.call('posenc_add', this.live(), out.view, positions, out.view)
+        return out.read() as Float64Array
+      }),
+    )
+  }
+
   // What is added to the logits: [heads][queries][keys].
   bias(heads: number, queries: Where, keys: Where): Float64Array {
     return this.on(queries, of_queries =>
@@ -276,10 +322,10 @@ function positioned<T>(memory: Memory, where: Where, work: (positions: number) =
   const made = Array.isArray(where)
     ? memory.make(
         'posenc_positions_ids',
-        new Uint8Array(BigInt64Array.from(where, BigInt).buffer),
+        new Uint8Array(BigInt64Array.from(where.flat(), BigInt).buffer),
+        BigInt(several(where) ? where.length : 1),
         1n,
-        1n,
-        BigInt(where.length),
+        BigInt(size(where)),
       )
     : memory.make('posenc_positions_range', BigInt(where.first), BigInt(where.count))
   try {
@@ -312,7 +358,11 @@ function attention(
           v: tensor([1, heads, columns, head_dim], v).view,
           queries: of_queries,
           keys: of_keys,
-          mask: new Struct('posenc_mask', { causal: Number(how.causal ?? true), window: how.window }),
+          mask: new Struct('posenc_mask', {
+            causal: Number(how.causal ?? true),
+            window: how.window,
+            keep: how.keep && bytes(how.keep),
+          }),
         })
         call(given, out.view, logits.view, weights.view)
         const [made, before, after] = [out, logits, weights].map(each => each.read() as Float64Array)
@@ -322,6 +372,8 @@ function attention(
   )
 }
 
+const several = (where: Where): where is number[][] => Array.isArray(where) && Array.isArray(where[0])
 function size(where: Where): number {
-  return Array.isArray(where) ? where.length : where.count
+  return several(where) ? where[0].length : Array.isArray(where) ? where.length : where.count
 }
+const bytes = (flags: boolean[]) => Uint8Array.from(flags, Number)

@@ -110,6 +110,19 @@ export class Memory {
     return dtype === 0 ? new Float64Array(buffer, at, count) : new Float32Array(buffer, at, count)
   }
 
+  // The ids of positions, [axis][token], of one sequence.
+  ids(positions: number): number[][] {
+    const at = this.alloc(24)
+    this.call('posenc_positions_shape', positions, at)
+    const [axes, , count] = Array.from(new BigInt64Array(this.api.memory.buffer, at, 3), Number)
+    this.free(at)
+    const ids = this.alloc(8 * axes * count)
+    this.call('posenc_positions_copy', positions, ids, axes * count)
+    const all = Array.from(new BigInt64Array(this.api.memory.buffer, ids, axes * count), Number)
+    this.free(ids)
+    return Array.from({ length: axes }, (_, axis) => all.slice(axis * count, (axis + 1) * count))
+  }
+
   // Memory for the tensors of one call, freed afterwards.
   scratch<T>(work: (tensor: (shape: number[], from?: ArrayLike<number>) => Scratch) => T, dtype: DType = 0): T {
     const held: number[] = []
