@@ -116,7 +116,7 @@ export default defineConfig(() => {
         checks: { pluginTimings: false },
         // What panels share is one file, so that a panel is fetched in one go.
         output: {
-          codeSplitting: single ? false : { groups: [{ name: 'parts', test: /node_modules|src\/(?!panels\/[A-Z])/ }] },
+          codeSplitting: single ? false : { groups: [{ name: 'parts', test: /./, minShareCount: 2 }] },
         },
       },
       cssCodeSplit: false,

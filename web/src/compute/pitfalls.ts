@@ -1,0 +1,195 @@
+// The slips that engines are known for, each as one attention computed rightly and wrongly, with the commands that give both.
+import type { Engine, Scheme } from 'posenc'
+import type { Tensor } from '../draw/npy'
+import { softmax } from './scores'
+
+export type At = { d: number; theta: number; seed: number }
+export type Slip = 'padding' | 'values' | 'pairing' | 'factor' | 'offset' | 'scale'
+// logits and weights [token][token], −∞ where hidden; out [token][channel].
+export type Made = { logits: Float64Array; weights: Float64Array; out: Float64Array; cli: string[]; cpp: string[] }
+export type Pitfall = {
+  right: Made
+  wrong: Made
+  tensors: Tensor[]
+  aside?: { says: string; by: number } // the same slip where it does no harm
+}
+
+export const tokens = 24
+export const padded = 4 // of them, at the left
+const row = { first: 0, count: tokens }
+const all = Array.from({ length: tokens }, (_, p) => p)
+
+export const told: Record<Slip, { name: string; wants: string; does: string; seen: string; cure: string }> = {
+  padding: {
+    name: 'Left padding without position ids',
+    wants: `A row of ${tokens - padded} words has ${padded} padding tokens before it. The first word stands at position 0.`,
+    does: `The engine counts the columns, padding included: the first word stands at position ${padded}.`,
+    seen: 'A prompt answers otherwise in a batch than alone, and worse the longer the longest prompt beside it.',
+    cure: 'Make the positions of the attention mask: posenc positions --mask.',
+  },
+  values: {
+    name: 'RoPE on the values too',
+    wants: 'Queries and keys are rotated, values are not.',
+    does: 'The engine rotates the values as well. The attention map is right to the last bit; what it mixes is not.',
+    seen: 'Noise from the first token on, the worse the farther into the text, although every attention score agrees.',
+    cure: 'Rotate queries and keys alone. A fused qkv tensor must be split before it is rotated.',
+  },
+  pairing: {
+    name: 'The other pairing',
+    wants: 'The weights were trained with halves: channel r rotates with r + d/2.',
+    does: 'The engine rotates neighbours: channel 2r with 2r + 1.',
+    seen: 'Fluent for a few tokens, since short distances rotate little, then repetition and nonsense.',
+    cure: "Take the model's pairing, or reorder the rows of W_q and W_k when the weights are converted.",
+  },
+  factor: {
+    name: "YaRN's attention factor lost",
+    wants: 'YaRN ×16 makes cos and sin 0.1 ln 16 + 1 times larger, so that logits grow by the square of that.',
+    does: 'The engine scales the frequencies and drops the factor.',
+    seen: 'Nothing on short prompts but a slight blur. In long texts attention is too flat, and details are missed.',
+    cure: 'Multiply cos and sin by the attention factor, or logits by its square; once, not both.',
+  },
+  offset: {
+    name: 'Queries one position off',
+    wants: 'Query and key of one token rotate by the same position: its distance to itself is 0.',
+    does: 'While decoding, the engine gives the query the length of the text, one more than its own position.',
+    seen: 'Prompts are read well, generated text drifts: every key seems one token farther than it is.',
+    cure: 'The new token of a text of n tokens has position n − 1, in query and key.',
+  },
+  scale: {
+    name: '√d forgotten',
+    wants: 'Word vectors are multiplied by √d before positions are added to them.',
+    does: 'The engine adds the positions to the bare word vectors.',
+    seen: 'Tokens attend to their neighbours whatever they say: the position drowns the word.',
+    cure: "Take the model's scale_embedding (posenc explain says which it has).",
+  },
+}
+
+export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pitfall {
+  const q = engine.normals(seed, tokens * d)
+  const k = engine.normals(seed + 1, tokens * d)
+  const v = engine.normals(seed + 2, tokens * d)
+  const words = q.map(x => x / Math.sqrt(d)) // embeddings begin about 1 long
+  const file = (name: string, values: Float64Array) => ({ name, values, shape: [tokens, d] })
+  const plain: Scheme = { type: 'nope' }
+  const compiled = (scheme: Scheme) => engine.plan(scheme, { head_dim: d })
+
+  function attend(scheme: Scheme, q: Float64Array, k: Float64Array, v: Float64Array, keep?: boolean[]) {
+    const { logits, out } = compiled(scheme).attend(q, k, v, 1, d, row, row, { keep })
+    return { logits, out, weights: softmax(logits, tokens) }
+  }
+  const attendCli = (flags: string, [q, k, v] = ['q', 'k', 'v'], more = '') =>
+    `posenc attend out.npy --q ${q}.npy --k ${k}.npy --v ${v}.npy ${flags}${more} --logits logits.npy`
+  const attending = (given: string, more = '') =>
+    `auto text = posenc::Positions::range(0, 24);\n*posenc::attend_reference(${given}${more}},\n                          plan, out, logits);`
+  const attendCpp = attending('{q, k, v, text, text')
+  const compileCpp = (fields: string) =>
+    `auto plan = *posenc::compile(\n    posenc::Rope{${[`.rope_theta = ${theta}`, fields].filter(Boolean).join(',\n                 ')}},\n    {.head_dim = ${d}});`
+  const rotate = (of: string, positions = '0:24', side = of) =>
+    `posenc rotate ${of}.npy ${of}_rotated.npy ${rope} --positions ${positions}${side === 'k' ? ' --side k' : ''}`
+  const rope = `--scheme rope --rope_theta ${theta}`
+  const plainRope: Scheme = { type: 'rope', rope_theta: theta }
+
+  const right = (scheme: Scheme, flags = '', fields = ''): Made => ({
+    ...attend(scheme, q, k, v),
+    cli: [attendCli(rope + flags)],
+    cpp: [compileCpp(fields), attendCpp],
+  })
+  const qkv = [file('q.npy', q), file('k.npy', k), file('v.npy', v)]
+
+  // Position vectors added to the words at `ids`, and attention between the sums.
+  function added(ids: number[], scale_embedding: boolean, from: string[], keep?: boolean[]): Made {
+    const waves = engine.plan({ type: 'sinusoidal', base: theta, scale_embedding }, { width: d })
+    const y = waves.add(words, d, ids)
+    const hides = keep ? ` --keep ${keep.map(Number).join(',')}` : ''
+    return {
+      ...attend(plain, y, y, y, keep),
+      cli: [
+        ...from.slice(0, -1),
+        `posenc add x.npy y.npy --scheme sinusoidal --base ${theta}${scale_embedding ? ' --scale_embedding' : ''} --positions ${from.at(-1)}`,
+        attendCli('--scheme nope', ['y', 'y', 'y'], hides),
+      ],
+      cpp: [
+        `auto waves = *posenc::compile(\n    posenc::Sinusoidal{.base = ${theta},\n                       .scale_embedding = ${scale_embedding}},\n    {.width = ${d}});`,
+        ...(keep ? [`const std::uint8_t words[] = {${keep.map(Number).join(', ')}};`] : []),
+        `auto at = ${from.length > 1 ? '*posenc::Positions::from_mask(words, 1, 24)' : 'posenc::Positions::range(0, 24)'};\n*posenc::add(waves, x, at, y);`,
+        `auto plan = *posenc::compile(posenc::NoPe{},\n                             {.head_dim = ${d}});`,
+        attending('{y, y, y, text, text', keep ? ', {.keep = words}' : ''),
+      ],
+    }
+  }
+
+  switch (slip) {
+    case 'padding': {
+      const keep = all.map(p => p >= padded)
+      const ids = engine.positionsOf(keep)
+      const mask = keep.map(Number).join(',')
+      const under = (where: number[]) => {
+        const rotated = (x: Float64Array) => compiled(plainRope).rotate(x, d, where)
+        return attend(plain, rotated(q), rotated(k), v, keep).logits
+      }
+      const [one, other] = [under(ids), under(all)]
+      return {
+        right: added(ids, true, [`posenc positions ids.npy --mask ${mask}`, 'ids.npy'], keep),
+        wrong: added(all, true, ['0:24'], keep),
+        tensors: [file('x.npy', words)],
+        aside: {
+          says: 'Under RoPE the same slip moves no logit: all positions shift alike, and only distances count. Forget to hide the padding itself, and RoPE is wrong too.',
+          by: largest(one, other),
+        },
+      }
+    }
+    case 'scale':
+      return { right: added(all, true, ['0:24']), wrong: added(all, false, ['0:24']), tensors: [file('x.npy', words)] }
+    case 'values':
+      return {
+        right: right(plainRope),
+        wrong: {
+          ...attend(plainRope, q, k, compiled(plainRope).rotate(v, d, row)),
+          cli: [rotate('v'), attendCli(rope, ['q', 'k', 'v_rotated'])],
+          cpp: [
+            compileCpp(''),
+            '*posenc::rotate(plan, v, posenc::Positions::range(0, 24),\n                posenc::Side::key, v);',
+            attendCpp,
+          ],
+        },
+        tensors: qkv,
+      }
+    case 'pairing': {
+      const by = (pairing: string) =>
+        right({ ...plainRope, pairing }, ` --pairing ${pairing}`, `.pairing = posenc::Pairing::${pairing}`)
+      return { right: by('halves'), wrong: by('interleaved'), tensors: qkv }
+    }
+    case 'factor': {
+      const yarn = { type: 'yarn', factor: 16, original_max_position_embeddings: 4096 }
+      const by = (lost: boolean) =>
+        right(
+          { ...plainRope, scaling: lost ? { ...yarn, attention_factor: 1 } : yarn },
+          ` --rope_type yarn --factor 16 --original_max_position_embeddings 4096${lost ? ' --attention_factor 1' : ''}`,
+          `.scaling = posenc::Yarn{\n                     .factor = 16,\n                     .original_max_position_embeddings = 4096${lost ? ',\n                     .attention_factor = 1.0' : ''}}`,
+        )
+      return { right: by(false), wrong: by(true), tensors: qkv }
+    }
+    case 'offset': {
+      const plan = compiled(plainRope)
+      return {
+        right: right(plainRope),
+        wrong: {
+          ...attend(plain, plan.rotate(q, d, { first: 1, count: tokens }), plan.rotate(k, d, row, 'key'), v),
+          cli: [rotate('q', '1:25'), rotate('k'), attendCli('--scheme nope', ['q_rotated', 'k_rotated', 'v'])],
+          cpp: [
+            compileCpp(''),
+            '*posenc::rotate(plan, q, posenc::Positions::range(1, 24),\n                posenc::Side::query, q);\n*posenc::rotate(plan, k, posenc::Positions::range(0, 24),\n                posenc::Side::key, k);',
+            `auto none = *posenc::compile(posenc::NoPe{},\n                             {.head_dim = ${d}});`,
+            attendCpp.replace('plan', 'none'),
+          ],
+        },
+        tensors: qkv,
+      }
+    }
+  }
+}
+
+// The largest difference; none where both are hidden.
+export function largest(a: Float64Array, b: Float64Array): number {
+  return a.reduce((most, x, i) => (x === b[i] ? most : Math.max(most, Math.abs(x - b[i]))), 0)
+}
