@@ -46,6 +46,58 @@ export async function tour({ check, open, quiet }, entries) {
     assert(scores.length === 1 && scores[0] === before, `scores ${scores}`)
     return `${positions} positions, one score`
   })
+  await check('the figures spoken of are framed, and count down while the caption is read', async () => {
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    await page.waitForSelector('.stage > [data-spoken][data-soon]')
+    const first = await page.getAttribute('[data-soon]', 'data-soon')
+    await page.waitForFunction(first => document.querySelector('[data-soon]')?.dataset.soon !== first, first)
+    return `moves in ${first}`
+  })
+  await check(
+    'the dot product comes before the rotation of queries and keys, and the sum after the table',
+    async () => {
+      await page.keyboard.press('Home')
+      const seen = []
+      const [, count] = await place()
+      for (let i = 1; i < count; i++) {
+        seen.push(await page.textContent('main h1'))
+        await page.keyboard.press('ArrowRight')
+        await frame(page)
+      }
+      const [table, sum, pairs, rope] = ['The table', 'Added against', 'A vector in pairs', 'Two positions'].map(name =>
+        seen.findIndex(title => title.startsWith(name)),
+      )
+      assert(sum > 0 && table < sum && sum < pairs && pairs < rope, seen.join(', '))
+    },
+  )
+  await check('position 512 of 512 learned rows is computed as 512', async () => {
+    await page.keyboard.press('Home')
+    while (!/no row 512/.test(await page.textContent('.tour p'))) await page.keyboard.press('ArrowRight')
+    await page.evaluate(() => document.querySelector('#slide-m').focus())
+    await page.keyboard.press('End')
+    const figures = await page.$$eval('main figcaption', all => all.map(e => e.textContent))
+    assert(!figures.some(name => name.includes('511')), figures.join(', '))
+  })
+  await check('sixty seconds: a short way whose steps add up to a minute', async () => {
+    const button = page.locator('.tour [role=switch]', { hasText: '60 s' })
+    await button.click()
+    assert((await settled(page)).includes('minute=1'), 'the link does not say so')
+    const [, count] = await place()
+    assert(count >= 7 && count <= 11, `${count} steps`)
+    for (let i = 0; i < count; i++) {
+      const words = (await page.textContent('.tour p')).split(' ').length
+      assert(words <= 30, `${words} words`)
+      await page.keyboard.press('ArrowRight')
+    }
+    await button.click()
+    return `${count} steps`
+  })
+  await check('the voice is off until it is asked for', async () => {
+    const voice = page.locator('.tour [role=switch]', { hasText: 'voice' })
+    if (await voice.count()) assert((await voice.getAttribute('aria-checked')) === 'false', 'it is on')
+  })
   await check('the tour without a complaint on the console', () => quiet(page))
   await page.context().close()
 

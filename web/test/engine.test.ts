@@ -267,4 +267,42 @@ describe.skipIf(!built)('normal numbers', () => {
     expect(Math.abs(mean)).toBeLessThan(0.021)
     expect(Math.abs(x.reduce((a, b) => a + (b - mean) ** 2, 0) / x.length - 1)).toBeLessThan(0.03)
   })
+
+  test('patches have a row and a column, and padding shifts no position', () => {
+    expect(engine.patches(2, 3)).toEqual([
+      [0, 0, 0, 1, 1, 1],
+      [0, 1, 2, 0, 1, 2],
+    ])
+    expect(engine.positionsOf([false, false, true, true, true])).toEqual([0, 0, 0, 1, 2])
+  })
+  test('positions on several axes rotate each pair by its own', () => {
+    const plan = engine.plan({ type: 'axial' }, { head_dim: 8 })
+    const ones = new Float64Array(6 * 8).fill(1)
+    const grid = engine.patches(2, 3)
+    const from = (patch: number) =>
+      plan.attend(
+        ones.subarray(0, 8),
+        ones,
+        ones,
+        1,
+        8,
+        grid.map(axis => [axis[patch]]),
+        grid,
+        { causal: false },
+      ).logits
+    // A step to the right is one wherever it is made.
+    expect(from(0)[1]).toBeCloseTo(from(4)[5], 12)
+    expect(from(0)[0]).toBeCloseTo(8 / Math.sqrt(8), 12)
+    expect(from(0)[3]).toBeLessThan(from(0)[0])
+  })
+  test('what is added is the embedding, scaled or not, and the position', () => {
+    const x = Float64Array.from({ length: 16 }, (_, i) => i)
+    for (const scale_embedding of [true, false]) {
+      const plan = engine.plan({ type: 'sinusoidal', scale_embedding }, { width: 8 })
+      const p = plan.vectors([3, 5], 8, true)
+      plan
+        .add(x, 8, [3, 5])
+        .forEach((y, i) => expect(y).toBeCloseTo((scale_embedding ? Math.sqrt(8) : 1) * x[i] + p[i], 12))
+    }
+  })
 })
