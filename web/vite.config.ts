@@ -84,7 +84,8 @@ function oneFile(): Plugin {
       let html = String(page.source)
       for (const [name, part] of Object.entries(bundle)) {
         if (part.type === 'chunk') {
-          const script = part.code.replaceAll('</script', '<\\/script')
+          // Vite leaves the names of what to preload to a later step, which finds nothing to do in one chunk.
+          const script = part.code.replaceAll('</script', '<\\/script').replaceAll('__VITE_PRELOAD__', '[]')
           html = html
             .replace(/<script type="module"[^>]*src="[^"]*"[^>]*><\/script>/, '')
             .replace('</body>', () => `<script type="module">${script}</script></body>`)

@@ -9,6 +9,7 @@ import { content } from './content.mjs'
 import { drop } from './drop.mjs'
 import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
+import { printed } from './printed.mjs'
 import { assert, here, run } from './run.mjs'
 import { serve } from './serve.mjs'
 import { tour } from './tour.mjs'
@@ -50,6 +51,7 @@ const jobs = {
   drop: within => drop(within, panels),
   tour_by_keys: within => tour(within, panels),
   content: within => content(within),
+  printed: within => printed(within),
   ...(values.untimed ? { budgets: weigh } : {}),
   one_file: within => oneFile(within),
 }
