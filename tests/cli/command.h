@@ -17,6 +17,16 @@
 
 namespace posenc::test {
 
+// Whether a sanitizer's own memory comes on top: its shadow is larger than any limit, and it keeps what was freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool sanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 struct Outcome {
   int code = -1;  // 128 + the signal where one ended it
   std::string out, err;

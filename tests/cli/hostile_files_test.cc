@@ -20,15 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A sanitizer's shadow is larger than any limit.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
-
 class HostileFile : public CommandTest {
  protected:
   // Memory that is written counts; a mapping of a file does not, however big the file.
