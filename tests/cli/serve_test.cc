@@ -21,6 +21,7 @@
 namespace {
 
 using posenc::test::has;
+using posenc::test::sanitized;
 
 // A running server; its address is what it printed first.
 class Serve : public posenc::test::CommandTest {
