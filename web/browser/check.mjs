@@ -7,6 +7,7 @@ import { budgets } from './budgets.mjs'
 import { conduct } from './conduct.mjs'
 import { content } from './content.mjs'
 import { drop } from './drop.mjs'
+import { live } from './live.mjs'
 import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
 import { printed } from './printed.mjs'
@@ -48,6 +49,7 @@ const weigh = () => budgets(session, positionals[0] ? undefined : site, !values.
 const jobs = {
   ...Object.fromEntries(panels.map(id => [id, within => panel(within, id, shots)])),
   conduct: within => conduct(within, panels),
+  live: within => live(within, panels),
   drop: within => drop(within, panels),
   tour_by_keys: within => tour(within, panels),
   content: within => content(within),
