@@ -55,19 +55,19 @@ function panels(): Plugin {
   }
 }
 
-// Parts of Plot that it links and our charts never run: maps of the earth, colour schemes, dates.
-const unused = /\/d3-(geo|scale-chromatic|time-format|time)\//
+// Parts of Plot that it links and our charts never run: maps of the earth, colour schemes, dates, curves, legends, tips.
+const unused = /\/d3-(geo|scale-chromatic|time-format|time|shape)\/|plot\/src\/(legends\/|marks\/tip)/
 function withoutUnused(): Plugin {
   return {
     name: 'without-unused',
     enforce: 'pre',
     transform(code, id) {
       if (!unused.test(id)) return
-      const names = /export\s*{([^}]*)}/
-        .exec(code)![1]
-        .split(',')
-        .map(name => name.trim().split(' as ').at(-1)!)
-        .filter(Boolean)
+      const listed = /export\s*{([^}]*)}/.exec(code)?.[1].split(',') ?? []
+      const names = [
+        ...listed.map(name => name.trim().split(' as ').at(-1)!),
+        ...[...code.matchAll(/^export (?:function|const|class) (\w+)/gm)].map(([, name]) => name),
+      ].filter(Boolean)
       return { code: names.map(name => `export const ${name} = () => ({})`).join('\n'), map: null }
     },
   }

@@ -14,6 +14,7 @@ import { printed } from './printed.mjs'
 import { assert, here, run } from './run.mjs'
 import { serve } from './serve.mjs'
 import { tour } from './tour.mjs'
+import { widths } from './widths.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -49,6 +50,7 @@ const weigh = () => budgets(session, positionals[0] ? undefined : site, !values.
 const jobs = {
   ...Object.fromEntries(panels.map(id => [id, within => panel(within, id, shots)])),
   conduct: within => conduct(within, panels),
+  widths: within => widths(within, panels),
   live: within => live(within, panels),
   drop: within => drop(within, panels),
   tour_by_keys: within => tour(within, panels),

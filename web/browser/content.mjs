@@ -97,6 +97,13 @@ export async function content({ check, open, quiet }) {
     assert(/✗ no/.test(await page.textContent('.case h2')), await page.textContent('.case'))
     return (await page.textContent('.case p')).trim()
   })
+  await check('check: button, command and C++ are of the cell chosen', async () => {
+    await page.goto(page.url().replace(/#.*/, '#/check?v=1&scheme=alibi&property=bounded'))
+    await settled(page)
+    assert(/Compare/.test(await page.textContent('.case button')), await page.textContent('.case button'))
+    const [cli, cpp] = await page.locator('.reproduce pre').allTextContents()
+    assert(/--scheme alibi/.test(cli) && /Alibi{/.test(cpp), `${cli} ${cpp}`)
+  })
   await check('check: no complaint on the console', () => quiet(page))
   await page.context().close()
 }

@@ -1,7 +1,8 @@
 // Real configurations, dropped on the panel that reads them and picked there: all of them are read, none leaves.
-import { readFileSync, readdirSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename } from 'node:path'
-import { assert, frame, here } from './run.mjs'
+import { command, compiled, same, wavelengths } from './reproduce.mjs'
+import { assert, frame, here, settled } from './run.mjs'
 
 export async function drop({ check, open, quiet }, entries) {
   if (!entries.includes('extend')) return console.log('skip  drop: there is no panel extend')
@@ -40,14 +41,100 @@ export async function drop({ check, open, quiet }, entries) {
     await page.waitForFunction(was => document.querySelector('main').textContent !== was, was)
     assert(/yarn/i.test(await stage()), 'YaRN is not mentioned')
   })
+  // What the panel shows of its pairs, and what it prints.
+  const taken = async () => {
+    await page.evaluate(() => {
+      const twin = document.querySelector('.chart .twin')
+      if (twin) twin.open = true
+    })
+    await frame(page)
+    return page.evaluate(() => {
+      const table = document.querySelector('.chart .twin table')
+      const chosen = document.querySelector('.methods .on button')?.textContent.trim()
+      if (!table) return null
+      const column = [...table.querySelectorAll('thead th')].findIndex(e => e.textContent.trim() === chosen)
+      const shown = [...table.querySelectorAll('tbody tr')].map(row => row.children[column].textContent.trim())
+      const [cli, cpp] = [...document.querySelectorAll('.reproduce pre')].map(e => e.textContent)
+      return { shown, cli, cpp, equation: document.querySelector('.side .formula').textContent }
+    })
+  }
+  const all = []
   await check('every configuration of the zoo can be dropped', async () => {
     for (const file of files) {
       await dropped(file)
-      await frame(page)
+      await settled(page)
       assert((await page.locator('main h1').count()) === 1, basename(file))
+      assert((await page.locator('.model h2').count()) === 1, `${basename(file)} is refused`)
+      const one = await taken()
+      if (one) all.push({ name: basename(file), ...one })
       quiet(page)
     }
-    return `${files.length} files`
+    return `${files.length} files, ${all.length} with RoPE`
+  })
+  const agree = (numbers, { name, shown }, text) => {
+    const wrong = shown.findIndex((x, r) => !same(x, numbers[r]))
+    assert(wrong < 0, `${name}: pair ${wrong} is ${shown[wrong]}, printed ${numbers[wrong]}: ${text}`)
+  }
+  if (existsSync(command))
+    await check('… and the printed command gives the numbers of the page', () => {
+      for (const one of all) agree(wavelengths(one.cli), one, one.cli)
+      return `${all.length} commands`
+    })
+  else console.log(`skip  the printed commands: there is no ${command}`)
+  await check('… and so does the printed C++, compiled', () => {
+    const numbers = compiled(all.map(one => one.cpp))
+    if (typeof numbers === 'string') return `skipped: ${numbers}`
+    all.forEach((one, i) => agree(numbers[i], one, one.cpp))
+    return `${all.length} snippets`
+  })
+  await check('… in lines that a narrow column holds', () => {
+    for (const { name, cli, cpp } of all)
+      for (const line of [...cli.split('\n'), ...cpp.split('\n')]) assert(line.length <= 52, `${name}: ${line}`)
+  })
+  await check(
+    'a model without RoPE leaves no figure of the one before, and names the panel that shows it',
+    async () => {
+      for (const name of ['phi-3.5-mini', 'bert-base-uncased']) {
+        await dropped(here(`../models/${name}.json`))
+        await settled(page)
+      }
+      assert((await page.locator('.stage .chart, .methods, .reproduce').count()) === 0, 'figures of another model')
+      await page.locator('.model button', { hasText: 'see its scheme' }).click()
+      assert((await settled(page)).startsWith('#/learned'), await settled(page))
+    },
+  )
+  await check('a file dropped on another panel drives that panel', async () => {
+    for (const [panel, shown] of [
+      ['rope', '64 of 192 channels'],
+      ['compare', '64 of 192 channels'],
+      ['kv', '64 of 192 channels'],
+    ]) {
+      await page.evaluate(panel => {
+        location.hash = `#/${panel}`
+      }, panel)
+      await settled(page)
+      await dropped(here('../models/deepseek-v3.json'))
+      const hash = await settled(page)
+      assert(hash.startsWith(`#/${panel}`) && hash.includes('scheme.rotary_dim=64'), hash)
+      assert((await page.textContent('.driven')).includes(shown), await page.textContent('.driven'))
+    }
+    await page.evaluate(() => {
+      location.hash = '#/rope' + location.hash.replace(/^#\/kv/, '')
+    })
+    await settled(page)
+    const cli = await page.locator('.reproduce pre').first().textContent()
+    assert(/--rotary_dim 64/.test(cli) && /--factor 40/.test(cli), cli)
+  })
+  await check('two models are drawn beside each other', async () => {
+    await page.evaluate(() => {
+      location.hash = '#/extend'
+    })
+    for (const name of ['llama-3.1-8b', 'qwen2.5-7b-yarn4']) {
+      await dropped(here(`../models/${name}.json`))
+      await settled(page)
+    }
+    const names = await page.locator('.chart svg').first().textContent()
+    assert(names.includes('llama-3.1-8b') && names.includes('qwen2.5-7b-yarn4'), names)
   })
   await check('a broken file is answered with a sentence', async () => {
     const was = await stage()

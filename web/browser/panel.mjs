@@ -230,16 +230,20 @@ async function exportAll(page, id) {
     assert(name.startsWith(`posenc-${id}-`) && !names.has(name), `${what} is called ${name}`)
     names.add(name)
     if (kind === 'svg') {
-      const wrong = await page.evaluate(text => {
-        const made = new DOMParser().parseFromString(text, 'image/svg+xml')
-        const { width, height } = made.documentElement
-        return (
-          made.querySelector('parsererror')?.textContent
-          ?? (made.documentElement.querySelector('*') && width?.baseVal.value > 20 && height?.baseVal.value > 20
-            ? ''
-            : 'empty')
-        )
-      }, bytes.toString())
+      const wrong = await page.evaluate(
+        ([text, figure]) => {
+          const made = new DOMParser().parseFromString(text, 'image/svg+xml')
+          const { width, height, textContent } = made.documentElement
+          if (!textContent.includes(figure) || /drag this/.test(textContent)) return `its words are ${textContent}`
+          return (
+            made.querySelector('parsererror')?.textContent
+            ?? (made.documentElement.querySelector('*') && width?.baseVal.value > 20 && height?.baseVal.value > 20
+              ? ''
+              : 'empty')
+          )
+        },
+        [bytes.toString(), what.replace(/ as svg$/, '')],
+      )
       assert(!wrong, `${what}: ${wrong}`)
     } else assert(wellFormed[kind]?.(bytes), `${what} is not well-formed: ${bytes.subarray(0, 200).toString('latin1')}`)
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { csv } from '../src/draw/figures'
 import { gain, rowsFor, unresolved } from '../src/draw/filter'
-import { short } from '../src/draw/number'
+import { pieces, short } from '../src/draw/number'
 
 describe('numbers as people read them', () => {
   test.each([
@@ -80,3 +80,10 @@ test('commas, quotes and newlines survive a table', () => {
 
 test('what is no number is an empty cell', () =>
   expect(csv({ columns: ['a', 'b'], rows: [[NaN, 1]] })).toBe('a,b\n,1\n'))
+
+test('a formula falls into what stands on, below and above the line', () => {
+  const written = (formula: string) =>
+    pieces(formula).map(({ text, tag }) => (tag === 'span' ? text : `<${tag}>${text}</${tag}>`))
+  expect(written('f_r = b′^(−2r/d)').join('')).toBe('f<sub>r</sub> = b′<sup>−2r/d</sup>')
+  expect(written('b·s^(d/(d−2)), c(β_fast)').join('')).toBe('b·s<sup>d/(d−2)</sup>, c(β<sub>fast</sub>)')
+})

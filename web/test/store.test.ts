@@ -77,3 +77,10 @@ test('a link restores what it says and resets the rest', () => {
   restore('#/rope?v=1&d=8')
   expect(values).toEqual({ ...defaults(), d: 8 })
 })
+
+test('a bare link to Extend shows a scaling; one that says it has none shows none', () => {
+  restore('#/extend')
+  expect(values.scaling).toBe('yarn')
+  restore('#/extend?v=1')
+  expect(values.scaling).toBe('default')
+})

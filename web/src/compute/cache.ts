@@ -1,6 +1,7 @@
 // A key-value cache beside frequencies that change with the length: a text is decoded token by token, each key rotated by
 // the plan of its own time, and later scored by a query of a later plan.
-import { settings, type Stretch } from './scaling'
+import { stretched, type Stretch } from './scaling'
+import type { Settings } from '../state/link'
 import type { Engine, Plan, Scheme } from 'posenc'
 
 export const moving = ['dynamic', 'yarn', 'longrope'] as const
@@ -22,16 +23,14 @@ export class Text {
   private readonly engine: Engine
   private readonly at: Stretch
 
-  constructor(engine: Engine, kind: Moving, at: Stretch, seed: number, count = 96) {
+  constructor(engine: Engine, kind: Moving, at: Stretch, seed: number, given: Settings = {}, count = 96) {
     this.engine = engine
     this.at = at
     const { d, trained, target } = at
-    const described = engine.scalings.find(s => s.name === kind)!
-    this.scheme = {
-      type: 'rope',
-      ...at.scheme,
-      scaling: { type: kind, ...settings(described, at, d / 2), ...(kind === 'yarn' ? { dynamic: true } : {}) },
-    }
+    const rope = { type: 'rope', ...at.scheme }
+    const pairs = engine.plan(rope, { head_dim: d }).info.rotate!.rotary_dim / 2
+    const scaling = stretched(engine, kind, at, pairs, given)
+    this.scheme = { ...rope, scaling: kind === 'yarn' ? { ...scaling, dynamic: true } : scaling }
     this.positions = Array.from({ length: count }, (_, i) => Math.round((i * (target - 1)) / (count - 1)))
     this.q = engine.normals(seed, d)
     this.k = engine.normals(seed + 1, d)

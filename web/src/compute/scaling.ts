@@ -13,7 +13,9 @@ export type Method = {
   frequencies: number[]
   amplitude: number
   multiplier: number
+  length: number // that it was compiled for
   unseen: number[] // pairs that meet angles beyond those of training
+  beyond: number // how many times as far as in training the farthest of them goes
 }
 
 export const bases = (rotate: PlanInfo['rotate']) => rotate?.frequencies[0] ?? []
@@ -24,7 +26,7 @@ const plausible = (list: number[], factor: number, pairs: number, s: number) =>
     const x = pairs > 1 ? (r * (list.length - 1)) / (pairs - 1) : 0
     const i = Math.floor(x)
     const between = list[i] + (x - i) * ((list[i + 1] ?? list[i]) - list[i])
-    return Math.max(1, between) ** (Math.log(s) / Math.log(factor))
+    return Number((Math.max(1, between) ** (Math.log(s) / Math.log(factor))).toPrecision(8))
   })
 
 // What a scaling needs to reach the target.
@@ -46,43 +48,47 @@ export function settings({ name, fields }: Described, { trained, target }: Stret
   return made
 }
 
+// A scaling as the link has it: what it needs to reach the target, and what is given.
+export function stretched(engine: Engine, name: string, at: Stretch, pairs: number, given: Settings): Scheme {
+  return {
+    type: name,
+    ...settings(
+      engine.scalings.find(s => s.name === name)!,
+      at,
+      pairs,
+    ),
+    ...given,
+  }
+}
+
 // All but `explicit`, which is no method but its result; that one only where it is chosen.
 export function methods(engine: Engine, at: Stretch, chosen: string, given: Settings): Method[] {
-  const rope = (scaling: Settings | null) =>
-    engine.plan({ type: 'rope', ...at.scheme, ...(scaling ? { scaling } : {}) } as Scheme, {
-      head_dim: at.d,
-      length: scaling && /dynamic|longrope|yarn/.test(String(scaling.type)) ? at.target : 0,
-    }).info
-  const plain = bases(rope(null).rotate)
+  const rope = (scaling: Settings, length = 0) =>
+    engine.plan({ type: 'rope', ...at.scheme, scaling }, { head_dim: at.d, length }).info
+  const plain = bases(rope({ type: 'default' }).rotate)
   return engine.scalings
     .filter(s => s.name !== 'explicit' || s.name === chosen)
     .map(described => {
       const { name, title } = described
       const own = { ...settings(described, at, plain.length), ...(name === chosen ? given : {}) }
+      const length = /dynamic|longrope|yarn/.test(name) ? at.target : 0
+      const method = { name, title, settings: own, length }
       try {
-        const { rotate, logits } = rope({ type: name, ...own })
+        const { rotate, logits } = rope({ type: name, ...own }, length)
         const frequencies = bases(rotate)
+        const met = unseen(plain, frequencies, at)
         return {
-          name,
-          title,
-          settings: own,
+          ...method,
           error: '',
           frequencies,
           amplitude: rotate!.amplitude,
           multiplier: logits.multiplier,
-          unseen: unseen(plain, frequencies, at),
+          unseen: met,
+          beyond: Math.max(1, ...met.map(r => (frequencies[r] * at.target) / (plain[r] * at.trained))),
         }
       } catch (error) {
-        return {
-          name,
-          title,
-          settings: own,
-          error: (error as Error).message,
-          frequencies: [],
-          amplitude: 1,
-          multiplier: 1,
-          unseen: [],
-        }
+        const why = (error as Error).message
+        return { ...method, error: why, frequencies: [], amplitude: 1, multiplier: 1, unseen: [], beyond: 1 }
       }
     })
 }
@@ -128,12 +134,13 @@ export function fragment({ name, settings: own }: Method, at: Stretch, theta: nu
   return { ...context, rope_theta: theta, rope_scaling: { rope_type: name, ...rest } }
 }
 
-// Fields that differ from their defaults: all that a link must say.
+// Fields that differ from their defaults, by their own names: all that a link must say.
 export function unusual(described: Described, from: Settings): Settings {
   return Object.fromEntries(
     described.fields
-      .filter(f => from[f.name] !== undefined && JSON.stringify(from[f.name]) !== JSON.stringify(f.default))
-      .map(f => [f.name, from[f.name]]),
+      .map(f => [f, [f.name, ...f.aliases].map(name => from[name]).find(x => x !== undefined)] as const)
+      .filter(([f, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(f.default))
+      .map(([f, value]) => [f.name, value]),
   )
 }
 

@@ -37,8 +37,10 @@ const inlined = [
   'dominant-baseline',
 ]
 
-// One file without references: styles that the page gave are written into the elements.
-export function svg(figure: Figure): string {
+const head = 30 // over the figure, for its title
+// One file without references: styles that the page gave are written into the elements. What tells how to use the page stays
+// there; a title and what it is about come in its place.
+export function svg(figure: Figure, about = ''): string {
   const source = figure.svg!()
   const copy = source.cloneNode(true) as SVGSVGElement
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg')
@@ -51,15 +53,28 @@ export function svg(figure: Figure): string {
     const { width, height } = source.getBoundingClientRect()
     if (!copy.getAttribute('viewBox')) copy.setAttribute('viewBox', `0 0 ${width} ${height}`)
     copy.setAttribute('width', String(Math.round(width)))
-    copy.setAttribute('height', String(Math.round(height)))
+    for (const hint of copy.querySelectorAll('.hint')) hint.remove()
+    const [x, y, w, h] = copy
+      .getAttribute('viewBox')!
+      .split(/[\s,]+/)
+      .map(Number)
+    const unit = h / height
+    copy.setAttribute('viewBox', `${x} ${y - head * unit} ${w} ${h + head * unit}`)
+    copy.setAttribute('height', String(Math.round(height + head)))
+    const title = document.createElementNS('http://www.w3.org/2000/svg', 'text')
+    title.setAttribute('x', String(x + 6 * unit))
+    title.setAttribute('y', String(y - 12 * unit))
+    title.setAttribute('style', `font: 600 ${12 * unit}px sans-serif; fill: ${getComputedStyle(source).color}`)
+    title.textContent = [figure.name, about].filter(Boolean).join(' · ')
+    copy.append(title)
   }
   return new XMLSerializer().serializeToString(copy) + '\n'
 }
 
 // Twice the size on screen.
-export async function png(figure: Figure, background: string): Promise<Blob> {
+export async function png(figure: Figure, background: string, about = ''): Promise<Blob> {
   const picture = new Image()
-  const address = URL.createObjectURL(new Blob([svg(figure)], { type: 'image/svg+xml' }))
+  const address = URL.createObjectURL(new Blob([svg(figure, about)], { type: 'image/svg+xml' }))
   picture.src = address
   await picture.decode().finally(() => URL.revokeObjectURL(address))
   const canvas = document.createElement('canvas')

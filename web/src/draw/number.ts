@@ -16,3 +16,11 @@ export function short(x: number, digits = 4): string {
 }
 
 const raised = (text: string) => text.replace(/\d/g, d => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)])
+
+// A formula of the library, f_r = θ^(−2r/d), in pieces that stand on the line, below it or above it.
+export function pieces(formula: string): { text: string; tag: 'span' | 'sub' | 'sup' }[] {
+  const found = formula.split(/(?<=[\p{L}′])_(\p{L}+)|\^\(((?:[^()]|\([^()]*\))*)\)/u)
+  return found
+    .map((text, i) => ({ text: text ?? '', tag: (['span', 'sub', 'sup'] as const)[i % 3] }))
+    .filter(piece => piece.text)
+}

@@ -64,11 +64,20 @@ export function link(): string {
   return format(view())
 }
 
+// A panel that is opened for the first time, or by its bare name, is seen at its best: Extend with a scaling that has bands.
+const visited = new Set<string>()
+export function visit(panel: string, bare = false): void {
+  const first = !visited.has(panel)
+  visited.add(panel)
+  if (panel === 'extend' && (bare || first) && values.scaling === fields.scaling.default) values.scaling = 'yarn'
+}
+
 export function open(panel: string): void {
   if (panel === page.panel) return
   page.playing = ''
   unhover()
   page.panel = panel
+  visit(panel)
   history.pushState(null, '', link())
 }
 
@@ -78,6 +87,8 @@ export function restore(hash: string): void {
   encoding.scheme = scheme
   encoding.scaling = scaling
   page.panel = panel
+  if (!hash.includes('?')) visit(panel, true)
+  else visited.add(panel)
 }
 
 // Starts to follow the address and to keep it; gives back how to stop.

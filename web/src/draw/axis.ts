@@ -1,0 +1,30 @@
+// What a chart's axes reach and mark, and where its labels stand.
+
+// The least and the most of what is drawn along an axis; on a logarithm of what is above zero.
+export function extent(values: Iterable<number>, log: boolean): [number, number] {
+  let low = Infinity
+  let high = -Infinity
+  for (const v of values)
+    if (Number.isFinite(v) && (!log || v > 0)) {
+      low = Math.min(low, v)
+      high = Math.max(high, v)
+    }
+  if (low < high) return [low, high]
+  if (low > high) return log ? [1, 10] : [0, 1]
+  return log ? [low / 2, low * 2] : [low - 1, low + 1]
+}
+
+// A logarithm's ticks: whole powers of ten where there are two of them, else Plot's.
+export function powers([low, high]: [number, number]): number[] | undefined {
+  const first = Math.ceil(Math.log10(low) - 1e-9)
+  const last = Math.floor(Math.log10(high) + 1e-9)
+  return last > first ? Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)) : undefined
+}
+
+// Places in order, `by` apart from each other and none beyond `most`.
+export function spread(places: number[], by: number, most: number): number[] {
+  const out = [...places]
+  for (let i = 1; i < out.length; i++) out[i] = Math.max(out[i], out[i - 1] + by)
+  for (let i = out.length - 1; i >= 0; i--) out[i] = Math.min(out[i], i === out.length - 1 ? most : out[i + 1] - by)
+  return out
+}
