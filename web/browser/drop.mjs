@@ -91,6 +91,16 @@ export async function drop({ check, open, quiet }, entries) {
     for (const { name, cli, cpp } of all)
       for (const line of [...cli.split('\n'), ...cpp.split('\n')]) assert(line.length <= 52, `${name}: ${line}`)
   })
+  await check('a broken file is answered with a sentence', async () => {
+    const was = await stage()
+    await page.setInputFiles('main input[type=file]', {
+      name: 'config.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('{"model_type": '),
+    })
+    await page.waitForFunction(was => document.querySelector('main').textContent !== was, was)
+  })
+  await check('no file leaves the page', () => assert(page.asked.length === before, page.asked.slice(before).join(' ')))
   await check(
     'a model without RoPE leaves no figure of the one before, and names the panel that shows it',
     async () => {
@@ -136,16 +146,6 @@ export async function drop({ check, open, quiet }, entries) {
     const names = await page.locator('.chart svg').first().textContent()
     assert(names.includes('llama-3.1-8b') && names.includes('qwen2.5-7b-yarn4'), names)
   })
-  await check('a broken file is answered with a sentence', async () => {
-    const was = await stage()
-    await page.setInputFiles('main input[type=file]', {
-      name: 'config.json',
-      mimeType: 'application/json',
-      buffer: Buffer.from('{"model_type": '),
-    })
-    await page.waitForFunction(was => document.querySelector('main').textContent !== was, was)
-  })
-  await check('no file leaves the page', () => assert(page.asked.length === before, page.asked.slice(before).join(' ')))
   await check('extend: drops without a complaint on the console', () => quiet(page))
   await page.context().close()
 }
