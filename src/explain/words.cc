@@ -40,6 +40,15 @@ bool known_training(const Model& model) {
   return model.trained_context > 0 && model.trained_context < model.context;
 }
 
+// The factor of position interpolation, whose file says no trained length.
+double interpolation(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const auto* rope = std::get_if<Rope>(&scheme))
+        if (const auto* linear = std::get_if<Linear>(&rope->scaling)) return linear->factor;
+  return 1;
+}
+
 std::string say_lengths(const Lengths& valid) {
   if (valid.from == valid.to) return "the length " + grouped(valid.to) + " alone";
   return "lengths " + (valid.from > 0 ? "from " + grouped(valid.from) + " " : std::string()) +
@@ -430,6 +439,10 @@ std::vector<std::string> model_words(const Explanation& explanation) {
   std::vector<std::string> out;
   if (model.context == 0) {
     out.push_back("The file does not say how long a context the model takes.");
+  } else if (const double factor = interpolation(model); known_training(model) && factor > 1) {
+    out.push_back("Made for up to " + s(model.context, "token") + ": positions are divided by " +
+                  shown(factor) + ", so that they stay within " + grouped(model.trained_context) +
+                  ".");
   } else if (known_training(model)) {
     out.push_back("Made for up to " + s(model.context, "token") + ": a scaling stretches the " +
                   grouped(model.trained_context) + " it was first trained on.");

@@ -212,6 +212,14 @@ TEST(Config, AStatedValueNamesItsKey) {
   EXPECT_EQ(factor->detail, "rope_scaling.factor");
 }
 
+// Interpolation names no trained length; the context is what it reaches.
+TEST(Config, InterpolatedPositionsStayWithinTheTrainedLength) {
+  const auto model = read_config(small(R"("rope_scaling": {"type": "linear", "factor": 4})"));
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->context, 4096);
+  EXPECT_EQ(model->trained_context, 1024);
+}
+
 TEST(Config, TheTrainedLengthBesideTheParametersWins) {
   const std::string text = small(R"("original_max_position_embeddings": 1024,
       "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 2048})");

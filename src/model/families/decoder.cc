@@ -164,6 +164,8 @@ class DecoderReader {
     }
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
+    if (std::holds_alternative<Linear>(found.rope->scaling))
+      interpolated_ = std::max(interpolated_, number_of(found.rope->scaling, "factor").value_or(1));
     // Llama-3's factor divides the slow pairs and does not mean a ratio of lengths.
     if (!number_of(found.rope->scaling, "low_freq_factor")) {
       extended_ = std::max(extended_, number_of(found.rope->scaling, "factor").value_or(0) *
@@ -239,6 +241,11 @@ class DecoderReader {
     const double reached = std::min(std::round(extended_), static_cast<double>(most_length));
     model.context = dims_.context > 0 ? dims_.context : static_cast<std::int64_t>(reached);
     model.trained_context = original_ > 0 ? original_ : model.context;
+    // Position interpolation names no trained length: the context is what it reaches, its positions
+    // divided by the factor lie where training had them.
+    if (original_ == 0 && interpolated_ > 1)
+      model.trained_context = std::max<std::int64_t>(
+          1, std::llround(static_cast<double>(model.context) / interpolated_));
   }
 
   const Section& config_;
@@ -250,6 +257,7 @@ class DecoderReader {
   Layers layers_;
   std::int64_t original_ = 0;  // trained length, as the scalings say
   double extended_ = 0;        // factor times that
+  double interpolated_ = 1;    // factor of position interpolation
 };
 
 }  // namespace
