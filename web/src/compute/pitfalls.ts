@@ -1,6 +1,7 @@
 // The slips that engines are known for, each as one attention computed rightly and wrongly, with the commands that give both.
 import type { Engine, Scheme } from 'posenc'
 import type { Tensor } from '../draw/npy'
+import { planCpp, schemeFlags } from './reproduce'
 import { softmax } from './scores'
 
 export type At = { d: number; theta: number; seed: number }
@@ -77,42 +78,40 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
     const { logits, out } = compiled(scheme).attend(q, k, v, 1, d, row, row, { keep })
     return { logits, out, weights: softmax(logits, tokens) }
   }
-  const attendCli = (flags: string, [q, k, v] = ['q', 'k', 'v'], more = '') =>
-    `posenc attend out.npy --q ${q}.npy --k ${k}.npy --v ${v}.npy ${flags}${more} --logits logits.npy`
+  const attendCli = (scheme: Scheme, [q, k, v] = ['q', 'k', 'v'], more = '') =>
+    `posenc attend out.npy --q ${q}.npy --k ${k}.npy --v ${v}.npy ${schemeFlags(engine, scheme)}${more} --logits logits.npy`
   const attending = (given: string, more = '') =>
     `auto text = posenc::Positions::range(0, 24);\n*posenc::attend_reference(${given}${more}},\n                          plan, out, logits);`
   const attendCpp = attending('{q, k, v, text, text')
-  const compileCpp = (fields: string) =>
-    `auto plan = *posenc::compile(\n    posenc::Rope{${[`.rope_theta = ${theta}`, fields].filter(Boolean).join(',\n                 ')}},\n    {.head_dim = ${d}});`
-  const rotate = (of: string, positions = '0:24', side = of) =>
-    `posenc rotate ${of}.npy ${of}_rotated.npy ${rope} --positions ${positions}${side === 'k' ? ' --side k' : ''}`
-  const rope = `--scheme rope --rope_theta ${theta}`
-  const plainRope: Scheme = { type: 'rope', rope_theta: theta }
+  const compileCpp = (scheme: Scheme) => planCpp(engine, scheme, { head_dim: d })
+  const rope: Scheme = { type: 'rope', rope_theta: theta }
+  const rotate = (of: string, positions = '0:24') =>
+    `posenc rotate ${of}.npy ${of}_rotated.npy ${schemeFlags(engine, rope)} --positions ${positions}${of === 'k' ? ' --side k' : ''}`
 
-  const right = (scheme: Scheme, flags = '', fields = ''): Made => ({
+  const straight = (scheme: Scheme): Made => ({
     ...attend(scheme, q, k, v),
-    cli: [attendCli(rope + flags)],
-    cpp: [compileCpp(fields), attendCpp],
+    cli: [attendCli(scheme)],
+    cpp: [compileCpp(scheme), attendCpp],
   })
   const qkv = [file('q.npy', q), file('k.npy', k), file('v.npy', v)]
 
   // Position vectors added to the words at `ids`, and attention between the sums.
   function added(ids: number[], scale_embedding: boolean, from: string[], keep?: boolean[]): Made {
-    const waves = engine.plan({ type: 'sinusoidal', base: theta, scale_embedding }, { width: d })
-    const y = waves.add(words, d, ids)
+    const waves: Scheme = { type: 'sinusoidal', base: theta, scale_embedding }
+    const y = engine.plan(waves, { width: d }).add(words, d, ids)
     const hides = keep ? ` --keep ${keep.map(Number).join(',')}` : ''
     return {
       ...attend(plain, y, y, y, keep),
       cli: [
         ...from.slice(0, -1),
-        `posenc add x.npy y.npy --scheme sinusoidal --base ${theta}${scale_embedding ? ' --scale_embedding' : ''} --positions ${from.at(-1)}`,
-        attendCli('--scheme nope', ['y', 'y', 'y'], hides),
+        `posenc add x.npy y.npy ${schemeFlags(engine, waves)} --positions ${from.at(-1)}`,
+        attendCli(plain, ['y', 'y', 'y'], hides),
       ],
       cpp: [
-        `auto waves = *posenc::compile(\n    posenc::Sinusoidal{.base = ${theta},\n                       .scale_embedding = ${scale_embedding}},\n    {.width = ${d}});`,
+        planCpp(engine, waves, { width: d }).replace('plan', 'waves'),
         ...(keep ? [`const std::uint8_t words[] = {${keep.map(Number).join(', ')}};`] : []),
         `auto at = ${from.length > 1 ? '*posenc::Positions::from_mask(words, 1, 24)' : 'posenc::Positions::range(0, 24)'};\n*posenc::add(waves, x, at, y);`,
-        `auto plan = *posenc::compile(posenc::NoPe{},\n                             {.head_dim = ${d}});`,
+        compileCpp(plain),
         attending('{y, y, y, text, text', keep ? ', {.keep = words}' : ''),
       ],
     }
@@ -124,7 +123,7 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
       const ids = engine.positionsOf(keep)
       const mask = keep.map(Number).join(',')
       const under = (where: number[]) => {
-        const rotated = (x: Float64Array) => compiled(plainRope).rotate(x, d, where)
+        const rotated = (x: Float64Array) => compiled(rope).rotate(x, d, where)
         return attend(plain, rotated(q), rotated(k), v, keep).logits
       }
       const [one, other] = [under(ids), under(all)]
@@ -142,12 +141,12 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
       return { right: added(all, true, ['0:24']), wrong: added(all, false, ['0:24']), tensors: [file('x.npy', words)] }
     case 'values':
       return {
-        right: right(plainRope),
+        right: straight(rope),
         wrong: {
-          ...attend(plainRope, q, k, compiled(plainRope).rotate(v, d, row)),
+          ...attend(rope, q, k, compiled(rope).rotate(v, d, row)),
           cli: [rotate('v'), attendCli(rope, ['q', 'k', 'v_rotated'])],
           cpp: [
-            compileCpp(''),
+            compileCpp(rope),
             '*posenc::rotate(plan, v, posenc::Positions::range(0, 24),\n                posenc::Side::key, v);',
             attendCpp,
           ],
@@ -155,31 +154,25 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
         tensors: qkv,
       }
     case 'pairing': {
-      const by = (pairing: string) =>
-        right({ ...plainRope, pairing }, ` --pairing ${pairing}`, `.pairing = posenc::Pairing::${pairing}`)
+      const by = (pairing: string) => straight({ ...rope, pairing })
       return { right: by('halves'), wrong: by('interleaved'), tensors: qkv }
     }
     case 'factor': {
       const yarn = { type: 'yarn', factor: 16, original_max_position_embeddings: 4096 }
-      const by = (lost: boolean) =>
-        right(
-          { ...plainRope, scaling: lost ? { ...yarn, attention_factor: 1 } : yarn },
-          ` --rope_type yarn --factor 16 --original_max_position_embeddings 4096${lost ? ' --attention_factor 1' : ''}`,
-          `.scaling = posenc::Yarn{\n                     .factor = 16,\n                     .original_max_position_embeddings = 4096${lost ? ',\n                     .attention_factor = 1.0' : ''}}`,
-        )
-      return { right: by(false), wrong: by(true), tensors: qkv }
+      const by = (scaling: object) => straight({ ...rope, scaling })
+      return { right: by(yarn), wrong: by({ ...yarn, attention_factor: 1 }), tensors: qkv }
     }
     case 'offset': {
-      const plan = compiled(plainRope)
+      const plan = compiled(rope)
       return {
-        right: right(plainRope),
+        right: straight(rope),
         wrong: {
           ...attend(plain, plan.rotate(q, d, { first: 1, count: tokens }), plan.rotate(k, d, row, 'key'), v),
-          cli: [rotate('q', '1:25'), rotate('k'), attendCli('--scheme nope', ['q_rotated', 'k_rotated', 'v'])],
+          cli: [rotate('q', '1:25'), rotate('k'), attendCli(plain, ['q_rotated', 'k_rotated', 'v'])],
           cpp: [
-            compileCpp(''),
+            compileCpp(rope),
             '*posenc::rotate(plan, q, posenc::Positions::range(1, 24),\n                posenc::Side::query, q);\n*posenc::rotate(plan, k, posenc::Positions::range(0, 24),\n                posenc::Side::key, k);',
-            `auto none = *posenc::compile(posenc::NoPe{},\n                             {.head_dim = ${d}});`,
+            compileCpp(plain).replace('plan', 'none'),
             attendCpp.replace('plan', 'none'),
           ],
         },
