@@ -81,7 +81,7 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
   const attendCli = (scheme: Scheme, [q, k, v] = ['q', 'k', 'v'], more = '') =>
     `posenc attend out.npy --q ${q}.npy --k ${k}.npy --v ${v}.npy ${schemeFlags(engine, scheme)}${more} --logits logits.npy`
   const attending = (given: string, more = '') =>
-    `auto text = posenc::Positions::range(0, 24);\n*posenc::attend_reference(${given}${more}},\n                          plan, out, logits);`
+    `auto text = posenc::Positions::range(0, 24);\n*posenc::attend_reference(${given}${more}}, plan, out, logits);`
   const attendCpp = attending('{q, k, v, text, text')
   const compileCpp = (scheme: Scheme) => planCpp(engine, scheme, { head_dim: d })
   const rope: Scheme = { type: 'rope', rope_theta: theta }
@@ -147,7 +147,7 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
           cli: [rotate('v'), attendCli(rope, ['q', 'k', 'v_rotated'])],
           cpp: [
             compileCpp(rope),
-            '*posenc::rotate(plan, v, posenc::Positions::range(0, 24),\n                posenc::Side::key, v);',
+            '*posenc::rotate(plan, v, posenc::Positions::range(0, 24), posenc::Side::key, v);',
             attendCpp,
           ],
         },
@@ -171,7 +171,7 @@ export function pitfall(engine: Engine, slip: Slip, { d, theta, seed }: At): Pit
           cli: [rotate('q', '1:25'), rotate('k'), attendCli(plain, ['q_rotated', 'k_rotated', 'v'])],
           cpp: [
             compileCpp(rope),
-            '*posenc::rotate(plan, q, posenc::Positions::range(1, 24),\n                posenc::Side::query, q);\n*posenc::rotate(plan, k, posenc::Positions::range(0, 24),\n                posenc::Side::key, k);',
+            '*posenc::rotate(plan, q, posenc::Positions::range(1, 24), posenc::Side::query, q);\n*posenc::rotate(plan, k, posenc::Positions::range(0, 24), posenc::Side::key, k);',
             compileCpp(plain).replace('plan', 'none'),
             attendCpp.replace('plan', 'none'),
           ],
