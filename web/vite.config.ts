@@ -19,6 +19,8 @@ function tex(): Plugin {
         macros: { '\\live': '\\text{@#1@}' },
       })
       .replace(/^<span class="katex">|<\/span>$|<annotation.*?<\/annotation>/gs, '')
+      // Between a function's name and what it is of, where no parenthesis stands.
+      .replace(/<mo>\u2061<\/mo>(?!(?:<mrow>)*<mo [^>]*>\()/g, '<mo>\u2061</mo><mspace width="0.1667em"></mspace>')
   return {
     name: 'tex',
     enforce: 'pre',
@@ -76,6 +78,33 @@ function withoutUnused(): Plugin {
   }
 }
 
+// `about`: the version and the pages of docs/, in the words of its README. The pages lie beside the site, so that links to
+// them need no other host; one file has no room for them.
+function about(single: boolean): Plugin {
+  const docs = new URL('../docs/', import.meta.url)
+  const page = /^\| \[(\w[\w-]*)\.md\]\(\1\.md\) \| (.*) \|$/gm
+  return {
+    name: 'about',
+    resolveId: id => (id === 'about' ? '\0about' : undefined),
+    load(id) {
+      if (id !== '\0about') return
+      const { version } = JSON.parse(readFileSync(new URL('../npm/package.json', import.meta.url), 'utf8'))
+      const pages = [...readFileSync(new URL('README.md', docs), 'utf8').matchAll(page)].map(([, name, what]) => ({
+        name,
+        what: what.replaceAll('`', ''),
+      }))
+      return `export const version = ${JSON.stringify(version)}
+        export const docs = ${JSON.stringify(single ? '' : 'docs/')}
+        export const pages = ${JSON.stringify(pages)}`
+    },
+    generateBundle() {
+      if (single) return
+      for (const name of readdirSync(docs).filter(name => name.endsWith('.md')))
+        this.emitFile({ type: 'asset', fileName: `docs/${name}`, source: readFileSync(new URL(name, docs)) })
+    },
+  }
+}
+
 // One posenc.html that opens from disk: script, style and engine within it. POSENC_ONE_FILE=1.
 function oneFile(): Plugin {
   return {
@@ -108,7 +137,14 @@ export default defineConfig(() => {
   const single = !!process.env.POSENC_ONE_FILE
   return {
     base: './',
-    plugins: [tex(), panels(), withoutUnused(), svelte({ configFile: false }), ...(single ? [oneFile()] : [])],
+    plugins: [
+      tex(),
+      panels(),
+      about(single),
+      withoutUnused(),
+      svelte({ configFile: false }),
+      ...(single ? [oneFile()] : []),
+    ],
     resolve: { alias: [{ find: /^(?=posenc(-models)?\.wasm)/, replacement: `${modules}/` }] },
     server: { fs: { allow: ['..'] } },
     build: {

@@ -11,18 +11,23 @@ constexpr std::string_view always =
     "Connection: close\r\n"
     "Content-Security-Policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "connect-src 'self'; base-uri 'none'; form-action 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
 
+// Of several policies each is kept to. A page stands in no frame of another, but for one that asks to, by ?embed=1.
+constexpr std::string_view unframed = "Content-Security-Policy: frame-ancestors 'none'\r\n";
+
 std::string header(std::string_view name, std::string_view value) {
   return std::string(name).append(": ").append(value).append("\r\n");
 }
 
-Answer made(std::string_view status, std::string_view headers, std::string_view body) {
+Answer made(std::string_view status, std::string_view headers, std::string_view body,
+            bool embed = false) {
   std::string head = std::string("HTTP/1.1 ").append(status).append("\r\n").append(always);
+  if (!embed) head.append(unframed);
   return {head.append(headers).append("\r\n"), body};
 }
 
@@ -49,6 +54,7 @@ std::string_view trimmed(std::string_view text) {
 
 struct Request {
   std::string_view method, path;
+  bool embed = false;
   std::string_view host, accept_encoding, if_none_match;  // headers; of several the first
 };
 
@@ -61,6 +67,17 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
+// "?embed=1", beside whatever else.
+bool asks_to_be_embedded(std::string_view query) {
+  while (!query.empty()) {
+    query.remove_prefix(1);
+    const std::size_t end = std::min(query.find('&'), query.size());
+    if (query.substr(0, end) == "embed=1") return true;
+    query.remove_prefix(end);
+  }
+  return false;
+}
+
 std::optional<Request> read_head(std::string_view head) {
   Request request;
   const std::string_view line = next_line(head);
@@ -69,7 +86,9 @@ std::optional<Request> read_head(std::string_view head) {
     return {};
   request.method = line.substr(0, target - 1);
   request.path = line.substr(target, version - 1 - target);
-  request.path = request.path.substr(0, request.path.find('?'));
+  const std::size_t query = std::min(request.path.find('?'), request.path.size());
+  request.embed = asks_to_be_embedded(request.path.substr(query));
+  request.path = request.path.substr(0, query);
   while (!head.empty()) {
     const std::string_view header = next_line(head);
     if (header.empty()) break;
@@ -134,6 +153,7 @@ std::string_view type_of(std::string_view path) {
                           {".json", "application/json"},
                           {".webmanifest", "application/manifest+json"},
                           {".woff2", "font/woff2"},
+                          {".md", "text/plain; charset=utf-8"},
                           {".txt", "text/plain; charset=utf-8"}};
   for (const Row& row : rows)
     if (path.ends_with(row.end)) return row.type;
@@ -148,12 +168,12 @@ Answer send(const SiteFile& file, const Request& request) {
   std::string headers =
       header("Cache-Control", immutable ? "public, max-age=31536000, immutable" : "no-cache") +
       header("ETag", tag) + header("Vary", "Accept-Encoding");
-  if (request.if_none_match.contains(tag)) return made("304 Not Modified", headers, "");
+  if (request.if_none_match.contains(tag)) return made("304 Not Modified", headers, "", request.embed);
   const std::string_view body = (gzip ? file.gzip : file.plain).text();
   if (gzip) headers += header("Content-Encoding", "gzip");
   headers += header("Content-Type", type_of(file.path)) +
              header("Content-Length", std::to_string(body.size()));
-  return made("200 OK", headers, body);
+  return made("200 OK", headers, body, request.embed);
 }
 
 Answer answer_head(std::string_view head, std::string_view host, std::span<const SiteFile> files) {

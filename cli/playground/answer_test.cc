@@ -45,6 +45,17 @@ TEST(ServeAnswer, NamesOfHeadersHaveNoCaseAndTheirValuesNoSpacesAround) {
   EXPECT_EQ(status(asked("GET / HTTP/1.1", "HOST:localhost\r\n")), "200");
 }
 
+TEST(ServeAnswer, OnlyAPageThatAsksForItMayStandInAFrame) {
+  const auto unframed = [](const std::string& target) {
+    return answered(asked("GET " + target + " HTTP/1.1")).contains("frame-ancestors 'none'");
+  };
+  for (const char* target : {"/?embed=1", "/?embed=1&figure=2", "/?figure=2&embed=1"})
+    EXPECT_FALSE(unframed(target)) << target;
+  for (const char* target : {"/", "/?", "/?embed=0", "/?embed=11", "/?xembed=1", "/?x=embed=1",
+                             "/#?embed=1", "/none?embed=1"})
+    EXPECT_TRUE(unframed(target)) << target;
+}
+
 TEST(ServeAnswer, HeadIsGetWithoutTheBody) {
   const std::string whole = answered(asked("GET / HTTP/1.1"));
   EXPECT_EQ(answered(asked("HEAD / HTTP/1.1")), whole.substr(0, whole.size() - 4));

@@ -8,6 +8,7 @@ import { conduct } from './conduct.mjs'
 import { content } from './content.mjs'
 import { drop } from './drop.mjs'
 import { live } from './live.mjs'
+import { layout } from './layout.mjs'
 import { oneFile } from './one.mjs'
 import { panel } from './panel.mjs'
 import { printed } from './printed.mjs'
@@ -52,6 +53,7 @@ const jobs = {
   conduct: within => conduct(within, panels),
   widths: within => widths(within, panels),
   live: within => live(within, panels),
+  layout: within => layout(within),
   drop: within => drop(within, panels),
   tour_by_keys: within => tour(within, panels),
   content: within => content(within),

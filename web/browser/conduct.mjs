@@ -86,7 +86,7 @@ export async function conduct(session, entries) {
   await check('Esc lets go of the crosshair', async () => {
     await page.goto(session.url + '#/rope?v=1&m=3&n=1')
     await frame(page)
-    const chart = await page.locator('.chart .holder').last().boundingBox()
+    const chart = await page.locator('.chart', { hasText: 'Score against' }).locator('.holder').boundingBox()
     await page.mouse.move(chart.x + chart.width * 0.8, chart.y + chart.height / 2)
     await frame(page)
     const hovered = await page.textContent('.score')

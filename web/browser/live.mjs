@@ -13,9 +13,13 @@ const shown = page =>
       const data = new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer)
       return String(data.reduce((sum, x) => (Math.imul(sum, 31) + x) | 0, width))
     })
-    const lines = [...main.querySelectorAll('svg path, svg circle, svg line, svg polyline')].map(e =>
-      ['d', 'cx', 'cy', 'x1', 'y1', 'x2', 'y2', 'points', 'transform'].map(name => e.getAttribute(name)).join(' '),
-    )
+    // A trace draws how it came here, which no link holds.
+    const drawn = [...main.querySelectorAll('svg path, svg circle, svg line, svg polyline')]
+    const lines = drawn
+      .filter(e => !e.closest('.trace'))
+      .map(e =>
+        ['d', 'cx', 'cy', 'x1', 'y1', 'x2', 'y2', 'points', 'transform'].map(name => e.getAttribute(name)).join(' '),
+      )
     // A block's own words, so that what differs can be named.
     const words = [...main.querySelectorAll('*')]
       .filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))

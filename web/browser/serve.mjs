@@ -9,28 +9,33 @@ const types = {
   '.css': 'text/css',
   '.wasm': 'application/wasm',
   '.json': 'application/json',
+  '.md': 'text/plain; charset=utf-8',
 }
-export const headers = {
+// A page that asks to be embedded, by ?embed=1, may stand in a frame; no other may.
+export const headers = (embed = false) => ({
   'content-security-policy':
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    + "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    + "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+    + (embed ? '' : "; frame-ancestors 'none'"),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-}
+})
 
 export async function serve(folder) {
   const server = createServer(async (request, response) => {
-    const path = normalize(decodeURIComponent(new URL(request.url, 'http://host').pathname))
+    const { pathname, searchParams } = new URL(request.url, 'http://host')
+    const path = normalize(decodeURIComponent(pathname))
+    const embed = searchParams.get('embed') === '1'
     try {
       const name = path === '/' ? 'index.html' : path
       const body = await readFile(join(folder, name))
       response
-        .writeHead(200, { ...headers, 'content-type': types[extname(name)] ?? 'application/octet-stream' })
+        .writeHead(200, { ...headers(embed), 'content-type': types[extname(name)] ?? 'application/octet-stream' })
         .end(body)
     } catch {
-      response.writeHead(404, headers).end()
+      response.writeHead(404, headers()).end()
     }
   })
   await new Promise(ready => server.listen(0, '127.0.0.1', ready))

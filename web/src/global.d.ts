@@ -10,3 +10,8 @@ declare module 'virtual:panels' {
   const abouts: About[]
   export default abouts
 }
+declare module 'about' {
+  export const version: string
+  export const docs: string // where its pages lie; empty where they do not come with the page
+  export const pages: { name: string; what: string }[]
+}

@@ -8,7 +8,7 @@ import { Engine } from 'posenc'
 import { Reader } from 'posenc/reader'
 import { entries, panel } from './panels'
 import { parse } from './state/link'
-import { follow } from './state/store.svelte'
+import { follow, page } from './state/store.svelte'
 import { startTheme } from './state/theme'
 
 // Fetched at the first call; a fetch that failed is tried again.
@@ -19,6 +19,11 @@ const reader = () =>
     throw new Error(`The reader of models did not start: ${error.message}`)
   }))
 
+// What stands before the # is the frame's, not the view's: links to views stay as they are.
+const frame = new URLSearchParams(location.search)
+page.embed = frame.get('embed') === '1'
+page.figure = Number(frame.get('figure')) || 0
+page.present = frame.get('present') === '1'
 startTheme()
 const target = document.getElementById('app')!
 Promise.all([Engine.load(fetch(wasm)), panel(parse(location.hash).panel)])

@@ -1,5 +1,5 @@
 // docs/playground.md lists what there is.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { fields, panels } from '../src/state/link'
 
@@ -30,4 +30,18 @@ test('the keys are those that ? lists', () => {
   )
   expect(keys.length).toBeGreaterThan(8)
   for (const row of keys) expect(page).toContain(`\n${row}\n`)
+})
+
+// What panels cite stands in docs/claims.md, with that paper.
+test('every correction cites a claim, and its paper', () => {
+  const claims = read('docs/claims.md')
+  const cited = readdirSync(new URL('../src/panels', import.meta.url)).flatMap(name => [
+    ...read(`web/src/panels/${name}`).matchAll(/<Correction\s[^>]*number="(.*?)"\s+paper="(.*?)"/g),
+  ])
+  expect(cited.length).toBeGreaterThan(15)
+  for (const [, number, paper] of cited)
+    expect(
+      claims.split('\n').find(row => row.startsWith(`| ${number} |`)),
+      number,
+    ).toContain(`/abs/${paper}`)
 })

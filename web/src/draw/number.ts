@@ -15,6 +15,9 @@ export function short(x: number, digits = 4): string {
   return (x < 0 ? '−' : '') + text
 }
 
+// An angle in degrees, a tenth of one exactly.
+export const degrees = (radians: number) => `${Math.round((1800 * radians) / Math.PI) / 10}°`.replace('-', '−')
+
 const raised = (text: string) => text.replace(/\d/g, d => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)])
 
 // A formula of the library, f_r = θ^(−2r/d), in pieces that stand on the line, below it or above it.

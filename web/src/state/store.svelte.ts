@@ -5,6 +5,9 @@ export const values: Values = $state(defaults())
 export const encoding = $state({ scheme: {} as Settings, scaling: {} as Settings })
 export const page = $state({
   panel: 'order',
+  embed: false, // in a frame of another page
+  figure: 0, // of an embedded panel, counted from 1; 0 for all of them
+  present: false, // large, for a room
   theme: '' as '' | 'light' | 'dark',
   playing: '' as '' | Key,
   reduced: false,
@@ -43,6 +46,14 @@ export function set<K extends Key>(key: K, value: Values[K]): void {
   }
 }
 
+// Whether a link to this view holds anything, and back to one that does not.
+export const moved = () => link().includes('&')
+export function reset(): void {
+  page.playing = ''
+  unhover()
+  restore('#/' + page.panel)
+}
+
 export function toggle(key: { [K in Key]: Values[K] extends boolean ? K : never }[Key]): void {
   values[key] = !values[key]
 }
@@ -51,6 +62,13 @@ export function pin(position: number | null, pair: number | null = null): void {
   if (position !== null) set('m', position)
   if (pair !== null) set('pair', pair)
 }
+
+// Whether someone has pointed at a position or a pair, here or in the link.
+export const pointed = () =>
+  probe.position !== null
+  || probe.key !== null
+  || probe.pair !== null
+  || (['m', 'n', 'pair'] as const).some(key => values[key] !== fields[key].default)
 
 export function unhover(): void {
   probe.position = probe.key = probe.pair = null

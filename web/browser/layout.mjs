@@ -1,0 +1,166 @@
+// Where things stand: on a wide page, a tablet, a phone, in a frame of another page and in a room.
+import { createServer } from 'node:http'
+import { assert, frame, phone, settled } from './run.mjs'
+
+const within = (page, selector) =>
+  page.$eval(selector, e => {
+    const { top, bottom, width } = e.getBoundingClientRect()
+    return { top, bottom, width, seen: top >= 0 && bottom <= innerHeight && width > 0 }
+  })
+const box = (page, selector) => page.locator(selector).first().boundingBox()
+
+export async function layout(session) {
+  const { check, open, quiet, url } = session
+  const desk = await open('rope', { viewport: { width: 1400, height: 900 } })
+  await check('the score against distance stands above the fold, with its dial', async () => {
+    const chart = desk.locator('.chart', { hasText: 'Score against distance' }).locator('svg').first()
+    await chart.waitFor({ state: 'attached' })
+    const { y, height } = await chart.boundingBox()
+    assert(y + height <= 900, `it ends at ${Math.round(y + height)}`)
+    assert((await within(desk, '.dial svg')).seen, 'the dial is cut')
+    return `${Math.round(y + height)} of 900`
+  })
+  await check('a hand that is taken moves its token to whole positions', async () => {
+    const tip = await box(desk, '.dial .tip')
+    const dial = await box(desk, '.dial svg')
+    const before = await desk.inputValue('#slide-m')
+    await desk.mouse.move(tip.x + tip.width / 2, tip.y + tip.height / 2)
+    await desk.mouse.down()
+    await desk.mouse.move(dial.x + dial.width / 2, dial.y + 30, { steps: 5 })
+    await desk.mouse.up()
+    const after = await desk.inputValue('#slide-m')
+    assert(after !== before && Number.isInteger(+after), `m was ${before}, is ${after}`)
+    await desk.locator('.dial .tip').first().focus()
+    await desk.keyboard.press('ArrowRight')
+    assert(+(await desk.inputValue('#slide-m')) === +after + 1, 'a key is not one position')
+    return `m ${before} to ${after}`
+  })
+  await check('the trace is flat where the distance is locked, and was not before', async () => {
+    await desk.locator('#slide-m').focus()
+    for (let i = 0; i < 6; i++) await desk.keyboard.press('ArrowRight')
+    await desk.keyboard.press('l')
+    for (let i = 0; i < 6; i++) await desk.keyboard.press('ArrowRight')
+    await frame(desk)
+    const heights = await desk.$$eval('.trace path', paths =>
+      paths.map(path =>
+        path
+          .getAttribute('d')
+          .match(/[\d.]+$|[\d.]+(?=[ML])/g)
+          .map(Number),
+      ),
+    )
+    const spread = y => Math.max(...y) - Math.min(...y)
+    assert(spread(heights[0]) > 3 && spread(heights.at(-1)) < 1e-6, JSON.stringify(heights.map(spread)))
+  })
+  await check('reset is offered once something has moved, and brings it back', async () => {
+    await desk.locator('.unfold button', { hasText: 'reset' }).click()
+    assert(!(await settled(desk)).includes('&'), await settled(desk))
+    assert((await desk.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is still offered')
+  })
+  await check(
+    '/ finds a panel by its id, a slider and a page of the docs, and says when there is nothing',
+    async () => {
+      for (const [words, found] of [
+        ['kv', 'Cache'],
+        ['base', 'theta'],
+        ['share what posenc', ''],
+        ['gguf', 'docs gguf'],
+      ]) {
+        await desk.keyboard.press('/')
+        await desk.locator('dialog .find').waitFor()
+        await desk.keyboard.type(words)
+        const text = await desk.textContent('.found')
+        assert(found ? text.includes(found) : text.includes('Nothing'), `${words}: ${text.trim().slice(0, 80)}`)
+        await desk.keyboard.press('Escape')
+      }
+      await desk.keyboard.press('/')
+      await desk.locator('dialog .find').waitFor()
+      await desk.keyboard.type('rope_theta')
+      await desk.keyboard.press('Enter')
+      await desk.waitForFunction(() => document.activeElement.id === 'slide-theta')
+    },
+  )
+  await check('what posenc is, its version and its docs are one click away', async () => {
+    await desk.locator('.motto button').click()
+    assert(/posenc \d+\.\d+\.\d+/.test(await desk.textContent('dialog[open] h2')), 'no version')
+    const docs = await desk.$$eval('dialog[open] a', links => links.map(link => link.href))
+    assert(docs.length > 15, `${docs.length} links`)
+    for (const link of [docs[0], docs.at(-1)]) assert((await fetch(link)).ok, link)
+    await desk.keyboard.press('Escape')
+  })
+  await check('no lines stand on a map until someone points', async () => {
+    await desk.goto(url + '#/sinusoid')
+    await frame(desk)
+    assert((await desk.locator('.cells i').count()) === 0, 'lines stand')
+    const map = await box(desk, '.cells')
+    await desk.mouse.move(map.x + 40, map.y + 40)
+    await frame(desk)
+    assert((await desk.locator('.cells i').count()) > 0, 'no lines follow the pointer')
+  })
+  await check('Cache counts tokens, and takes them typed', async () => {
+    await desk.goto(url + '#/kv')
+    const number = desk.locator('.controls .slider input[type=number]').first()
+    await number.fill('8192')
+    await number.press('Enter')
+    await frame(desk)
+    const now = Number(await number.inputValue())
+    assert(Math.abs(now / 8192 - 1) < 0.03, `${now} tokens`)
+    return `${now} tokens`
+  })
+  await check('layout: no complaint on the console', () => quiet(desk))
+  await desk.context().close()
+
+  const tablet = await open('rope', { viewport: { width: 820, height: 1180 } })
+  await check('a tablet has one column', async () => {
+    const [stage, side] = [await box(tablet, '.stage'), await box(tablet, '.side')]
+    assert(stage.width > 700 && side.y >= stage.y + stage.height, `stage ${stage.width} px wide`)
+  })
+  await tablet.context().close()
+
+  const small = await open('rope', { viewport: phone, hasTouch: true })
+  await check('a phone has the slider at its foot, as wide as the page, and the figure above it', async () => {
+    const track = await box(small, '.transport input[type=range]')
+    assert(track.width > 300, `${track.width} px`)
+    const dial = await box(small, '.dial svg')
+    assert(dial.y < track.y, 'no figure is seen')
+    await small.locator('.transport input[type=range]').focus()
+    await small.keyboard.press('ArrowRight')
+    assert((await settled(small)).includes('m=12'), await settled(small))
+    await small.selectOption('.transport select', 'pair')
+    await small.locator('.transport input[type=range]').focus()
+    await small.keyboard.press('ArrowRight')
+    assert((await settled(small)).includes('pair=5'), await settled(small))
+  })
+  await small.context().close()
+
+  const room = await open('rope', { viewport: { width: 1400, height: 900 } })
+  await check('P makes letters large', async () => {
+    const before = await room.$eval('h1', e => parseFloat(getComputedStyle(e).fontSize))
+    await room.keyboard.press('p')
+    await frame(room)
+    assert((await room.$eval('h1', e => parseFloat(getComputedStyle(e).fontSize))) > 1.3 * before, 'they are not')
+    await room.keyboard.press('p')
+  })
+  await check('a page that asks for it stands in a frame, with one figure; no other page does', async () => {
+    const host = createServer((request, response) =>
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end(['embed=1&figure=2', ''].map(how => `<iframe src="${url}?${how}#/rope?v=1&m=20"></iframe>`).join('')),
+    )
+    await new Promise(ready => host.listen(0, '127.0.0.1', ready))
+    const page = await room.context().newPage()
+    await page.goto(`http://127.0.0.1:${host.address().port}/`)
+    const [embedded, refused] = page.frames().slice(1)
+    await embedded.waitForSelector('.stage figure.chosen')
+    const shown = await embedded.$$eval('.stage figure:not(.small)', all => all.filter(e => e.offsetParent).length)
+    assert(shown === 1, `${shown} figures`)
+    assert(
+      (await embedded.locator('nav, .side, .top').evaluateAll(all => all.filter(e => e.offsetParent).length)) === 0,
+      'more than it',
+    )
+    assert((await embedded.locator('.home').getAttribute('href')).includes('m=20'), 'no way to the whole')
+    assert((await refused.locator('main').count()) === 0, 'a plain page stands in a frame')
+    host.close()
+  })
+  await room.context().close()
+}
