@@ -91,7 +91,7 @@ const numbers = page =>
   )
 
 async function sliders(page) {
-  for (const more of await page.locator('.controls .unfold:visible').all()) await more.click()
+  for (const more of await page.locator('.controls .unfold [aria-expanded=false]:visible').all()) await more.click()
   const ranges = page.locator('.controls input[type=range]:not([disabled])')
   const count = await ranges.count()
   for (let i = 0; i < count; i++) {
