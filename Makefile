@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install clean help
+.PHONY: run build test bench peers pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -133,6 +133,11 @@ docs:  ## the API reference, a page a header: build/docs/html/
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' | grep -v '^-- Up-to-date'
+
+uninstall:  ## remove what the last `make install` from here installed (DESTDIR as then)
+	@[ -f build/release/install_manifest.txt ] || { echo 'nothing was installed from here'; exit 1; }
+	@sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
+	@echo "removed $$(wc -l <build/release/install_manifest.txt) files"
 
 clean:  ## remove build/
 	@rm -rf build

@@ -14,15 +14,16 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/pages/manual.h"
 #include "cli/pages/terminal.h"
 
 namespace posenc::cli {
 
 // Each in a file of its name.
 extern const Command add_command, attend_command, bench_command, bias_command, buckets_command,
-    explain_command, link_command, models_command, plot_command, positions_command,
-    precision_command, rotate_command, schemes_command, serve_command, slopes_command,
-    table_command, verify_command;
+    completion_command, explain_command, link_command, man_command, models_command, plot_command,
+    positions_command, precision_command, rotate_command, schemes_command, serve_command,
+    slopes_command, table_command, verify_command;
 
 namespace {
 
@@ -32,6 +33,8 @@ const Command commands[] = {explain_command,   models_command, schemes_command, 
                             precision_command, slopes_command, buckets_command, positions_command,
                             verify_command,    bench_command,  serve_command,   link_command,
                             plot_command};
+// For installers and shells; the list leaves them out.
+const Command unlisted[] = {completion_command, man_command};
 
 // Standard error may be closed or full as well: nothing here throws.
 int report(const std::string& text) {
@@ -47,9 +50,12 @@ std::string help() {
   for (const Command& command : commands)
     text += fmt::format("  {}  {}\n", term.blue(padded(command.name, 10)), command.about);
   return text +
-         "\n`posenc COMMAND --help` shows a command's flags and examples.\n"
+         "\n`posenc COMMAND --help` shows a command's flags and examples on a screen, --help-all "
+         "every one.\n"
          "Dashes and underscores in flags are the same: --head-dim is --head_dim.\n"
-         "Exit codes: 0 good, 1 something wrong was found, 2 bad input.\n\n"
+         "Exit codes: 0 good, 1 something wrong was found, 2 bad input.\n"
+         "`posenc completion bash|zsh|fish` and `posenc man` print what `make install` "
+         "installs.\n\n"
          "  posenc explain llama-3.1-8b\n"
          "  posenc explain ./my-model/config.json --at 131072 --json\n";
 }
@@ -91,19 +97,38 @@ const Command* take(std::span<const Command> list, std::vector<std::string>& arg
   return nullptr;
 }
 
-int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
-  CLI::App app(std::string(command.about), "posenc " + name);
+// The flags of every command, and then its own.
+Run define(const Command& command, CLI::App& app) {
   app.allow_extras();
   app.option_defaults()->always_capture_default();
-  app.get_formatter()->column_width(34);
+  app.set_help_flag("-h,--help", "The flags that one needs, and examples");
+  app.set_help_all_flag("--help-all,--help_all", "Every flag and example");
   app.add_flag("--no_color")->description("No colours; so does the environment's NO_COLOR");
-  const Run act = command.define(app);
+  return command.define(app);
+}
+
+int print_help(const Command& command, const std::string& name, const CLI::App& app, bool all) {
+  HelpAsked asked{.all = all};
+  const auto given = [&app](const char* flag) -> std::string {
+    const CLI::Option* option = app.get_option_no_throw(flag);
+    return option && option->count() > 0 ? option->results().back() : "";
+  };
+  asked.scheme = given("--scheme");
+  asked.scaling = given("--rope_type");
+  fmt::print("{}", help_text(manual(name, command.about, app), asked));
+  return 0;
+}
+
+int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
+  CLI::App app;
+  const Run act = define(command, app);
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    return 0;
+    return print_help(command, name, app, false);
+  } catch (const CLI::CallForAllHelp&) {
+    return print_help(command, name, app, true);
   } catch (const CLI::ParseError& error) {
     // A misspelt flag also leaves something required out; the spelling is the thing to say.
     if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
@@ -122,7 +147,7 @@ int run(std::vector<std::string> arguments) {
     return 2;
   }
   std::string name = arguments.front();
-  if (name == "--version" || name == "version") {
+  if (name == "--version" || name == "-V" || name == "version") {
     fmt::print("posenc {}\n", POSENC_VERSION);
     return 0;
   }
@@ -136,6 +161,7 @@ int run(std::vector<std::string> arguments) {
     return 0;
   }
   const Command* command = take(commands, arguments);
+  if (!command) command = take(unlisted, arguments);
   if (!command) return unknown(name, "no such command", commands, "posenc --help lists them");
   if (command->kinds && !arguments.empty() && !arguments.front().starts_with("-")) {
     const std::span<const Command> kinds = command->kinds();
@@ -149,6 +175,12 @@ int run(std::vector<std::string> arguments) {
   return run(*command, name, std::move(arguments));
 }
 
+Manual manual_of(const Command& command, const std::string& name) {
+  CLI::App app;
+  const Run act = define(command, app);
+  return manual(name, command.about, app);
+}
+
 // A file that is cut short while it is mapped, or whose disk fails, is a signal and no error.
 void tell_lost_file(int) {
   constexpr char text[] =
@@ -158,6 +190,18 @@ void tell_lost_file(int) {
 }
 
 }  // namespace
+
+std::vector<Manual> all_manuals() {
+  std::vector<Manual> out;
+  for (const Command& command : commands) {
+    const std::string name(command.name);
+    out.push_back(manual_of(command, name));
+    if (!command.kinds) continue;
+    for (const Command& kind : command.kinds())
+      out.push_back(manual_of(kind, name + " " + std::string(kind.name)));
+  }
+  return out;
+}
 
 int run_program(int argc, char** argv) {
   std::signal(SIGBUS, tell_lost_file);

@@ -1,7 +1,14 @@
 // What the program posenc does with its arguments.
 #pragma once
 
+#include <vector>
+
+#include "cli/pages/manual.h"
+
 namespace posenc::cli {
+
+// Of every command that the help lists, and of the kinds of plot after plot.
+std::vector<Manual> all_manuals();
 
 // Exit codes: 0 good, 1 something wrong was found, 2 bad input, which one line of standard error names.
 int run_program(int argc, char** argv);

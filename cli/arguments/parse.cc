@@ -151,7 +151,7 @@ Expected<Positions> positions(const std::string& text, std::string_view where) {
 }
 
 Expected<Grid> grid(std::string_view text, std::string_view where) {
-  const std::vector<std::string_view> sides = split(text, 'x');
+  const std::vector<std::string_view> sides = split(text, text.contains('x') ? 'x' : ',');
   Grid out;
   if (sides.size() == 2 && read_whole(sides[0], out.height) && read_whole(sides[1], out.width) &&
       out.height > 0 && out.width > 0)

@@ -37,7 +37,7 @@ Expected<IntegerRows> integer_rows(const std::string& text, std::string_view whe
 // [axis][batch][seq].
 Expected<Positions> positions(const std::string& text, std::string_view where = "--positions");
 
-// "16x24", height first.
+// "16x24" or "16,24", height first.
 struct Grid {
   std::int64_t height = 0, width = 0;
 };

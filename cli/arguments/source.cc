@@ -6,24 +6,33 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
+#include "cli/pages/manual.h"
 #include "posenc/files.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
-std::string doc_of(const FieldInfo& field) {
-  std::string text(field.doc);
-  for (std::size_t i = 0; i < field.choices.size(); i++)
-    text += (i == 0 ? " {" : "|") + std::string(field.choices[i]) +
-            (i + 1 == field.choices.size() ? "}" : "");
-  return text;
+// "{halves|interleaved}", which is how CLI11 tells choices, or what the help writes for a value.
+std::string type_of(const FieldInfo& field) {
+  std::string choices;
+  for (const std::string_view choice : field.choices)
+    choices += (choices.empty() ? "{" : "|") + std::string(choice);
+  if (!choices.empty()) return choices + "}";
+  switch (field.kind) {
+    case FieldKind::integer: return "N";
+    case FieldKind::number: return "X";
+    case FieldKind::integers: return "N,N,...";
+    case FieldKind::numbers: return "X,X,...";
+    default: return "VALUE";
+  }
 }
 
 bool named(const FieldInfo& field, std::string_view spelling) {
@@ -40,6 +49,23 @@ std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
 }
 
 std::vector<const SchemeInfo*> infos(const ContentScheme& scheme) { return {&info(scheme)}; }
+
+template <class S>
+std::string no_such_field(const S& scheme) {
+  return std::string(info(scheme).name) + " has no such field";
+}
+
+// Half of RoPE's fields are those of a scaling, which a flag of its own names.
+template <class S>
+std::string cure_of_field(const S& scheme, std::string_view spelling) {
+  std::string scalings;
+  if constexpr (std::is_same_v<S, Scheme>)
+    for (const SchemeInfo& scaling : all_scalings())
+      if (std::holds_alternative<Rope>(scheme) && find_field(scaling, spelling))
+        scalings += (scalings.empty() ? "" : ", ") + std::string(scaling.name);
+  if (!scalings.empty()) return "name a --rope_type that has it: " + scalings;
+  return "posenc schemes " + std::string(info(scheme).name) + " lists its fields";
+}
 
 // FILE:TENSOR, where a file of the whole name does not exist.
 struct TableName {
@@ -119,7 +145,8 @@ std::map<std::string, FieldFlag> field_flags(bool with_content) {
       for (const FieldInfo& field : scheme.fields) {
         const bool is_switch = field.kind == FieldKind::boolean;
         FieldFlag& flag = flags[std::string(field.name)];
-        if (flag.doc.empty()) flag.doc = doc_of(field);
+        if (flag.doc.empty()) flag.doc = field.doc;
+        if (flag.type.empty()) flag.type = type_of(field);
         flag.schemes += (flag.schemes.empty() ? "" : ", ") + std::string(scheme.name);
         flag.is_switch &= is_switch;
         flag.canonical = true;
@@ -164,12 +191,15 @@ Expected<Table> table_named(const std::string& text) {
 Source::Source(CLI::App& app, std::string command, bool takes_content)
     : command_(std::move(command)), takes_content_(takes_content) {
   app.add_option("--model", model_, "A config.json, its folder, or a bundled name (posenc models)")
+      ->type_name("MODEL")
       ->group("Which encoding");
   app.add_option("--layer", layer_, "Layer of the model; needed where layers differ")
       ->group("Which encoding");
-  app.add_option("--stack", stack_, "Stack of the model: text, encoder, decoder or vision")
+  app.add_option("--stack", stack_, "Stack of the model")
+      ->type_name("{text,encoder,decoder,vision}")
       ->group("Which encoding");
   app.add_option("--scheme", scheme_, "A scheme by name (posenc schemes), instead of a model")
+      ->type_name("SCHEME")
       ->group("Which encoding");
   app.add_option("--at", asked_.length,
                  "Compile for this length (largest position + 1); default: as constructed")
@@ -177,30 +207,37 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
       ->transform(token_count())
       ->default_str("");
   app.add_option("--table", table_,
-                 "Learned table, learned [rows][width] or t5 [buckets][heads]: a .npy file, or "
-                 "FILE:TENSOR of a .safetensors or .gguf file; default: of the model's weights")
+                 "Learned table: .npy, or FILE:TENSOR of a .safetensors or .gguf; else the model's")
+      ->type_name("FILE")
       ->group("Which encoding");
   const auto extent = [&app](const char* flag, std::int64_t& into, const char* doc) {
-    app.add_option(flag, into, doc)->group("Geometry")->check(above_zero())->default_str("");
+    app.add_option(flag, into, doc)
+        ->group(std::string(geometry_group))
+        ->check(above_zero())
+        ->default_str("");
   };
   extent("--width", asked_.width, "Channels of the embedding");
   extent("--heads", asked_.heads, "Query heads");
   extent("--kv_heads", asked_.kv_heads, "Key and value heads");
   extent("--head_dim", asked_.head_dim, "Channels of a head");
-  app.add_option("--grid", grid_, "Patches of a picture, HEIGHTxWIDTH")->group("Geometry");
+  app.add_option("--grid", grid_, "Patches of a picture")
+      ->type_name("HEIGHTxWIDTH")
+      ->group(std::string(geometry_group));
 
   const auto keep = [&](const std::string& spelling, const FieldFlag& flag) {
     const std::string name = "--" + spelling;
     if (app.get_option_no_throw(name)) return;
     CLI::Option* option = flag.is_switch ? app.add_flag(name) : app.add_option(name);
     option->description("[" + flag.schemes + "] " + flag.doc);
+    if (!flag.is_switch) option->type_name(flag.type);
     // Other spellings work and are not listed.
-    option->group(flag.canonical ? "Fields of the scheme" : "");
+    option->group(flag.canonical ? std::string(fields_group) : "");
     fields_[spelling] = option;
   };
   for (const auto& [spelling, flag] : field_flags(takes_content)) keep(spelling, flag);
   FieldFlag scaling;
   scaling.schemes = "rope";
+  scaling.type = "SCALING";
   scaling.doc = "scaling by name: default, linear, yarn, llama3, ... (posenc schemes)";
   scaling.is_switch = false;
   scaling.canonical = true;
@@ -214,7 +251,8 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
           app.add_option("--" + std::string(table.name))
               ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
                             ": a .npy file, or FILE:TENSOR")
-              ->group("Fields of the scheme");
+              ->type_name("FILE")
+              ->group(std::string(fields_group));
 }
 
 void Source::otherwise(std::string_view scheme) {
@@ -263,8 +301,8 @@ Expected<std::vector<const FieldInfo*>> Source::set_fields(S& scheme) const {
     for (const SchemeInfo* of : infos(scheme))
       if (!field) field = find_field(*of, spelling);
     if (!field)
-      return fail(command_, scheme_ + " has no such field", "--" + spelling,
-                  "posenc schemes " + scheme_ + " lists its fields");
+      return fail(command_, no_such_field(scheme), "--" + spelling,
+                  cure_of_field(scheme, spelling));
     POSENC_TRY(value, listed_value(*field, option->results().back(), "--" + spelling));
     POSENC_CHECK(set_field(scheme, spelling, value));
     given.push_back(field);

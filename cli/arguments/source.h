@@ -86,6 +86,7 @@ class Source {
 // A flag that sets a field of some schemes or scalings.
 struct FieldFlag {
   std::string schemes, doc;  // whose field it is; what the first of them says of it
+  std::string type;          // of its value: "N", "{log|power}"
   bool is_switch = true;     // boolean wherever it is a field
   bool canonical = false;    // the field's own name, no alias
 };

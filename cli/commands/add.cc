@@ -23,8 +23,10 @@ Run define_add(CLI::App& app) {
   app.add_option("OUT", options->out, "Where the sum goes, .npy")->required();
   app.add_option("--positions", options->positions,
                  "0:512 (512 not included), 5, 0,2,4, or ids.npy [seq]")
+      ->type_name("IDS")
       ->required();
-  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16");
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
+      ->type_name("TYPE");
   options->source.emplace(app, "add");
   app.footer(
       "Where the scheme asks for it, embeddings are multiplied by the square root of their width\n"

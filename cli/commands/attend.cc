@@ -12,6 +12,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/pages/manual.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "src/core/try.h"
@@ -126,12 +127,12 @@ Expected<Places> places_of(const std::string& of_queries, std::int64_t queries,
 
 // Of one row of sequences end to end, as FlashAttention names their bounds.
 Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, std::int64_t keys) {
-  const Expected<IntegerRows> read = integer_rows(bounds, "--cu_seqlens");
+  const Expected<IntegerRows> read = integer_rows(bounds, "--packed");
   if (!read) return std::unexpected(read.error());
   const Expected<Positions> packed = Positions::packed(read->values);
   if (!packed) return std::unexpected(packed.error());
   if (packed->size() != queries || packed->size() != keys)
-    return fail("--cu_seqlens", "must end at the number of queries, and of keys",
+    return fail("--packed", "must end at the number of queries, and of keys",
                 std::to_string(packed->size()) + " for " + std::to_string(queries) + " and " +
                     std::to_string(keys),
                 "drop the flag for one new token after the cached ones");
@@ -143,11 +144,11 @@ Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t b
                                          std::int64_t keys) {
   std::vector<std::uint8_t> out;
   if (text.empty()) return out;
-  const Expected<IntegerRows> mask = integer_rows(text, "--keep");
+  const Expected<IntegerRows> mask = integer_rows(text, "--mask");
   if (!mask) return std::unexpected(mask.error());
   const auto count = static_cast<std::int64_t>(mask->values.size());
   if (count != mask->rows * keys || (mask->rows != 1 && mask->rows != batch))
-    return fail("--keep",
+    return fail("--mask",
                 "must have a number for each of the " + std::to_string(keys) +
                     " keys, in one row or one for each of " + std::to_string(batch) + " sequences",
                 std::to_string(count) + " in " + std::to_string(mask->rows) + " rows",
@@ -172,30 +173,50 @@ Run define_attend(CLI::App& app) {
   app.add_option("OUT", options->out, "Where softmax(logits) v goes, .npy, shaped like q")
       ->required();
   app.add_option("--q", options->q, "Queries, .npy [batch, heads, seq, head_dim], not rotated")
+      ->type_name("FILE")
       ->required();
-  app.add_option("--k", options->k, "Keys, not rotated; heads may share theirs")->required();
-  app.add_option("--v", options->v, "Values, shaped like k")->required();
+  app.add_option("--k", options->k, "Keys, not rotated; heads may share theirs")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--v", options->v, "Values, shaped like k")->type_name("FILE")->required();
   app.add_option("--positions", options->positions,
                  "Of the queries: 0:4096 (4096 not included), 5, 0,2,4, or ids.npy")
+      ->type_name("IDS")
       ->default_str("the last of the keys");
   app.add_option("--key_positions", options->key_positions, "Of the keys")
+      ->type_name("IDS")
+      ->group(std::string(rare_group))
       ->default_str("those of the queries if as many, else from 0");
-  app.add_option("--cu_seqlens", options->packed,
+  app.add_option("--packed,--cu_seqlens", options->packed,
                  "Sequences packed in one row: 0,3,70 (tokens 0 to 2, 3 to 69)")
+      ->type_name("BOUNDS")
       ->excludes("--positions")
       ->excludes("--key_positions");
-  app.add_option("--keep", options->keep, "Padding, [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides");
+  app.add_option("--mask,--keep", options->keep,
+                 "Padding mask [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides")
+      ->type_name("ROWS");
   app.add_option("--logits", options->logits,
-                 "Write there the masked logits, [batch, heads, queries, keys], by plain loops");
-  app.add_flag("--reference", options->reference, "OUT by plain double loops too, to compare with");
-  app.add_option("--dtype", options->dtype, "bfloat16: the tensors are uint16 holding bfloat16");
+                 "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
+      ->type_name("FILE");
+  app.add_flag("--reference", options->reference, "OUT by plain double loops too, to compare with")
+      ->group(std::string(rare_group));
+  app.add_option("--dtype", options->dtype, "bfloat16: the tensors are uint16 holding bfloat16")
+      ->type_name("TYPE")
+      ->group(std::string(rare_group));
   app.add_option("--threads", options->threads.count, "Threads of the fused attention")
       ->default_str("as many as processors")
+      ->group(std::string(rare_group))
       ->check(CLI::Range(1, 1024));
   app.add_option("--relative_key", options->relative_key,
-                 "[shaw, deberta] Vectors by distance that meet q, .npy [row][head_dim]");
-  app.add_option("--relative_query", options->relative_query, "Those that meet k");
-  app.add_option("--relative_value", options->relative_value, "Those added to the output");
+                 "[shaw, deberta] Vectors by distance that meet q, .npy [row][head_dim]")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
+  app.add_option("--relative_query", options->relative_query, "Those that meet k")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
+  app.add_option("--relative_value", options->relative_value, "Those added to the output")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
   options->mask.emplace(app);
   options->source.emplace(app, "attend", true);
   app.footer(
@@ -203,7 +224,8 @@ Run define_attend(CLI::App& app) {
       "from\n"
       "the encoding, and so does the mask of a model's layer; what is added to embeddings has no "
       "place\n"
-      "here. Without --at it is compiled for the largest position + 1. Without --logits and "
+      "here.\n\n"
+      "Without --at it is compiled for the largest position + 1. Without --logits and "
       "--reference\n"
       "memory grows with the length and not with its square.\n\n"
       "Examples:\n"
@@ -213,7 +235,7 @@ Run define_attend(CLI::App& app) {
       "--window 8\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme nope --positions 100:116 \\\n"
       "         --key_positions 100:116 --logits logits.npy\n"
-      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --cu_seqlens 0,3,16 "
+      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --packed 0,3,16 "
       "--threads 1\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme cope --embeddings e.npy\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme forgetting --log_gates "

@@ -27,8 +27,8 @@ Run define_bias(CLI::App& app) {
       ->required()
       ->check(above_zero())
       ->default_str("");
-  app.add_option("--dtype", options->dtype,
-                 "float32, float64, float16, or bfloat16 kept as uint16");
+  app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
+      ->type_name("{float32,float64,float16,bfloat16}");
   options->source.emplace(app, "bias");
   app.footer(
       "No causal mask is in it: keys ahead of a query get what the scheme says of them. Without "

@@ -85,8 +85,9 @@ Run define_explain(CLI::App& app) {
                  "A config.json, params.json or .gguf file, - for one on standard input, the "
                  "model's folder, a bundled name (posenc models), or a link of the playground; "
                  "several are explained one after another")
+      ->type_name("MODEL")
       ->required();
-  app.add_option("--at", options->ask.at,
+  app.add_option("--at,--length", options->ask.at,
                  "Explain for positions 0 to LENGTH-1 (131072, 128k, 1e6); default: the model as "
                  "constructed")
       ->transform(token_count())

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -14,14 +15,13 @@
 #include "cli/arguments/source.h"
 #include "cli/command.h"
 #include "cli/pages/json_text.h"
+#include "cli/pages/manual.h"
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
 #include "cli/playground/link_fields.h"
 
 namespace posenc::cli {
 namespace {
-
-constexpr const char* scheme_group = "Fields of the scheme";
 
 struct LinkFlags {
   std::string panel, model, stack, base = "http://127.0.0.1:8137/";
@@ -237,17 +237,18 @@ class Asked {
 
 Run define_link(CLI::App& app) {
   auto flags = std::make_shared<LinkFlags>();
-  std::string panels;
-  for (const std::string_view panel : link_panels()) panels += " " + std::string(panel);
-  app.add_option("PANEL", flags->panel,
-                 "What is shown:" + panels + "; with --model by default extend");
+  const std::string panels = fmt::format("{}", fmt::join(link_panels(), ", "));
+  app.add_option("PANEL", flags->panel, panels + "; with --model by default extend")
+      ->type_name(fmt::format("{{{}}}", fmt::join(link_panels(), ",")));
   app.add_option(
-      "--model", flags->model,
-      "A model whose scheme, scaling and lengths the link takes: a config.json, its folder, "
-      "or a bundled name (posenc models)");
+         "--model", flags->model,
+         "A model whose scheme, scaling and lengths the link takes: a config.json, its folder, "
+         "or a bundled name (posenc models)")
+      ->type_name("MODEL");
   app.add_option("--layer", flags->layer, "Layer of the model; needed where layers differ");
-  app.add_option("--stack", flags->stack, "Stack of the model: text, encoder, decoder or vision");
-  app.add_option("--base", flags->base, "The page that the link opens");
+  app.add_option("--stack", flags->stack, "Stack of the model")
+      ->type_name("{text,encoder,decoder,vision}");
+  app.add_option("--page,--base", flags->base, "The page that the link opens")->type_name("URL");
   CLI::Option* fragment_flag =
       app.add_flag("--fragment", flags->fragment)->description("Only #/PANEL?…, without the page");
   app.add_flag("--json", flags->json)
@@ -256,14 +257,14 @@ Run define_link(CLI::App& app) {
   for (const LinkField& field : link_fields()) {
     std::string names = "--" + std::string(field.key);
     if (field.key == "d") names += ",--head_dim,--width";
-    if (field.key == "scaling") names += ",--rope_type";
+    if (field.key == "scaling") names = "--rope_type," + names;
     CLI::Option* option = field.kind == LinkKind::boolean
                               ? app.add_flag(names)
                               : app.add_option(names)->default_str(default_of(field));
-    flags->keys.push_back(option->description(about(field))->group("View"));
+    flags->keys.push_back(option->description(about(field))->group(std::string(view_group)));
   }
   const auto keep = [&](const std::string& spelling, bool is_switch, const std::string& doc,
-                        const char* group) {
+                        const std::string& group) {
     if (app.get_option_no_throw("--" + spelling)) return;
     CLI::Option* option =
         is_switch ? app.add_flag("--" + spelling) : app.add_option("--" + spelling);
@@ -271,22 +272,22 @@ Run define_link(CLI::App& app) {
   };
   for (const auto& [spelling, flag] : field_flags()) {
     keep(spelling, flag.is_switch, "[" + flag.schemes + "] " + flag.doc,
-         flag.canonical ? scheme_group : "");
+         flag.canonical ? std::string(fields_group) : "");
     // Where a key of the link has the same name.
-    for (const char* group : {"scheme.", "scaling."})
-      keep(group + spelling, flag.is_switch, "", "");
+    for (const char* prefix : {"scheme.", "scaling."})
+      keep(prefix + spelling, flag.is_switch, "", "");
   }
   app.footer(
       "A scheme's field whose name is also a key of the link is --scheme.NAME or --scaling.NAME.\n"
       "Examples:\n"
       "  posenc link rope --m 11 --n 4 --rope_theta 500000\n"
-      "  posenc link extend --scaling yarn --factor 4 --trained 32768 --target 131072\n"
+      "  posenc link extend --rope_type yarn --factor 4 --trained 32768 --target 131072\n"
       "  posenc link --model llama-3.1-8b\n"
       "  posenc link compare --with alibi,t5 --fragment\n"
-      "  posenc link kv --policy unrotated --base https://example.org/posenc.html");
+      "  posenc link kv --policy unrotated --page https://example.org/posenc.html");
   return [flags]() -> Expected<int> {
     if (flags->base.contains('#'))
-      return fail("--base", "must be a page without #", flags->base, "the link brings its own");
+      return fail("--page", "must be a page without #", flags->base, "the link brings its own");
     Asked asked(*flags);
     const Expected<View> view = asked.view();
     if (!view) return std::unexpected(view.error());

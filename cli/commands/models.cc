@@ -15,7 +15,7 @@ namespace {
 Run define_models(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   auto json = std::make_shared<bool>();
-  app.add_option("NAME", *name, "Print this one's config.json");
+  app.add_option("NAME", *name, "Print this one's config.json")->type_name("MODEL");
   app.add_flag("--json", *json)->description("The list as JSON: name, about, origin, source");
   app.footer(
       "Examples:\n"

@@ -81,10 +81,11 @@ Run define_kind(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("OUT", options->out, "The picture: .png, .svg or .pdf");
-  app.add_option("--csv", options->csv, "Write its numbers there; -: to standard output");
-  app.add_option("--size", options->size,
-                 "WIDTHxHEIGHT: pixels of a .png; in .svg and .pdf 96 to the inch")
-      ->default_str("7 inches wide, a .png with 216 pixels to the inch");
+  app.add_option("--csv", options->csv, "Write its numbers there; -: to standard output")
+      ->type_name("FILE");
+  app.add_option("--size", options->size, "Pixels of a .png; in .svg and .pdf 96 to the inch")
+      ->type_name("WIDTHxHEIGHT")
+      ->default_str("7 inches, 216 pixels each");
   options->drawing = kind.define(app);
   std::string examples = "Examples:";
   for (const std::string_view example : kind.examples)

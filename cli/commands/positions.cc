@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -51,7 +52,7 @@ Expected<Made> from_packed(const PositionFlags& options) {
 }
 
 Expected<Made> from_patches(const PositionFlags& options) {
-  const Expected<Grid> patches = grid(options.patches, "--patches");
+  const Expected<Grid> patches = grid(options.patches, "--grid");
   if (!patches) return std::unexpected(patches.error());
   Expected<Positions> made = patch_positions(
       patches->height, patches->width, std::max<std::int64_t>(options.merge, 1), options.frames);
@@ -68,14 +69,17 @@ VisionRule rule_named(const PositionFlags& options) {
   return rule;
 }
 
-// "1,4,6" or "1,4,6;1,8,2": three numbers a grid.
+// "1x4x6" or "1,4,6;1,8,2": three numbers a grid.
 Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_view where) {
   if (text.empty()) return std::vector<std::int64_t>{};
-  const Expected<IntegerRows> rows = integer_rows(text, where);
+  std::string commas = text;
+  if (text.find_first_not_of("0123456789x,; ") == text.npos)
+    std::replace(commas.begin(), commas.end(), 'x', ',');
+  const Expected<IntegerRows> rows = integer_rows(commas, where);
   if (!rows) return std::unexpected(rows.error());
   if (rows->values.size() != static_cast<std::size_t>(rows->rows) * 3)
-    return fail(where, "a grid is FRAMES,HEIGHT,WIDTH in patches", text,
-                "write it like 1,4,6;1,8,2");
+    return fail(where, "a grid is FRAMESxHEIGHTxWIDTH in patches", text,
+                "write it like 1x4x6;1x8x2");
   return rows->values;
 }
 
@@ -162,12 +166,16 @@ Run define_positions(CLI::App& app) {
   auto options = std::make_shared<PositionFlags>();
   app.add_option("OUT", options->out, "Write int64 ids there, .npy, instead of printing them");
   app.add_option("--mask", options->mask, "Padding mask: 0,0,1,1;1,1,1,1 or rows.npy [batch][seq]")
+      ->type_name("ROWS")
       ->group("From");
-  app.add_option("--packed", options->packed, "Boundaries of packed sequences: 0,3,8")
+  app.add_option("--packed,--cu_seqlens", options->packed, "Boundaries of packed sequences: 0,3,8")
+      ->type_name("BOUNDS")
       ->group("From");
   app.add_option("--ids", options->ids, "Token ids with images and videos, a list or ids.npy")
+      ->type_name("IDS")
       ->group("From");
-  app.add_option("--patches", options->patches, "Patches of one picture, HEIGHTxWIDTH")
+  app.add_option("--grid,--patches", options->patches, "Patches of one picture")
+      ->type_name("HEIGHTxWIDTH")
       ->group("From");
   app.add_option("--cached", options->cached, "Mask columns already in the cache")->group("Mask");
   app.add_option("--padding", options->padding, "Position of padding")->group("Mask");
@@ -175,10 +183,11 @@ Run define_positions(CLI::App& app) {
   app.add_option("--rule", options->rule, "Whose rule")
       ->check(CLI::IsMember({"qwen2_vl", "qwen2_vl_2025", "qwen2_5_vl", "qwen3_vl"}))
       ->group(vision);
-  app.add_option("--image_grid", options->image_grid,
-                 "FRAMES,HEIGHT,WIDTH of each image; several: 1,4,6;1,8,2")
+  app.add_option("--image_grid", options->image_grid, "Of each image; several: 1x4x6;1x8x2")
+      ->type_name("FRAMESxHEIGHTxWIDTH")
       ->group(vision);
-  app.add_option("--video_grid", options->video_grid, "FRAMES,HEIGHT,WIDTH of each video")
+  app.add_option("--video_grid", options->video_grid, "Of each video")
+      ->type_name("FRAMESxHEIGHTxWIDTH")
       ->group(vision);
   app.add_option("--seconds_per_grid", options->seconds, "qwen2_5_vl: seconds of each video's step")
       ->group(vision);
@@ -188,10 +197,10 @@ Run define_positions(CLI::App& app) {
   app.add_option("--video_token_id", options->tokens.video_token_id, "Id of video tokens")
       ->group(vision);
   app.add_option("--merge,--spatial_merge_size", options->merge,
-                 "Patches merged along each side (ids: 2, patches: 1)")
+                 "Patches merged along each side (ids: 2, grid: 1)")
       ->default_str("")
       ->group(vision);
-  app.add_option("--frames", options->frames, "Frames of --patches")->group(vision);
+  app.add_option("--frames", options->frames, "Frames of --grid")->group(vision);
   app.add_flag("--json", options->json)->description("{\"positions\":[axis][batch][seq],...}");
   app.footer(
       "qwen2_vl_2025 is Qwen2-VL's rule as it was until 2025: after a video longer than it is wide "
@@ -200,8 +209,8 @@ Run define_positions(CLI::App& app) {
       "Examples:\n"
       "  posenc positions --mask '0,0,1,1;1,1,1,1'\n"
       "  posenc positions --packed 0,3,8 --json\n"
-      "  posenc positions ids.npy --ids tokens.npy --image_grid 1,4,6 --rule qwen2_5_vl\n"
-      "  posenc positions --patches 4x6 --merge 2");
+      "  posenc positions ids.npy --ids tokens.npy --image_grid 1x4x6 --rule qwen2_5_vl\n"
+      "  posenc positions --grid 4x6 --merge 2");
   return [options]() -> Expected<int> {
     struct Way {
       const std::string& text;
@@ -215,11 +224,11 @@ Run define_positions(CLI::App& app) {
     for (const Way& way : ways) {
       if (way.text.empty()) continue;
       if (chosen)
-        return fail("positions", "takes one of --mask, --packed, --ids and --patches", "several");
+        return fail("positions", "takes one of --mask, --packed, --ids and --grid", "several");
       chosen = &way;
     }
     if (!chosen)
-      return fail("positions", "takes --mask, --packed, --ids or --patches", "none",
+      return fail("positions", "takes --mask, --packed, --ids or --grid", "none",
                   "posenc positions --help has examples");
     const Expected<Made> made = chosen->make(*options);
     if (!made) return std::unexpected(made.error());

@@ -194,9 +194,10 @@ Run define_precision(CLI::App& app) {
   app.add_option("MODEL", options->model,
                  "A config.json, params.json or .gguf file, the model's folder, or a bundled name "
                  "(posenc models)")
+      ->type_name("MODEL")
       ->required();
   app.add_option(
-         "--at", options->at,
+         "--at,--length", options->at,
          "Compile for this length and measure up to it, at most 2^24; default: the model as "
          "constructed, up to 1,048,576")
       ->transform(token_count())

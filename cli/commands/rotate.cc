@@ -67,6 +67,7 @@ Run define_rotate(CLI::App& app) {
   app.add_option("OUT", options->out, "Where the rotated tensor goes, .npy")->required();
   app.add_option("--positions", options->positions,
                  "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]")
+      ->type_name("IDS")
       ->required();
   app.add_flag("--inverse", options->inverse, "Rotate back");
   app.add_option("--side", options->side, "xPos treats queries and keys differently")
@@ -76,7 +77,8 @@ Run define_rotate(CLI::App& app) {
       ->check(CLI::IsMember({"exact", "hf_float", "ggml_float"}));
   app.add_option("--head_axis", options->head_axis, "Default: the tensor is [head][seq][dim]");
   app.add_option("--seq_axis", options->seq_axis, "Of the axes left the last is dim, others batch");
-  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16");
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
+      ->type_name("TYPE");
   options->source.emplace(app, "rotate");
   app.footer(
       "The tensor's own type is computed in and written: float64 in double throughout, 16-bit "

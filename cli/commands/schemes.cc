@@ -73,7 +73,8 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
 Run define_schemes(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   auto json = std::make_shared<bool>();
-  CLI::Option* one = app.add_option("NAME", *name, "Show this scheme or scaling with its fields");
+  CLI::Option* one = app.add_option("NAME", *name, "Show this scheme or scaling with its fields")
+                         ->type_name("ENCODING");
   app.add_flag("--json", *json)
       ->description("All of them as JSON: name, kind, title, formula, paper, fields (docs/json.md)")
       ->excludes(one);

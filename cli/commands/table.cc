@@ -21,9 +21,10 @@ Run define_table(CLI::App& app) {
   app.add_option("OUT", options->out, "Where the vectors go, [positions][width], .npy")->required();
   app.add_option("--positions", options->positions,
                  "0:100 (100 not included), 5, 0,2,4, or ids.npy [seq]")
+      ->type_name("IDS")
       ->required();
-  app.add_option("--dtype", options->dtype,
-                 "float32, float64, float16, or bfloat16 kept as uint16");
+  app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
+      ->type_name("{float32,float64,float16,bfloat16}");
   options->source.emplace(app, "table");
   app.footer(
       "The vectors are what is added to the embeddings; an embedding scale has no part in them.\n\n"

@@ -41,8 +41,8 @@ Expected<Plan> Encoding::plan(Geometry of_tensor) {
 }
 
 void add_positions(CLI::App& app, std::string& into, std::string_view doc) {
-  app.add_option("--positions", into,
-                 std::string(doc) + ": FIRST:END (END not included) or a list");
+  app.add_option("--positions", into, std::string(doc) + ": FIRST:END (END not included) or a list")
+      ->type_name("IDS");
 }
 
 Expected<Positions> one_row(const std::string& text, std::string_view kind) {

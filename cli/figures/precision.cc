@@ -85,7 +85,8 @@ Expected<Figure> draw(const Options& options) {
 
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--model", options->model, "A config.json, its folder, or a bundled name");
+  app.add_option("--model", options->model, "A config.json, its folder, or a bundled name")
+      ->type_name("MODEL");
   app.add_option("--layer", options->layer, "Layer of the model");
   app.add_option("--at", options->at, "Compile for this length and measure up to it, at most 2^24")
       ->transform(token_count())

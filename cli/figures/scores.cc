@@ -285,18 +285,20 @@ Expected<Figure> draw(Options& options) {
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--q", options->q,
-                 "Queries, .npy [heads, seq, head_dim], not rotated; the last of the keys");
-  app.add_option("--k", options->k, "Keys, at positions 0 to seq - 1; heads may share theirs");
-  app.add_option("--dtype", options->dtype, "bfloat16: they are uint16 holding bfloat16");
+                 "Queries, .npy [heads, seq, head_dim], not rotated; the last of the keys")
+      ->type_name("FILE");
+  app.add_option("--k", options->k, "Keys, at positions 0 to seq - 1; heads may share theirs")
+      ->type_name("FILE");
+  app.add_option("--dtype", options->dtype, "bfloat16: they are uint16 holding bfloat16")
+      ->type_name("TYPE");
   CLI::Option* length = app.add_option("--length", options->length, "Random queries and keys")
                             ->check(CLI::Range(2, 8192));
   app.add_option("--content", options->content,
-                 "random: a vector for each query and key; alike: one query and one key at every "
-                 "place, so that position alone differs; same: one vector for all; equal: ones")
+                 "random; alike: position alone differs; same: one vector for all; equal: ones")
       ->check(CLI::IsMember({"random", "alike", "same", "equal"}));
   app.add_option("--seed", options->seed, "Of the random numbers");
   app.add_flag("--random_learned", options->random_learned,
-               "What is learned and not given is random too: tables, FIRE's network, forget gates");
+               "What is learned and not given is random too");
   app.add_option("--head", options->head, "Which head is drawn")->check(CLI::NonNegativeNumber);
   options->mask.emplace(app);
   options->encoding.emplace(app, "plot scores", "rope", Geometry{.heads = 8, .head_dim = 64}, true);

@@ -201,8 +201,10 @@ Expected<Figure> of_scalings(const Options& options) {
 
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::Option* model = app.add_option(
-      "--model", options->model, "A config.json, its folder, or a bundled name (posenc models)");
+  CLI::Option* model =
+      app.add_option("--model", options->model,
+                     "A config.json, its folder, or a bundled name (posenc models)")
+          ->type_name("MODEL");
   app.add_option("--layer", options->layer, "Only the layers that are like this one")->needs(model);
   app.add_option("--stack", options->stack, "text, encoder, decoder or vision")
       ->default_str("the first of these that turns")

@@ -268,10 +268,10 @@ TEST_F(AttendCommand, ErrorsNameRuleValueAndCure) {
       {"--scheme rope --positions 0:5 --key_positions 0:4",
        "--key_positions: one for each of the 3"},
       {"--scheme rope --positions 0:5 --window=-1", "--window: must be 0 or more, got -1"},
-      {"--scheme rope --positions 0:5 --keep 1,1", "--keep: must have a number for each of the 3"},
+      {"--scheme rope --positions 0:5 --keep 1,1", "--mask: must have a number for each of the 3"},
       {"--scheme rope --positions 0:5 --logits out.npy", "--logits: must not be OUT, got out.npy"},
       {"--scheme rope --positions 0:5 --logits none/l.npy", "none/l.npy: cannot be written"},
-      {"--scheme rope --cu_seqlens 0,2,5", "--cu_seqlens: must end at the number of queries"},
+      {"--scheme rope --cu_seqlens 0,2,5", "--packed: must end at the number of queries"},
       {"--scheme rope --cu_seqlens 2,5", "cu_seqlens must start at 0"},
       {"--scheme rope --cu_seqlens 0,5 --positions 0:5", "excludes"},
       {"--scheme rope --positions 0:5 --threads 0", "--threads"},
@@ -301,7 +301,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
   // Logarithms of gates that let everything through.
   ASSERT_TRUE(
       posenc::cli::write_npy(path("g.npy"), *posenc::cli::make_array(NpyType::f32, {4, 16})));
-  std::istringstream help(posenc("attend --help").out);
+  std::istringstream help(posenc("attend --help-all").out);
   std::vector<std::string> examples;
   for (std::string line; std::getline(help, line);) {
     if (!examples.empty() && examples.back().ends_with("\\")) {

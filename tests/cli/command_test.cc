@@ -34,9 +34,9 @@ TEST_F(Command, EveryCommandHasHelpWithExamples) {
 TEST_F(Command, ExamplesNameModelsThatExist) {
   const std::string models = posenc("models").out;
   for (const char* name : names) {
-    std::istringstream help(posenc(std::string(name) + " --help").out);
+    std::istringstream help(posenc(std::string(name) + " --help-all").out);
     for (std::string word; help >> word;) {
-      if (word != "--model" || !(help >> word) || word == "TEXT" || has(word, "/")) continue;
+      if (word != "--model" || !(help >> word) || word == "MODEL" || has(word, "/")) continue;
       EXPECT_TRUE(has(models, word)) << name << ": " << word;
     }
   }

@@ -107,7 +107,7 @@ TEST_F(Plot, KindsAreListedWithASentenceEach) {
   EXPECT_EQ(list.code, 0);
   for (const Kind* kind : all_kinds()) {
     EXPECT_TRUE(has(list.out, std::string(kind->about))) << kind->name;
-    const Outcome help = posenc("plot " + std::string(kind->name) + " --help");
+    const Outcome help = posenc("plot " + std::string(kind->name) + " --help-all");
     EXPECT_EQ(help.code, 0);
     for (const std::string_view example : kind->examples)
       EXPECT_TRUE(has(help.out, std::string(example))) << kind->name;
