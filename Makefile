@@ -133,11 +133,12 @@ docs:  ## the API reference, a page a header: build/docs/html/
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' | grep -v '^-- Up-to-date'
+	@cp build/release/install_manifest.txt build/release/installed.txt  # the test of installing writes the first anew
 
 uninstall:  ## remove what the last `make install` from here installed (DESTDIR as then)
-	@[ -f build/release/install_manifest.txt ] || { echo 'nothing was installed from here'; exit 1; }
-	@sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
-	@echo "removed $$(wc -l <build/release/install_manifest.txt) files"
+	@[ -f build/release/installed.txt ] || { echo 'make install has not run here: nothing to remove'; exit 1; }
+	@{ cat build/release/installed.txt; echo; } | sed '/^$$/d; s|^|$(DESTDIR)|' | tr '\n' '\0' | xargs -0 rm -f --
+	@rm build/release/installed.txt; echo 'removed'
 
 clean:  ## remove build/
 	@rm -rf build

@@ -14,7 +14,7 @@
 #include "posenc/positions.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // How many threads a call may use. Fewer are used for small work, and one inside the caller's own
 // OpenMP threads; the bits do not depend on it.

@@ -5,7 +5,7 @@
 
 #include "posenc/apply.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // Which keys a query sees. Six queries (rows) of six keys (columns), all at positions 0 to 5:
 //

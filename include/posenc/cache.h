@@ -10,7 +10,7 @@
 
 #include "posenc/attention.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // How keys (and values, where the plan rotates them) are cached.
 enum class CachedKeys {

@@ -23,7 +23,7 @@
 #include "posenc/attention.h"
 #include "posenc/fields.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // Where attend_backward writes what; what is absent is not wanted. Shapes are those of what each is the
 // gradient of, a number's is [1] or none.

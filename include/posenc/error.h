@@ -17,7 +17,7 @@ class expected;  // so that no other errors bury this one
 #include <string>
 #include <string_view>
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // What went wrong, in the four parts a reader needs to mend it.
 struct Error {

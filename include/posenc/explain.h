@@ -12,7 +12,7 @@
 #include "posenc/error.h"
 #include "posenc/model.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // What explain() is asked for.
 struct Ask {

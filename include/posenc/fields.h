@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // The numbers that a field may hold, both ends included: finite ones, and all of them where no end is stated.
 struct Range {

@@ -17,7 +17,7 @@
 #include "posenc/error.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // A file's bytes, read-only. Copies share the mapping; the last one unmaps it.
 class MappedFile {

@@ -9,7 +9,7 @@
 
 #include "posenc/attention.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // Where attend_backward writes what; what is absent is not wanted. Shapes are those of the inputs and
 // of the plan's parts.

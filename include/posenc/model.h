@@ -14,7 +14,7 @@
 #include "posenc/error.h"
 #include "posenc/schemes.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 enum class Stack { text, encoder, decoder, vision };
 std::string_view name(Stack stack);

@@ -17,7 +17,7 @@
 #include "posenc/error.h"
 #include "posenc/tensor.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // Numbers of a table: computed ones are owned (and shared by copies of the plan), learned ones are
 // borrowed from whoever trains or loads them. An empty table is a learned one not given yet.

@@ -10,7 +10,7 @@
 
 #include "posenc/error.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // No position is beyond it, so that the sum and the distance of two fit 64 bits.
 inline constexpr std::int64_t furthest_position = std::int64_t{1} << 62;

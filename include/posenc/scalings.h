@@ -13,7 +13,7 @@
 #include "posenc/fields.h"
 #include "posenc/plan.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // What a scaling starts from. Real is double, float (Hugging Face's arithmetic) or long double.
 template <class Real>

@@ -15,7 +15,7 @@
 #include "posenc/plan.h"
 #include "posenc/scalings.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // The model around a scheme. Zero means not known; a scheme that needs it says so.
 struct Geometry {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 enum class DType : std::uint8_t { f64, f32, f16, bf16 };
 

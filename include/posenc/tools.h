@@ -11,7 +11,7 @@
 
 #include "posenc/model.h"
 
-namespace posenc {
+namespace [[gnu::visibility("default")]] posenc {
 
 // Cosines and sines as an engine keeps them for tensors of a type.
 struct KeptError {
