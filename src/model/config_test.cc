@@ -342,6 +342,25 @@ TEST(ConfigWarning, ZeroBetaIsTheDefault) {
   EXPECT_EQ(std::get<Yarn>(rope_of(text).scaling).beta_fast, 32);
 }
 
+// Which pairs these scalings stretch follows from the base; linear scaling divides all alike.
+TEST(ConfigWarning, ABaseLostBesideAScaling) {
+  const std::string llama3 =
+      R"("rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
+      "high_freq_factor": 4, "original_max_position_embeddings": 512})";
+  EXPECT_TRUE(warns(small(llama3), "base_from_default"));
+  EXPECT_FALSE(warns(small(llama3 + R"(, "rope_theta": 500000)"), "base_from_default"));
+  EXPECT_FALSE(
+      warns(small(R"("rope_scaling": {"type": "linear", "factor": 2})"), "base_from_default"));
+  EXPECT_FALSE(warns(small(), "base_from_default"));
+}
+
+TEST(ConfigWarning, KeysOfOtherFamilies) {
+  EXPECT_TRUE(warns(small(R"("alibi": true)"), "foreign_key"));
+  EXPECT_TRUE(warns(small(R"("position_embedding_type": "alibi")"), "foreign_key"));
+  EXPECT_FALSE(warns(small(R"("alibi": false)"), "foreign_key"));
+  EXPECT_TRUE(warns(small(R"("rope_theta": 500000, "rope_local_base_freq": 10000)"), "unread_key"));
+}
+
 TEST(ConfigWarning, LengthDependentRotation) {
   EXPECT_TRUE(
       warns(small(R"("rope_scaling": {"type": "dynamic", "factor": 2})"), "length_dependent"));

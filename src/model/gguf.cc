@@ -12,6 +12,7 @@
 #include "src/core/try.h"
 #include "src/model/families/logit_rules.h"
 #include "src/model/gguf_values.h"
+#include "src/model/rope_divisors.h"
 
 namespace posenc::detail {
 namespace {
@@ -416,10 +417,21 @@ class GgufReader : GgufTranslation {
       for (Scheme& scheme : group.schemes) {
         Rope* rope = std::get_if<Rope>(&scheme);
         if (!rope) continue;
-        rope->frequency_factors = divisors;
+        const auto llama3 = std::holds_alternative<Unscaled>(rope->scaling)
+                                ? llama3_of(*rope, group.geometry, divisors)
+                                : std::nullopt;
         for (Provenance& value : group.provenance) {
-          if (value.field == "rope_type" && value.origin == Origin::derived)
-            value.detail = "no scaling by name; the tensor rope_freqs.weight divides each pair";
+          if (value.field != "rope_type" || value.origin != Origin::derived) continue;
+          value.value = llama3 ? "llama3" : value.value;
+          value.detail = llama3
+                             ? "the divisors of rope_freqs.weight are those of " + call_of(*llama3)
+                             : "no scaling by name; the tensor rope_freqs.weight divides each pair";
+        }
+        if (llama3) {
+          rope->scaling = *llama3;
+          reading_.model.trained_context = llama3->original_max_position_embeddings;
+        } else {
+          rope->frequency_factors = divisors;
         }
         note(group.provenance, "frequency_factors",
              std::to_string(divisors.size()) + " divisors, " + number_text(least) + " to " +
@@ -427,6 +439,12 @@ class GgufReader : GgufTranslation {
              Origin::file, "rope_freqs.weight");
       }
     }
+  }
+
+  static std::string call_of(const Llama3& scaling) {
+    return "llama3(" + number_text(scaling.factor) + ", " + number_text(scaling.low_freq_factor) +
+           ", " + number_text(scaling.high_freq_factor) + ", " +
+           std::to_string(scaling.original_max_position_embeddings) + ")";
   }
 
   // A learned table has the rows that it has.

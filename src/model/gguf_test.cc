@@ -1,6 +1,7 @@
 // GGUF files of the official writer, and what a config.json of the same model says.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -72,6 +73,33 @@ void expect_same_plans(const Model& gguf, const Model& config, std::int64_t leng
 
 TEST(GgufModel, LlamasTensorOfDivisorsIsLlama3Scaling) {
   expect_same_plans(file("llama-3.1"), read("llama-3.1-8b"), 0);
+}
+TEST(GgufModel, TheScalingThatMadeTheDivisorsIsNamedAndItsTrainedLength) {
+  const Model model = file("llama-3.1");
+  EXPECT_EQ(model.trained_context, 8192);
+  const LayerGroup& group = model.groups.at(0);
+  const Llama3 published{.factor = 8,
+                         .low_freq_factor = 1,
+                         .high_freq_factor = 4,
+                         .original_max_position_embeddings = 8192};
+  EXPECT_EQ(std::get<Rope>(group.schemes.at(0)).scaling, Scaling(published));
+  ASSERT_TRUE(said(group, "rope_type"));
+  EXPECT_EQ(said(group, "rope_type")->value, "llama3");
+  EXPECT_EQ(said(group, "rope_type")->detail,
+            "the divisors of rope_freqs.weight are those of llama3(8, 1, 4, 8192)");
+}
+// One divisor a thousandth off is no rounding: what the file says holds, pair by pair.
+TEST(GgufModel, DivisorsThatNoScalingMadeAreTakenAsTheyAre) {
+  std::string bytes = bytes_of("llama-3.1");
+  const float eight = 8, other = 8.008f;
+  const std::string_view pattern(reinterpret_cast<const char*>(&eight), sizeof eight);
+  const std::size_t at = bytes.rfind(pattern);
+  ASSERT_NE(at, bytes.npos);
+  std::memcpy(bytes.data() + at, &other, sizeof other);
+  const auto model = read_text(bytes);
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->trained_context, 131072);
+  EXPECT_EQ(std::get<Rope>(model->groups.at(0).schemes.at(0)).frequency_factors.size(), 64u);
 }
 TEST(GgufModel, YarnIsThatOfTheConfig) {
   expect_same_plans(file("llama-yarn"), read(test::data_path("zoo/yarn-llama-2-7b-64k.json")), 0);

@@ -56,6 +56,7 @@ class DecoderReader {
       reading_.model.groups.push_back(std::move(group));
     }
     set_context();
+    warn_of_slopes();
     if (!family_.remark.empty()) reading_.warn("family_remark", family_.remark);
   }
 
@@ -68,6 +69,19 @@ class DecoderReader {
                                       ", which Hugging Face's code for " + reading_.family +
                                       " does not read; it has no effect");
     }
+  }
+
+  // Families that read these keys never come here with such a value.
+  void warn_of_slopes() {
+    const auto alibi = config_.flag("alibi");
+    const auto type = config_.word("position_embedding_type");
+    const bool said = alibi && alibi->value, worded = type && type->value == "alibi";
+    if (!said && !worded) return;
+    reading_.warn("foreign_key",
+                  (said ? alibi->key + " is true" : type->key + " is alibi") +
+                      ", and Hugging Face's code for " + reading_.family +
+                      " knows no ALiBi: queries and keys are rotated; drop the key, or "
+                      "correct model_type");
   }
 
   // Where the rotated part has a width of its own, head_dim may say that or the whole.

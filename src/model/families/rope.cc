@@ -307,10 +307,24 @@ class RopeReader {
                                            number_text(family_.theta_before_5) +
                                            " before transformers 5; write it");
     }
+    warn_of_lost_base(fallback);
     rope_.rope_theta = fallback;
     note(notes_, "rope_theta", number_text(fallback), Origin::family,
          "default of " + reading_.family);
     ratio();
+  }
+
+  // Which pairs such a scaling stretches follows from the base, and whoever wrote it knew the base.
+  void warn_of_lost_base(double fallback) {
+    const bool counts_turns = std::holds_alternative<Yarn>(rope_.scaling) ||
+                              std::holds_alternative<Llama3>(rope_.scaling) ||
+                              std::holds_alternative<NtkByParts>(rope_.scaling);
+    if (!counts_turns || unscaled_layer() || defaults_ || family_.theta_before_5 != 0) return;
+    reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
+                                           std::string(info(rope_.scaling).name) +
+                                           " scaling: the default of " + reading_.family + ", " +
+                                           number_text(fallback) +
+                                           ", is used; write the base the model was trained with");
   }
 
   // Keys by which other families say their base, or how much of a head rotates. One that says what
