@@ -21,11 +21,16 @@ std::string_view name(Verdict verdict) {
 
 std::span<const ClaimText> claim_texts() {
   static constexpr ClaimText texts[] = {
-      {"S0", "absolute and relative families, sine waves, rotation matrices, RoPE; four figures"},
-      {"S1", "what an encoding should satisfy, and from translation to rotation"},
-      {"S2", "why relative; learned vectors, RoPE, position interpolation, YaRN"},
-      {"S3", "from binary counting to waves, heat maps, rotation matrices, RoFormer's results"},
-      {"S4", "every scheme side by side, costs, common bugs, questions and answers"}};
+      {"S0", "absolute and relative families, sine waves, rotation matrices, RoPE; four figures",
+       "Positional Embeddings in Transformers, with interactive playgrounds"},
+      {"S1", "what an encoding should satisfy, and from translation to rotation",
+       "Positional Encoding: what are positional encodings?"},
+      {"S2", "why relative; learned vectors, RoPE, position interpolation, YaRN",
+       "Position Embeddings, December 2025"},
+      {"S3", "from binary counting to waves, heat maps, rotation matrices, RoFormer's results",
+       "Positional Encoding Explained: A Deep Dive into Transformer PE, N. C. Paleti, July 2024"},
+      {"S4", "every scheme side by side, costs, common bugs, questions and answers",
+       "Positional Encoding: how a transformer learns that word order matters"}};
   return texts;
 }
 

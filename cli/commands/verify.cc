@@ -19,7 +19,8 @@ Run define_verify(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("--claim", options->wanted.claim, "One claim in full (4b), or a row of them (4)");
-  app.add_option("--text", options->wanted.text, "Only what this text says: S0 to S4");
+  app.add_option("--text", options->wanted.text, "Only what this text says")
+      ->type_name("{S0,S1,S2,S3,S4}");
   app.add_option("--group", options->wanted.group, "Only one subject, by a part of its name");
   CLI::Option* json =
       app.add_flag("--json", options->json)->description("All of it as JSON (docs/json.md)");

@@ -80,6 +80,19 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+// "S1  Positional Encoding ...", a line for each text that is named.
+std::string titles(std::span<const Verified> results, const Terminal& term) {
+  std::string out;
+  for (const ClaimText& text : claim_texts()) {
+    const auto named = [&](const Verified& result) {
+      return result.claim->texts.contains(text.name);
+    };
+    if (std::ranges::any_of(results, named))
+      out += term.dim(text.name) + "  " + wrapped(text.title, 4, 4) + '\n';
+  }
+  return out;
+}
+
 }  // namespace
 
 Expected<std::vector<Claim>> chosen(std::span<const Claim> claims, const Wanted& wanted) {
@@ -138,7 +151,7 @@ std::string table(std::span<const Verified> results, const Terminal& term) {
                        verdict_of(result)},
                       [&](const std::string& text) { return painted(term, result, text); });
   }
-  return out + '\n' + wrapped(summary(results), 0, 0) + '\n';
+  return out + '\n' + wrapped(summary(results), 0, 0) + "\n\n" + titles(results, term);
 }
 
 std::string in_full(const Verified& result, const Terminal& term) {
@@ -150,7 +163,12 @@ std::string in_full(const Verified& result, const Terminal& term) {
   };
   out += "  " + term.dim(padded("verdict", 11)) + " " + painted(term, result, verdict_of(result)) +
          '\n';
-  line("said by", claim.texts);
+  bool first_text = true;
+  for (const ClaimText& text : claim_texts()) {
+    if (!claim.texts.contains(text.name)) continue;
+    line(first_text ? "said by" : "", fmt::format("{}, {}", text.name, text.title));
+    first_text = false;
+  }
   line("subject", claim.group);
   line("what holds", claim.correct);
   line("formula", claim.formula);

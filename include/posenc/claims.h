@@ -51,9 +51,9 @@ struct Claim {
   std::string number() const { return std::to_string(row) + part; }  // "4b"
 };
 
-// A text that makes claims: the name that Claim::texts uses, and what it is about.
+// A text that makes claims: the name that Claim::texts uses, what it is about, and its own title.
 struct ClaimText {
-  std::string_view name, about;
+  std::string_view name, about, title;
 };
 std::span<const ClaimText> claim_texts();  // S0 to S4
 std::span<const Claim> all_claims();       // by number

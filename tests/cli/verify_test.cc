@@ -51,6 +51,11 @@ TEST_F(Verify, AllComputationsAgree) {
 
 TEST_F(Verify, NothingIsWrittenBesideThePage) { EXPECT_EQ(posenc("verify --claim 3").err, ""); }
 
+TEST_F(Verify, TheTextsAreNamed) {
+  EXPECT_TRUE(has(all().out, "S3  Positional Encoding Explained")) << all().out;
+  EXPECT_TRUE(has(posenc("verify --claim 4b").out, "said by     S0, Positional Embeddings in"));
+}
+
 TEST_F(Verify, AFailingClaimExitsWithOne) { EXPECT_EQ(cli::exit_code(cli::verified(made_up)), 1); }
 
 TEST_F(Verify, ClaimsThatHoldExitWithZero) {
