@@ -125,6 +125,7 @@ if(NOT POSENC_SANITIZE)
   add_test(NAME family_names COMMAND ${root}/cmake/check_family_names.sh ${root})
   add_test(NAME family_names_find_violations COMMAND ${repo}/family_names.sh)
   add_test(NAME pages_name_what_is_there COMMAND ${repo}/paths.sh ${root})
+  add_test(NAME warnings_are_documented COMMAND ${repo}/warning_codes.sh ${root})
   add_test(NAME missing_packages COMMAND ${repo}/missing_packages.sh)
   # Every public header compiles alone, c.h also as C99: the build shows it.
   file(GLOB headers CONFIGURE_DEPENDS include/posenc/*.h)
