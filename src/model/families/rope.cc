@@ -75,6 +75,7 @@ class RopeReader {
     }
     if (!reading_.error) {
       lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path());
+      warn_of_lost_base();
     }
     found.rope = std::move(rope_);
     return found;
@@ -307,7 +308,7 @@ class RopeReader {
                                            number_text(family_.theta_before_5) +
                                            " before transformers 5; write it");
     }
-    warn_of_lost_base(fallback);
+    base_from_default_ = true;
     rope_.rope_theta = fallback;
     note(notes_, "rope_theta", number_text(fallback), Origin::family,
          "default of " + reading_.family);
@@ -315,15 +316,17 @@ class RopeReader {
   }
 
   // Which pairs such a scaling stretches follows from the base, and whoever wrote it knew the base.
-  void warn_of_lost_base(double fallback) {
+  void warn_of_lost_base() {
     const bool counts_turns = std::holds_alternative<Yarn>(rope_.scaling) ||
                               std::holds_alternative<Llama3>(rope_.scaling) ||
                               std::holds_alternative<NtkByParts>(rope_.scaling);
-    if (!counts_turns || unscaled_layer() || defaults_ || family_.theta_before_5 != 0) return;
+    if (!base_from_default_ || !counts_turns || unscaled_layer() || defaults_ ||
+        family_.theta_before_5 != 0)
+      return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
                                            " scaling: the default of " + reading_.family + ", " +
-                                           number_text(fallback) +
+                                           number_text(rope_.rope_theta) +
                                            ", is used; write the base the model was trained with");
   }
 
@@ -452,6 +455,7 @@ class RopeReader {
   std::optional<Json> defaults_;  // the class's rope parameters; parameters_ may stand in them
   RopeParameters parameters_;
   Rope rope_;
+  bool base_from_default_ = false;
   std::string type_key_;            // where the type was said; "" if nowhere
   std::vector<std::string> given_;  // the scaling's fields that have been set
 };
