@@ -64,7 +64,10 @@ export function svg(figure: Figure, about = ''): string {
     const title = document.createElementNS('http://www.w3.org/2000/svg', 'text')
     title.setAttribute('x', String(x + 6 * unit))
     title.setAttribute('y', String(y - 12 * unit))
-    title.setAttribute('style', `font: 600 ${12 * unit}px sans-serif; fill: ${getComputedStyle(source).color}`)
+    title.setAttribute(
+      'style',
+      `font: 600 ${12 * unit}px sans-serif; text-anchor: start; fill: ${getComputedStyle(source).color}`,
+    )
     title.textContent = [figure.name, about].filter(Boolean).join(' · ')
     copy.append(title)
   }
