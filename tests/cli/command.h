@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/paths.h"
 
@@ -71,6 +72,13 @@ class CommandTest : public testing::Test {
 
 inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace posenc::test

@@ -15,6 +15,7 @@ using posenc::cli::all_manuals;
 using posenc::cli::FlagManual;
 using posenc::cli::Manual;
 using posenc::test::has;
+using posenc::test::lines_of;
 using posenc::test::Outcome;
 
 class Help : public posenc::test::CommandTest {
@@ -40,13 +41,6 @@ class Help : public posenc::test::CommandTest {
     return shell("bash ask.bash");
   }
 };
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 TEST_F(Help, OfACommandIsAScreen) {
   for (const Manual& manual : all_manuals()) {

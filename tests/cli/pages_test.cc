@@ -13,6 +13,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using posenc::test::lines_of;
 
 struct Line {
   std::string arguments, printed;
@@ -57,13 +58,6 @@ std::vector<Line> console_lines(const std::string& page) {
       lines.back().printed += line + '\n';
     }
   }
-  return lines;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
 }
 
