@@ -57,6 +57,11 @@ export async function layout(session) {
     assert(!(await settled(desk)).includes('&'), await settled(desk))
     assert((await desk.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is still offered')
   })
+  await check('Extend, opened with a scaling that has bands, offers no reset of it', async () => {
+    const fresh = await open('extend')
+    assert((await fresh.locator('.unfold button', { hasText: 'reset' }).count()) === 0, 'it is offered')
+    await fresh.context().close()
+  })
   await check(
     '/ finds a panel by its id, a slider and a page of the docs, and says when there is nothing',
     async () => {

@@ -46,8 +46,11 @@ export function set<K extends Key>(key: K, value: Values[K]): void {
   }
 }
 
-// Whether a link to this view holds anything, and back to one that does not.
-export const moved = () => link().includes('&')
+// Whether this view is another than its panel is opened with, and back to that one.
+export const moved = () => {
+  const said = link().split('&').slice(1)
+  return said.some(each => !(page.panel === 'extend' && each === `scaling=${shown}`))
+}
 export function reset(): void {
   page.playing = ''
   unhover()
@@ -83,11 +86,12 @@ export function link(): string {
 }
 
 // A panel that is opened for the first time, or by its bare name, is seen at its best: Extend with a scaling that has bands.
+const shown = 'yarn'
 const visited = new Set<string>()
 export function visit(panel: string, bare = false): void {
   const first = !visited.has(panel)
   visited.add(panel)
-  if (panel === 'extend' && (bare || first) && values.scaling === fields.scaling.default) values.scaling = 'yarn'
+  if (panel === 'extend' && (bare || first) && values.scaling === fields.scaling.default) values.scaling = shown
 }
 
 export function open(panel: string): void {
