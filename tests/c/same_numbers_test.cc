@@ -233,7 +233,15 @@ TEST(CInterface, DecodesThroughACacheAsItAttends) {
                             &t.c[2],   range.get(), range.get(), nullptr};
   ASSERT_EQ(posenc_attend(c.get(), &in, &t.c[3]), POSENC_OK);
   for (const int rotated : {0, 1}) {
-    const posenc_cache_options options{sizeof options, POSENC_FLOAT64, 4, 16, 4, 0, rotated, 0};
+    const posenc_cache_options options{.struct_size = sizeof options,
+                                       .dtype = POSENC_FLOAT64,
+                                       .kv_heads = 4,
+                                       .head_dim = 16,
+                                       .value_dim = 0,
+                                       .page_size = 4,
+                                       .max_pages = 0,
+                                       .rotated = rotated,
+                                       .one_plan = 0};
     posenc_cache* made = nullptr;
     ASSERT_EQ(posenc_cache_make(&options, &made), POSENC_OK);
     const std::unique_ptr<posenc_cache, Released<posenc_cache, posenc_cache_free>> cache(made);

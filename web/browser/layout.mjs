@@ -77,6 +77,7 @@ export async function layout(session) {
         const text = await desk.textContent('.found')
         assert(found ? text.includes(found) : text.includes('Nothing'), `${words}: ${text.trim().slice(0, 80)}`)
         await desk.keyboard.press('Escape')
+        await desk.locator('dialog .find').waitFor({ state: 'hidden' })
       }
       await desk.keyboard.press('/')
       await desk.locator('dialog .find').waitFor()
