@@ -1,5 +1,5 @@
 // What holds on every panel: the keyboard, the address, the palette, the themes, the host.
-import { assert, frame, settled } from './run.mjs'
+import { assert, close, frame, settled } from './run.mjs'
 
 const panelOf = async page => (await page.evaluate(() => location.hash)).slice(2).split('?')[0]
 
@@ -48,8 +48,7 @@ export async function conduct(session, entries) {
     await page.keyboard.press('?')
     await page.locator('dialog .keys').waitFor()
     assert((await page.locator('dialog .keys dt').count()) >= 9, 'keys are missing')
-    await page.keyboard.press('Escape')
-    await page.waitForFunction(() => !document.querySelector('dialog[open]'))
+    await close(page)
   })
   await check('L locks the distance', async () => {
     await page.goto(session.url + '#/rope?v=1&m=20&n=5')

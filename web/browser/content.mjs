@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { assert, settled } from './run.mjs'
+import { assert, close, settled } from './run.mjs'
 
 const command = process.env.POSENC_COMMAND || fileURLToPath(new URL('../../build/release/posenc', import.meta.url))
 const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking']
@@ -16,7 +16,7 @@ async function numbers(page) {
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
   const chunks = []
   for await (const chunk of await download.createReadStream()) chunks.push(chunk)
-  await page.keyboard.press('Escape')
+  await close(page)
   return JSON.parse(Buffer.concat(chunks).toString()).rows.map(([, ...row]) =>
     row.map(x => (x === null ? NaN : Number(x))),
   )

@@ -1,6 +1,6 @@
 // Where things stand: on a wide page, a tablet, a phone, in a frame of another page and in a room.
 import { createServer } from 'node:http'
-import { assert, frame, phone, settled } from './run.mjs'
+import { assert, close, frame, phone, settled } from './run.mjs'
 
 const within = (page, selector) =>
   page.$eval(selector, e => {
@@ -76,8 +76,7 @@ export async function layout(session) {
         await desk.keyboard.type(words)
         const text = await desk.textContent('.found')
         assert(found ? text.includes(found) : text.includes('Nothing'), `${words}: ${text.trim().slice(0, 80)}`)
-        await desk.keyboard.press('Escape')
-        await desk.locator('dialog .find').waitFor({ state: 'hidden' })
+        await close(desk)
       }
       await desk.keyboard.press('/')
       await desk.locator('dialog .find').waitFor()
@@ -92,7 +91,7 @@ export async function layout(session) {
     const docs = await desk.$$eval('dialog[open] a', links => links.map(link => link.href))
     assert(docs.length > 15, `${docs.length} links`)
     for (const link of [docs[0], docs.at(-1)]) assert((await fetch(link)).ok, link)
-    await desk.keyboard.press('Escape')
+    await close(desk)
   })
   await check('no lines stand on a map until someone points', async () => {
     await desk.goto(url + '#/sinusoid')

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { assert, frame, phone, reload, settled } from './run.mjs'
+import { assert, close, frame, phone, reload, settled } from './run.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -247,6 +247,6 @@ async function exportAll(page, id) {
       assert(!wrong, `${what}: ${wrong}`)
     } else assert(wellFormed[kind]?.(bytes), `${what} is not well-formed: ${bytes.subarray(0, 200).toString('latin1')}`)
   }
-  await page.keyboard.press('Escape')
+  await close(page)
   return `${count} files`
 }

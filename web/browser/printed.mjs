@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { assert, settled } from './run.mjs'
+import { assert, close, settled } from './run.mjs'
 
 const command = process.env.POSENC_COMMAND || fileURLToPath(new URL('../../build/release/posenc', import.meta.url))
 
@@ -15,7 +15,7 @@ async function rows(page, name) {
   await button.waitFor()
   const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
   const made = JSON.parse(readFileSync(await download.path(), 'utf8'))
-  await page.keyboard.press('Escape')
+  await close(page)
   return made.rows
 }
 

@@ -85,3 +85,9 @@ export const settled = async page => {
   await frame(page)
   return page.evaluate(() => new Promise(done => setTimeout(() => done(location.hash), 220)))
 }
+
+// Closes the dialog and waits until it is gone: keys that come sooner would still be its own.
+export async function close(page) {
+  await page.keyboard.press('Escape')
+  await page.waitForFunction(() => !document.querySelector('dialog[open]'))
+}
