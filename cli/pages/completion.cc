@@ -42,7 +42,7 @@ bool takes_file(const FlagManual& flag) {
          flag.value != "ENCODING";
 }
 
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -99,7 +99,7 @@ std::string bash(std::span<const Manual> list) {
   out += fmt::format("  fi\n  case $command in\n    '') words='{} --help --version' ;;\n",
                      fmt::join(last_words(below(list, "")), " "));
   for (const Manual& manual : list) {
-    out += "    " + quoted(manual.name) + ")\n      case $prev in\n";
+    out += "    " + shell_quoted(manual.name) + ")\n      case $prev in\n";
     Words free, names;
     for (const FlagManual* flag : shown(manual, false)) {
       names.push_back(flag->name);
@@ -109,15 +109,15 @@ std::string bash(std::span<const Manual> list) {
         free.push_back(flag->name);
       else
         out += fmt::format("        {}) words={} ;;\n", flag->name,
-                           quoted(fmt::format("{}", fmt::join(words, " "))));
+                           shell_quoted(fmt::format("{}", fmt::join(words, " "))));
     }
     if (!free.empty()) out += fmt::format("        {}) return ;;\n", fmt::join(free, "|"));
     out += fmt::format("        *) if [[ $cur == -* ]]; then words={}\n",
-                       quoted(fmt::format("{}", fmt::join(names, " "))));
+                       shell_quoted(fmt::format("{}", fmt::join(names, " "))));
     const auto places = shown(manual, true);
     if (!places.empty() && !words_of(*places[0]).empty())
       out += fmt::format("          elif ((COMP_CWORD == first)); then words={}\n",
-                         quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))));
+                         shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))));
     out += "          fi ;;\n      esac ;;\n";
   }
   return out +
@@ -148,7 +148,7 @@ std::string zsh_value(const FlagManual& flag) {
 std::string zsh_menu(const std::vector<const Manual*>& list) {
   std::string out;
   for (const Manual* manual : list)
-    out += " " + quoted(last_word(*manual) + ":" + zsh_text(manual->about));
+    out += " " + shell_quoted(last_word(*manual) + ":" + zsh_text(manual->about));
   return out;
 }
 
@@ -176,16 +176,16 @@ std::string zsh(std::span<const Manual> list) {
              "    command=\"$command $words[2]\"\n    shift words; ((CURRENT--))\n  fi\n";
   out += "  case $command in\n";
   for (const Manual& manual : list) {
-    out += "    (" + quoted(manual.name) + ") _arguments";
+    out += "    (" + shell_quoted(manual.name) + ") _arguments";
     for (const FlagManual* flag : shown(manual, false))
-      out += " \\\n      " +
-             quoted(flag->name + (flag->value.empty() ? "" : "=") + "[" + zsh_text(flag->about) +
-                    "]" + (flag->value.empty() ? "" : zsh_value(*flag)));
+      out += " \\\n      " + shell_quoted(flag->name + (flag->value.empty() ? "" : "=") + "[" +
+                                          zsh_text(flag->about) + "]" +
+                                          (flag->value.empty() ? "" : zsh_value(*flag)));
     for (const FlagManual* flag : shown(manual, true))
-      out += " \\\n      " + quoted((flag->name.ends_with("...") ? "*"
-                                     : flag->required            ? ""
-                                                                 : ":") +
-                                    zsh_value(*flag));
+      out += " \\\n      " + shell_quoted((flag->name.ends_with("...") ? "*"
+                                           : flag->required            ? ""
+                                                                       : ":") +
+                                          zsh_value(*flag));
     out += " ;;\n";
   }
   return out +
@@ -198,8 +198,8 @@ std::string fish(std::span<const Manual> list) {
   std::string out = "# fish completion for posenc; `posenc completion fish` prints it.\n";
   const auto entry = [](const std::string& condition, const std::string& rest,
                         std::string_view about) {
-    return fmt::format("complete -c posenc -n {} {} -d {}\n", quoted(condition), rest,
-                       quoted(about));
+    return fmt::format("complete -c posenc -n {} {} -d {}\n", shell_quoted(condition), rest,
+                       shell_quoted(about));
   };
   for (const Manual& manual : list) {
     const std::size_t space = manual.name.find(' ');
@@ -219,13 +219,14 @@ std::string fish(std::span<const Manual> list) {
       std::string rest = "-l " + flag->name.substr(2);
       const Words words = words_of(*flag);
       if (!flag->value.empty()) rest += takes_file(*flag) ? " -r" : " -x";
-      if (!words.empty()) rest += " -a " + quoted(fmt::format("{}", fmt::join(words, " ")));
+      if (!words.empty()) rest += " -a " + shell_quoted(fmt::format("{}", fmt::join(words, " ")));
       out += entry(here, rest, flag->about);
     }
     const auto places = shown(manual, true);
     if (!places.empty() && !words_of(*places[0]).empty())
-      out += entry(here, "-a " + quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))),
-                   places[0]->about);
+      out +=
+          entry(here, "-a " + shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))),
+                places[0]->about);
   }
   return out;
 }
