@@ -101,25 +101,26 @@ endforeach()
 add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
 add_test(NAME wasm_answers_like_native
          COMMAND ${root}/tests/wasm/compare.sh ${root}/build/wasm $<TARGET_FILE:posenc_native>)
-add_test(NAME playground_is_formatted COMMAND ${root}/web/ctest.sh format)
-add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
-# The longest of all, in two parts: they run side by side, and each shows its own panels.
-set(in_a_browser)
-foreach(part IN ITEMS 1 2)
-  add_test(NAME playground_in_a_browser_${part} COMMAND ${root}/web/ctest.sh browser ${part}/2)
-  list(APPEND in_a_browser playground_in_a_browser_${part})
-endforeach()
-if(TARGET posenc_command)
-  set_property(TEST ${in_a_browser} PROPERTY ENVIRONMENT POSENC_COMMAND=$<TARGET_FILE:posenc_command>)
-endif()
-set_tests_properties(wasm_answers_like_native playground_is_formatted playground ${in_a_browser}
-                     PROPERTIES SKIP_RETURN_CODE 77)
-# The longest begin first, so that no processor waits for them at the end.
-set_tests_properties(${in_a_browser} PROPERTIES COST 1000 TIMEOUT 900)
-set_tests_properties(playground PROPERTIES COST 900)
+set_tests_properties(wasm_answers_like_native PROPERTIES SKIP_RETURN_CODE 77)
 
-# The house is the same under a sanitizer, and a sanitized library could not be used from outside.
+# The house and its playground are the same under a sanitizer, and a sanitized library could not be used from outside.
 if(NOT POSENC_SANITIZE)
+  add_test(NAME playground_is_formatted COMMAND ${root}/web/ctest.sh format)
+  add_test(NAME playground COMMAND ${root}/web/ctest.sh test)
+  # The longest of all, in two parts: they run side by side, and each shows its own panels.
+  set(in_a_browser)
+  foreach(part IN ITEMS 1 2)
+    add_test(NAME playground_in_a_browser_${part} COMMAND ${root}/web/ctest.sh browser ${part}/2)
+    list(APPEND in_a_browser playground_in_a_browser_${part})
+  endforeach()
+  if(TARGET posenc_command)
+    set_property(TEST ${in_a_browser} PROPERTY ENVIRONMENT POSENC_COMMAND=$<TARGET_FILE:posenc_command>)
+  endif()
+  set_tests_properties(playground_is_formatted playground ${in_a_browser} PROPERTIES SKIP_RETURN_CODE 77)
+  # The longest begin first, so that no processor waits for them at the end.
+  set_tests_properties(${in_a_browser} PROPERTIES COST 1000 TIMEOUT 900)
+  set_tests_properties(playground PROPERTIES COST 900)
+
   add_test(NAME include_rules COMMAND ${root}/cmake/check_includes.sh ${root})
   add_test(NAME include_rules_find_violations COMMAND ${repo}/include_rules.sh)
   add_test(NAME family_names COMMAND ${root}/cmake/check_family_names.sh ${root})
