@@ -58,14 +58,6 @@ if(TARGET posenc_commands)
   set_tests_properties(soak_notices PROPERTIES PASS_REGULAR_EXPRESSION "MISMATCH RoPE, float32")
 endif()
 
-# It counts what operator new is asked for, so it is a program of its own.
-add_executable(posenc_decode_step tests/decode_step/decode_step_test.cc)
-target_link_libraries(posenc_decode_step PRIVATE posenc GTest::gtest_main)
-# g++ 12 takes free() in the program's own operator delete for a mismatch with its own operator new.
-target_compile_options(posenc_decode_step PRIVATE ${quickest_to_build}
-                       $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
-add_test(NAME decode_step COMMAND posenc_decode_step)
-
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.cc examples/*.c)
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM LAST_ONLY name)
@@ -120,6 +112,14 @@ if(NOT POSENC_SANITIZE)
   # The longest begin first, so that no processor waits for them at the end.
   set_tests_properties(${in_a_browser} PROPERTIES COST 1000 TIMEOUT 900)
   set_tests_properties(playground PROPERTIES COST 900)
+
+  # A program of its own: it replaces operator new, which a sanitizer brings along, to count what is asked for.
+  add_executable(posenc_decode_step tests/decode_step/decode_step_test.cc)
+  target_link_libraries(posenc_decode_step PRIVATE posenc GTest::gtest_main)
+  # g++ 12 takes free() in the program's own operator delete for a mismatch with its own operator new.
+  target_compile_options(posenc_decode_step PRIVATE ${quickest_to_build}
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+  add_test(NAME decode_step COMMAND posenc_decode_step)
 
   add_test(NAME include_rules COMMAND ${root}/cmake/check_includes.sh ${root})
   add_test(NAME include_rules_find_violations COMMAND ${repo}/include_rules.sh)

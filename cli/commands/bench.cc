@@ -29,7 +29,7 @@ Run define_bench(CLI::App& app) {
   };
   size("--heads", asked.heads, "Query heads (8; attend: 16)");
   app.add_option("--kv_heads", asked.kv_heads,
-                 "Heads of keys: turned in the same call (0); attend: (--heads)")
+                 "Heads of keys: rotated in the same call (0); attend: (--heads)")
       ->check(CLI::NonNegativeNumber);
   size("--head_dim", asked.head_dim,
        "Channels of a head (128; attend: 64); add, table: width/heads");
