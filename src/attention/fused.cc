@@ -169,17 +169,26 @@ class QueryBlock {
       attend_tile(row, std::min(gemm_rows, rows - row));
   }
 
+  struct TileRow {
+    Index group, query;
+    VisibleRange seen;
+    const T* bias = nullptr;
+    T bias_factor = 1;
+  };
+
   void attend_tile(Index first_row, Index rows) {
-    SoftmaxRow<T> row[gemm_rows];
-    VisibleRange seen[gemm_rows];
+    TileRow tile[gemm_rows];
     Index begin = key_block, end = 0;  // of what any row sees
+    Index group = first_row / at_.query_count, query = first_row % at_.query_count;
     for (Index r = 0; r < rows; ++r) {
-      seen[r] = seen_[(first_row + r) % at_.query_count];
-      if (seen[r].empty()) continue;
-      find_bias(first_row + r, seen[r], bias_rows_ + r * weights_step, row[r]);
-      if (seen[r].empty()) continue;
-      begin = std::min(begin, seen[r].begin);
-      end = std::max(end, seen[r].end);
+      TileRow& row = tile[r];
+      row.group = group, row.query = query, row.seen = seen_[query];
+      if (++query == at_.query_count) query = 0, ++group;
+      if (row.seen.empty()) continue;
+      find_bias(row, bias_rows_ + r * weights_step);
+      if (row.seen.empty()) continue;
+      begin = std::min(begin, row.seen.begin);
+      end = std::max(end, row.seen.end);
     }
     if (begin >= end) return;
     const Index whole = std::min(panel_, row_lanes);  // vectors are no longer
@@ -205,8 +214,9 @@ class QueryBlock {
     }
     bool alike = true;  // all rows see the same keys
     for (Index r = 0; r < rows; ++r) {
-      alike = alike && seen[r].begin == begin && seen[r].end == end && !seen[r].holes;
-      weigh(first_row + r, seen[r], first, last, row[r], weights_ + r * weights_step);
+      const VisibleRange& seen = tile[r].seen;
+      alike = alike && seen.begin == begin && seen.end == end && !seen.holes;
+      weigh(first_row + r, tile[r], first, last, weights_ + r * weights_step);
     }
     gemm(Gemm<T>{.c = out_ + first_row * v_step_own_,
                  .c_step = v_step_own_,
@@ -223,44 +233,46 @@ class QueryBlock {
   }
 
   // A row's bias, and what it leaves to see.
-  void find_bias(Index row, VisibleRange& seen, T* buffer, SoftmaxRow<T>& to) {
-    const Index g = row / at_.query_count, query = row % at_.query_count;
-    const auto bias = bias_.row(g, query, scale_[query], seen, buffer);
-    to.bias = bias.bias;
-    to.bias_factor = bias.factor;
+  void find_bias(TileRow& row, T* buffer) {
+    const T scale = scale_[row.query];
+    const auto bias = bias_.row(row.group, row.query, scale, row.seen, buffer);
+    row.bias = bias.bias;
+    row.bias_factor = bias.factor;
     if (!relative_.present()) return;
     if (bias.bias == nullptr) {
       std::fill_n(buffer, at_.key_count + row_lanes, T{0});
     } else if (bias.bias != buffer || bias.factor != 1) {
       for (Index j = 0; j < at_.key_count; ++j) buffer[j] = bias.bias[j] * bias.factor;
     }
-    relative_.add_to(g, query, scale_[query], seen, buffer);
-    to.bias = buffer;
-    to.bias_factor = 1;
+    relative_.add_to(row.group, row.query, scale, row.seen, buffer);
+    row.bias = buffer;
+    row.bias_factor = 1;
   }
 
   // A row's logits to weights.
-  void weigh(Index row, const VisibleRange& seen, Index first, Index last, SoftmaxRow<T>& softmax,
-             T* logits) {
-    const Index g = row / at_.query_count, query = row % at_.query_count;
+  void weigh(Index index, const TileRow& row, Index first, Index last, T* logits) {
+    const VisibleRange& seen = row.seen;
     if (seen.holes) {
-      visibility_.for_holes(at_.queries, query, at_.keys, seen, at_.sequence,
+      visibility_.for_holes(at_.queries, row.query, at_.keys, seen, at_.sequence,
                             [logits](Index j) { logits[j] = -std::numeric_limits<T>::infinity(); });
     }
-    softmax.x = logits;
-    softmax.first = first;
-    softmax.last = last;
-    softmax.begin = seen.empty() ? first : seen.begin;
-    softmax.end = seen.empty() ? first : seen.end;
+    SoftmaxRow<T> softmax{.x = logits,
+                          .first = first,
+                          .last = last,
+                          .begin = seen.empty() ? first : seen.begin,
+                          .end = seen.empty() ? first : seen.end,
+                          .bias = row.bias,
+                          .bias_factor = row.bias_factor,
+                          .row_max = row_max_[index],
+                          .sum = sum_[index]};
     // Of a row that has seen nothing yet the outputs are zeros, and stay so.
-    const bool begun = sum_[row] != 0;
-    softmax.row_max = row_max_[row];
-    softmax.sum = sum_[row];
+    const bool begun = sum_[index] != 0;
     const T correction = fold(softmax);
-    row_max_[row] = softmax.row_max;
-    sum_[row] = softmax.sum;
-    if (correction != 1 && begun) scale_row(out_ + row * v_step_own_, v_step_own_, correction);
-    if (relative_.adds_values()) relative_.count(g, query, seen, logits, softmax.added, correction);
+    row_max_[index] = softmax.row_max;
+    sum_[index] = softmax.sum;
+    if (correction != 1 && begun) scale_row(out_ + index * v_step_own_, v_step_own_, correction);
+    if (relative_.adds_values())
+      relative_.count(row.group, row.query, seen, logits, softmax.added, correction);
   }
 
   bool values_finite() {
