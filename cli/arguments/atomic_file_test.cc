@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/cli/command.h"
+
 namespace {
 
 using posenc::cli::write_whole;
@@ -126,6 +128,8 @@ TEST_F(WriteWhole, AFolderThatIsWriteProtectedIsRefusedWithASentence) {
 
 // SIGXFSZ comes in the middle of the writing, and brings the other.
 TEST_F(WriteWhole, ASignalThatEndsTheProgramLeavesNothing) {
+  if (posenc::test::threads_sanitized)
+    GTEST_SKIP() << "that sanitizer keeps a signal back until the write that raised it has failed";
   make("out", 0644);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ}) {
     brought = signal;

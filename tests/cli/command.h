@@ -18,14 +18,19 @@
 
 namespace posenc::test {
 
-// Whether a sanitizer's own memory comes on top: its shadow is larger than any limit, and it keeps what was freed.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool sanitized =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+inline constexpr bool threads_sanitized = true;
 #else
-inline constexpr bool sanitized = false;
+inline constexpr bool threads_sanitized = false;
+#endif
+// Whether a sanitizer's own memory comes on top: its shadow is larger than any limit, and it keeps what was freed.
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = threads_sanitized;
 #endif
 
 struct Outcome {
