@@ -2,10 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { command } from './reproduce.mjs'
 import { assert, close, settled } from './run.mjs'
 
-const command = process.env.POSENC_COMMAND || fileURLToPath(new URL('../../build/release/posenc', import.meta.url))
 const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking']
 
 // What the page offers of its first map, [query][key]; NaN where a key is hidden.

@@ -50,7 +50,7 @@ export async function drop({ check, open, quiet }, entries) {
     await frame(page)
     return page.evaluate(() => {
       const table = document.querySelector('.chart .twin table')
-      const chosen = document.querySelector('.methods .on button')?.textContent.trim()
+      const chosen = document.querySelector('.methods .now button')?.textContent.trim()
       if (!table) return null
       const column = [...table.querySelectorAll('thead th')].findIndex(e => e.textContent.trim() === chosen)
       const shown = [...table.querySelectorAll('tbody tr')].map(row => row.children[column].textContent.trim())

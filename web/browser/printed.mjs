@@ -1,12 +1,10 @@
-// The panels whose numbers one types oneself: their tensors and commands, as the page offers them, against what it shows.
+// Tensors and commands, as the panels offer them, run, and their C++ compiled: against what the page shows.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { command, compiled } from './reproduce.mjs'
 import { assert, close, settled } from './run.mjs'
-
-const command = process.env.POSENC_COMMAND || fileURLToPath(new URL('../../build/release/posenc', import.meta.url))
 
 // What a figure exports as JSON: its rows.
 async function rows(page, name) {
@@ -37,6 +35,96 @@ function apart(ours, theirs) {
   return Math.max(...ours.map((x, i) => Math.abs(x - theirs[i])))
 }
 const norm = x => Math.hypot(...x)
+const column = (rows, i) => rows.map(row => row[i])
+
+// What each panel shows, row by row as its command writes it and its C++ prints it: `at` reads a tensor, `rows` a figure.
+const shows = {
+  sinusoid: {
+    views: ['length=40&d=16', 'length=9&d=12&layout=concatenated&theta=500'],
+    numbers: async ({ rows, at }) => [
+      (await rows('Position vectors')).flatMap(row => row.slice(1)),
+      at('rows.npy').flat(),
+    ],
+  },
+  clocks: {
+    most: 1e-7, // its hands are floats
+    views: ['m=77&d=24', 'm=5&d=20&theta=300'],
+    numbers: async ({ rows, at }) => [
+      (await rows('The same positions as cosines')).flatMap(row => row.slice(1).reverse()),
+      at('rows.npy').flatMap(row => row.filter((_, i) => i % 2)),
+      printed => printed.filter((_, i) => i % 2),
+    ],
+  },
+  vectors: {
+    views: [
+      'd=16',
+      'd=24&sign=-1&pairing=interleaved&probes=3,70,71&seed=9&theta=500',
+      'd=8&content=equal&probes=4,5,6',
+    ],
+    numbers: async ({ rows, at, page }) => {
+      const places = await page.$$eval('.controls fieldset input[type=number]', all => all.map(e => e.value))
+      const shown = []
+      for (const p of places) shown.push(...column(await rows(`Position ${p}`), 1))
+      return [shown, at('rotated.npy').flat()]
+    },
+  },
+  rotate: {
+    views: ['', 'angle=-2.31&then=-0.6&x=-1.4&y=0.33'],
+    numbers: async ({ rows, at }) => {
+      const [[, ...v], ...moved] = await rows('A vector, rotated')
+      const twice = moved.find(([name]) => name.includes('ψ')).slice(1)
+      assert(apart([...v, ...twice], [...at('undone.npy')[3], ...at('twice.npy')[1]]) < 1e-9, 'it is not undone')
+      return [(await rows('RoPE: the same vector')).flatMap(row => row.slice(1)), at('rotated.npy').flat()]
+    },
+  },
+  waves: {
+    views: ['', 'm=70&amplitude=1.4&frequency=2.13&phase=-1.1'],
+    numbers: async ({ rows, at }) => [
+      (await rows('The wave')).slice(0, 32).flatMap(([, sine, cosine]) => [cosine, sine]),
+      at('rotated.npy').flat(),
+    ],
+  },
+  kv: {
+    views: ['', 'policy=turned&arrived=90', 'policy=unrotated&scaling=yarn', 'scaling=longrope&theta=500000&d=32'],
+    numbers: async ({ rows, at, page }) => {
+      const j = (await page.textContent('.side [data-name=j]')).replaceAll(',', '')
+      const i = column(await rows('How far off'), 0).indexOf(+j)
+      return [[(await rows('What the newest token sees'))[i][2]], [at('logits.npy')[0][0]]]
+    },
+  },
+  learned: {
+    views: ['m=100&n=70'],
+    numbers: async ({ rows, at }) => {
+      const [a, b] = at('rows.npy')
+      const cosine = a.reduce((sum, x, i) => sum + x * b[i], 0) / norm(a) / norm(b)
+      const [, shown] = (await rows('How alike position 100'))[70]
+      assert(Math.abs(cosine - shown) < 1e-6, `${cosine}, not ${shown}`)
+      return [
+        [...a, ...b],
+        [...a, ...b],
+      ]
+    },
+  },
+  rope: {
+    views: ['m=40&n=3', 'm=9&n=90&content=equal&scaling=yarn&trained=4096&pairing=interleaved&theta=1000000'],
+    numbers: async ({ at, page }) => {
+      const shown = Number((await page.textContent('.score output')).replace('−', '-'))
+      const logit = at('logits.npy')[0][0]
+      assert(Math.abs(8 * logit - shown) < 1e-5 * Math.abs(shown), `${8 * logit}, not ${shown}`)
+      return [[8 * logit], [8 * logit]]
+    },
+  },
+  pairs: { views: ['', 'pairing=interleaved&m=70&channels=8&seed=3&x=-1.2'] },
+  added: { views: ['', 'scaled=0&m=77&probes=1,2,300&d=32&theta=500'] },
+}
+// Their tensors are the reader's own.
+const open_ended = {
+  order: ['', 'position=1&scheme=sinusoidal', 'position=1&scheme=alibi&causal=1'],
+  compare: ['', 'scheme=fire', 'scheme=cope&tokens=different', 'scheme=forgetting', 'scheme=learned'],
+  check: ['', 'scheme=alibi&property=bounded', 'scheme=sinusoidal&property=unique'],
+  pictures: [''],
+  pitfalls: ['padding', 'values', 'pairing', 'factor', 'offset', 'scale'].map(slip => `pitfall=${slip}`),
+}
 
 export async function printed({ check, open, quiet }) {
   if (!existsSync(command)) {
@@ -58,22 +146,40 @@ export async function printed({ check, open, quiet }) {
     for (const line of text.replaceAll('\\\n', ' ').split('\n')) {
       if (line.startsWith('#')) continue
       assert(line.startsWith('posenc '), `${line} is no command of ours`)
-      execFileSync('bash', ['-c', `${command}${line.slice(6)}`], { cwd: folder })
+      execFileSync('bash', ['-c', `${command}${line.slice(6)}`], { cwd: folder, stdio: 'pipe' })
       await after(line)
     }
   }
-  const within = by => {
-    assert(by < 1e-9, `${by} apart`)
+  const within = (by, most = 1e-9) => {
+    assert(by < most, `${by} apart`)
     return `${by.toExponential(1)} apart`
   }
 
-  for (const view of ['', '&pairing=interleaved&m=70&channels=8&seed=3&x=-1.2'])
+  const snippets = []
+  const cpp = () => page.locator('.reproduce pre').nth(1).textContent()
+  for (const [id, { views, numbers, most }] of Object.entries(shows))
+    for (const view of numbers ? views : [])
+      await check(`${id}, ${view || 'as it opens'}: the printed commands give what it shows`, async () => {
+        await type(`#/${id}?v=1&${view}`)
+        const [shown, made, told = x => x] = await numbers({ page, at, rows: name => rows(page, name) })
+        snippets.push({ name: `${id}, ${view}`, text: await cpp(), shown, told })
+        return within(apart(shown, made), most)
+      })
+  await check('learned: beyond the table the printed command refuses as the panel does', async () => {
+    const why = await type('#/learned?v=1&m=600').catch(error => error.message)
+    const said = await page.textContent('.refusal')
+    const [, told] = /posenc: (.*)/.exec(why) ?? []
+    assert(told && said.includes(told), `${why}, not ${said}`)
+  })
+
+  for (const view of shows.pairs.views.map(view => view && '&' + view))
     await check(`pairs${view}: the printed commands give vector and matrix`, async () => {
       await type(`#/pairs?v=1${view}`)
       const shown = await rows(page, 'One matrix')
       const y = shown.filter(([of]) => of === 'y').map(row => row[3])
       const matrix = shown.filter(([of]) => of.startsWith('R at')).map(row => row[3])
       const columns = at('columns.npy')
+      snippets.push({ name: `pairs${view}`, text: await cpp(), shown: y, told: x => x })
       return within(
         Math.max(
           apart(y, at('y.npy')[0]),
@@ -84,10 +190,13 @@ export async function printed({ check, open, quiet }) {
         ),
       )
     })
-  for (const view of ['', '&scaled=0&m=77&probes=1,2,300&d=32&theta=500'])
+  for (const view of shows.added.views.map(view => view && '&' + view))
     await check(`added${view}: the printed commands give its lengths`, async () => {
       await type(`#/added?v=1${view}`)
       const shown = await rows(page, 'Length and direction')
+      const [, sum, , rotated] = shown.at(-1) // m's own
+      const halves = all => [all.slice(0, all.length / 2), all.slice(all.length / 2)].map(norm)
+      snippets.push({ name: `added${view}`, text: await cpp(), shown: [sum, rotated], told: halves })
       return within(
         Math.max(
           apart(
@@ -140,6 +249,28 @@ export async function printed({ check, open, quiet }) {
       assert(!/^0$/.test(await page.textContent('.score output')), `${slip}: no difference`)
       assert((await page.locator('.told dd').count()) === 4, `${slip} is not told`)
     }
+  })
+  await check('the printed C++ compiles, and gives what the panels show', async () => {
+    const others = []
+    for (const [id, views] of Object.entries(open_ended))
+      for (const view of views) {
+        await page.goto(page.url().replace(/#.*/, `#/${id}?v=1&${view}`))
+        await settled(page)
+        others.push(await cpp())
+      }
+    const made = compiled(
+      snippets.map(({ text }) => text),
+      folder,
+      others,
+    )
+    if (typeof made === 'string') return `skipped: ${made}`
+    snippets.forEach(({ name, shown, told }, i) => {
+      const numbers = told(made[i])
+      assert(numbers.length === shown.length, `${name}: ${shown.length} numbers, ${numbers.length} printed`)
+      const wrong = numbers.findIndex((x, j) => !(Math.abs(x - shown[j]) <= 1e-5 * (1 + Math.abs(shown[j]))))
+      assert(wrong < 0, `${name}: ${numbers[wrong]}, not ${shown[wrong]}`)
+    })
+    return `${snippets.length} snippets run, ${others.length} compiled`
   })
   await check('these panels without a complaint on the console', () => quiet(page))
   await page.context().close()

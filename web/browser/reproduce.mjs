@@ -23,21 +23,23 @@ export const wavelengths = text =>
     number === 'never' ? Infinity : Number(number.replaceAll(',', '')),
   )
 
-// What snippets print, all compiled in one piece; why they are not where that cannot be.
-export function compiled(snippets) {
+// What snippets print, all compiled in one piece and run in `folder`; those that take tensors of the reader's own, which they
+// do not declare, are compiled alone. Why they are not, where that cannot be.
+export function compiled(snippets, folder = tmpdir(), open_ended = []) {
   if (!existsSync(library)) return `there is no ${library}`
-  const folder = mkdtempSync(join(tmpdir(), 'posenc-printed-'))
-  const [source, program] = [join(folder, 'all.cc'), join(folder, 'all')]
+  const built = mkdtempSync(join(tmpdir(), 'posenc-printed-'))
+  const [source, program] = [join(built, 'all.cc'), join(built, 'all')]
   const body = snippets.map((text, i) => `static void part_${i}() {\n${text}\n}`).join('\n')
   const calls = snippets.map((_, i) => `std::puts("part"); part_${i}();`).join('\n')
-  writeFileSync(
-    source,
-    `#include <posenc/posenc.h>\n#include <cstdio>\n#include <numbers>\n${body}\nint main() {\n${calls}\n}\n`,
-  )
+  const given = ['q', 'k', 'v', 'x', 'y', 'out', 'logits', 'weights', 'rotated', 'back']
+  const tensors = given.map(name => `const posenc::Tensor& ${name}`).join(', ')
+  const taking = open_ended.map((text, i) => `void taking_${i}(${tensors}) {\n${text}\n}`).join('\n')
+  const headers = ['<posenc/posenc.h>', '<cmath>', '<cstdio>', '<numbers>'].map(name => `#include ${name}`).join('\n')
+  writeFileSync(source, `${headers}\n${taking}\n${body}\nint main() {\n${calls}\n}\n`)
   try {
     const include = `-I${here('../include')}`
     execFileSync('g++', ['-std=c++23', '-O0', include, source, library, '-lhwy', '-fopenmp', '-o', program])
-    const out = execFileSync(program, { encoding: 'utf8', maxBuffer: 1 << 26 })
+    const out = execFileSync(program, { encoding: 'utf8', maxBuffer: 1 << 26, cwd: folder })
     return out
       .split('part\n')
       .slice(1)
@@ -46,7 +48,7 @@ export function compiled(snippets) {
     if (error.code === 'ENOENT') return 'there is no g++'
     throw error
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(built, { recursive: true })
   }
 }
 

@@ -28,6 +28,11 @@ const components = (readdirSync(src, { recursive: true }) as string[]).filter(na
 it.each(components)('%s makes no list in its markup that could stand still: $derived does', name => {
   expect(found(readFileSync(`${src}/${name}`, 'utf8'))).toEqual([])
 })
+// Rotation's are matrices, between brackets; Check's is a board of buttons.
+it('tables have one style, that of parts.css', () => {
+  const own = components.filter(name => /border-collapse/.test(readFileSync(`${src}/${name}`, 'utf8')))
+  expect(own.map(name => name.split('/').at(-1)).sort()).toEqual(['Check.svelte', 'Rotate.svelte'])
+})
 it('finds such a list, and leaves handlers and changing lists alone', () => {
   expect(found('<D x={Array.from({ length: 7 }, (_, p) => orbit[p])} />')).toHaveLength(1)
   expect(found('{#snippet s()}<D x={{ y: Float64Array.from([1], x => x * k) }} />{/snippet}')).toHaveLength(1)

@@ -79,6 +79,154 @@ export function schemeFlags(engine: Engine, scheme: Scheme, geometry: Settings =
   return flags({ scheme: of.name, ...fields, ...scaled, ...own, ...geometry }).join(' ')
 }
 
+// Positions as people type them, and the loop over them in C++. Neighbours are a range.
+const ranged = (where: number[]) => where.length > 1 && where.every((p, i) => p === where[0] + i)
+const typed = (where: number[]) => (ranged(where) ? `${where[0]}:${where.at(-1)! + 1}` : where.join(','))
+export const range = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+// What is done with a row of d channels, for each position p, and what the row then is.
+function eachPlace(where: number[], row: string[], of: string): string[] {
+  const head = ranged(where)
+    ? `for (int p = ${where[0]}; p <= ${where.at(-1)}; ++p) {`
+    : `for (int p : {${where.join(', ')}}) {`
+  return [head, ...[...row, ...printed(of)].map(line => '  ' + line), '}']
+}
+const printed = (of: string) => [`for (double y : ${of})`, '  std::printf("%g\\n", y);']
+const dense = (of: string, d: number) => `posenc::Tensor::dense(${of}.data(), {1, ${d}})`
+const at_p = 'posenc::Positions::range(p, 1)'
+
+// The vectors of positions; those of a learned table are of the file table.npy.
+export function vectors(engine: Engine, scheme: Scheme, d: number, where: number[]): [string, string] {
+  const learned = scheme.type === 'learned'
+  const given = { width: d, ...(learned ? { table: 'table.npy' } : {}), positions: typed(where), dtype: 'float64' }
+  return [
+    `posenc table rows.npy ${schemeFlags(engine, scheme, given)}`,
+    [
+      planCpp(engine, scheme, { width: d }),
+      ...(learned
+        ? [
+            'auto file = *posenc::read_tensors("table.npy");',
+            'std::get<posenc::Rows>(plan.add->kind).table = posenc::Table::borrow(file.tensors[0].view);',
+          ]
+        : []),
+      `std::vector<double> row(${d});`,
+      `auto out = ${dense('row', d)};`,
+      ...eachPlace(where, [`*posenc::position_vectors(plan, ${at_p}, out);`], 'row'),
+    ].join('\n'),
+  ]
+}
+
+// A vector of the page, as C++ has it too: drawn by a seed, with some channels set by hand and all divided; one number in every
+// channel; or written out.
+export type Vector = { seed: number; but?: Record<number, number>; over?: string } | { all: number } | number[]
+function declared(name: string, of: Vector, d: number): string[] {
+  if ('all' in of) return [`std::vector<double> ${name}(${d}, ${of.all});`]
+  if (!('seed' in of)) return [`std::vector<double> ${name} = {${of.join(', ')}};`]
+  return [
+    `auto ${name} = posenc::normals(${of.seed}, ${d});`,
+    ...Object.entries(of.but ?? {}).map(([channel, x]) => `${name}[${channel}] = ${x};`),
+    ...(of.over ? [`for (double& y : ${name}) y /= ${of.over};`] : []),
+  ]
+}
+
+// One vector at each of the positions, rotated there or back. The file NAME.npy holds it once for each.
+type Rotated = { name: string; x: Vector; d: number; where: number[]; back?: boolean }
+export function rotations(engine: Engine, scheme: Scheme, of: Rotated): [string, string] {
+  const { name, x, d, where, back = false } = of
+  const flags = schemeFlags(engine, scheme, { positions: typed(where), ...(back ? { inverse: true } : {}) })
+  const by = back ? 'rotate_inverse' : 'rotate'
+  const row = [
+    ...declared(name, x, d),
+    `auto row = ${dense(name, d)};`,
+    `*posenc::${by}(plan, row, ${at_p}, posenc::Side::query, row);`,
+  ]
+  return [
+    `posenc rotate ${name}.npy rotated.npy ${flags}`,
+    [planCpp(engine, scheme, { head_dim: d }), ...eachPlace(where, row, name)].join('\n'),
+  ]
+}
+
+// A word with its position added, and rotated by it; the sum takes the word as it is, times √d where the scheme says so.
+export function addedAndRotated(
+  engine: Engine,
+  adds: Scheme,
+  rotates: Scheme,
+  x: Vector,
+  d: number,
+  m: number,
+): string {
+  return [
+    planCpp(engine, adds, { width: d }).replace('plan', 'waves'),
+    planCpp(engine, rotates, { head_dim: d }).replace('plan', 'rope'),
+    ...declared('x', x, d),
+    `auto word = x;`,
+    ...(adds.scale_embedding ? [`for (double& y : word) y *= std::sqrt(${d});`] : []),
+    `auto at = posenc::Positions::range(${m}, 1);`,
+    `auto sum = posenc::Tensor::dense(x.data(), {1, 1, ${d}});`,
+    '*posenc::add(waves, sum, at, sum);',
+    `auto rotated = ${dense('word', d)};`,
+    '*posenc::rotate(rope, rotated, at, posenc::Side::query, rotated);',
+    ...printed('x'),
+    ...printed('word'),
+  ].join('\n')
+}
+
+// The score of a query and a key, each rotated by its position: compiled for the length that the text has, and for another
+// that it had when the key came, where the cache keeps it as it was then.
+type Scored = {
+  scheme: Scheme
+  d: number
+  q: Vector
+  k: Vector
+  m: number
+  n: number
+  length?: number
+  came?: number
+  again?: boolean // rotated back by the plan of then, and once more by today's
+  logit?: boolean // the score over √d
+}
+export function scored(engine: Engine, of: Scored): [string, string] {
+  const { scheme, d, q, k, m, n, length = 0, came = length, again = false, logit = false } = of
+  const flags = (at: number, p: number, more = {}) =>
+    schemeFlags(engine, scheme, { ...(at ? { at } : {}), positions: p, ...more })
+  const steps = [
+    { from: 'k', to: 'k_n', plan: 'then', at: came, back: false },
+    ...(again
+      ? [
+          { from: 'k_n', to: 'k_back', plan: 'then', at: came, back: true },
+          { from: 'k_back', to: 'k_n', plan: 'plan', at: length, back: false },
+        ]
+      : []),
+  ].map(step => (came === length ? { ...step, plan: 'plan' } : step))
+  const rotate = (vector: string, plan: string, p: number, side: string, back = false) =>
+    `*posenc::rotate${back ? '_inverse' : ''}(${plan}, ${vector}, posenc::Positions::range(${p}, 1), posenc::Side::${side}, ${vector});`
+  const compiled = planCpp(engine, scheme, { head_dim: d, length })
+  return [
+    [
+      `posenc rotate q.npy q_m.npy ${flags(length, m)}`,
+      ...steps.map(
+        ({ from, to, at, back }) =>
+          `posenc rotate ${from}.npy ${to}.npy ${flags(at, n, { side: 'k', ...(back ? { inverse: true } : {}) })}`,
+      ),
+      ...(logit ? [] : [`# the score over √${d}:`]),
+      'posenc attend out.npy --q q_m.npy --k k_n.npy --v k_n.npy --scheme nope --logits logits.npy',
+    ].join('\n'),
+    [
+      compiled,
+      ...(came === length ? [] : [planCpp(engine, scheme, { head_dim: d, length: came }).replace('plan', 'then')]),
+      ...declared('query', q, d),
+      ...declared('key', k, d),
+      `auto q = ${dense('query', d)};`,
+      `auto k = ${dense('key', d)};`,
+      rotate('q', 'plan', m, 'query'),
+      ...steps.map(step => rotate('k', step.plan, n, 'key', step.back)),
+      'double score = 0;',
+      `for (int i = 0; i < ${d}; ++i)`,
+      '  score += query[i] * key[i];',
+      `std::printf("%g\\n", score${logit ? ` / std::sqrt(${d})` : ''});`,
+    ].join('\n'),
+  ]
+}
+
 // Extend: the panel's own link with every field said, which `posenc explain` reads as the page does.
 export function extended(engine: Engine, at: Stretch, { name, settings, length }: Method): [string, string] {
   const { rope_theta, pairing, ...scheme } = unusual(known(engine.schemes, 'rope'), at.scheme)

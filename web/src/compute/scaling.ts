@@ -134,12 +134,14 @@ export function fragment({ name, settings: own }: Method, at: Stretch, theta: nu
   return { ...context, rope_theta: theta, rope_scaling: { rope_type: name, ...rest } }
 }
 
-// Fields that differ from their defaults, by their own names: all that a link must say.
+// Fields that differ from their defaults, by their own names, and those that have none: all that a link or a command must say.
 export function unusual(described: Described, from: Settings): Settings {
   return Object.fromEntries(
     described.fields
       .map(f => [f, [f.name, ...f.aliases].map(name => from[name]).find(x => x !== undefined)] as const)
-      .filter(([f, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(f.default))
+      .filter(
+        ([f, value]) => value !== undefined && (f.required || JSON.stringify(value) !== JSON.stringify(f.default)),
+      )
       .map(([f, value]) => [f.name, value]),
   )
 }
