@@ -94,7 +94,7 @@ export async function conduct(session, entries) {
     assert((await page.textContent('.score')) !== hovered, 'the score stays where it was pointed at')
   })
   await check('typing into a number box is no shortcut', async () => {
-    const box = page.locator('.controls input[type=number]').first()
+    const box = page.locator('.controls input.number').first()
     await box.focus()
     await page.keyboard.press('e')
     await page.keyboard.press('[')

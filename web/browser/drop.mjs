@@ -17,7 +17,21 @@ export async function drop({ check, open, quiet }, entries) {
   const stage = () => page.textContent('main')
   const before = page.asked.length
 
-  const dropped = file =>
+  // Until the page says which model it is: another than before, as two in a row are.
+  const dropped = async file => {
+    const told = () => page.$eval('main', e => e.querySelector('.model h2, .driven b')?.textContent ?? '')
+    const was = await told()
+    await give(file)
+    await page
+      .waitForFunction(
+        was => (document.querySelector('main :is(.model h2, .driven b)')?.textContent ?? was) !== was,
+        was,
+        { timeout: 400 }, // the same name twice, or a panel that does not follow it
+      )
+      .catch(() => {})
+    await settled(page)
+  }
+  const give = file =>
     page.evaluate(
       ({ name, text }) => {
         const transfer = new DataTransfer()

@@ -70,10 +70,12 @@ export async function layout(session) {
         ['base', 'theta'],
         ['share what posenc', ''],
         ['gguf', 'docs gguf'],
+        ['model llama-3.1', 'llama-3.1-8b'],
       ]) {
         await desk.keyboard.press('/')
         await desk.locator('dialog .find').waitFor()
         await desk.keyboard.type(words)
+        if (found.includes('llama')) await desk.waitForFunction(() => document.querySelector('.found b')) // fetched
         const text = await desk.textContent('.found')
         assert(found ? text.includes(found) : text.includes('Nothing'), `${words}: ${text.trim().slice(0, 80)}`)
         await close(desk)
@@ -85,6 +87,16 @@ export async function layout(session) {
       await desk.waitForFunction(() => document.activeElement.id === 'slide-theta')
     },
   )
+  await check('/ opens a model on the panel at hand', async () => {
+    await desk.keyboard.press('/')
+    await desk.locator('dialog .find').waitFor()
+    await desk.keyboard.type('model deepseek-v3')
+    await desk.keyboard.press('Enter')
+    await desk.waitForSelector('.driven')
+    assert((await desk.evaluate(() => location.hash)).startsWith('#/rope'), 'another panel')
+    assert(/deepseek-v3/.test(await desk.textContent('.driven')), await desk.textContent('.driven'))
+    await desk.locator('.driven [aria-label="forget the model"]').click()
+  })
   await check('what posenc is, its version and its docs are one click away', async () => {
     await desk.locator('.motto button').click()
     assert(/posenc \d+\.\d+\.\d+/.test(await desk.textContent('dialog[open] h2')), 'no version')
@@ -96,7 +108,7 @@ export async function layout(session) {
   await check('no lines stand on a map until someone points', async () => {
     await desk.goto(url + '#/sinusoid')
     await frame(desk)
-    assert((await desk.locator('.cells i').count()) === 0, 'lines stand')
+    assert((await desk.locator('.cells i, .holder > i').count()) === 0, 'lines stand')
     const map = await box(desk, '.cells')
     await desk.mouse.move(map.x + 40, map.y + 40)
     await frame(desk)
@@ -104,13 +116,49 @@ export async function layout(session) {
   })
   await check('Cache counts tokens, and takes them typed', async () => {
     await desk.goto(url + '#/kv')
-    const number = desk.locator('.controls .slider input[type=number]').first()
+    const number = desk.locator('.controls .slider input.number').first()
     await number.fill('8192')
     await number.press('Enter')
     await frame(desk)
     const now = Number(await number.inputValue())
     assert(Math.abs(now / 8192 - 1) < 0.03, `${now} tokens`)
     return `${now} tokens`
+  })
+  await check('boxes take 128k, 1M and groups, and show plain numbers', async () => {
+    await desk.goto(url + '#/extend?v=1&theta=3580165449')
+    await frame(desk)
+    for (const [label, typed, shown] of [
+      ['trained length L', '16k', '16384'],
+      ['target length', '1M', '1048576'],
+      ['target length', '65,536', '65536'],
+      ['base', '1M', '1000000'],
+    ]) {
+      const box = desk.locator(`.controls [aria-label="${label}, as a number"]`)
+      if (label === 'base') {
+        assert((await box.inputValue()) === '3580165449', `the link's base is ${await box.inputValue()}`)
+        if (!(await box.isVisible())) await desk.locator('.unfold [aria-expanded=false]').click()
+      }
+      await box.fill(typed)
+      await box.press('Enter')
+      await frame(desk)
+      assert((await box.inputValue()) === shown, `${typed} is ${await box.inputValue()}`)
+    }
+  })
+  await check('angles that training never showed are painted, and none where the scaling meets none', async () => {
+    for (const [scaling, some] of [
+      ['default', true],
+      ['linear', false],
+    ]) {
+      await desk.goto(`${url}#/extend?v=1&scaling=${scaling}`)
+      await frame(desk)
+      assert((await desk.locator('.sector').count()) > 8, 'no dials')
+      assert((await desk.locator('.sector.fresh').count()) > 0 === some, scaling)
+    }
+  })
+  await check('Compare says that its RoPE is scaled', async () => {
+    await desk.goto(`${url}#/compare?v=1&scaling=yarn`)
+    await frame(desk)
+    assert(/scaled by yarn/.test(await desk.textContent('.stage')), 'it does not')
   })
   await check('layout: no complaint on the console', () => quiet(desk))
   await desk.context().close()

@@ -79,11 +79,14 @@ export const reload = async page => {
   await page.waitForSelector('main h1')
   await frame(page)
 }
-// The address follows 150 ms behind, by a timer of the page: one set later that waits longer ends after it, however
-// busy the machine.
+// Until the panel is there, its numbers are those of this moment and the address too, which follow a little behind, and at
+// once where a page is printed.
 export const settled = async page => {
   await frame(page)
-  return page.evaluate(() => new Promise(done => setTimeout(() => done(location.hash), 220)))
+  await page.waitForFunction(() => document.querySelector('main h1'))
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')))
+  await frame(page)
+  return page.evaluate(() => location.hash)
 }
 
 // Closes the dialog and waits until it is gone: keys that come sooner would still be its own.

@@ -25,7 +25,7 @@ export async function widths({ check, open }, panels) {
               return e.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)
             }
             const measure = document.createElement('canvas').getContext('2d')
-            const boxes = [...document.querySelectorAll('main input[type=number]')].filter(e => {
+            const boxes = [...document.querySelectorAll('main input.number')].filter(e => {
               measure.font = getComputedStyle(e).font
               return e.offsetParent && measure.measureText(e.value).width > inner(e)
             })

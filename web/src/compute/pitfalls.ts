@@ -20,13 +20,16 @@ export const padded = 4 // of them, at the left
 const row = { first: 0, count: tokens }
 const all = Array.from({ length: tokens }, (_, p) => p)
 
-export const told: Record<Slip, { name: string; wants: string; does: string; seen: string; cure: string }> = {
+// `reports`: where somebody met it, as owner/repository#number.
+type Told = { name: string; wants: string; does: string; seen: string; cure: string; reports: string[] }
+export const told: Record<Slip, Told> = {
   padding: {
     name: 'Left padding without position ids',
     wants: `A row of ${tokens - padded} words has ${padded} padding tokens before it. The first word stands at position 0.`,
     does: `The engine counts the columns, padding included: the first word stands at position ${padded}.`,
     seen: 'A prompt answers otherwise in a batch than alone, and worse the longer the longest prompt beside it.',
     cure: 'Make the positions of the attention mask: posenc positions --mask.',
+    reports: ['unslothai/unsloth#3699', 'ndif-team/nnsight#673'],
   },
   values: {
     name: 'RoPE on the values too',
@@ -34,6 +37,7 @@ export const told: Record<Slip, { name: string; wants: string; does: string; see
     does: 'The engine rotates the values as well. The attention map is right to the last bit; what it mixes is not.',
     seen: 'Noise from the first token on, the worse the farther into the text, although every attention score agrees.',
     cure: 'Rotate queries and keys alone. A fused qkv tensor must be split before it is rotated.',
+    reports: [],
   },
   pairing: {
     name: 'The other pairing',
@@ -41,6 +45,7 @@ export const told: Record<Slip, { name: string; wants: string; does: string; see
     does: 'The engine rotates neighbours: channel 2r with 2r + 1.',
     seen: 'Fluent for a few tokens, since short distances rotate little, then repetition and nonsense.',
     cure: "Take the model's pairing, or reorder the rows of W_q and W_k when the weights are converted.",
+    reports: ['huggingface/candle#3948', 'ooples/AiDotNet#2074'],
   },
   factor: {
     name: "YaRN's attention factor lost",
@@ -48,6 +53,7 @@ export const told: Record<Slip, { name: string; wants: string; does: string; see
     does: 'The engine scales the frequencies and drops the factor.',
     seen: 'Nothing on short prompts but a slight blur. In long texts attention is too flat, and details are missed.',
     cure: 'Multiply cos and sin by the attention factor, or logits by its square; once, not both.',
+    reports: ['turboderp-org/exllamav3#259', 'vllm-project/vllm#48351'],
   },
   offset: {
     name: 'Queries one position off',
@@ -55,6 +61,7 @@ export const told: Record<Slip, { name: string; wants: string; does: string; see
     does: 'While decoding, the engine gives the query the length of the text, one more than its own position.',
     seen: 'Prompts are read well, generated text drifts: every key seems one token farther than it is.',
     cure: 'The new token of a text of n tokens has position n − 1, in query and key.',
+    reports: ['microsoft/onnxruntime-genai#2354'],
   },
   scale: {
     name: '√d forgotten',
@@ -62,6 +69,7 @@ export const told: Record<Slip, { name: string; wants: string; does: string; see
     does: 'The engine adds the positions to the bare word vectors.',
     seen: 'Tokens attend to their neighbours whatever they say: the position drowns the word.',
     cure: "Take the model's scale_embedding (posenc explain says which it has).",
+    reports: ['OpenNMT/OpenNMT-py#1722'],
   },
 }
 

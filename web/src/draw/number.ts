@@ -15,6 +15,12 @@ export function short(x: number, digits = 4): string {
   return (x < 0 ? '−' : '') + text
 }
 
+// What people type for a number: 8192, 8,192, 8k, 1.5M, 1e6; NaN where it is none.
+export function typed(text: string, thousand = 1000): number {
+  const [, digits, unit] = /^(.*?)([km]?)$/i.exec(text.replace(/[\s,_]/g, '').replace('−', '-'))!
+  return digits === '' ? NaN : Number(digits) * thousand ** ['', 'k', 'm'].indexOf(unit.toLowerCase())
+}
+
 // An angle in degrees, a tenth of one exactly.
 export const degrees = (radians: number) => `${Math.round((1800 * radians) / Math.PI) / 10}°`.replace('-', '−')
 

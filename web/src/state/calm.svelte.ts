@@ -3,6 +3,10 @@
 const pause = 120
 const waiting = new Set<() => void>()
 let resting = false
+export function show() {
+  for (const each of waiting) each()
+  waiting.clear()
+}
 function rest() {
   resting = true
   setTimeout(
@@ -10,8 +14,7 @@ function rest() {
       requestAnimationFrame(() => {
         resting = false
         if (waiting.size === 0) return
-        for (const show of waiting) show()
-        waiting.clear()
+        show()
         rest()
       }),
     pause,
@@ -22,24 +25,23 @@ function rest() {
 export function calm<T>(get: () => T, urgent = () => false): () => T {
   let shown = $state.raw(get())
   let next: T
-  const show = () => {
+  const take = () => {
     shown = next
   }
   $effect(() => {
     next = get()
     if (urgent()) {
-      show()
+      take()
       return
     }
-    waiting.add(show)
+    waiting.add(take)
     if (resting) return
     // Others change in the same frame.
     queueMicrotask(() => {
-      for (const each of waiting) each()
-      waiting.clear()
+      show()
       if (!resting) rest()
     })
   })
-  $effect(() => () => waiting.delete(show))
+  $effect(() => () => waiting.delete(take))
   return () => shown
 }

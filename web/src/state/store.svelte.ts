@@ -1,4 +1,5 @@
 // The one state of all panels, kept in the address. Hovering changes `probe` alone; a click pins it into m and pair.
+import { show } from './calm.svelte'
 import { clamp, defaults, fields, format, parse, type Key, type Settings, type Values } from './link'
 
 export const values: Values = $state(defaults())
@@ -124,13 +125,23 @@ export function follow(): () => void {
   motion()
   media.addEventListener('change', motion)
   let timer: ReturnType<typeof setTimeout>
+  const write = () => {
+    clearTimeout(timer)
+    const hash = link()
+    if (location.hash !== hash) history.replaceState(null, '', hash)
+  }
+  // Whoever prints or leaves the page takes it as it is: numbers that are read, and the address, follow a little behind.
+  const now = () => {
+    show()
+    write()
+  }
+  addEventListener('beforeprint', now)
+  addEventListener('pagehide', now)
   const stop = $effect.root(() => {
     $effect(() => {
-      const hash = link()
+      link()
       clearTimeout(timer)
-      timer = setTimeout(() => {
-        if (location.hash !== hash) history.replaceState(null, '', hash)
-      }, 150)
+      timer = setTimeout(write, 150)
     })
     play()
   })
@@ -138,6 +149,8 @@ export function follow(): () => void {
     stop()
     removeEventListener('popstate', back)
     removeEventListener('hashchange', back)
+    removeEventListener('beforeprint', now)
+    removeEventListener('pagehide', now)
     media.removeEventListener('change', motion)
   }
 }
