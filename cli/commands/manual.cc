@@ -36,8 +36,8 @@ Run define_completion(CLI::App& app) {
 Expected<int> write_pages(const std::filesystem::path& folder, std::span<const Manual> list) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const auto write = [&folder](const std::string& name, std::string text) {
-    return write_whole((folder / (name + ".1")).string(), {std::move(text)});
+  const auto write = [&folder](const std::string& name, const std::string& text) {
+    return write_whole((folder / (name + ".1")).string(), {text});
   };
   POSENC_CHECK(write("posenc", man_page(list)));
   for (const Manual& manual : list) POSENC_CHECK(write(page_name(manual), man_page(manual)));

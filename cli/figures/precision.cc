@@ -38,8 +38,9 @@ Expected<Figure> draw(const Options& options) {
   if (!plan) return std::unexpected(plan.error());
   const std::int64_t end = phase_end(*plan, options.at);
   std::vector<std::int64_t> marks;
-  for (double mark = 16; mark < static_cast<double>(end); mark *= std::sqrt(2.0))
-    marks.push_back(std::llround(mark));
+  // Two to an octave.
+  const auto mark = [](int i) { return std::llround(16 * std::exp2(i / 2.0)); };
+  for (int i = 0; mark(i) < end; ++i) marks.push_back(mark(i));
   marks.push_back(end);
   const Expected<PhaseErrors> errors = phase_errors(*group, options.at, std::move(marks));
   if (!errors) return std::unexpected(errors.error());

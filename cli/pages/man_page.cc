@@ -100,7 +100,7 @@ std::string man_page(const Manual& manual) {
   if (!manual.notes.empty()) out += ".SH DESCRIPTION\n";
   for (const std::string& note : manual.notes) {
     if (&note != manual.notes.data()) out += ".PP\n";
-    const bool as_is = note.find('\n') != note.npos;
+    const bool as_is = note.contains('\n');
     out += (as_is ? ".nf\n" : "") + escaped(note) + (as_is ? "\n.fi\n" : "\n");
   }
   std::vector<std::string> groups{""};

@@ -27,7 +27,7 @@ std::vector<std::string> take_schemes(std::string& about) {
 }
 
 // CLI11 says "TEXT:{q,k}" of a choice, and names its own checks of ranges.
-void take_value(FlagManual& flag, std::string type) {
+void take_value(FlagManual& flag, const std::string& type) {
   if (const std::size_t open = type.find('{'); open != type.npos) {
     std::string inside = type.substr(open + 1, type.find('}') - open - 1);
     std::replace(inside.begin(), inside.end(), '|', ',');
@@ -38,7 +38,7 @@ void take_value(FlagManual& flag, std::string type) {
   constexpr std::pair<std::string_view, std::string_view> plain[] = {
       {"TOKENS", "TOKENS"}, {"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}, {"TEXT", "TEXT"}};
   for (const auto& [known, word] : plain)
-    if (type.find(known) != type.npos) {
+    if (type.contains(known)) {
       flag.value = word;
       return;
     }
@@ -85,7 +85,7 @@ void take_footer(Manual& manual, const std::string& footer) {
     } else {
       if (!paragraph.empty())
         paragraph += line.starts_with(' ') || line.ends_with(':') ? '\n' : ' ';
-      if (paragraph.find("\n ") != paragraph.npos) paragraph.back() = '\n';
+      if (paragraph.contains("\n ")) paragraph.back() = '\n';
       paragraph += line;
     }
   }
@@ -246,7 +246,7 @@ std::string help_text(const Manual& manual, const HelpAsked& asked) {
   if (!asked.all)
     out += fmt::format("\nEvery flag and example: posenc {} --help-all\n", manual.name);
   for (const std::string& note : manual.notes) {
-    const bool as_is = note.find('\n') != note.npos;
+    const bool as_is = note.contains('\n');
     if (asked.all || as_is || note == manual.notes.front())
       out += "\n" + (as_is ? note : wrapped(note, 0, 0)) + "\n";
   }

@@ -52,7 +52,7 @@ Listener listening(const std::string& host, int port) {
         getsockname(one, address, &size) == 0) {
       char text[NI_MAXSERV] = "";
       getnameinfo(address, size, nullptr, 0, text, sizeof text, NI_NUMERICSERV);
-      listener = {one, std::atoi(text)};
+      listener = {one, static_cast<int>(std::strtol(text, nullptr, 10))};
     } else {
       listener.is_taken = errno == EADDRINUSE;
       close(one);

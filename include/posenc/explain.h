@@ -71,8 +71,8 @@ std::string to_json(const ContentScheme& scheme);  // without its tables
 
 // What to_json(scheme) writes, read back; a field left out has its default. Errors: not JSON, no
 // such type or field, a value of another kind or out of range, a required field left out.
-Expected<Scheme> read_scheme(std::string_view json);
-Expected<ContentScheme> read_content_scheme(std::string_view json);
+Expected<Scheme> read_scheme(std::string_view text);
+Expected<ContentScheme> read_content_scheme(std::string_view text);
 
 // Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each with its "kind";
 // bundled_models() as an array.

@@ -60,7 +60,7 @@ template <class Owner, class T>
 TableField(std::string_view, T Owner::*, std::string_view) -> TableField<Owner, T>;
 
 namespace detail {
-std::vector<std::string_view> split(std::string_view words);  // at spaces
+std::vector<std::string_view> split(std::string_view spaced);  // into words
 }
 
 // A field's value outside its struct; monostate is null (an optional field left to its rule).

@@ -30,7 +30,7 @@ struct BackwardInputs {
 };
 
 template <class T>
-BackwardInputs<T> backward_inputs(const AttendArguments& in, const Plan& plan,
+BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& plan,
                                   const Tensor& out_gradient);
 
 // Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.

@@ -58,7 +58,7 @@ struct View {
   posenc_status status = POSENC_MISUSE;
   Tensor tensor = {};
 };
-View view(std::string_view function, std::string_view name, const posenc_tensor* tensor);
+View view(std::string_view function, std::string_view name, const posenc_tensor* c);
 
 // NULL: causal.
 struct ReadMask {

@@ -162,18 +162,18 @@ KvCache::KvCache(KvCache&&) noexcept = default;
 KvCache& KvCache::operator=(KvCache&&) noexcept = default;
 KvCache::~KvCache() = default;
 
-Expected<KvCache> KvCache::make(const KvCacheOptions& asked) {
-  KvCacheOptions options = asked;
-  if (options.value_dim == 0) options.value_dim = options.head_dim;
+Expected<KvCache> KvCache::make(const KvCacheOptions& options) {
+  KvCacheOptions whole = options;
+  if (whole.value_dim == 0) whole.value_dim = options.head_dim;
   auto pages = detail::Pages::make("KvCache",
                                    {.kv_heads = options.kv_heads,
                                     .head_dim = options.head_dim,
-                                    .value_dim = options.value_dim,
+                                    .value_dim = whole.value_dim,
                                     .page_size = options.page_size,
                                     .dtype = options.dtype},
                                    options.max_pages);
   if (!pages) return std::unexpected(pages.error());
-  return KvCache(std::unique_ptr<State>(new State{.options = options, .pages = *std::move(pages)}));
+  return KvCache(std::make_unique<State>(State{.options = whole, .pages = *std::move(pages)}));
 }
 
 KvCache::Sequence KvCache::add() {

@@ -23,9 +23,9 @@ Tensor part(const Tensor& x, std::int64_t sequence, std::int64_t first, std::int
 // Memory that is used again from call to call, and only grows.
 class Gathered {
  public:
-  // [1, heads, tokens, head_dim]. Errors: no memory.
+  // [1, heads, tokens, width]. Errors: no memory.
   Expected<Tensor> dense(std::string_view where, DType dtype, std::int64_t heads,
-                         std::int64_t tokens, std::int64_t head_dim);
+                         std::int64_t tokens, std::int64_t width);
   std::int64_t bytes() const { return bytes_; }
 
  private:

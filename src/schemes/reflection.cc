@@ -351,6 +351,7 @@ Expected<Variant> make(std::string_view what, std::string_view name) {
   for (Variant& defaults : defaults_of(Variant{}))
     if (named(about(defaults).name, about(defaults).aliases, name)) return std::move(defaults);
   std::vector<std::string_view> known;
+  known.reserve(abouts<Variant>.size());
   for (const About& each : abouts<Variant>) known.push_back(each.name);
   return fail(what, "unknown name", "'" + std::string(name.substr(0, 64)) + "'",
               suggestion(name, known));

@@ -75,9 +75,7 @@ class CommandTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
+inline bool has(const std::string& text, const std::string& part) { return text.contains(part); }
 
 inline std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -67,7 +67,7 @@ RopeParameters find_parameters(const Section& config, const Family& family,
                                std::string_view layer_type, const std::optional<Json>& defaults) {
   Reading& reading = config.reading;
   const auto read = [&](std::string_view key) {
-    const Section found = config.section(key);
+    Section found = config.section(key);
     if (family.unread_parameters != key) return found;
     if (!found.members().empty()) {
       reading.warn("unread_key", config.where(key) + " is not read by Hugging Face's code for " +
