@@ -36,7 +36,7 @@ Sentences sentences(Lab& lab) {
   return s;
 }
 
-Finding equivariant(Lab& lab) {
+Evidence equivariant(Lab& lab) {
   const Plan none = lab.plan(NoPe{});
   const Matrix x = lab.normal_rows(7, dim);
   const std::int64_t order[] = {3, 0, 6, 1, 5, 2, 4};
@@ -50,7 +50,7 @@ Finding equivariant(Lab& lab) {
       {inside("largest |attend(shuffled) − shuffled(attend)|", off, rounding)}};
 }
 
-Finding not_invariant(Lab& lab) {
+Evidence not_invariant(Lab& lab) {
   const Plan none = lab.plan(NoPe{});
   const Matrix x = lab.normal_rows(7, dim);
   const std::int64_t order[] = {3, 0, 6, 1, 5, 2, 4};
@@ -65,7 +65,7 @@ Finding not_invariant(Lab& lab) {
                   largest_difference(out.values, permuted(home, order).values), rounding)}};
 }
 
-Finding same_words(Lab& lab) {
+Evidence same_words(Lab& lab) {
   const Plan none = lab.plan(NoPe{});
   const Sentences s = sentences(lab);
   const auto change = [&](bool causal) {
@@ -81,7 +81,7 @@ Finding same_words(Lab& lab) {
        outside("largest change under a causal mask", change(true), 1e-3)}};
 }
 
-Finding context_counts(Lab& lab) {
+Evidence context_counts(Lab& lab) {
   const Plan none = lab.plan(NoPe{});
   Matrix x = lab.normal_rows(7, dim);
   const Vector before = attended(lab, none, x, false).row(2);
@@ -93,7 +93,7 @@ Finding context_counts(Lab& lab) {
           {outside("change of a token's output by its context", change, 1e-3)}};
 }
 
-Finding mask_tells_order(Lab& lab) {
+Evidence mask_tells_order(Lab& lab) {
   const Plan none = lab.plan(NoPe{});
   const std::int64_t length = 64;
   const Matrix zero(length, dim);
@@ -114,7 +114,7 @@ Finding mask_tells_order(Lab& lab) {
        inside("spread of the output without a mask", std::abs(open(0, 0) - open(63, 0)), 0)}};
 }
 
-Finding embedding_scale(Lab& lab) {
+Evidence embedding_scale(Lab& lab) {
   const std::int64_t d = 512;
   const Vector small = lab.normals(d, 1 / std::sqrt(512.0)), unit = lab.normals(d);
   const Plan plan = lab.plan(Sinusoidal{.scale_embedding = true}, {.width = d});
@@ -137,7 +137,7 @@ Matrix values_turned(Lab& lab, const Plan& plan, const Matrix& q, const Matrix& 
   return lab.attend(plan, q, k, v, Positions::range(first, q.rows)).out;
 }
 
-Finding rotated_values(Lab& lab) {
+Evidence rotated_values(Lab& lab) {
   const Plan plan = lab.rope(dim);
   const Matrix q = lab.normal_rows(6, dim), k = lab.normal_rows(6, dim),
                v = lab.normal_rows(6, dim);
@@ -152,7 +152,7 @@ Finding rotated_values(Lab& lab) {
           {outside("largest change of the output by a shift", change, 1e-3)}};
 }
 
-Finding values_rotated_back(Lab& lab) {
+Evidence values_rotated_back(Lab& lab) {
   const Plan plan = lab.rope(dim, {.rotate_values = true}), plain = lab.rope(dim);
   const Matrix q = lab.normal_rows(6, dim), k = lab.normal_rows(6, dim),
                v = lab.normal_rows(6, dim);
@@ -181,7 +181,7 @@ Finding values_rotated_back(Lab& lab) {
               largest_difference(out.values, expected.values), 1e-11)}};
 }
 
-Finding softmax_temperature(Lab& lab) {
+Evidence softmax_temperature(Lab& lab) {
   const double t = 0.7;
   Plan warm = lab.plan(NoPe{}), plain = lab.plan(NoPe{});
   warm.logits.multiplier = 1 / t;

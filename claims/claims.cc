@@ -57,7 +57,7 @@ Verified verify(const Claim& claim) {
     return result;
   }
   const auto start = std::chrono::steady_clock::now();
-  Expected<Finding> finding = claim.check();
+  Expected<Evidence> finding = claim.check();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!finding) {
     result.finding.computed = "The check failed: " + finding.error().message();

@@ -107,19 +107,19 @@ TEST(Claims, ExpLogIsEightRoundingsOffAndPowOne) {
 
 // --- the runner ---------------------------------------------------------------------------------
 
-Expected<Finding> too_large() {
-  return Finding{.computed = "off", .measures = {{"residual", 2, 1}}};
+Expected<Evidence> too_large() {
+  return Evidence{.computed = "off", .measures = {{"residual", 2, 1}}};
 }
-Expected<Finding> no_counter_example() {
-  return Finding{.computed = "off", .measures = {{"residual", 0, 1, false}}};
+Expected<Evidence> no_counter_example() {
+  return Evidence{.computed = "off", .measures = {{"residual", 0, 1, false}}};
 }
-Expected<Finding> not_a_number() {
-  return Finding{.computed = "off",
-                 .measures = {{"residual", std::numeric_limits<double>::quiet_NaN(), 1},
-                              {"residual", std::numeric_limits<double>::quiet_NaN(), 1, false}}};
+Expected<Evidence> not_a_number() {
+  return Evidence{.computed = "off",
+                  .measures = {{"residual", std::numeric_limits<double>::quiet_NaN(), 1},
+                               {"residual", std::numeric_limits<double>::quiet_NaN(), 1, false}}};
 }
-Expected<Finding> nothing_measured() { return Finding{.computed = "sure"}; }
-Expected<Finding> refused() { return fail("attend", "shapes must match", "3"); }
+Expected<Evidence> nothing_measured() { return Evidence{.computed = "sure"}; }
+Expected<Evidence> refused() { return fail("attend", "shapes must match", "3"); }
 
 TEST(VerifyClaim, AResidualBeyondItsToleranceDisagrees) {
   EXPECT_FALSE(verify({.check = too_large}).agrees);

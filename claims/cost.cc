@@ -38,7 +38,7 @@ std::int64_t rope_operations(std::int64_t length, std::int64_t dim) {
   return 2 * length * 6 * (dim / 2);
 }
 
-Finding dense_equals_pairs(Lab& lab) {
+Evidence dense_equals_pairs(Lab& lab) {
   const std::int64_t d = 128, p = 37;
   const auto n = static_cast<std::size_t>(d);
   const Plan plan = lab.rope(d, {.pairing = Pairing::interleaved});
@@ -85,7 +85,7 @@ Finding dense_equals_pairs(Lab& lab) {
                static_cast<double>(full) / static_cast<double>(sparse), 1)}};
 }
 
-Finding linear_table(Lab& lab) {
+Evidence linear_table(Lab& lab) {
   const Matrix one = lab.table(64, 256), two = lab.table(64, 512), wide = lab.table(128, 256);
   const auto size = [](const Matrix& x) { return static_cast<std::int64_t>(x.values.size()); };
   const double short_time = timed([&] { lab.table(64, 1024); });
@@ -98,7 +98,7 @@ Finding linear_table(Lab& lab) {
                   std::abs(static_cast<double>(size(wide) - 256 * 128)), 0)}};
 }
 
-Finding dwarfed(Lab& lab) {
+Evidence dwarfed(Lab& lab) {
   const std::int64_t length = 256, dim = 64, context = 4096;
   const Plan none = lab.plan(NoPe{}), rope = lab.rope(dim);
   const Matrix q = lab.normal_rows(length, dim), k = lab.normal_rows(length, dim);
@@ -118,7 +118,7 @@ Finding dwarfed(Lab& lab) {
           {outside("operations of attention over those of RoPE", ratio, 100)}};
 }
 
-Finding quadratic(Lab& lab) {
+Evidence quadratic(Lab& lab) {
   const std::int64_t dim = 32;
   const Plan none = lab.plan(NoPe{});
   const auto run_at = [&](std::int64_t length) {
@@ -175,7 +175,7 @@ class Head {
   std::array<std::vector<float>, 4> x_;
 };
 
-Finding growth(Lab& lab) {
+Evidence growth(Lab& lab) {
   constexpr std::int64_t few = 256, many = 2048, dim = 64;
   const Plan none = lab.plan(NoPe{}), rope = lab.rope(dim);
   Head short_head(lab, few), long_head(lab, many);
@@ -207,7 +207,7 @@ Finding growth(Lab& lab) {
        inside("time of rotating over that of attention, 2,048 tokens", turning / attention, 0.25)}};
 }
 
-Finding rope_in_every_layer(Lab& lab) {
+Evidence rope_in_every_layer(Lab& lab) {
   const Model model = lab.model("llama-2-7b");
   std::int64_t rope = 0, once = 0;
   for (const LayerGroup& layers : model.groups) {

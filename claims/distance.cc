@@ -18,7 +18,7 @@ double shift_change(Lab& lab, const Plan& plan, const Vector& q, const Vector& k
   return most;
 }
 
-Finding arccosine(Lab& lab) {
+Evidence arccosine(Lab& lab) {
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = 64}), lab.ids({40, 23}));
   const Vector f = lab.frequencies(64);
   double identity = 0, angle = 0;
@@ -43,7 +43,7 @@ Finding arccosine(Lab& lab) {
            inside("largest | dot − cos ω(a−b) |", identity, rounding)}};
 }
 
-Finding product_identity(Lab& lab) {
+Evidence product_identity(Lab& lab) {
   const Matrix rows = lab.table(64, 200);
   const Vector f = lab.frequencies(64);
   double most = 0;
@@ -60,7 +60,7 @@ Finding product_identity(Lab& lab) {
       {inside("largest | sin a sin b + cos a cos b − cos(a − b) |", most, rounding)}};
 }
 
-Finding offset_alone(Lab& lab) {
+Evidence offset_alone(Lab& lab) {
   const Vector q = lab.normals(128), k = lab.normals(128);
   double most = shift_change(lab, lab.rope(128), q, k);
   most = std::max(most, shift_change(lab, lab.rope(128, {.pairing = Pairing::interleaved}), q, k));
@@ -70,7 +70,7 @@ Finding offset_alone(Lab& lab) {
           {inside("largest change of the score", most, 1e-10)}};
 }
 
-Finding not_invariant(Lab& lab) {
+Evidence not_invariant(Lab& lab) {
   const std::int64_t length = 16, dim = 32;
   const Plan plan = lab.rope(dim);
   const Matrix x = lab.normal_rows(length, dim);
@@ -100,7 +100,7 @@ Finding not_invariant(Lab& lab) {
            outside("change of a bfloat16 score by a shift, over ‖q‖·‖k‖", rounded, 1e-6)}};
 }
 
-Finding relative_family(Lab& lab) {
+Evidence relative_family(Lab& lab) {
   const Vector q = lab.normals(64), k = lab.normals(64);
   Vector keys = lab.normals(33 * 64), buckets = lab.normals(32);
   Shaw shaw{.max_distance = 16, .use_values = false};
@@ -118,7 +118,7 @@ Finding relative_family(Lab& lab) {
       {inside("largest change of the score over the four", most, 1e-10)}};
 }
 
-Finding playground_score(Lab& lab) {
+Evidence playground_score(Lab& lab) {
   const Plan plan = lab.rope(2);
   const double score = lab.score(plan, {1, 0}, {1, 0}, 5, 2);
   return {say("q = k = (1, 0), frequency 1, distance 3: the score is ", score, " = cos 3."),
@@ -128,7 +128,7 @@ Finding playground_score(Lab& lab) {
            inside("change when both move", shift_change(lab, plan, {1, 0}, {1, 0}), rounding)}};
 }
 
-Finding bare_index(Lab& lab) {
+Evidence bare_index(Lab& lab) {
   const Plan plan = lab.plan(Index{}, {.width = 16});
   Vector x = lab.normals(16), y = lab.normals(16);
   const auto product = [&](std::int64_t m, std::int64_t n) {
@@ -147,7 +147,7 @@ Finding bare_index(Lab& lab) {
           {outside("change by a shift of 100", std::abs(later - first), 1)}};
 }
 
-Finding content_turns_too(Lab& lab) {
+Evidence content_turns_too(Lab& lab) {
   const Plan plan = lab.rope(2);
   const auto phase = [&](const Vector& x) {
     const Vector y = lab.rotated(plan, x, 2);
@@ -165,7 +165,7 @@ Finding content_turns_too(Lab& lab) {
            outside("change of the score at one length", near - far, 1)}};
 }
 
-Finding no_monotone_decay(Lab& lab) {
+Evidence no_monotone_decay(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Matrix ones(1001, 128, Vector(1001 * 128, 1.0));
   const Matrix keys = lab.rotated(plan, ones, Positions::range(0, 1001));
@@ -179,7 +179,7 @@ Finding no_monotone_decay(Lab& lab) {
           {outside("steps that raise the score", static_cast<double>(rises), 0)}};
 }
 
-Finding sines_without_partners(Lab& lab) {
+Evidence sines_without_partners(Lab& lab) {
   const Matrix rows = lab.table(64, 8);
   Vector zero, seven, whole_zero = rows.row(0);
   for (std::int64_t c = 0; c < 64; c += 2) {
@@ -194,7 +194,7 @@ Finding sines_without_partners(Lab& lab) {
            outside("‖PE(0)‖ with the cosines", norm(whole_zero), 0.1)}};
 }
 
-Finding mixed_layouts(Lab& lab) {
+Evidence mixed_layouts(Lab& lab) {
   const Plan halves = lab.rope(128), pairs = lab.rope(128, {.pairing = Pairing::interleaved});
   const Vector q = lab.normals(128), k = lab.normals(128);
   const auto score = [&](std::int64_t m, std::int64_t n) {
@@ -207,7 +207,7 @@ Finding mixed_layouts(Lab& lab) {
           {outside("change by a shift of 100", std::abs(later - first), 1e-3)}};
 }
 
-Finding multiplies(Lab& lab) {
+Evidence multiplies(Lab& lab) {
   const Vector q = lab.normals(64), k = lab.normals(64);
   Vector twice = q;
   for (double& x : twice) x *= 2;

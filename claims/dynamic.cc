@@ -26,7 +26,7 @@ double change(const Plan& a, const Plan& b) {
   return largest_difference(a.rotate->frequency, b.rotate->frequency);
 }
 
-Finding separate(Lab& lab) {
+Evidence separate(Lab& lab) {
   const double fixed = change(at_length(lab, yarn(false), 2048), at_length(lab, yarn(false), 8192));
   const double moving = change(at_length(lab, yarn(true), 2048), at_length(lab, yarn(true), 8192));
   const double ntk =
@@ -40,7 +40,7 @@ Finding separate(Lab& lab) {
            outside("change under dynamic NTK, without YaRN", ntk, rounding)}};
 }
 
-Finding never_shrinks(Lab& lab) {
+Evidence never_shrinks(Lab& lab) {
   const Plan unscaled = lab.rope(dim);
   const double below = change(at_length(lab, dynamic_ntk(), 512), unscaled);
   const double yarn_below = change(at_length(lab, yarn(true), 512), unscaled);
@@ -70,7 +70,7 @@ Cache cache(Lab& lab, std::int64_t n) {
   return c;
 }
 
-Finding rerotated(Lab& lab) {
+Evidence rerotated(Lab& lab) {
   const std::int64_t n = 512;
   const Cache c = cache(lab, n);
   Plan turn = at_length(lab, dynamic_ntk(), 4 * trained);
@@ -89,7 +89,7 @@ Finding rerotated(Lab& lab) {
                largest_difference(c.stale.values, c.fresh.values), 0.1)}};
 }
 
-Finding same_memory(Lab& lab) {
+Evidence same_memory(Lab& lab) {
   const Cache c = cache(lab, 64);
   const auto bytes = [](const Matrix& x) { return x.values.size() * sizeof(double); };
   const std::int64_t pairs = dim / 2;
@@ -104,7 +104,7 @@ Finding same_memory(Lab& lab) {
               0)}};
 }
 
-Finding stale_cache(Lab& lab) {
+Evidence stale_cache(Lab& lab) {
   const Cache c = cache(lab, 512);
   const Plan now = at_length(lab, dynamic_ntk(), 4 * trained);
   const Vector q = lab.normals(dim), query = lab.rotated(now, q, 600);
@@ -140,7 +140,7 @@ Matrix decoded(Lab& lab, const Matrix& q, const Matrix& k, const Matrix& v, auto
   return out;
 }
 
-Finding decoding(Lab& lab) {
+Evidence decoding(Lab& lab) {
   const std::int64_t n = 96, first = 32;
   const auto plan_at = [&](std::int64_t length) {
     return lab.plan(Rope{.scaling = DynamicNtk{.factor = 4, .max_position_embeddings = first}},
@@ -188,7 +188,7 @@ Finding decoding(Lab& lab) {
            outside("largest | decoded − prefill |, keys left as they were", off(stale), 0.1)}};
 }
 
-Finding temperature(Lab& lab) {
+Evidence temperature(Lab& lab) {
   const Plan plan = at_length(lab, yarn(false), 0);
   const double amplitude = plan.rotate->amplitude;
   const Vector q = lab.normals(dim), k = lab.normals(dim);

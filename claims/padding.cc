@@ -10,7 +10,7 @@ namespace of_padding {
 constexpr std::string_view group = "implementation";
 constexpr std::string_view vaswani = "1706.03762";
 
-Finding left_padding_absolute(Lab& lab) {
+Evidence left_padding_absolute(Lab& lab) {
   const Matrix rows = lab.table(512, 8);
   const double moved = distance(rows.row(0), rows.row(3));
   return {say("d = 512, three pads on the left: the first real token gets row 3, ", moved,
@@ -19,7 +19,7 @@ Finding left_padding_absolute(Lab& lab) {
           {outside("distance of its vector to the right one", moved, 0.1)}};
 }
 
-Finding left_padding_relative(Lab& lab) {
+Evidence left_padding_relative(Lab& lab) {
   const std::int64_t pads = 3, n = 6, dim = 16;
   Vector buckets = lab.normals(32);
   T5 t5;
@@ -46,7 +46,7 @@ Finding left_padding_relative(Lab& lab) {
       {inside("largest change of an output by the shift", most, rounding)}};
 }
 
-Finding positions_from_mask(Lab& lab) {
+Evidence positions_from_mask(Lab& lab) {
   const std::uint8_t mask[] = {0, 0, 0, 1, 1, 1, 1, 1};
   const Positions positions = lab.take(Positions::from_mask(mask, 1));
   const Matrix x = lab.vectors(lab.plan(Sinusoidal{}, {.width = 512}), positions);
@@ -61,7 +61,7 @@ Finding positions_from_mask(Lab& lab) {
       {inside("largest difference to the rows without padding", off, 0)}};
 }
 
-Finding printed_code(Lab& lab) {
+Evidence printed_code(Lab& lab) {
   const std::int64_t d = 64;
   const Matrix ours = lab.table(d, 200);
   double off = 0;
@@ -89,7 +89,7 @@ Finding printed_code(Lab& lab) {
        inside("largest difference of a rotated vector", turned, rounding)}};
 }
 
-Finding odd_width(Lab& lab) {
+Evidence odd_width(Lab& lab) {
   const std::int64_t d = 7;
   const std::int64_t angles = (d + 1) / 2, cosines = d / 2;
   const Vector row =
@@ -126,7 +126,7 @@ FloatErrors float_errors(Lab& lab, std::int64_t d) {
   return most;
 }
 
-Finding log_space(Lab& lab) {
+Evidence log_space(Lab& lab) {
   const FloatErrors at = float_errors(lab, 128);
   return {
       "The frequencies of d = 128 in float, against double: through exp and log they are several "
@@ -136,7 +136,7 @@ Finding log_space(Lab& lab) {
       {outside("error of exp-log over that of pow", at.exponential / at.power, 1)}};
 }
 
-Finding no_overflow(Lab& lab) {
+Evidence no_overflow(Lab& lab) {
   const Vector f = lab.frequencies(8192);
   const double largest = 1 / f.back(), half = half_to_float(0x7bff);
   return {say("d = 8,192: the largest divisor is ", largest, "; float ends at ",

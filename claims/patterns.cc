@@ -23,7 +23,7 @@ Nearest nearest_rows(Lab& lab, std::int64_t width, std::int64_t rows) {
   return best;
 }
 
-Finding unique_rows(Lab& lab) {
+Evidence unique_rows(Lab& lab) {
   const Nearest two = nearest_rows(lab, 2, 65536), wide = nearest_rows(lab, 64, 65536);
   return {say("Of 65,536 positions the nearest two are ", two.distance, " apart with d = 2 (",
               two.k, " positions between them) and ", wide.distance, " with d = 64."),
@@ -32,7 +32,7 @@ Finding unique_rows(Lab& lab) {
            outside("least distance with d = 64", wide.distance, 1e-9)}};
 }
 
-Finding sines_alone(Lab& lab) {
+Evidence sines_alone(Lab& lab) {
   const Matrix x = lab.table(2, 65536);
   Vector sines;
   for (std::int64_t p = 0; p < x.rows; ++p) sines.push_back(x(p, 0));
@@ -73,7 +73,7 @@ std::int64_t duplicates(Lab& lab, std::int64_t width, DType dtype) {
   return count;
 }
 
-Finding unique_when_rounded(Lab& lab) {
+Evidence unique_when_rounded(Lab& lab) {
   const std::int64_t two = duplicates(lab, 2, DType::bf16),
                      two_half = duplicates(lab, 2, DType::f16);
   const std::int64_t four = duplicates(lab, 4, DType::bf16),
@@ -87,7 +87,7 @@ Finding unique_when_rounded(Lab& lab) {
            inside("duplicates with d = 4, 8 and 64", static_cast<double>(four + eight + more), 0)}};
 }
 
-Finding period_of_dim_0(Lab& lab) {
+Evidence period_of_dim_0(Lab& lab) {
   const Matrix x = lab.table(128, 8);
   std::int64_t as_bit = 0;  // signs that agree with 0, 1, 0, 1, …
   for (std::int64_t p = 0; p < x.rows; ++p) as_bit += (x(p, 0) < 0) == (p % 2 == 1);
@@ -99,7 +99,7 @@ Finding period_of_dim_0(Lab& lab) {
            outside("signs that differ from the bit", static_cast<double>(8 - as_bit), 0)}};
 }
 
-Finding row_zero(Lab& lab) {
+Evidence row_zero(Lab& lab) {
   const Vector first = lab.table(128, 1).row(0);
   Vector pattern(128);
   for (std::size_t c = 1; c < 128; c += 2) pattern[c] = 1;
@@ -109,7 +109,7 @@ Finding row_zero(Lab& lab) {
            inside("distance to (0, 1, 0, 1, …)", distance(first, pattern), 0)}};
 }
 
-Finding neighbouring_periods(Lab& lab) {
+Evidence neighbouring_periods(Lab& lab) {
   const Vector f = lab.frequencies(128);
   const double ratio = f[0] / f[1], period = 2 * pi / f[10];
   return {say("d = 128: each pair's period is ", ratio,
@@ -127,7 +127,7 @@ double moved(const Matrix& rows, std::int64_t r, std::int64_t p_row) {
                     rows(p_row, 2 * r + 1) - rows(0, 2 * r + 1));
 }
 
-Finding amplitude(Lab& lab) {
+Evidence amplitude(Lab& lab) {
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = 128}), lab.ids({0, 44, 50}));
   const Vector f = lab.frequencies(128);
   double off = 0, circle = 0;
@@ -150,7 +150,7 @@ Finding amplitude(Lab& lab) {
            inside("largest deviation from the unit circle", circle, rounding)}};
 }
 
-Finding rope_amplitude(Lab& lab) {
+Evidence rope_amplitude(Lab& lab) {
   const Plan plan = lab.rope(128, {.pairing = Pairing::interleaved});
   const Vector x = lab.normals(128), y = lab.rotated(plan, x, 50);
   double off = 0, largest = 0;
@@ -171,7 +171,7 @@ Finding rope_amplitude(Lab& lab) {
        inside("largest change of a pair's length", largest, rounding)}};
 }
 
-Finding late_channels_move(Lab& lab) {
+Evidence late_channels_move(Lab& lab) {
   const Vector f = lab.frequencies(128);
   const auto half = static_cast<std::int64_t>(std::llround(pi / f.back()));
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = 128}), lab.ids({0, 99, half}));
@@ -185,7 +185,7 @@ Finding late_channels_move(Lab& lab) {
                rounding)}};
 }
 
-Finding wave_function(Lab& lab) {
+Evidence wave_function(Lab& lab) {
   const Vector f = lab.frequencies(64);
   double off = 0;
   for (std::size_t r = 1; r < f.size(); ++r)
@@ -199,7 +199,7 @@ Finding wave_function(Lab& lab) {
                   rounding)}};
 }
 
-Finding first_pair_is_fastest(Lab& lab) {
+Evidence first_pair_is_fastest(Lab& lab) {
   const Vector f = lab.frequencies(512);
   const auto rising = std::ranges::adjacent_find(f, std::less_equal<>{}) != f.end();
   return {say("d = 512: the first pair turns ", f.front() / f.back(),
@@ -209,7 +209,7 @@ Finding first_pair_is_fastest(Lab& lab) {
            inside("pairs that are not slower than the one before", rising ? 1 : 0, 0)}};
 }
 
-Finding one_hertz(Lab& lab) {
+Evidence one_hertz(Lab& lab) {
   const Vector f = lab.frequencies(512);
   return {say("d = 512: the first pair makes ", f.front() / (2 * pi),
               " turns a position (1 rad), the last ", f.back() / (2 * pi), "."),

@@ -7,7 +7,7 @@ namespace of_published {
 
 constexpr std::string_view group = "trained models";
 
-Finding fewer_steps(Lab&) {
+Evidence fewer_steps(Lab&) {
   constexpr double published_pi_steps = 1000, published_yarn_steps = 400;  // 2306.15595, 2309.00071
   const double ratio = published_pi_steps / published_yarn_steps;
   return {

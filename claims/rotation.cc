@@ -10,7 +10,7 @@ namespace of_rotation {
 constexpr std::string_view group = "rotations";
 constexpr std::string_view roformer = "2104.09864";
 
-Finding isometry(Lab& lab) {
+Evidence isometry(Lab& lab) {
   const Plan plan = lab.rope(128);
   double off = 0;
   for (const std::int64_t p : {1, 50, 4096, 1000000}) {
@@ -22,7 +22,7 @@ Finding isometry(Lab& lab) {
           {inside("largest relative change of the norm", off, rounding)}};
 }
 
-Finding composition(Lab& lab) {
+Evidence composition(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Vector x = lab.normals(128);
   const Vector twice = lab.rotated(plan, lab.rotated(plan, x, 300), 712);
@@ -33,7 +33,7 @@ Finding composition(Lab& lab) {
               largest_difference(twice, lab.rotated(plan, x, 1012)), rounding)}};
 }
 
-Finding inverse(Lab& lab) {
+Evidence inverse(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Vector x = lab.normals(128), y = lab.normals(128);
   const Vector there = lab.rotated(plan, x, 5000);
@@ -53,7 +53,7 @@ double turned_product(Lab& lab, const Plan& plan, const Vector& x, const Vector&
   return dot(x, lab.rotated(plan, y, std::abs(k), k < 0 ? Way::inverse : Way::forward));
 }
 
-Finding sign(Lab& lab) {
+Evidence sign(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Vector x = lab.normals(128), y = lab.normals(128);
   const std::int64_t m = 11, n = 4;
@@ -67,7 +67,7 @@ Finding sign(Lab& lab) {
            inside("| score − x·R_{n−m} y |", std::abs(score - ours), 1e-11)}};
 }
 
-Finding right_sign(Lab& lab) {
+Evidence right_sign(Lab& lab) {
   const Plan plan = lab.rope(128);
   double off = 0;
   for (const auto& [m, n] : {std::pair{0, 0}, {11, 4}, {4, 11}, {4096, 1}, {1, 100000}}) {
@@ -86,7 +86,7 @@ Vector mirrored(Vector x) {
   return x;
 }
 
-Finding transposed_matrix(Lab& lab) {
+Evidence transposed_matrix(Lab& lab) {
   const Plan plan = lab.rope(128, {.pairing = Pairing::interleaved});
   const Vector q = lab.normals(128), k = lab.normals(128);
   const auto there = [&](const Vector& x, std::int64_t p) { return lab.rotated(plan, x, p); };
@@ -113,7 +113,7 @@ Finding transposed_matrix(Lab& lab) {
                1e-9)}};
 }
 
-Finding widget(Lab& lab) {
+Evidence widget(Lab& lab) {
   const Plan plan = lab.rope(2, {.scaling = Explicit{.frequencies = {pi / 4}}});
   const Vector turned = lab.rotated(plan, {1, 0}, 1);
   const double c = std::cos(pi / 4), s = std::sin(pi / 4);
@@ -127,7 +127,7 @@ Finding widget(Lab& lab) {
        inside("distance of ours to (cos 45°, sin 45°)", distance(turned, Vector{c, s}), rounding)}};
 }
 
-Finding frequency_from_one(Lab& lab) {
+Evidence frequency_from_one(Lab& lab) {
   const Plan plan = lab.rope(128);
   const double ours = plan.rotate->at(0, 0, 0), theirs = std::pow(10000, -2.0 / 128);
   double shifted = 0;  // counted from 1, the series is RoFormer's less its first term
@@ -142,7 +142,7 @@ Finding frequency_from_one(Lab& lab) {
            inside("largest | θ_r − 10000^(−2r/d) |, r from 0", shifted, rounding)}};
 }
 
-Finding position_zero(Lab& lab) {
+Evidence position_zero(Lab& lab) {
   const Plan plan = lab.rope(128);
   const Vector x = lab.normals(128);
   const double at_zero = distance(lab.rotated(plan, x, 0), x);
@@ -156,7 +156,7 @@ Finding position_zero(Lab& lab) {
        inside("what position 0 moves", at_zero, 0)}};
 }
 
-Finding query_size(Lab& lab) {
+Evidence query_size(Lab& lab) {
   const Plan plan = lab.rope(64);
   std::int64_t accepted = 0, of_length = 0;
   for (const std::int64_t length : {1, 7, 300}) {
@@ -178,7 +178,7 @@ Finding query_size(Lab& lab) {
                   static_cast<double>(3 - accepted), 0)}};
 }
 
-Finding square_root(Lab& lab) {
+Evidence square_root(Lab& lab) {
   const Plan plan = lab.plan(NoPe{}, {.head_dim = 64});
   const Matrix q = lab.normal_rows(1, 64), k = lab.normal_rows(1, 64);
   const double logit = lab.attend(plan, q, k, k, Positions::range(0, 1)).logits(0, 0);

@@ -33,7 +33,7 @@ std::int64_t unseen_interpolated(Lab& lab) {
   return count;
 }
 
-Finding unseen_angles(Lab& lab) {
+Evidence unseen_angles(Lab& lab) {
   const std::int64_t unseen = unseen_pairs(frequencies(lab, Unscaled{}), 4 * trained);
   const std::int64_t after = unseen_interpolated(lab);
   return {
@@ -44,7 +44,7 @@ Finding unseen_angles(Lab& lab) {
        inside("pairs with angles never seen, interpolated", static_cast<double>(after), 0)}};
 }
 
-Finding defined_everywhere(Lab& lab) {
+Evidence defined_everywhere(Lab& lab) {
   const Matrix rows =
       lab.vectors(lab.plan(Sinusoidal{}, {.width = dim}), lab.ids({5000, 10000000}));
   const Vector x = lab.normals(dim), y = lab.rotated(lab.rope(dim), x, 10000000);
@@ -59,7 +59,7 @@ Finding defined_everywhere(Lab& lab) {
            outside("pairs with angles never seen", static_cast<double>(unseen), 0)}};
 }
 
-Finding interpolation_factor(Lab& lab) {
+Evidence interpolation_factor(Lab& lab) {
   const double m = trained * 2 - 1;
   const double ours = m * frequencies(lab, Linear{.factor = 2})[0];
   const double theirs = m * frequencies(lab, Linear{.factor = trained * 2})[0];
@@ -71,7 +71,7 @@ Finding interpolation_factor(Lab& lab) {
        inside("last position with s = L′/L", ours, trained)}};
 }
 
-Finding fast_pairs_suffer(Lab& lab) {
+Evidence fast_pairs_suffer(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{}),
                interpolated = frequencies(lab, Linear{.factor = 16}),
                yarn = frequencies(lab,
@@ -93,7 +93,7 @@ double bend(const Vector& f) {
   return most;
 }
 
-Finding ntk_changes_base(Lab& lab) {
+Evidence ntk_changes_base(Lab& lab) {
   const double s = 4, base = 10000 * std::pow(s, dim / (dim - 2.0));
   const Vector ntk = frequencies(lab, NtkAware{.factor = s});
   const Vector rebased =
@@ -105,7 +105,7 @@ Finding ntk_changes_base(Lab& lab) {
            inside("largest bend of ln frequency", bend(ntk), rounding)}};
 }
 
-Finding yarn_has_no_base(Lab& lab) {
+Evidence yarn_has_no_base(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{});
   const Vector yarn =
       frequencies(lab, Yarn{.factor = 4, .original_max_position_embeddings = trained});
@@ -122,7 +122,7 @@ Finding yarn_has_no_base(Lab& lab) {
                   rounding)}};
 }
 
-Finding ntk_ends(Lab& lab) {
+Evidence ntk_ends(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{}), ntk = frequencies(lab, NtkAware{.factor = 4});
   return {say("s = 4: the first pair keeps ", ntk[0], " rad, the last is divided by ",
               base.back() / ntk.back(), "."),
@@ -131,7 +131,7 @@ Finding ntk_ends(Lab& lab) {
            inside("| divisor of the last − 4 |", std::abs(base.back() / ntk.back() - 4), 1e-10)}};
 }
 
-Finding by_parts(Lab& lab) {
+Evidence by_parts(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{});
   const Vector parts =
       frequencies(lab, NtkByParts{.factor = 4, .original_max_position_embeddings = trained});
@@ -151,7 +151,7 @@ Finding by_parts(Lab& lab) {
        inside("largest fall of the divisor from pair to pair", order, rounding)}};
 }
 
-Finding ntk_middle(Lab& lab) {
+Evidence ntk_middle(Lab& lab) {
   const Vector base = frequencies(lab, Unscaled{}), ntk = frequencies(lab, NtkAware{.factor = 4});
   std::int64_t stretched = 0, short_of = 0;
   for (std::size_t r = 0; r < base.size(); ++r) {

@@ -106,10 +106,10 @@ class Lab {
 };
 
 // A check as a Claim holds it.
-template <Finding (*body)(Lab&)>
-Expected<Finding> run() {
+template <Evidence (*body)(Lab&)>
+Expected<Evidence> run() {
   Lab lab;
-  Finding finding = body(lab);
+  Evidence finding = body(lab);
   if (lab.failed()) return std::unexpected(lab.error());
   return finding;
 }

@@ -29,7 +29,7 @@ bool all_layers(const Model& model, std::string_view scheme) {
   });
 }
 
-Finding bert_is_learned(Lab& lab) {
+Evidence bert_is_learned(Lab& lab) {
   const Model bert = lab.model("bert-base-uncased");
   const Learned* learned =
       bert.groups.empty() ? nullptr : std::get_if<Learned>(&bert.groups[0].schemes.front());
@@ -42,7 +42,7 @@ Finding bert_is_learned(Lab& lab) {
        outside("rows of its table", static_cast<double>(rows), 0)}};
 }
 
-Finding who_uses_what(Lab& lab) {
+Evidence who_uses_what(Lab& lab) {
   struct Use {
     std::string_view model, scheme;
   };
@@ -59,7 +59,7 @@ Finding who_uses_what(Lab& lab) {
           {inside("models that use another scheme", wrong, 0)}};
 }
 
-Finding table_size(Lab& lab) {
+Evidence table_size(Lab& lab) {
   const Plan plan = lab.plan(Learned{.rows = 2048}, {.width = 4096});
   const std::int64_t count = learned_parameters(plan, 32, 128);
   return {say("A learned table for 2,048 tokens of width 4,096 has ", count, " parameters."),
@@ -68,7 +68,7 @@ Finding table_size(Lab& lab) {
                   std::abs(static_cast<double>(count) / 8.4e6 - 1), 0.006)}};
 }
 
-Finding hard_cap(Lab& lab) {
+Evidence hard_cap(Lab& lab) {
   const std::int64_t rows = 512, width = 8;
   Vector numbers = lab.normals(rows * width), out(width);
   Learned learned{.rows = rows};
@@ -84,7 +84,7 @@ Finding hard_cap(Lab& lab) {
            inside("position 511 is refused (1: yes)", last ? 0 : 1, 0)}};
 }
 
-Finding parameter_counts(Lab& lab) {
+Evidence parameter_counts(Lab& lab) {
   const Geometry g{.width = 512, .heads = 8, .kv_heads = 8, .head_dim = 64};
   const auto count = [&](const Scheme& scheme) {
     return learned_parameters(lab.plan(scheme, g), g.heads, g.head_dim);
@@ -103,7 +103,7 @@ Finding parameter_counts(Lab& lab) {
               0)}};
 }
 
-Finding t5_parameters(Lab& lab) {
+Evidence t5_parameters(Lab& lab) {
   const Model t5 = lab.model("t5-small");
   double off = 0, stacks = 0;
   std::string list;
@@ -124,7 +124,7 @@ Finding t5_parameters(Lab& lab) {
            inside("| stacks with one table for all layers − 2 |", std::abs(stacks - 2), 0)}};
 }
 
-Finding t5_reach(Lab& lab) {
+Evidence t5_reach(Lab& lab) {
   const std::int64_t near = lab.take(t5_bucket(-15, 32, 128, false));
   const std::int64_t edge = lab.take(t5_bucket(-113, 32, 128, false));
   const std::int64_t far = lab.take(t5_bucket(-1000000, 32, 128, false));
@@ -142,7 +142,7 @@ Finding t5_reach(Lab& lab) {
        inside("| buckets used up to 1,000 − 32 |", std::abs(static_cast<double>(used - 32)), 0)}};
 }
 
-Finding alibi_is_linear(Lab& lab) {
+Evidence alibi_is_linear(Lab& lab) {
   const std::int64_t heads = 8, n = 64;
   const Plan plan = lab.plan(Alibi{}, {.heads = heads});
   const Matrix bias = lab.bias(plan, heads, Positions::range(0, n), Positions::range(0, n));
@@ -158,7 +158,7 @@ Finding alibi_is_linear(Lab& lab) {
           {inside("largest | bias + m_h·(i − j) |", off, 0)}};
 }
 
-Finding length_does_not_matter(Lab& lab) {
+Evidence length_does_not_matter(Lab& lab) {
   const Matrix ten = lab.table(512, 10), hundred = lab.table(512, 100);
   return {
       "d = 512: the first row, and the nine after it, are the same in tables of 10 and of 100 "
@@ -169,7 +169,7 @@ Finding length_does_not_matter(Lab& lab) {
               0)}};
 }
 
-Finding binary_periods(Lab&) {
+Evidence binary_periods(Lab&) {
   std::int64_t wrong = 0;
   std::string list;
   for (int bit = 0; bit < 3; ++bit) {
@@ -189,7 +189,7 @@ Finding binary_periods(Lab&) {
           {inside("periods other than 2, 4, 8", static_cast<double>(wrong), 0)}};
 }
 
-Finding cosine_is_shifted_sine(Lab&) {
+Evidence cosine_is_shifted_sine(Lab&) {
   double off = 0;
   for (int i = -1000; i <= 1000; ++i)
     off = std::max(off, std::abs(std::cos(0.01 * i) - std::sin(0.01 * i + pi / 2)));

@@ -14,7 +14,7 @@ double last_wavelength(Lab& lab, std::int64_t width) {
   return 2 * pi / lab.frequencies(width).back();
 }
 
-Finding last_wavelengths(Lab& lab) {
+Evidence last_wavelengths(Lab& lab) {
   const double stated = 2 * pi * 10000;
   const std::int64_t widths[] = {64, 128, 512};
   double off = 1, formula = 0;
@@ -38,7 +38,7 @@ Finding last_wavelengths(Lab& lab) {
                   rounding)}};
 }
 
-Finding geometric_growth(Lab& lab) {
+Evidence geometric_growth(Lab& lab) {
   const Vector f = lab.frequencies(512);
   double spread = 0;
   for (std::size_t r = 1; r < f.size(); ++r)
@@ -51,7 +51,7 @@ Finding geometric_growth(Lab& lab) {
 }
 
 // The slowest pair alone: its vector comes back after one wavelength.
-Finding slowest_wave_repeats(Lab& lab) {
+Evidence slowest_wave_repeats(Lab& lab) {
   const std::int64_t d = 128;
   const auto turn = static_cast<std::int64_t>(std::llround(last_wavelength(lab, d)));
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = d}), lab.ids({0, 1, turn}));
@@ -90,7 +90,7 @@ double map_residual(Lab& lab, const Plan& plan, std::span<const double> frequenc
   return most;
 }
 
-Finding linear_map(Lab& lab) {
+Evidence linear_map(Lab& lab) {
   const double residual =
       map_residual(lab, lab.plan(Sinusoidal{}, {.width = 512}), lab.frequencies(512));
   return {
@@ -100,7 +100,7 @@ Finding linear_map(Lab& lab) {
       {inside("largest |M_k·PE(p) − PE(p + k)|", residual, rounding)}};
 }
 
-Finding any_frequencies(Lab& lab) {
+Evidence any_frequencies(Lab& lab) {
   Waves waves{.width = 64, .frequency = lab.normals(32)};
   for (double& f : waves.frequency) f = std::abs(f);
   const Vector frequency = waves.frequency;
@@ -116,7 +116,7 @@ Finding any_frequencies(Lab& lab) {
                    ratio_spread, 0.5)}};
 }
 
-Finding map_is_rotation(Lab& lab) {
+Evidence map_is_rotation(Lab& lab) {
   // The map of one pair, read off where the vectors are (0, 1) and its turned image.
   const double k = 7;
   const Vector f = lab.frequencies(64);
@@ -138,7 +138,7 @@ Finding map_is_rotation(Lab& lab) {
       {inside("largest deviation from the rotation by −kω", most, rounding)}};
 }
 
-Finding position_is_not_channel(Lab& lab) {
+Evidence position_is_not_channel(Lab& lab) {
   const Matrix rows = lab.table(2, 101);
   double claim = 0, ours = 0;
   for (std::int64_t p = 0; p < 100; ++p) {
@@ -157,7 +157,7 @@ double step(const Matrix& rows, std::int64_t from, std::int64_t to) {
   return distance(rows.row(from), rows.row(to));
 }
 
-Finding equal_steps(Lab& lab) {
+Evidence equal_steps(Lab& lab) {
   const Matrix rows = lab.table(512, 2000);
   const double first = step(rows, 0, 1);
   double spread = 0;
@@ -168,7 +168,7 @@ Finding equal_steps(Lab& lab) {
           {inside("spread of the distance between neighbours", spread, rounding)}};
 }
 
-Finding distance_is_not_linear(Lab& lab) {
+Evidence distance_is_not_linear(Lab& lab) {
   const Matrix rows =
       lab.vectors(lab.plan(Sinusoidal{}, {.width = 512}), lab.ids({0, 1, 10, 1000, 10000, 30000}));
   Vector d;
@@ -181,7 +181,7 @@ Finding distance_is_not_linear(Lab& lab) {
            outside("fall from 10,000 to 30,000", d[3] - d[4], rounding)}};
 }
 
-Finding bounded(Lab& lab) {
+Evidence bounded(Lab& lab) {
   const Matrix rows = lab.vectors(lab.plan(Sinusoidal{}, {.width = 512}),
                                   lab.ids({0, 1, 5000, 1000000, 1000000000000}));
   double beyond = 0, most = 0;
@@ -192,7 +192,7 @@ Finding bounded(Lab& lab) {
           {inside("how far an entry passes 1", beyond, 0)}};
 }
 
-Finding constant_norm(Lab& lab) {
+Evidence constant_norm(Lab& lab) {
   const Matrix rows = lab.table(512, 5001);
   double off = 0;
   for (std::int64_t p = 0; p < rows.rows; ++p)

@@ -28,7 +28,7 @@ struct Measure {
 };
 
 // What a check computed, in a sentence and in the numbers that decide.
-struct Finding {
+struct Evidence {
   std::string computed = {};  // a sentence with the numbers found, the same on every machine
   std::string machine = {};   // what differs between machines: times, a C library's float rounding
   std::vector<Measure> measures = {};  // the deciding one first; all must agree
@@ -42,11 +42,11 @@ struct Claim {
   std::string_view statement = {};  // in our words
   std::string_view texts = {};      // "S0 S4": who says it, see claim_texts()
   Verdict verdict = Verdict::right;
-  std::string_view correct = {};           // what holds, in one line
-  std::string_view formula = {};           // "" where there is none
-  std::string_view paper = {};             // arXiv number, "" where there is none
-  std::string_view reproduce = {};         // a posenc command or calls of the library
-  Expected<Finding> (*check)() = nullptr;  // null: not checkable here, `correct` says why
+  std::string_view correct = {};            // what holds, in one line
+  std::string_view formula = {};            // "" where there is none
+  std::string_view paper = {};              // arXiv number, "" where there is none
+  std::string_view reproduce = {};          // a posenc command or calls of the library
+  Expected<Evidence> (*check)() = nullptr;  // null: not checkable here, `correct` says why
 
   std::string number() const { return std::to_string(row) + part; }  // "4b"
 };
@@ -62,7 +62,7 @@ std::span<const Claim> all_claims();       // by number
 // is not checkable here.
 struct Verified {
   const Claim* claim = nullptr;
-  Finding finding = {};
+  Evidence finding = {};
   bool agrees = false;
   double seconds = 0;
 };

@@ -23,11 +23,11 @@ class Verify : public posenc::test::CommandTest {
   }
 };
 
-posenc::Expected<posenc::Finding> failing() {
-  return posenc::Finding{.computed = "3 instead of 1", .measures = {{"residual", 2, 1e-12}}};
+posenc::Expected<posenc::Evidence> failing() {
+  return posenc::Evidence{.computed = "3 instead of 1", .measures = {{"residual", 2, 1e-12}}};
 }
-posenc::Expected<posenc::Finding> holding() {
-  return posenc::Finding{.computed = "1", .measures = {{"residual", 0, 1e-12}}};
+posenc::Expected<posenc::Evidence> holding() {
+  return posenc::Evidence{.computed = "1", .measures = {{"residual", 0, 1e-12}}};
 }
 const posenc::Claim made_up[] = {
     {.row = 1,
