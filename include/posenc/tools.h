@@ -1,5 +1,6 @@
-// Beside encodings: how far the angles are off that engines form in float, and the cosines and sines that
-// they store of them; and the random numbers that pictures are drawn of.
+// What goes wrong with position in engines and files: where two models differ, how far angles are off that
+// engines form in float, and the cosines and sines that they store of them; and the random numbers that
+// pictures are drawn of.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,40 @@
 #include "posenc/model.h"
 
 namespace [[gnu::visibility("default")]] posenc {
+
+enum class Severity {
+  error,    // the model's text changes
+  warning,  // it may, by engine or length
+  note,     // good to know: a size that position does not go by, a convention of the format
+};
+constexpr std::string_view name(Severity severity) {
+  constexpr std::string_view names[] = {"error", "warning", "note"};
+  return names[static_cast<std::size_t>(severity)];
+}
+
+// What a tool found. docs/doctor.md has every code.
+struct Finding {
+  std::string code = {};  // stable: "rope_theta"
+  Severity severity = Severity::error;
+  std::optional<Stack> stack = {};            // absent: of the model as a whole
+  std::vector<std::int64_t> layers = {};      // ascending; empty: all
+  std::optional<std::int64_t> pair = {};      // the one that is off most
+  std::optional<std::int64_t> position = {};  // from here on it shows; absent: everywhere
+  std::string expected = {}, found = {};      // the two values, as text
+  std::string message = {}, cure = {};        // sentences
+  bool operator==(const Finding&) const = default;
+};
+std::string to_json(const Finding& finding);
+
+// An angle that is off by more than this many radians begins to show.
+inline constexpr double angle_that_shows = 0.1;
+
+// Where two models treat position differently, the gravest first: a configuration and what became of it (a
+// conversion, another release, a draft model, an adapter's base). Both are compiled as constructed and for
+// `length`; 0: the longer of their contexts. Layers are compared in their order. Errors: a length of 0 or more
+// is required.
+Expected<std::vector<Finding>> differences(const Model& expected, const Model& found,
+                                           std::int64_t length = 0);
 
 // Cosines and sines as an engine keeps them for tensors of a type.
 struct KeptError {

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 
 namespace posenc::detail {
 namespace {
@@ -59,12 +60,6 @@ std::vector<Run> joined(const std::vector<Run>& runs, Joins joins) {
 }
 
 }  // namespace
-
-const Rope* rope_of(const LayerGroup& group) {
-  for (const Scheme& scheme : group.schemes)
-    if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;
-  return nullptr;
-}
 
 std::optional<Rotate> unscaled_rotation(const LayerGroup& group) {
   const Rope* rope = rope_of(group);

@@ -10,9 +10,6 @@
 
 namespace posenc::detail {
 
-// The group's RoPE, null if it has none.
-const Rope* rope_of(const LayerGroup& group);
-
 // The rotation as it would be without scaling and without frequency factors; nothing where the
 // group has none to compare with.
 std::optional<Rotate> unscaled_rotation(const LayerGroup& group);

@@ -12,6 +12,7 @@
 
 #include "src/explain/pairs.h"
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 
 namespace posenc::detail {
 namespace {

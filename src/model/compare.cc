@@ -10,15 +10,12 @@
 #include <vector>
 
 namespace posenc::detail {
-namespace {
-
-// Files keep numbers as float32 (GGUF) or as decimals.
-bool same(double a, double b) {
+bool nearly(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
 }
 
-bool same(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::ranges::equal(a, b, [](double x, double y) { return same(x, y); });
+bool nearly(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return nearly(x, y); });
 }
 
 std::int64_t layers_of(const Model& model, Stack stack) {
@@ -26,13 +23,6 @@ std::int64_t layers_of(const Model& model, Stack stack) {
   for (const LayerGroup& group : model.groups)
     if (group.stack == stack) count += std::ssize(group.layers);
   return count;
-}
-
-bool states(const Model& model, std::string_view field) {
-  for (const LayerGroup& group : model.groups)
-    for (const Provenance& value : group.provenance)
-      if (value.field == field && value.origin == Origin::file) return true;
-  return false;
 }
 
 const Rope* rope_of(const LayerGroup& group) {
@@ -60,7 +50,6 @@ std::string scaling_text(const Scaling& scaling) {
   return text;
 }
 
-// A window that the context never outgrows does not cut.
 std::string window_text(const Model& model, const LayerGroup& group) {
   const bool cuts = group.window && (model.context == 0 || *group.window < model.context);
   return cuts ? std::to_string(*group.window) : "none";
@@ -71,6 +60,15 @@ std::string logits_text(const Logits& logits) {
   if (logits.beta != 0)
     text += " with beta " + number_text(logits.beta) + " from " + number_text(logits.floor);
   return text;
+}
+
+namespace {
+
+bool states(const Model& model, std::string_view field) {
+  for (const LayerGroup& group : model.groups)
+    for (const Provenance& value : group.provenance)
+      if (value.field == field && value.origin == Origin::file) return true;
+  return false;
 }
 
 class Comparison {
@@ -111,20 +109,20 @@ class Comparison {
     if (!seen_.insert({&a, &b}).second) return;
     const auto plan = compile(a), others = compile(b);
     if (!plan || !others || !plan->rotate || !others->rotate) return;
-    if (!same(rope.rope_theta, other.rope_theta))
+    if (!nearly(rope.rope_theta, other.rope_theta))
       text("rope_theta", number_text(rope.rope_theta), number_text(other.rope_theta));
     number("rotary_dim", plan->rotate->rotary_dim, others->rotate->rotary_dim);
     // Compared by what it does: files spell one scaling in several ways.
-    const bool comparable = same(rope.rope_theta, other.rope_theta) &&
+    const bool comparable = nearly(rope.rope_theta, other.rope_theta) &&
                             plan->rotate->rotary_dim == others->rotate->rotary_dim;
-    if (comparable && !same(plan->rotate->frequency, others->rotate->frequency))
+    if (comparable && !nearly(plan->rotate->frequency, others->rotate->frequency))
       differ("rope_scaling", scaling_text(rope.scaling), scaling_text(other.scaling));
-    if (!same(plan->rotate->amplitude, others->rotate->amplitude))
+    if (!nearly(plan->rotate->amplitude, others->rotate->amplitude))
       text("amplitude", number_text(plan->rotate->amplitude),
            number_text(others->rotate->amplitude));
     const Logits &logits = plan->logits, &their = others->logits;
-    if (!same(logits.multiplier, their.multiplier) || !same(logits.beta, their.beta) ||
-        (logits.beta != 0 && !same(logits.floor, their.floor)))
+    if (!nearly(logits.multiplier, their.multiplier) || !nearly(logits.beta, their.beta) ||
+        (logits.beta != 0 && !nearly(logits.floor, their.floor)))
       differ("logits", logits_text(logits), logits_text(their));
   }
 

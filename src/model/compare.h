@@ -1,11 +1,27 @@
-// Two files that describe one model.
+// Two files that describe one model, and what any comparison of models asks.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "posenc/model.h"
 
 namespace posenc::detail {
+
+// Alike but for how files keep numbers: float32 in a GGUF, or decimals.
+bool nearly(double a, double b);
+bool nearly(const std::vector<double>& a, const std::vector<double>& b);
+
+std::int64_t layers_of(const Model& model, Stack stack);
+const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates
+
+std::string scheme_text(const LayerGroup& group);  // "rope + learned"
+std::string scaling_text(
+    const Scaling& scaling);  // "yarn factor 40 original_max_position_embeddings 4096"
+std::string logits_text(const Logits& logits);  // "×1.2 with beta 0.1 from 8192"
+// A window that the context never outgrows does not cut: "none".
+std::string window_text(const Model& model, const LayerGroup& group);
 
 // A warning files_disagree in `model` for each thing that another file of it says otherwise.
 void compare(Model& model, const Model& other, std::string_view file, std::string_view other_file);

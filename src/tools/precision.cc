@@ -108,7 +108,7 @@ Expected<void> find_beyond(const Former& former, const Truth& truth, std::int64_
   return {};
 }
 
-const Rope* rope_of(const LayerGroup& group) {
+const Rope* first_rope(const LayerGroup& group) {
   return group.schemes.empty() ? nullptr : std::get_if<Rope>(&group.schemes.front());
 }
 
@@ -130,7 +130,7 @@ std::vector<std::int64_t> usual_marks(std::int64_t end) {
 Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
                                    std::vector<std::int64_t> marks,
                                    const std::function<void(double)>& tell) {
-  const Rope* rope = rope_of(group);
+  const Rope* rope = first_rope(group);
   if (!rope)
     return fail("precision", "these layers have no RoPE", group.label, "choose others by --layer");
   Geometry geometry = group.geometry;

@@ -100,6 +100,8 @@ std::vector<std::string> pictures_of(const std::string& text, const std::string&
 class Page : public posenc::test::CommandTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(Page, ItsCommandsPrintWhatItSays) {
+  // Pages name files as a clone has them.
+  std::filesystem::create_directory_symlink(docs().parent_path() / "tests", folder_ / "tests");
   for (const Line& line : console_lines(GetParam())) {
     const auto ran = posenc(line.arguments);
     EXPECT_TRUE(matches(line.printed, ran.out + ran.err))

@@ -1,0 +1,70 @@
+// What a tool found: the code in the margin, then where, the two values, what follows and the cure.
+#include "cli/pages/findings_page.h"
+
+#include <fmt/format.h>
+
+namespace posenc::cli {
+namespace {
+
+constexpr std::size_t margin = 17;
+
+// "0–3, 8" of 0, 1, 2, 3, 8.
+std::string runs(std::span<const std::int64_t> layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t last = i;
+    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", layers[i]);
+    if (last > i) text += fmt::format("–{}", layers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string where(const Finding& finding) {
+  std::string text;
+  if (finding.stack && *finding.stack != Stack::text)
+    text = std::string(name(*finding.stack)) + (finding.layers.empty() ? "" : ", ");
+  if (!finding.layers.empty())
+    text += (finding.layers.size() == 1 ? "layer " : "layers ") + runs(finding.layers);
+  return text;
+}
+
+std::string painted(const Terminal& term, Severity severity, std::string_view text) {
+  if (severity == Severity::error) return term.painted("31", text);
+  return severity == Severity::warning ? term.yellow(text) : term.dim(text);
+}
+
+}  // namespace
+
+std::string findings_page(std::span<const Finding> findings, const Terminal& term,
+                          std::string_view none) {
+  std::string out;
+  bool grave = false;
+  for (const Finding& finding : findings) {
+    grave = grave || finding.severity != Severity::note;
+    const std::string indent(margin, ' ');
+    std::string label =
+        finding.code.size() < margin ? padded(finding.code, margin) : finding.code + "\n" + indent;
+    label.replace(0, finding.code.size(), painted(term, finding.severity, finding.code));
+    std::string values;
+    if (!finding.expected.empty() || !finding.found.empty())
+      values = finding.expected + " → " + finding.found;
+    if (const std::string at = where(finding); !at.empty())
+      values += (values.empty() ? "" : "; ") + at;
+    out += label + (values.empty() ? "" : wrapped(values, margin, margin) + "\n" + indent) +
+           wrapped(finding.message, margin, margin) + "\n";
+    if (!finding.cure.empty())
+      out += indent + term.dim("cure: ") + wrapped(finding.cure, margin, margin + 6) + "\n";
+  }
+  if (!grave) out += (out.empty() ? "" : "\n") + std::string(none) + "\n";
+  return out;
+}
+
+std::string json(std::span<const Finding> findings) {
+  std::string out;
+  for (const Finding& finding : findings) out += (out.empty() ? "" : ",") + to_json(finding);
+  return "[" + out + "]";
+}
+
+}  // namespace posenc::cli

@@ -1,0 +1,164 @@
+// Two models, and what became of one: each slip here has been made by a program that people used.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+Model read(const std::string& json) {
+  const Expected<Model> model = read_config(json);
+  EXPECT_TRUE(model) << model.error().message();
+  return model.value_or(Model{});
+}
+
+// A Llama of two layers, with more keys or other values of them.
+std::string llama(const std::string& more = "", const std::string& theta = "500000.0") {
+  return R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 2,
+             "num_attention_heads": 32, "num_key_value_heads": 8,
+             "max_position_embeddings": 131072, "rope_theta": )" +
+         theta + more + "}";
+}
+const char* const llama3 =
+    R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})";
+const char* const yarn =
+    R"(, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+          "original_max_position_embeddings": 32768)";
+
+std::vector<Finding> diff(const std::string& a, const std::string& b, std::int64_t length = 0) {
+  const auto found = differences(read(a), read(b), length);
+  EXPECT_TRUE(found) << found.error().message();
+  return found.value_or(std::vector<Finding>());
+}
+Finding only(const std::vector<Finding>& findings) {
+  EXPECT_EQ(findings.size(), 1U);
+  return findings.empty() ? Finding{} : findings.front();
+}
+
+TEST(Diff, AModelIsItsOwnLike) { EXPECT_TRUE(diff(llama(llama3), llama(llama3)).empty()); }
+
+TEST(Diff, ScalingLost) {
+  const Finding lost = only(diff(llama(llama3), llama()));
+  EXPECT_EQ(lost.code, "rope_scaling");
+  EXPECT_EQ(lost.severity, Severity::error);
+  EXPECT_EQ(lost.layers, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(lost.found, "none");
+  EXPECT_TRUE(lost.message.starts_with("pairs 29–63 of 64 rotate otherwise")) << lost.message;
+}
+
+// Pair 32 loses the most: 0.1 rad is reached between 112 and 113 tokens.
+TEST(Diff, ScalingLostShowsFromTheFirstTenthOfARadian) {
+  EXPECT_EQ(only(diff(llama(llama3), llama())).position, 113);
+}
+
+TEST(Diff, BaseFellBackToTheDefault) {
+  const Finding base = only(diff(llama(), llama("", "10000.0")));
+  EXPECT_EQ(base.code, "rope_theta");
+  EXPECT_EQ(base.expected, "500000");
+  EXPECT_EQ(base.found, "10000");
+  EXPECT_TRUE(base.cure.contains("--rope-freq-base 500000")) << base.cure;
+}
+
+TEST(Diff, BaseAndScalingAreToldApart) {
+  const auto findings = diff(llama(llama3), llama("", "10000.0"));
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].code, "rope_theta");
+  EXPECT_EQ(findings[1].code, "rope_scaling");
+}
+
+TEST(Diff, AttentionFactorIsAmplitude) {
+  const Finding factor = only(diff(llama(std::string(yarn) + "}"),
+                                   llama(std::string(yarn) + R"(, "attention_factor": 1.0})")));
+  EXPECT_EQ(factor.code, "amplitude");
+  EXPECT_EQ(factor.expected, "×1.13863");
+  // 1 / 1.13863², the logits being products of two rotated vectors.
+  EXPECT_TRUE(factor.message.contains("0.7713 times")) << factor.message;
+}
+
+TEST(Diff, SpellingsOfOneScalingAreAlike) {
+  EXPECT_TRUE(diff(llama(llama3), R"({"model_type": "llama", "hidden_size": 4096,
+      "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "max_position_embeddings": 131072, "rope_parameters": {"rope_theta": 500000.0,
+      "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+      "original_max_position_embeddings": 8192}})")
+                  .empty());
+}
+
+TEST(Diff, AScalingThatWaitsForLongTextsIsSeenWhereItActs) {
+  const std::string dynamic = R"(, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0})";
+  EXPECT_TRUE(diff(llama(dynamic), llama()).empty());
+  EXPECT_EQ(only(diff(llama(dynamic), llama(), 262144)).code, "rope_scaling");
+}
+
+TEST(Diff, ADraftMayBeSmaller) {
+  const std::string draft = R"({"model_type": "llama", "hidden_size": 2048,
+      "num_hidden_layers": 1, "num_attention_heads": 16, "num_key_value_heads": 8,
+      "max_position_embeddings": 131072, "rope_theta": 500000.0})";
+  for (const Finding& finding : diff(llama(), draft))
+    EXPECT_EQ(finding.severity, Severity::note) << finding.code;
+}
+
+TEST(Diff, PairsInOtherOrderAreAnErrorInFilesOfOneFormat) {
+  Model a = read(llama()), b = a;
+  std::get<Rope>(b.groups[0].schemes[0]).pairing = Pairing::interleaved;
+  EXPECT_EQ(only(*differences(a, b)).severity, Severity::error);
+}
+
+TEST(Diff, PairsInOtherOrderAreANoteBetweenFormats) {
+  Model a = read(llama()), b = a;
+  std::get<Rope>(b.groups[0].schemes[0]).pairing = Pairing::interleaved;
+  b.files = {{.path = "x.gguf", .format = FileFormat::gguf}};
+  const Finding pairing = only(*differences(a, b));
+  EXPECT_EQ(pairing.code, "pairing");
+  EXPECT_EQ(pairing.severity, Severity::note);
+}
+
+TEST(Diff, PartOfAHead) {
+  Model a = read(llama()), b = a;
+  std::get<Rope>(b.groups[0].schemes[0]).partial_rotary_factor = 0.5;
+  const Finding part = only(*differences(a, b));
+  EXPECT_EQ(part.code, "rotary_dim");
+  EXPECT_EQ(part.expected, "128 of 128");
+  EXPECT_EQ(part.found, "64 of 128");
+}
+
+TEST(Diff, AWindowShowsBeyondItself) {
+  Model a = read(llama()), b = a;
+  b.groups[0].window = 4096;
+  const Finding window = only(*differences(a, b));
+  EXPECT_EQ(window.code, "window");
+  EXPECT_EQ(window.position, 4096);
+}
+
+TEST(Diff, AnotherScheme) {
+  Model a = read(llama()), b = a;
+  b.groups[0].schemes = {Alibi{}};
+  const Finding scheme = only(*differences(a, b));
+  EXPECT_EQ(scheme.code, "scheme");
+  EXPECT_EQ(scheme.found, "alibi");
+}
+
+TEST(Diff, LengthsBelowZeroAreRefused) {
+  EXPECT_EQ(differences(Model{}, Model{}, -1).error().rule, "length must be 0 or more");
+}
+
+TEST(Finding, AsJson) {
+  EXPECT_EQ(to_json(Finding{.code = "rope_theta",
+                            .stack = Stack::text,
+                            .layers = {0, 1},
+                            .pair = 6,
+                            .position = 1,
+                            .expected = "5e5",
+                            .found = "1e4",
+                            .message = "m",
+                            .cure = "c"}),
+            R"({"code":"rope_theta","severity":"error","stack":"text","layer":0,"layers":[0,1],)"
+            R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c"})");
+}
+
+}  // namespace
+}  // namespace posenc

@@ -1,0 +1,46 @@
+// posenc diff, run as a user does, on files of several formats.
+#include <string>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace {
+
+using Json = nlohmann::json;
+using posenc::test::has;
+using posenc::test::Outcome;
+
+class DiffCommand : public posenc::test::CommandTest {};
+
+TEST_F(DiffCommand, ExitsWithZeroWhereBothAreAlike) {
+  const Outcome same = posenc("diff llama-3.1-8b llama-3.1-8b");
+  EXPECT_EQ(same.code, 0);
+  EXPECT_TRUE(has(same.out, "Both treat position alike.")) << same.out;
+}
+
+TEST_F(DiffCommand, ExitsWithOneWhereTheyDiffer) {
+  const Outcome other = posenc("diff gemma-3-4b llama-3.1-8b");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_TRUE(has(other.out, "rotary_dim")) << other.out;
+}
+
+TEST_F(DiffCommand, ExitsWithTwoForAFileThatIsNotThere) {
+  EXPECT_EQ(posenc("diff llama-3.1-8b nowhere.json").code, 2);
+}
+
+TEST_F(DiffCommand, JsonHasEveryKeyOfAFinding) {
+  const Outcome said = posenc("diff llama-3.1-8b llama-2-7b --json");
+  const Json found = Json::parse(said.out, nullptr, false);
+  ASSERT_TRUE(found.is_object()) << said.out;
+  EXPECT_EQ(said.code, 1);
+  EXPECT_EQ(found["equal"], false);
+  for (const char* key :
+       {"code", "layer", "pair", "position", "expected", "found", "message", "cure"})
+    EXPECT_TRUE(found["findings"][0].contains(key)) << key;
+}
+
+TEST_F(DiffCommand, AskedLengthIsTheOneThatIsTold) {
+  EXPECT_TRUE(has(posenc("diff llama-3.1-8b llama-2-7b --at 8k").out, "at 8,191 pair"));
+}
+
+}  // namespace
