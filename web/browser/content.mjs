@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { command } from './reproduce.mjs'
-import { assert, close, settled } from './run.mjs'
+import { assert, close, settled, show } from './run.mjs'
 
 const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking']
 
@@ -60,8 +60,7 @@ export async function content({ check, open, quiet }) {
     return (await page.locator('.shift').allTextContents()).map(text => text.trim().slice(0, 60)).join(' | ')
   })
   await check('compare: keys of the future are refused in the words of the library', async () => {
-    await page.goto(page.url().replace(/#.*/, '#/compare?v=1&length=24&scheme=forgetting&future=1&with='))
-    await settled(page)
+    await show(page, '#/compare?v=1&length=24&scheme=forgetting&future=1&with=')
     assert(/mask must be causal/.test(await page.textContent('.shift')), await page.textContent('.shift'))
   })
   if (existsSync(command)) {
@@ -70,8 +69,7 @@ export async function content({ check, open, quiet }) {
       for (const view of ['tokens=alike', 'tokens=different&scores=weights&head=2', 'content=equal&future=1']) {
         if (view.includes('future') && schemes.includes(name) && name !== 'fire') continue
         await check(`compare: ${name}, ${view}: the printed command gives the numbers of the page`, async () => {
-          await page.goto(page.url().replace(/#.*/, `#/compare?v=1&length=20&d=16&seed=5&scheme=${name}&${view}&with=`))
-          await settled(page)
+          await show(page, `#/compare?v=1&length=20&d=16&seed=5&scheme=${name}&${view}&with=`)
           const text = await page.locator('.reproduce pre').first().textContent()
           const by = apart(await numbers(page), printed(text, view.includes('weights') ? 'weights' : 'logits', 20))
           assert(by < 1e-9, `${by} apart: ${text}`)
@@ -81,8 +79,7 @@ export async function content({ check, open, quiet }) {
   } else console.log(`skip  the printed commands: there is no ${command}`)
   await check('compare: no complaint on the console', () => quiet(page))
   await check('check: each has a verdict for every property', async () => {
-    await page.goto(page.url().replace(/#.*/, '#/check?v=1&scheme=cope&property=between'))
-    await settled(page)
+    await show(page, '#/check?v=1&scheme=cope&property=between')
     assert(/✗ no/.test(await page.textContent('.case h2')), await page.textContent('.case'))
     const names = await page.locator('thead th').allTextContents()
     for (const name of schemes) assert(names.includes(name), `${name} has no column`)
@@ -91,14 +88,12 @@ export async function content({ check, open, quiet }) {
     assert(/--scheme cope/.test(await page.locator('.reproduce pre').first().textContent()), 'another command')
   })
   await check('check: FIRE depends on where the query stands, from its 512th token on', async () => {
-    await page.goto(page.url().replace(/#.*/, '#/check?v=1&scheme=fire&property=distance'))
-    await settled(page)
+    await show(page, '#/check?v=1&scheme=fire&property=distance')
     assert(/✗ no/.test(await page.textContent('.case h2')), await page.textContent('.case'))
     return (await page.textContent('.case p')).trim()
   })
   await check('check: button, command and C++ are of the cell chosen', async () => {
-    await page.goto(page.url().replace(/#.*/, '#/check?v=1&scheme=alibi&property=bounded'))
-    await settled(page)
+    await show(page, '#/check?v=1&scheme=alibi&property=bounded')
     assert(/Compare/.test(await page.textContent('.case button')), await page.textContent('.case button'))
     const [cli, cpp] = await page.locator('.reproduce pre').allTextContents()
     assert(/--scheme alibi/.test(cli) && /Alibi{/.test(cpp), `${cli} ${cpp}`)

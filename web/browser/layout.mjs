@@ -184,6 +184,13 @@ export async function layout(session) {
     await small.keyboard.press('ArrowRight')
     assert((await settled(small)).includes('pair=5'), await settled(small))
   })
+  await check('an angle at the foot of a phone has a track as wide as the page too', async () => {
+    await small.goto(url + '#/rotate')
+    await settled(small)
+    const track = await box(small, '.transport input[type=range]')
+    assert(track.width > 300, `${track.width} px`)
+    assert((await box(small, '.controls')).height < 60, 'an empty box of controls')
+  })
   await small.context().close()
 
   const room = await open('rope', { viewport: { width: 1400, height: 900 } })

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, compiled } from './reproduce.mjs'
-import { assert, close, settled } from './run.mjs'
+import { assert, close, show } from './run.mjs'
 
 // What a figure exports as JSON: its rows.
 async function rows(page, name) {
@@ -136,8 +136,7 @@ export async function printed({ check, open, quiet }) {
   const at = name => array(join(folder, name))
   // `after` is called after each line of the command, with the line.
   async function type(hash, after = () => {}) {
-    await page.goto(page.url().replace(/#.*/, hash))
-    await settled(page)
+    await show(page, hash)
     // Its table is fetched.
     if (hash.startsWith('#/learned'))
       await page.waitForFunction(() => /needs row/.test(document.querySelector('.refusal').textContent))
@@ -233,8 +232,7 @@ export async function printed({ check, open, quiet }) {
       return within(most)
     })
   await check('pictures: the positions of a sentence with a picture are those of posenc positions', async () => {
-    await page.goto(page.url().replace(/#.*/, '#/pictures?v=1&tall=3&wide=5'))
-    await settled(page)
+    await show(page, '#/pictures?v=1&tall=3&wide=5')
     const table = page.locator('figure', { hasText: 'where the tokens of a sentence' }).locator('tbody tr')
     const shown = await Promise.all(
       (await table.all()).map(async row => (await row.locator('td').allTextContents()).map(Number)),
@@ -247,8 +245,7 @@ export async function printed({ check, open, quiet }) {
   })
   await check('pitfalls: the words of every slip, and a difference', async () => {
     for (const slip of ['padding', 'values', 'pairing', 'factor', 'offset', 'scale']) {
-      await page.goto(page.url().replace(/#.*/, `#/pitfalls?v=1&pitfall=${slip}`))
-      await settled(page)
+      await show(page, `#/pitfalls?v=1&pitfall=${slip}`)
       assert(!/^0$/.test(await page.textContent('.score output')), `${slip}: no difference`)
       assert((await page.locator('.told dd').count()) === (slip === 'values' ? 4 : 5), `${slip} is not told`)
     }
@@ -257,8 +254,7 @@ export async function printed({ check, open, quiet }) {
     const others = []
     for (const [id, views] of Object.entries(open_ended))
       for (const view of views) {
-        await page.goto(page.url().replace(/#.*/, `#/${id}?v=1&${view}`))
-        await settled(page)
+        await show(page, `#/${id}?v=1&${view}`)
         others.push(await cpp())
       }
     const made = compiled(

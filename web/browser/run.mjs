@@ -89,6 +89,14 @@ export const settled = async page => {
   return page.evaluate(() => location.hash)
 }
 
+// Another view of the page that is open, by its link.
+export const show = async (page, hash) => {
+  await page.evaluate(hash => {
+    location.hash = hash
+  }, hash)
+  return settled(page)
+}
+
 // Closes the dialog and waits until it is gone: keys that come sooner would still be its own.
 export async function close(page) {
   await page.keyboard.press('Escape')
