@@ -187,6 +187,8 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   const auto outer = whole.word("model_type");
   read_text(reading, whole, text);
   reading.model.family = outer ? outer->value : reading.family;
+  if (const auto remark = outer_remark(reading.model.family); !remark.empty())
+    reading.warn("family_remark", reading.model.family + ": " + std::string(remark));
   const auto dtype = text.word("torch_dtype dtype"), outer_dtype = whole.word("torch_dtype dtype");
   if (const auto& said = dtype ? dtype : outer_dtype) reading.model.dtype = said->value;
 

@@ -33,8 +33,7 @@ constexpr GgufKey keys[] = {
     {"rope.dimension_count", "rotary_dim"},
 };
 constexpr GgufKey yarn_keys[] = {{"rope.scaling.yarn_beta_fast", "beta_fast"},
-                                 {"rope.scaling.yarn_beta_slow", "beta_slow"},
-                                 {"rope.scaling.yarn_attn_factor", "attention_factor"}};
+                                 {"rope.scaling.yarn_beta_slow", "beta_slow"}};
 
 class GgufReader : GgufTranslation {
  public:
@@ -190,9 +189,7 @@ class GgufReader : GgufTranslation {
                       "the file is damaged");
       return;
     }
-    std::erase_if(config_, [](const JsonMember& member) {
-      return member.key == "rotary_dim" || member.key == "head_dim" || member.key == "v_head_dim";
-    });
+    drop("rotary_dim head_dim v_head_dim");
     put("qk_rope_head_dim", {*rotated}, path("rope.dimension_count"));
     put("qk_nope_head_dim", {*key - *rotated},
         path(own ? "attention.key_length_mla" : "attention.key_length") + " − " +
@@ -200,7 +197,7 @@ class GgufReader : GgufTranslation {
     const std::string_view value_key = find("attention.value_length_mla")
                                            ? "attention.value_length_mla"
                                            : "attention.value_length";
-    if (const auto value = whole(value_key)) config_.push_back({"v_head_dim", {*value}});
+    if (const auto value = whole(value_key)) put("v_head_dim", {*value}, path(value_key));
   }
 
   // --- rotation ----------------------------------------------------------------------------------
@@ -267,8 +264,16 @@ class GgufReader : GgufTranslation {
     put_original();
     for (const GgufKey& key : yarn_keys) {
       const auto value = number(key.gguf);
-      if (value && *value > 0) put_scaling(key.name, {*value}, path(key.gguf));
+      if (!value || *value <= 0) continue;
+      if (row_ && row_->reads_betas) {
+        put_scaling(key.name, {*value}, path(key.gguf));
+      } else if (*value != key_default(key.name)) {
+        not_read(key.gguf);
+      }
     }
+    // Whatever it says, llama.cpp computes it again wherever it mixes frequencies.
+    if (const auto value = number("rope.scaling.yarn_attn_factor"); value && *value != 1)
+      not_read("rope.scaling.yarn_attn_factor");
     const auto attention = number("rope.scaling.attn_factor");
     if (attention && *attention != 1) {  // beside YaRN's own
       const double own = *factor > 1 ? 0.1 * std::log(*factor) + 1 : 1;
@@ -284,6 +289,13 @@ class GgufReader : GgufTranslation {
     }
     if (const auto beta = number("attention.temperature_scale"); beta && *beta > 0)
       put_scaling("llama_4_scaling_beta", {*beta}, path("attention.temperature_scale"));
+  }
+
+  static double key_default(std::string_view name) { return name == "beta_fast" ? 32 : 1; }
+
+  void not_read(std::string_view key) {
+    reading_.warn("gguf_key_not_read", path(key) + " is not read by llama.cpp for " + arch_ +
+                                           ", which keeps its default");
   }
 
   void put_original() {
@@ -358,6 +370,10 @@ class GgufReader : GgufTranslation {
     family.theta_keys = "rope_theta";
     family.local_theta_keys = "rope_local_base_freq";
     if (family.local == LocalRope::unscaled) family.local_theta = 0;
+    if (row_ && row_->local_theta > 0) {
+      family.local = LocalRope::own_theta;
+      family.local_theta = row_->local_theta;
+    }
     family.parameters = {};
     family.original = 0;
     family.partial_keys = {};
@@ -414,6 +430,7 @@ class GgufReader : GgufTranslation {
     if (reading_.error) return;
     const auto [least, most] = std::ranges::minmax(divisors);
     for (LayerGroup& group : reading_.model.groups) {
+      if (row_ && row_->local_theta > 0 && group.window) continue;  // full layers alone have them
       for (Scheme& scheme : group.schemes) {
         Rope* rope = std::get_if<Rope>(&scheme);
         if (!rope) continue;
@@ -439,12 +456,6 @@ class GgufReader : GgufTranslation {
              Origin::file, "rope_freqs.weight");
       }
     }
-  }
-
-  static std::string call_of(const Llama3& scaling) {
-    return "llama3(" + number_text(scaling.factor) + ", " + number_text(scaling.low_freq_factor) +
-           ", " + number_text(scaling.high_freq_factor) + ", " +
-           std::to_string(scaling.original_max_position_embeddings) + ")";
   }
 
   // A learned table has the rows that it has.

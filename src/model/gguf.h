@@ -30,6 +30,8 @@ struct Architecture {
   bool may_have_sections = false;  // position axes where the file has them (GLM-4V); mrope must
   bool causal = true;              // where no key says it
   std::int64_t window = 0;         // of sliding layers where no key says it
+  double local_theta = 0;          // of sliding layers, which are unscaled; 0: the family's rule
+  bool reads_betas = false;        // YaRN's, which others have by default whatever the file says
   // The layers slide only where the file has a window; else a missing one is an error.
   bool may_slide = false;
   std::span<const GgufKey> keys = {};  // of the family's own words, beside those of all

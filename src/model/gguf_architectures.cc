@@ -44,6 +44,18 @@ void query_scale(GgufTranslation& gguf) {
     gguf.put("query_pre_attn_scalar", {largest || !key ? *width / *heads : *key}, gguf.rule());
 }
 
+// Gemma 4: heads of full layers are as wide as key_length says, those of layers that slide as
+// key_length_swa, and all of both rotates.
+void two_widths(GgufTranslation& gguf) {
+  const auto wide = gguf.whole("attention.key_length"),
+             narrow = gguf.whole("attention.key_length_swa");
+  if (!wide || !narrow) return;
+  gguf.drop("head_dim v_head_dim");
+  if (gguf.whole("rope.dimension_count") == wide) gguf.drop("rotary_dim");
+  gguf.put("head_dim", {*narrow}, gguf.path("attention.key_length_swa"));
+  gguf.put("global_head_dim", {*wide}, gguf.path("attention.key_length"));
+}
+
 // MPT has ALiBi where the file has its largest bias.
 void alibi_if_biased(GgufTranslation& gguf) {
   const auto most = gguf.number("attention.max_alibi_bias");
@@ -67,7 +79,7 @@ constexpr Architecture architectures[] = {
               "bailingmoe arcee maincoder chameleon neo-bert",
      .family = "llama", .rotation = normal},
     {.names = "llada", .family = "llama", .rotation = normal, .causal = false},
-    {.names = "mistral3", .family = "ministral3", .rotation = normal},
+    {.names = "mistral3", .family = "ministral3", .rotation = normal, .reads_betas = true},
     {.names = "granite granitemoe", .family = "granite", .rotation = normal},
     {.names = "granitehybrid", .family = "granitemoehybrid", .rotation = normal,
      .rule = rope_if_finetuned},
@@ -80,12 +92,14 @@ constexpr Architecture architectures[] = {
     {.names = "glm4", .family = "glm4", .rotation = normal, .may_have_sections = true},
     {.names = "ernie4_5 ernie4_5-moe", .family = "ernie4_5", .rotation = normal},
     {.names = "deepseek2 mistral4", .family = "deepseek_v3", .rotation = normal},
+    {.names = "deepseek32", .family = "deepseek_v32", .rotation = normal},
+    {.names = "glm-dsa", .family = "glm_moe_dsa", .rotation = normal},
 
     // --- halves pair -----------------------------------------------------------------------------
     {.names = "qwen qwen2moe qwen3 qwen3moe stablelm orion phimoe plamo gemma starcoder2 "
               "gptneox codeshell nemotron exaone dots1 hunyuan-moe hunyuan-dense bitnet dbrx olmoe "
               "seed_oss apertus minimax-m2 bailingmoe2 falcon-h1 openelm grovemoe "
-              "pangu-embedded"},
+              "pangu-embedded hy_v3 jais2"},
     {.names = "glm4moe", .may_have_sections = true},
     {.names = "qwen2", .family = "qwen2"},
     {.names = "dream llada-moe rnd1", .causal = false},
@@ -95,6 +109,8 @@ constexpr Architecture architectures[] = {
     {.names = "minicpm3", .family = "minicpm3"},
     {.names = "gemma2", .family = "gemma2", .window = 4096, .rule = query_scale<46>},
     {.names = "gemma3", .family = "gemma3_text", .rule = query_scale<62>},
+    {.names = "gemma3n", .family = "gemma3n_text"},
+    {.names = "gemma4", .family = "gemma4_text", .local_theta = 10000, .rule = two_widths},
     {.names = "gemma-embedding", .family = "gemma3_text", .causal = false},
     {.names = "gpt-oss", .family = "gpt_oss",
      .remark = "gpt-oss: the model's own YaRN does not round the ends of its ramp; no GGUF key "
@@ -129,9 +145,12 @@ constexpr Architecture architectures[] = {
 
     // --- known, and not covered ------------------------------------------------------------------
     {.names = "mamba mamba2 rwkv6 rwkv6qwen2 rwkv7 arwkv7", .family = "mamba", .rotation = none},
-    {.names = "grok gemma3n gemma4 gemma4-assistant deepseek32 deepseek4 glm-dsa kimi-linear plm "
-              "smallthinker plamo2 plamo3 mimo2 step35 cogvlm wavtokenizer-dec gptj",
-     .family = "kimi_linear", .rotation = none},
+    {.names = "grok gemma4-assistant deepseek4 kimi-linear plm smallthinker plamo2 plamo3 mimo2 "
+              "step35 cogvlm wavtokenizer-dec gptj cohere2moe eagle3 granite_swa graniteswitch "
+              "muse-glimmer pockettts glm5-next kimi-k3 hunyuan_vl qwen4exp dflash hrm_text laguna "
+              "mellum minimax-01 exaone-moe",
+     .family = "reformer", .rotation = none},
+    {.names = "nanbeige", .family = "llama", .rotation = normal},
     {.names = "clip", .refused = "is a projector of pictures (mmproj), not a model"},
 };
 // clang-format on

@@ -118,6 +118,46 @@ TEST(GgufModel, BloomsSlopesAreThoseOfTheConfig) {
   expect_same_plans(file("bloom"), read("bloom-176b"), 0);
 }
 
+TEST(GgufModel, Gemma4sTwoWidthsAndItsStillPairsAreThoseOfTheConfig) {
+  const Model gguf = file("gemma-4"), config = read("gemma-4-e2b");
+  for (std::int64_t layer = 0; layer < 35; ++layer) {
+    SCOPED_TRACE(layer);
+    const LayerGroup* mine = find_group(gguf, layer, Stack::text);
+    const LayerGroup* same = find_group(config, layer, Stack::text);
+    ASSERT_TRUE(mine && same);
+    EXPECT_EQ(mine->window, same->window);
+    EXPECT_EQ(mine->geometry, same->geometry);
+    EXPECT_EQ(mine->cache_elements, same->cache_elements);
+    const auto a = compile(*mine, 0), b = compile(*same, 0);
+    ASSERT_TRUE(a && b && a->rotate && b->rotate);
+    EXPECT_NEAR(a->logits.multiplier, b->logits.multiplier, 1e-6);
+    ASSERT_EQ(a->rotate->frequency.size(), b->rotate->frequency.size());
+    for (std::size_t i = 0; i < a->rotate->frequency.size(); ++i)
+      EXPECT_NEAR(a->rotate->frequency[i], b->rotate->frequency[i],
+                  1e-6 * b->rotate->frequency[i] + 1e-25);
+  }
+}
+TEST(GgufModel, Glm5HasDeepSeeksHeads) {
+  const Model model = file("glm-5");
+  const LayerGroup& group = model.groups.at(0);
+  EXPECT_EQ(group.geometry.head_dim, 256);
+  EXPECT_EQ(group.cache_elements, 512 + 64);
+  const auto plan = compile(group, 0);
+  ASSERT_TRUE(plan && plan->rotate);
+  EXPECT_EQ(plan->rotate->pairing, Pairing::interleaved);
+  EXPECT_EQ(plan->rotate->first_dim, 192);
+}
+// llama.cpp reads them for grok and mistral3.
+TEST(GgufModel, YarnsBetasAndItsAmplitudeAreWhatLlamaCppRuns) {
+  const Model model = file("yarn-keys");
+  EXPECT_TRUE(warns(model, "gguf_key_not_read"));
+  const Rope& rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
+  const Yarn& yarn = std::get<Yarn>(rope.scaling);
+  EXPECT_EQ(yarn.factor, 4);
+  EXPECT_EQ(yarn.beta_fast, 32);
+  EXPECT_FALSE(yarn.attention_factor);
+}
+
 // --- what a file says ----------------------------------------------------------------------------
 
 TEST(GgufModel, NeighboursPairInLlamaAndHalvesInPhi) {

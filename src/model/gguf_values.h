@@ -50,6 +50,11 @@ class GgufTranslation {
   void put(std::string_view name, Json value, std::string said);
   void put_scaling(std::string_view name, Json value, std::string said);  // of rope_scaling
   void carry(const GgufKey& key);  // the same value under the other name
+  void drop(std::string_view names) {
+    std::erase_if(config_, [&](const JsonMember& each) { return contains_word(names, each.key); });
+    std::erase_if(reading_.spelled,
+                  [&](const auto& each) { return contains_word(names, each.first); });
+  }
 
  protected:
   Reading& reading_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
 #include <vector>
 
 namespace posenc::detail {
@@ -56,6 +57,12 @@ std::optional<Llama3> llama3_of(const Rope& rope, const Geometry& geometry,
     if (!(std::abs((*before)[r] / (*after)[r] - divisors[r]) <= rounding * divisors[r]))
       return std::nullopt;
   return found;
+}
+
+std::string call_of(const Llama3& scaling) {
+  return "llama3(" + number_text(scaling.factor) + ", " + number_text(scaling.low_freq_factor) +
+         ", " + number_text(scaling.high_freq_factor) + ", " +
+         std::to_string(scaling.original_max_position_embeddings) + ")";
 }
 
 }  // namespace posenc::detail

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "posenc/schemes.h"
 
@@ -13,5 +14,7 @@ namespace posenc::detail {
 // two pairs lie between the kept and the divided ones, since these alone tell where it begins and ends.
 std::optional<Llama3> llama3_of(const Rope& rope, const Geometry& geometry,
                                 std::span<const double> divisors);
+
+std::string call_of(const Llama3& scaling);  // "llama3(8, 1, 4, 8192)"
 
 }  // namespace posenc::detail

@@ -109,6 +109,10 @@ def restored(model, config):
             fresh = type(module)(getattr(module, "config", config))
             module.__dict__.update(fresh.__dict__)
             continue
+        table = module._buffers.get("embed_positions")
+        if table is not None and table.is_meta:  # the family's own function of its module
+            make = sys.modules[type(module).__module__].create_sinusoidal_positions
+            module._buffers["embed_positions"] = make(*table.shape)
         for name, buffer in list(module._buffers.items()):
             if buffer is not None and buffer.is_meta:
                 module._buffers[name] = torch.zeros(buffer.shape, dtype=buffer.dtype)
@@ -120,12 +124,52 @@ records = []
 
 
 def probe(module, query, key, value, attention_mask, *_, scaling=None, **kwargs):
-    records.append({"key": key.detach(), "scaling": scaling, "mask": attention_mask})
+    seen = isinstance(attention_mask, Mask)
+    # What picks tokens adds to the mask that all layers have (deepseek_v32).
+    mask = attention_mask if seen or attention_mask is None or not masks else masks[-1]
+    scale = scale_of(module, query, key, scaling)
+    record = {"module": module, "key": key.detach(), "scaling": scale, "measured": scaling == 1 != scale, "mask": mask}
+    # Differential attention calls twice in a layer.
+    if not records or records[-1]["module"] is not module:
+        records.append(record)
     batch, heads, tokens, _ = query.shape
     return torch.zeros(batch, tokens, heads, value.shape[-1], dtype=query.dtype), None
 
 
+def scale_of(module, query, key, scaling):
+    """The scale of q·k. Some code multiplies its queries first, behind their norm or with 1 as the scale."""
+    if hasattr(module, "qk_scale_factor"):
+        return scaling * module.qk_scale_factor
+    if scaling != 1 or any("norm" in name for name, _ in module.named_children()):
+        return scaling
+    for states, names in ((query, ("q_proj", "query")), (key, ("k_proj", "key"))):
+        layer = next((m for n in names if isinstance(m := getattr(module, n, None), Constant)), None)
+        first = states[0, :, 0].flatten()
+        if layer is not None and layer.vector.numel() == first.numel():
+            ratio = first / layer.vector
+            if torch.allclose(ratio, ratio[0].expand_as(ratio), rtol=1e-5):
+                scaling *= float(ratio[0])
+    return scaling
+
+
+class Eager(torch.overrides.TorchFunctionMode):
+    """Attention that a family writes out itself: the product of its queries and keys is the record."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function in (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__):
+            query, key = args[:2]
+            tokens = query.shape[-2]
+            if query.dim() == 4 and key.dim() == 4 and tokens > 1 and result.shape[-2:] == (tokens, tokens):
+                states = key.detach().transpose(-1, -2)
+                records.append({"module": None, "key": states, "scaling": None, "measured": False, "mask": None})
+        return result
+
+
 FAR = 1 << 20  # a query far from both ends, as no window reaches it
+
+
+masks = []  # of the run
 
 
 class Mask:
@@ -164,13 +208,17 @@ class Mask:
     def to(self, *_, **__):
         return self
 
+    def __radd__(self, scores):
+        return scores
+
     device = torch.device("cpu")
     dtype = torch.float32
     ndim = 4
 
 
 def mask_probe(*_, mask_function=None, **kwargs):
-    return Mask(mask_function)
+    masks.append(Mask(mask_function))
+    return masks[-1]
 
 
 ALL_ATTENTION_FUNCTIONS.register("probe", probe)
@@ -184,6 +232,10 @@ def rotations(model):
     """Every set of inverse frequencies of the model, with its amplitude."""
     found = []
     for module in model.modules():
+        table = module._buffers.get("embed_positions")
+        if table is not None:  # sines, then cosines, of each position (gptj, codegen)
+            sin, cos = table[1].double().chunk(2)
+            found.append(("", torch.atan2(sin, cos), 1.0))
         if "Rotary" not in type(module).__name__:
             continue
         for name in list(module._buffers) + [n for n in vars(module) if n.endswith("inv_freq")]:
@@ -242,9 +294,12 @@ def rotation_of(key, plain, positions, sets):
 
 def forward(model, inputs):
     records.clear()
-    with torch.no_grad():
+    masks.clear()
+    with torch.no_grad(), Eager():
         model(**inputs)
-    return list(records)
+    # Products beside the attention that the probe replaced are a recurrence's.
+    seen = [record for record in records if record["module"] is not None]
+    return seen or list(records)
 
 
 def run(raw, length=None):
@@ -257,6 +312,11 @@ def run(raw, length=None):
         raise Refused(f"{type(error).__name__}: {str(error)[:160]}") from error
 
 
+def made(config, attention):
+    with torch.device("meta"):
+        return transformers.AutoModel.from_config(config, dtype=torch.float32, attn_implementation=attention)
+
+
 def _run(raw, length):
     raw.pop("quantization_config", None)
     kind = raw.pop("model_type")
@@ -267,8 +327,10 @@ def _run(raw, length):
     if getattr(config, "is_encoder_decoder", False):
         raise Refused("has an encoder and a decoder")
     config._attn_implementation = "probe"
-    with torch.device("meta"):
-        model = transformers.AutoModel.from_config(config, dtype=torch.float32, attn_implementation="probe")
+    try:
+        model = made(config, "probe")
+    except KeyError:  # its attention is written out, for whoever runs it
+        model = made(config, "eager")
     weightless(model)
     restored(model, config)
     model.eval()
@@ -280,14 +342,20 @@ def _run(raw, length):
     moved = forward(model, inputs)
     still = forward(model, {**inputs, "position_ids": torch.zeros_like(positions)[None]})
     sets = rotations(model)
+    if not moved:
+        raise Refused("has attention that the probe does not see")
     layers = []
     for far, near in zip(moved, still):
         key, plain = far["key"][0].transpose(0, 1).double(), near["key"][0][:, 0].double()
+        rotation = rotation_of(key, plain, positions, sets)
+        scaling = far["scaling"]
+        if far["measured"] and isinstance(rotation, dict):  # of queries and keys that were rotated
+            scaling /= rotation["attention_factor"] ** 2
         layers.append(
             {
-                "rotation": rotation_of(key, plain, positions, sets),
+                "rotation": rotation,
                 "head_dim": key.shape[-1],
-                "scaling": float(far["scaling"]) if far["scaling"] else None,
+                "scaling": float(scaling) if scaling else None,
                 **window_of(far["mask"]),
             }
         )

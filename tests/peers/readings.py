@@ -30,6 +30,7 @@ LONG = {
     "long_factor": [2.0 + i for i in range(16)],
     "original_max_position_embeddings": 1024,
 }
+LATENT = {"qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "kv_lora_rank": 32, "v_head_dim": 16, "q_lora_rank": 32}
 ALL_FULL = ["full_attention"] * 8
 SOME_SLIDE = ["sliding_attention", "full_attention"] * 4
 
@@ -196,6 +197,84 @@ CASES = {
         {"rope_theta": 30000.0, "rope_parameters": by_type({"rope_theta": 10000.0}, {"rope_theta": 500000.0})},
         "layer_types_unread",
     ),
+    # Families whose class says more than their files.
+    **{
+        f"{kind}-default": (kind, {"head_dim": 32})
+        for kind in (
+            "hy_v3",
+            "solar_open",
+            "minimax_m3_vl_text",
+            "muse_glimmer_text",
+            "muse_spark_text",
+            "mimo_v2_flash",
+            "laguna",
+            "mellum",
+            "lfm3",
+            "kolibri1",
+            "flint",
+            "minimax",
+            "openai_privacy_filter",
+        )
+    },
+    **{
+        f"{kind}-default": (kind, {})
+        for kind in (
+            "jais2",
+            "csm",
+            "diffllama",
+            "esmc",
+            "gte",
+            "jina_embeddings_v3",
+            "ultrabert",
+            "granite_swa",
+            "granitemoe_swa",
+            "hyperclovax",
+        )
+    },
+    "higgs_audio_v2-default": ("higgs_audio_v2", {"head_dim": 32}),
+    "gptj-default": ("gptj", {"num_attention_heads": 2, "num_key_value_heads": 2}),
+    "gptj-rotary_dim": ("gptj", {"rotary_dim": 16}),
+    "codegen-default": ("codegen", {"hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 4}),
+    "codegen-whole": ("codegen", {"rotary_dim": 32}),
+    **{
+        f"{kind}-bases": (
+            kind,
+            {"head_dim": 32, "layer_rope_theta": [0, 10000, 10000, 500000] * 2, "rope_theta": 10000.0},
+        )
+        for kind in ("muse_glimmer_text", "muse_spark_text", "granite_swa")
+    },
+    "muse_spark_text-multiplier": ("muse_spark_text", {"head_dim": 32, "qk_scale_factor": 2.0}),
+    "granite_swa-multiplier": ("granite_swa", {"attention_multiplier": 0.25}),
+    "hyperclovax-multiplier": ("hyperclovax", {"attention_multiplier": 0.25}),
+    "kolibri1-all-full": ("kolibri1", {"head_dim": 32, "layer_types": ALL_FULL}),
+    "flint-all-full": ("flint", {"head_dim": 32, "layer_types": ALL_FULL}),
+    "ultrabert-window": ("ultrabert", {"sliding_window": 64, "layer_types": SOME_SLIDE}),
+    "gemma4_unified_text-default": ("gemma4_unified_text", {"head_dim": 32, "global_head_dim": 64}),
+    "gemma4_text-bidirectional": (
+        "gemma4_text",
+        {"head_dim": 32, "num_kv_shared_layers": 0, "use_bidirectional_attention": "all", "sliding_window": 100},
+    ),
+    "gemma4_unified_text-bidirectional": (
+        "gemma4_unified_text",
+        {"head_dim": 32, "use_bidirectional_attention": "all", "sliding_window": 100},
+    ),
+    "embedding_gemma2_text-default": ("embedding_gemma2_text", {"head_dim": 32, "global_head_dim": 64}),
+    "zamba2-rope": (
+        "zamba2",
+        {"use_mem_rope": True, "layers_block_type": ["mamba", "hybrid"] * 4, "num_mem_blocks": 1},
+    ),
+    # Latent attention.
+    **{
+        f"{kind}-default": (kind, LATENT)
+        for kind in ("glm_moe_dsa", "axk1", "axk2", "hy_v4", "kimi_linear")
+    },
+    "bailing_hybrid-all-full": ("bailing_hybrid", {**LATENT, "layer_types": ALL_FULL}),
+    "kimi_linear-all-full": ("kimi_linear", {**LATENT, "layer_types": ALL_FULL}),
+    **{
+        f"{kind}-yarn": (kind, {**LATENT, "rope_scaling": {**YARN, "mscale": 1.0, "mscale_all_dim": 0.707}})
+        for kind in ("glm_moe_dsa", "axk1", "axk2", "hy_v4")
+    },
+    "axk1-halves": ("axk1", {**LATENT, "rope_interleave": False}),
     "qwen2-by-type-null": ("qwen2", {"rope_parameters": by_type({"rope_theta": 10000.0}, None)}, "null_parameters"),
 }
 

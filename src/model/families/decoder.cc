@@ -36,7 +36,10 @@ class DecoderReader {
     if (both_ways) causal_ = false;
     if (decoder && !family_.causal) causal_ = decoder->value;
     layers_ = read_layers(config_, family_, dims_, causal_, notes_);
-    if (both_ways && layers_.window) *layers_.window *= 2;
+    const bool each_side = both_ways || (!causal_ && family_.window_each_side);
+    if (each_side && layers_.window) *layers_.window *= 2;
+    if (!causal_ && !each_side && family_.window_grows && layers_.window)
+      *layers_.window = 2 * (*layers_.window / 2 + 1);
     if (both_ways && is_chunked(family_.other)) {
       reading_.warn("causal_chunks", causal->key + " is false, and Hugging Face's code for " +
                                          reading_.family + " leaves its chunks causal");
@@ -132,6 +135,7 @@ class DecoderReader {
   static std::string label(const LayerKind& kind) {
     std::string text = kind.type;
     std::ranges::replace(text, '_', ' ');
+    if (kind.theta > 0) text += ", base " + number_text(kind.theta);
     return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
   }
 
@@ -164,7 +168,8 @@ class DecoderReader {
                 .local = has_window(kind.type),
                 .head_dim = dims.head_dim,
                 .rotary_dim = {},
-                .context = dims.context};
+                .context = dims.context,
+                .theta = kind.theta};
     ask.rotary_dim = rotary_dim(dims, group.provenance);
     RopeFound found = read_rope(config_, family_, ask, group.provenance);
     if (!found.rope) {
@@ -202,8 +207,7 @@ class DecoderReader {
     };
     if (family_.mla.nope > 0) {
       ProvenanceList unused;
-      return by(config_.size(unused, "", "qk_rope_head_dim", family_.mla.rope, most_head_dim),
-                Origin::derived, "qk_rope_head_dim");
+      return by(latent_rotated(config_, family_, unused), Origin::derived, "qk_rope_head_dim");
     }
     if (family_.rotary_half) return by(dims.head_dim / 2, Origin::family, "half of kv_channels");
     // null in the file is the whole head, and only a missing key means the default.
@@ -229,8 +233,7 @@ class DecoderReader {
       ProvenanceList unused;
       const std::int64_t rank =
           config_.size(unused, "", "kv_lora_rank", family_.mla.rank, most_width);
-      const std::int64_t rotated =
-          config_.size(unused, "", "qk_rope_head_dim", family_.mla.rope, most_head_dim);
+      const std::int64_t rotated = latent_rotated(config_, family_, unused);
       group.cache_elements = rank + rotated;
       group.cache_note =
           "compressed: " + std::to_string(rank) + " + " + std::to_string(rotated) + " (MLA)";

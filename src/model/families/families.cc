@@ -39,10 +39,10 @@ void read_no_attention(const Section& config, const Family&) {
       "'" + config.reading.family + "'", "its recurrence carries the order of tokens");
 }
 
-void read_not_covered(const Section& config, const Family&) {
-  config.reading.refuse(config.where("model_type"), "is known and not covered",
-                        "'" + config.reading.family + "'",
-                        "its positions are not one of the schemes");
+void read_not_covered(const Section& config, const Family& family) {
+  config.reading.refuse(
+      config.where("model_type"), "is known and not covered", "'" + config.reading.family + "'",
+      family.remark.empty() ? "its positions are not one of the schemes" : family.remark);
 }
 
 }  // namespace posenc::detail

@@ -96,12 +96,12 @@ struct Family {
   std::int64_t original = 0;           // default of original_max_position_embeddings beside them
   double partial = 1;                  // default of partial_rotary_factor
   std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
-  bool partial_disputed = false;       // vLLM reads these keys, Hugging Face's code rotates whole heads
-  std::int64_t rotary_dim = 0;         // default of rotary_dim; 0: partial says it
-  bool reads_rotary_dim = false;       // the key rotary_dim
-  bool rotary_half = false;           // half of a head rotates, and no key says otherwise (ChatGLM)
-  bool alpha = false;                 // dynamic with alpha is NTK-aware (HunYuan)
-  std::string_view sections = {};     // default of mrope_section
+  bool partial_disputed = false;   // vLLM reads these keys, Hugging Face's code rotates whole heads
+  std::int64_t rotary_dim = 0;     // default of rotary_dim; 0: partial says it
+  bool reads_rotary_dim = false;   // the key rotary_dim
+  bool rotary_half = false;        // half of a head rotates, and no key says otherwise (ChatGLM)
+  bool alpha = false;              // dynamic with alpha is NTK-aware (HunYuan)
+  std::string_view sections = {};  // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
 
   // Layers that are not alike.
@@ -114,19 +114,25 @@ struct Family {
   LayerRule* rotates = nullptr;                  // which layers rotate; null: all
   std::int64_t window = 0;                       // default of sliding_window
   std::string_view window_keys = "sliding_window";
-  bool window_switch = false;  // nothing slides unless use_sliding_window is true
-  bool half_window = false;    // a decoder that has half of local_attention
+  bool window_switch = false;     // nothing slides unless use_sliding_window is true
+  bool half_window = false;       // a decoder that has half of local_attention
+  bool window_each_side = false;  // an encoder whose window is said for one side, not for both
+  bool window_grows = false;      // seeing both ways, it is a token wider on each side (Gemma 4)
   LocalRope local = LocalRope::same;
   double local_theta = 0;  // default of the sliding layers' base, where they have their own
   std::string_view local_theta_keys = {};  // where it stands; "": nowhere
-  std::int64_t full_head_dim = 0;  // default of global_head_dim; 0: all layers have one head_dim
-  std::int64_t shared_kv = 0;      // default of num_kv_shared_layers
+  std::int64_t full_head_dim = 0;     // default of global_head_dim; 0: all layers have one head_dim
+  std::int64_t shared_kv = 0;         // default of num_kv_shared_layers
+  std::string_view heads_width = {};  // key of the width that heads share, where it is not the
+  std::int64_t heads_share = 0;       // model's, and its default (MobileBERT)
+  std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
 
   // Attention.
   Mla mla = {};                 // nope > 0: multi-head latent attention
   bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
   LogitRule* logits = nullptr;  // null: 1/√head_dim
   bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
+  bool short_factors = false;   // LongRoPE's long factors are never taken (PhiMoE)
 
   // Vectors added to the embedding.
   std::int64_t row_offset = 0;  // position p reads row p + offset of a table
@@ -138,7 +144,8 @@ struct Family {
   // T5.
   bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
 
-  std::string_view remark = {};  // a warning every file of the family deserves
+  std::string_view remark = {};  // a warning every file of the family deserves; of one that is
+                                 // not covered: why
 };
 
 const Family* find_family(std::string_view model_type);  // null: not known
@@ -152,6 +159,9 @@ const Family& unknown_family_with_table();
 // model_type of the text part, where the model around it is of another type and the part does not
 // say.
 std::string_view inner_type(std::string_view outer);
+
+// What a model around a text model changes in it: a warning that its every file deserves.
+std::string_view outer_remark(std::string_view outer);
 
 // --- readers, each in its own file ---------------------------------------------------------------
 
@@ -194,6 +204,8 @@ struct ModelDims {
 
 ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes);
 std::vector<std::int64_t> all_layers(std::int64_t count);
+// The rotated channels of latent attention; 0: it has no position.
+std::int64_t latent_rotated(const Section& config, const Family& family, ProvenanceList& notes);
 std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int64_t width,
                          std::int64_t heads);
 void set_cache(LayerGroup& group,

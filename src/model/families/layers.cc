@@ -15,7 +15,8 @@ constexpr std::string_view full = "full_attention";
 
 // layer_types, with old words for its entries.
 std::string layer_type(std::string_view word) {
-  if (word == "attention" || word == "global") return std::string(full);
+  // A layer that attends beside a recurrence is called hybrid.
+  if (word == "attention" || word == "global" || word == "hybrid") return std::string(full);
   if (word == "local") return "sliding_attention";
   return std::string(word);
 }
@@ -51,9 +52,11 @@ class LayerReader {
   void find_types() {
     // First of all, so that rules find a kind for each layer even after an error.
     draft_.kinds.assign(static_cast<std::size_t>(draft_.count()), LayerKind{std::string(full)});
-    const auto said = config().words("layer_types layers_block_type block_types");
+    const auto said = config().words("layer_types layers_block_type");
+    const auto cycle = config().words("block_types");
     if (reading().error) return;
     if (said) return take_types(*said);
+    if (cycle) return take_types(repeated(*cycle));
     if (const auto indices = config().integers("attn_layer_indices full_attn_idxs", not_negative))
       return take_indices(*indices);
     if (const auto letters = config().word("hybrid_override_pattern"))
@@ -61,6 +64,14 @@ class LayerReader {
     if (!family().pattern.mark) return;
     by_pattern_ = true;
     family().pattern.mark(draft_);
+  }
+
+  // RecurrentGemma says its first layers, and the others are as them, again and again.
+  Found<std::vector<std::string>> repeated(Found<std::vector<std::string>> cycle) const {
+    const std::size_t period = cycle.value.size(), all = draft_.kinds.size();
+    if (period == 0 || period > all) return cycle;
+    for (std::size_t i = period; i < all; ++i) cycle.value.push_back(cycle.value[i - period]);
+    return cycle;
   }
 
   void take_types(const Found<std::vector<std::string>>& said) {

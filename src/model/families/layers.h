@@ -17,6 +17,7 @@ struct LayerKind {
   std::string type;  // as layer_types spells it: "sliding_attention"
   bool rotates = true;
   bool shares = false;  // keys and values are an earlier layer's (Gemma 3n, 4)
+  double theta = 0;     // its own base; 0: that of all
   bool operator==(const LayerKind&) const = default;
 };
 

@@ -11,7 +11,8 @@ double root_of(const LayerGroup& group) {
   return std::sqrt(static_cast<double>(group.geometry.head_dim));
 }
 
-// A number that the file may say, as the groups' notes have it.
+}  // namespace
+
 double noted_number(const Section& config, LayerGroup& group, std::string_view key,
                     double otherwise) {
   const auto said = config.number(key, positive);
@@ -22,8 +23,6 @@ double noted_number(const Section& config, LayerGroup& group, std::string_view k
        said ? said->key : "default of " + config.reading.family);
   return value;
 }
-
-}  // namespace
 
 void undivided(const Section&, LayerGroup& group) {
   group.logits.multiplier = root_of(group);
@@ -37,6 +36,10 @@ void query_pre_attn(const Section& config, LayerGroup& group) {
 
 void attention_multiplier(const Section& config, LayerGroup& group) {
   group.logits.multiplier = noted_number(config, group, "attention_multiplier", 1) * root_of(group);
+}
+
+void attention_multiplier_if_said(const Section& config, LayerGroup& group) {
+  if (config.has("attention_multiplier")) attention_multiplier(config, group);
 }
 
 void scale_attn_weights(const Section& config, LayerGroup& group) {

@@ -140,6 +140,12 @@ class RopeReader {
     read_lengths();
     require_fields();
     read_truncate();
+    if (family_.short_factors && std::holds_alternative<LongRope>(rope_.scaling)) {
+      reading_.warn("long_factor_unread",
+                    parameters_.section.where("long_factor") +
+                        " is not read by transformers' code for " + reading_.family +
+                        ", which keeps the short factors at every length; other engines switch");
+    }
     Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
     if (yarn && family_.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
       yarn->scale_logits = true;
@@ -272,6 +278,12 @@ class RopeReader {
   }
 
   void read_theta() {
+    if (ask_.theta > 0) {
+      rope_.rope_theta = ask_.theta;
+      note(notes_, "rope_theta", number_text(ask_.theta), Origin::file,
+           config_.where("layer_rope_theta"));
+      return;
+    }
     std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
     if (unscaled_layer() || (own_theta() && !parameters_.by_layer_type)) theta.reset();
     const auto beside =

@@ -15,6 +15,7 @@ struct RopeAsk {
   std::int64_t head_dim = 0;
   std::optional<std::int64_t> rotary_dim;  // set by the family's rule, instead of the file's keys
   std::int64_t context = 0;                // M: max_position_embeddings
+  double theta = 0;                        // the layer's own base; 0: the file has one for all
 };
 
 struct RopeFound {

@@ -1,10 +1,18 @@
 // Families whose layers all rotate alike.
+#include <cmath>
+
 #include "src/model/families/layer_rules.h"
 #include "src/model/families/logit_rules.h"
 #include "src/model/families/rows.h"
 
 namespace posenc::detail {
 namespace {
+
+// Granite Docling says attention_multiplier as Granite does, and has another default.
+void sixty_fourth(const Section& config, LayerGroup& group) {
+  group.logits.multiplier = noted_number(config, group, "attention_multiplier", 1.0 / 64) *
+                            std::sqrt(static_cast<double>(group.geometry.head_dim));
+}
 
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
@@ -28,11 +36,13 @@ constexpr Family alike[] = {
      .partial_keys = partial_factor},
     {.types = "phi-msft mixformer-sequential", .context = 2048, .theta = 10000,
      .reads_rotary_dim = true},
-    {.types = "phi3 phi3_v phi4_multimodal phi4mm", .context = 4096, .sizes = {3072, 32, 32},
+    {.types = "phi3 phi3_v", .context = 4096, .sizes = {3072, 32, 32},
+     .theta = 10000, .original = 4096, .partial_keys = partial_factor, .pattern = all_slide},
+    {.types = "phi4_multimodal phi4mm", .context = 128 * K, .sizes = {3072, 32, 32, 8},
      .theta = 10000, .original = 4096, .partial_keys = partial_factor, .pattern = all_slide},
     {.types = "phimoe", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .theta = 1e6,
-     .pattern = all_slide},
-    {.types = "gemma paligemma", .context = 8192, .sizes = {3072, 28, 16, 16, 256}, .theta = 10000},
+     .pattern = all_slide, .short_factors = true},
+    {.types = "gemma", .context = 8192, .sizes = {3072, 28, 16, 16, 256}, .theta = 10000},
     {.types = "gpt_neox", .context = 2048, .sizes = {6144, 44, 64}, .theta = 10000,
      .theta_keys = "rotary_emb_base", .partial = 0.25, .partial_keys = "rotary_pct"},
     {.types = "gpt_neox_japanese", .context = 2048, .sizes = {2560, 32, 32}, .theta = 10000,
@@ -77,8 +87,29 @@ constexpr Family alike[] = {
      .remark = "qwen: beyond seq_length its own code stretches the base (use_dynamic_ntk) and "
                "the logits (use_logn_attn); the plan is that of lengths up to seq_length"},
     {.types = "baichuan", .read = read_baichuan, .context = 4096, .theta = 10000},
-    {.types = "granite granitemoe granitemoeshared", .context = 2048, .sizes = {4096, 32, 32},
-     .theta = 10000, .logits = attention_multiplier},
+    {.types = "granite granitemoe granitemoeshared granite4_vision_text", .context = 2048,
+     .sizes = {4096, 32, 32}, .theta = 10000, .logits = attention_multiplier},
+    {.types = "granite_docling_text", .context = 32 * K, .sizes = {1024, 28, 16, 4},
+     .theta = 10000, .logits = sixty_fourth},
+    {.types = "hyperclovax", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000,
+     .logits = attention_multiplier_if_said},
+    {.types = "hy_v3", .context = 128 * K, .sizes = {4096, 80, 64, 8, 128}, .theta = 11158840},
+    {.types = "jais2", .context = 8192, .sizes = {3328, 32, 26}, .theta = 10000},
+    {.types = "solar_open", .context = 128 * K, .sizes = {4096, 48, 64, 8, 128}, .theta = 1e6},
+    {.types = "minimax_m3_vl_text", .context = 512 * K, .sizes = {6144, 60, 64, 4, 128},
+     .theta = 5e6, .partial_keys = partial_factor, .layer_types = true},
+    {.types = "iquestcoder", .context = 128 * K, .sizes = {5120, 80, 40, 8, 128}, .theta = 10000},
+    {.types = "jetmoe", .context = 4096, .sizes = {2048, 12, 32, 16, 128}, .theta = 10000},
+    {.types = "evolla EvollaModel", .context = 8192, .sizes = {4096, 32, 32, 8}, .theta = 500000},
+    {.types = "higgs_audio_v2", .context = 2048, .sizes = {3072, 28, 24, 8, 128}, .theta = 500000,
+     .parameters = R"({"rope_type": "llama3", "rope_theta": 500000, "factor": 32,
+                       "original_max_position_embeddings": 1024, "low_freq_factor": 0.125,
+                       "high_freq_factor": 0.5})"},
+    {.types = "csm", .context = 2048, .sizes = {2048, 16, 32, 8}, .theta = 500000},
+    {.types = "csm_depth_decoder_model", .context = 33, .sizes = {1024, 4, 8, 2}, .theta = 500000},
+    {.types = "diffllama", .context = 2048, .sizes = {2048, 16, 32}, .theta = 10000},
+    {.types = "cosmos3_edge_text", .context = 128 * K, .sizes = {2048, 28, 16, 8, 128},
+     .theta = 1e8, .sections = "24 20 20", .sections_interleaved = true},
     {.types = "qwen3_vl qwen3_vl_text", .context = 128000, .sizes = {4096, 32, 32, 32, 128},
      .sections = "24 20 20", .sections_interleaved = true},
     {.types = "qwen3_vl_moe qwen3_vl_moe_text", .context = 128000, .sizes = {2048, 24, 16, 16},
@@ -89,6 +120,10 @@ constexpr Family alike[] = {
      .sizes = {4096, 46, 96, 8}, .theta = 10000, .partial = 0.5, .partial_keys = partial_factor,
      .sections = "8 12 12"},
     {.types = "eurobert", .context = 8192, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "esmc", .context = 2048, .sizes = {2560, 80, 40}, .causal = false, .theta = 10000},
+    {.types = "gte", .context = 8192, .sizes = {768, 12, 12}, .causal = false, .theta = 160000},
+    {.types = "jina_embeddings_v3", .context = 8194, .sizes = {1024, 24, 16}, .causal = false,
+     .theta = 20000},
     {.types = "nomic_bert", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
      .pairing_key = interleave_keys, .theta = 1000, .theta_keys = "rope_theta rotary_emb_base",
      .partial_keys = "rotary_emb_fraction"},
@@ -110,6 +145,17 @@ constexpr Family alike[] = {
      .pairing = interleaved, .theta = 500000},
     {.types = "ernie4_5_moe", .context = 128 * K, .sizes = {2560, 28, 20, 4},
      .pairing = interleaved, .theta = 500000},
+    {.types = "blt blt_global_transformer", .context = 4096, .sizes = {2048, 25, 16},
+     .pairing = interleaved, .theta = 500000},
+    {.types = "blt_local_encoder blt_local_decoder", .context = 24576, .sizes = {1024, 0, 16},
+     .pairing = interleaved, .theta = 500000, .pattern = all_slide},
+    {.types = "blt_patcher", .context = 8192, .sizes = {768, 14, 12}, .pairing = interleaved,
+     .theta = 10000, .pattern = all_slide, .window = 512},
+    {.types = "openai_privacy_filter", .context = 128 * K, .sizes = {640, 8, 14, 2, 64},
+     .causal = false, .pairing = interleaved, .theta = 150000,
+     .parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1,
+                       "truncate": false, "original_max_position_embeddings": 4096})",
+     .pattern = all_slide, .window = 128, .window_each_side = true},
     {.types = "helium", .context = 4096, .sizes = {2560, 24, 20, 20, 128}, .pairing = interleaved,
      .theta = 100000},
     {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,

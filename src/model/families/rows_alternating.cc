@@ -1,5 +1,6 @@
 // Families whose layers alternate: some have a window, some have no position, some no attention.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <variant>
 #include <vector>
@@ -110,6 +111,113 @@ void position_temperature(const Section& config, LayerGroup& group) {
   group.logits_note = "attn_temperature_tuning";
 }
 
+// Full attention is that of the last layer and of each fourth before it (Muse), which have no
+// position where the file gives no bases.
+bool counts_from_the_end(const LayerDraft& layers, std::int64_t layer) {
+  return (layers.count() - 1 - layer) % layers.family.every == 0;
+}
+
+void mark_from_the_end(LayerDraft& layers) {
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    if (!counts_from_the_end(layers, i)) layers.at(i).type = layers.family.other;
+  note(layers.notes, "layer_types", "the last layer and each fourth before it attend fully",
+       Origin::family, "rule of " + layers.config.reading.family);
+}
+
+// A base for each layer, 0 for one without position.
+auto bases_of_layers(LayerDraft& layers) {
+  auto bases = layers.config.integers("layer_rope_theta", not_negative);
+  if (bases && !layers.covers_layers(bases->key, std::ssize(bases->value), "entry")) bases.reset();
+  for (std::int64_t i = 0; bases && i < layers.count(); ++i)
+    layers.at(i).rotates = bases->value[static_cast<std::size_t>(i)] != 0;
+  if (bases) note(layers.notes, "rotates", "where its base is not 0", Origin::file, bases->key);
+  return bases;
+}
+
+// Muse rotates by the base of all layers, and asks its list for the layers that rotate alone.
+void switched_by_bases(LayerDraft& layers) {
+  if (bases_of_layers(layers) || layers.config.reading.error) return;
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    layers.at(i).rotates = !counts_from_the_end(layers, i);
+}
+
+// Granite's windowed models have as many rotations as there are bases.
+void by_own_bases(LayerDraft& layers) {
+  const auto bases = bases_of_layers(layers);
+  if (!bases) return;
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    layers.at(i).theta = static_cast<double>(bases->value[static_cast<std::size_t>(i)]);
+}
+
+// Muse multiplies its queries behind their norm.
+void glimmer_queries(const Section& config, LayerGroup& group) {
+  group.logits.multiplier *= noted_number(config, group, "qk_scale_factor", 3.87);
+}
+void spark_queries(const Section& config, LayerGroup& group) {
+  group.logits.multiplier *= noted_number(config, group, "qk_scale_factor", 5.4730064863875);
+}
+
+// Flint: the first two layers, each fourth and the last attend fully.
+void mark_flint(LayerDraft& layers) {
+  for (std::int64_t i = 2; i + 1 < layers.count(); ++i)
+    if (i % 4 != 1) layers.at(i).type = layers.family.other;
+  note(layers.notes, "layer_types", "the first two layers, each fourth and the last attend fully",
+       Origin::family, "rule of " + layers.config.reading.family);
+}
+
+// MiMo: the first layer and each sixth attend fully.
+void mark_mimo(LayerDraft& layers) {
+  for (std::int64_t i = 1; i < layers.count(); ++i)
+    if ((i + 1) % 6 != 0) layers.at(i).type = layers.family.other;
+  note(layers.notes, "layer_types", "the first layer and each sixth attend fully", Origin::family,
+       "rule of " + layers.config.reading.family);
+}
+
+// LFM 3: convolutions, with full attention and windows between them.
+void mark_lfm3(LayerDraft& layers) {
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    layers.at(i).type = i % 4 == 2            ? "full_attention"
+                        : i % 4 == 0 && i > 0 ? layers.family.other
+                                              : "conv";
+  note(layers.notes, "layer_types", "layer 2 of 4 attends, layer 0 of 4 slides", Origin::family,
+       "rule of " + layers.config.reading.family);
+}
+
+// RecurrentGemma: what attends, slides.
+void attention_slides(LayerDraft& layers) {
+  for (LayerKind& kind : layers.kinds)
+    if (kind.type == "full_attention") kind.type = "sliding_attention";
+}
+void mark_third(LayerDraft& layers) {
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    if (i % 3 != 2) layers.at(i).type = "recurrent";
+}
+
+// Zamba: the layers where attention stands beside a recurrence. Zamba 2 has a list for it.
+void mark_zamba(LayerDraft& layers) {
+  const auto period = layers.config.integer("attn_layer_period", at_least_one),
+             offset = layers.config.integer("attn_layer_offset", not_negative);
+  const std::int64_t every = period ? period->value : layers.family.every;
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const bool attends = i == 2 || (i > 2 && (i - 3) % every == (offset ? offset->value : 4));
+    if (!attends) layers.at(i).type = layers.family.other;
+  }
+  layers.note_choice("layer_types", "layer 2 and each " + std::to_string(every) + "th attend",
+                     period);
+}
+
+void all_if_use_mem_rope(LayerDraft& layers) {
+  const auto rope = layers.config.flag("use_mem_rope");
+  for (LayerKind& kind : layers.kinds) kind.rotates = rope && rope->value;
+  layers.note_choice("use_mem_rope", rope && rope->value ? "true" : "false", rope, "default");
+}
+
+// Zamba's heads are twice as wide as the model's, and its logits are scaled for the model's.
+void half_of_head_dim(const Section& config, LayerGroup& group) {
+  group.logits.multiplier = std::sqrt(2.0);
+  group.logits_note = "logits × 1/√(head_dim/2), as " + config.reading.family + " does";
+}
+
 // Falcon H1 multiplies its keys by a number, which the logits get.
 void key_multiplier(const Section& config, LayerGroup& group) {
   const auto keys = config.number("key_multiplier", positive);
@@ -177,7 +285,23 @@ constexpr Family alternating[] = {
                        "full_attention": {"rope_type": "proportional", "rope_theta": 1000000,
                                           "partial_rotary_factor": 0.25}})",
      .layer_types = true, .pattern = every_last, .every = 6, .forced = last_layer_full,
-     .window = 512, .full_head_dim = 512, .logits = undivided},
+     .window = 512, .window_grows = true, .full_head_dim = 512, .logits = undivided},
+    {.types = "gemma4_unified_text", .context = 256 * K, .sizes = {2304, 30, 8, 4, 256},
+     .reads_bidirectional = true, .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_type": "proportional", "rope_theta": 1000000,
+                                          "partial_rotary_factor": 0.25}})",
+     .layer_types = true, .pattern = every_last, .every = 6, .forced = last_layer_full,
+     .window = 1024, .window_grows = true, .full_head_dim = 512, .logits = undivided},
+    {.types = "embedding_gemma2_text", .context = 256 * K, .sizes = {512, 24, 4, 2, 256},
+     .causal = false, .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_theta": 1000000}})",
+     .layer_types = true, .pattern = every_last, .every = 6,
+     .every_keys = "sliding_window_pattern", .forced = last_layer_full, .window = 512,
+     .window_each_side = true, .full_head_dim = 512, .logits = undivided},
+    {.types = "qwen4_exp_text", .context = 32 * K, .sizes = {2048, 40, 16, 2, 256},
+     .theta = 10000, .partial_keys = partial_factor, .sections = "11 11 10",
+     .sections_interleaved = true, .layer_types = true, .pattern = every_last, .every = 4,
+     .every_keys = "full_attention_interval", .other = "linear_attention"},
     {.types = "gpt_oss", .context = 128 * K, .sizes = {2880, 36, 64, 8, 64}, .theta = 150000,
      .parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1,
                        "truncate": false, "original_max_position_embeddings": 4096})",
@@ -211,6 +335,60 @@ constexpr Family alternating[] = {
      .pattern = at_offset, .every = 8, .other = "mamba", .rotates = no_layer},
     {.types = "nemotron_h", .context = 4096, .sizes = {4096, 0, 32, 8, 128},
      .layer_types = true, .other = "mamba or mlp", .rotates = no_layer},
+    {.types = "muse_glimmer_text", .context = 128 * K, .sizes = {6656, 52, 32, 2, 128},
+     .theta = 10000, .layer_types = true, .pattern = {mark_from_the_end}, .every = 4,
+     .rotates = switched_by_bases, .window = 2048, .logits = glimmer_queries},
+    {.types = "muse_spark_text", .context = 1024 * K, .sizes = {8192, 62, 128, 16, 64},
+     .theta = 500000, .parameters = R"({"rope_type": "default", "rope_theta": 500000})",
+     .layer_types = true, .pattern = {mark_from_the_end}, .every = 4, .rotates = switched_by_bases, .window = 2048, .logits = spark_queries},
+    {.types = "granite_swa", .context = 8192, .sizes = {2560, 24, 20, 4}, .theta = 10000,
+     .layer_types = true, .pattern = every_first, .every = 4, .rotates = by_own_bases,
+     .window = 128, .logits = attention_multiplier},
+    {.types = "granitemoe_swa", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000,
+     .layer_types = true, .pattern = every_first, .every = 4, .rotates = by_own_bases,
+     .window = 128, .logits = attention_multiplier},
+    {.types = "kolibri1", .context = 256 * K, .sizes = {2560, 50, 48, 4, 128}, .theta = 10000,
+     .layer_types = true, .pattern = every_last, .every = 5, .rotates = windowed_layers,
+     .window = 513},
+    {.types = "flint", .context = 256 * K, .sizes = {2048, 49, 32, 4, 128}, .theta = 10000,
+     .layer_types = true, .pattern = {mark_flint}, .rotates = windowed_layers, .window = 513},
+    {.types = "mimo_v2_flash", .context = 128 * K, .sizes = {4096, 48, 64, 4, 192},
+     .parameters = R"({"full_attention": {"rope_theta": 5000000, "partial_rotary_factor": 0.334},
+                       "sliding_attention": {"rope_theta": 10000, "partial_rotary_factor": 0.334}})",
+     .partial_keys = partial_factor, .layer_types = true, .pattern = {mark_mimo}, .window = 129,
+     .remark = "mimo_v2_flash: layers that slide have twice the key-value heads, and values are "
+               "multiplied by attention_value_scale"},
+    {.types = "laguna", .context = 128 * K, .sizes = {2048, 40, 48, 8, 128},
+     .parameters = R"({"full_attention": {"rope_theta": 500000, "partial_rotary_factor": 0.5},
+                       "sliding_attention": {"rope_theta": 10000}})",
+     .partial_keys = partial_factor, .layer_types = true, .window = 512,
+     .remark = "laguna: layers may differ in their number of query heads"},
+    {.types = "mellum", .context = 128 * K, .sizes = {2304, 28, 32, 4, 128},
+     .parameters = R"({"full_attention": {"rope_theta": 500000},
+                       "sliding_attention": {"rope_theta": 10000}})",
+     .layer_types = true, .window = 1024},
+    {.types = "lfm3", .context = 128000, .sizes = {2048, 24, 16, 4, 128},
+     .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_type": "proportional", "rope_theta": 1000000,
+                                          "partial_rotary_factor": 0.5}})",
+     .layer_types = true, .pattern = {mark_lfm3}, .window = 256},
+    {.types = "minimax", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .theta = 1e6,
+     .layer_types = true, .pattern = every_first, .every = 2, .other = "linear_attention"},
+    {.types = "recurrent_gemma", .context = 8192, .sizes = {2560, 26, 10}, .theta = 10000,
+     .partial = 0.5, .partial_keys = partial_factor, .layer_types = true,
+     .pattern = {mark_third}, .other = "recurrent", .forced = attention_slides, .window = 2048,
+     .window_keys = "attention_window_size"},
+    {.types = "zamba", .context = 4096, .sizes = {3712, 76, 16, 16}, .layer_types = true,
+     .pattern = {mark_zamba}, .every = 6, .other = "mamba", .rotates = no_layer,
+     .heads_width = "attention_hidden_size", .heads_times = 2, .logits = half_of_head_dim},
+    {.types = "zamba2", .context = 4096, .sizes = {2560, 54, 32}, .theta = 10000,
+     .layer_types = true, .other = "mamba", .rotates = all_if_use_mem_rope,
+     .heads_width = "attention_hidden_size", .heads_times = 2, .logits = half_of_head_dim},
+    {.types = "ultrabert", .context = 32 * K, .sizes = {4096, 32, 32}, .causal = false,
+     .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_theta": 2560000}})",
+     .layer_types = true, .pattern = every_last, .every = 3, .window = 128,
+     .window_each_side = true},
     {.types = "modernbert", .context = 8192, .sizes = {768, 22, 12}, .causal = false,
      .theta = 160000, .theta_keys = "global_rope_theta", .layer_types = true,
      .pattern = every_first, .every = 3, .every_keys = "global_attn_every_n_layers",

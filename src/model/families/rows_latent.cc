@@ -1,8 +1,24 @@
 // Families with multi-head latent attention: a part of each head rotates, its last channels.
+#include <algorithm>
+#include <string>
+
+#include "src/model/families/layer_rules.h"
 #include "src/model/families/rows.h"
 
 namespace posenc::detail {
 namespace {
+
+// Kimi Linear's checkpoints count the layers that attend from 1, in a section of their own.
+void full_layers_of_kimi(LayerDraft& layers) {
+  const Section linear = layers.config.section("linear_attn_config");
+  const auto full = linear.integers("full_attn_layers", at_least_one);
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const bool attends = full ? std::ranges::find(full->value, i + 1) != full->value.end()
+                              : i > 0 && i % layers.family.every == 0;
+    if (!attends) layers.at(i).type = layers.family.other;
+  }
+  layers.note_choice("layer_types", "full attention in some layers", full);
+}
 
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
@@ -13,8 +29,8 @@ constexpr Family latent[] = {
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512},
      .scale_logits = true},
     {.types = "deepseek_v32", .context = 160 * K, .sizes = {7168, 61, 128, 128},
-     .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512},
-     .scale_logits = true,
+     .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .layer_types = true,
+     .mla = {128, 64, 512}, .scale_logits = true,
      .remark = "deepseek_v32: the indexer that picks tokens rotates on its own, pairing halves"},
     {.types = "glm4_moe_lite", .context = 202752, .sizes = {2048, 47, 20, 20},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {192, 64, 512},
@@ -29,6 +45,27 @@ constexpr Family latent[] = {
      .mla = {64, 64, 256}, .scale_logits = true},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40}, .pairing = halves,
      .theta = 10000, .mla = {64, 32, 256}, .scale_logits = true},
+    {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},
+     .pairing = interleaved, .theta = 10000, .layer_types = true, .mla = {192, 64, 512},
+     .scale_logits = true,
+     .remark = "glm_moe_dsa: the indexer that picks tokens rotates on its own, pairing neighbours"},
+    {.types = "axk1", .context = 32 * K, .sizes = {7168, 61, 64, 64}, .pairing = interleaved,
+     .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
+    {.types = "axk2", .context = 128 * K, .sizes = {2048, 48, 32, 32}, .pairing = interleaved,
+     .theta = 10000, .layer_types = true, .mla = {64, 32, 128}, .scale_logits = true,
+     .remark = "axk2: the indexer that picks tokens rotates on its own, pairing halves"},
+    {.types = "hy_v4", .context = 256 * K, .sizes = {2816, 34, 32, 32}, .pairing = halves,
+     .theta = 10000, .layer_types = true, .mla = {192, 64, 512}, .scale_logits = true,
+     .remark = "hy_v4: the indexer that picks tokens rotates on its own, pairing halves"},
+    {.types = "bailing_hybrid", .context = 256 * K, .sizes = {2560, 42, 32, 32},
+     .pairing = interleaved, .theta = 6e6, .layer_types = true, .pattern = every_last, .every = 6,
+     .every_keys = "layer_group_size", .other = "linear_attention", .mla = {128, 64, 512},
+     .scale_logits = true},
+    {.types = "kimi_linear", .context = 1024 * K, .sizes = {2304, 27, 32, 32},
+     .layer_types = true, .pattern = {full_layers_of_kimi}, .every = 4,
+     .other = "linear_attention", .rotates = no_layer, .mla = {128, 64, 512}},
+    {.types = "glm5_next_text", .context = 1024 * K, .sizes = {4096, 45, 64, 64},
+     .layer_types = true, .other = "linear_attention", .rotates = no_layer, .mla = {256, 0, 512}},
 };
 // clang-format on
 

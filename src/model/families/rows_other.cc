@@ -18,10 +18,36 @@ constexpr Family other[] = {
 
     // --- known, and known not to be covered ------------------------------------------------------
     {.types = "mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm", .read = read_no_attention},
-    {.types = "transfo-xl xlnet funnel swin swinv2 beit kimi_linear minimax deepseek_v4 "
-              "longcat_flash ernie4_5_vl_moe ernie4_5_vl_moe_text encoder-decoder "
-              "vision-encoder-decoder zamba zamba2 recurrent_gemma reformer",
+    {.types = "transfo-xl xlnet funnel swin swinv2 beit encoder-decoder vision-encoder-decoder "
+              "reformer",
      .read = read_not_covered},
+    {.types = "beam", .read = read_not_covered,
+     .remark = "layers without position multiply queries by (1 + (p + 1)/2048)^0.1, which no plan "
+               "says"},
+    {.types = "mistral_large4 mistral_large4_text", .read = read_not_covered,
+     .remark = "each head multiplies its queries by a learned scale·ln(p + 1) + bias, and its "
+               "frequencies by learned factors, which no plan says"},
+    {.types = "inkling inkling_text inkling2 inkling2_text", .read = read_not_covered,
+     .remark = "its bias by distance is a product with the query's content, which no plan says"},
+    {.types = "deepseek_v4", .read = read_not_covered,
+     .remark = "keys are compressed, each at the position of its block, and values are rotated "
+               "and rotated back, which no plan says"},
+    {.types = "longcat_flash", .read = read_not_covered,
+     .remark = "each layer attends twice, and channels without position are scaled on their own"},
+    {.types = "dots3_note dots3_note_text", .read = read_not_covered,
+     .remark = "layers that slide have latent heads of another width"},
+    {.types = "ernie4_5_vl_moe ernie4_5_vl_moe_text", .read = read_not_covered,
+     .remark = "height and width alternate by pair and time has the last ones, which no layout of "
+               "mrope_section says"},
+    {.types = "hunyuan_vl hunyuan_vl_text neomme neomme_text", .read = read_not_covered,
+     .remark = "its position axes are dealt to channels in a way that no layout of mrope_section "
+               "says"},
+    {.types = "zaya", .read = read_not_covered,
+     .remark = "convolutions mix tokens before they are rotated"},
+    {.types = "diffusion_gemma diffusion_gemma_text", .read = read_not_covered,
+     .remark = "an encoder and a decoder share layers, and the decoder's block sees both ways"},
+    {.types = "intern_s1_pro", .read = read_not_covered,
+     .remark = "its cos and sin are learned mixtures of frequencies (FoPE), which no plan says"},
 };
 // clang-format on
 
@@ -29,6 +55,7 @@ constexpr Family other[] = {
 // which family it is.
 struct Inner {
   std::string_view outer, inner;
+  std::string_view remark = {};
 };
 constexpr Inner inner_types[] = {
     {"llama4", "llama4_text"},
@@ -42,6 +69,19 @@ constexpr Inner inner_types[] = {
     {"mllama", "mllama_text_model"},
     {"qwen2_5_omni", "qwen2_5_omni_text"},
     {"qwen3_omni_moe", "qwen3_omni_moe_text"},
+    {"muse_glimmer", "muse_glimmer_text"},
+    {"muse_spark", "muse_spark_text"},
+    {"gemma4_unified", "gemma4_unified_text"},
+    {"embedding_gemma2", "embedding_gemma2_text"},
+    {"qwen4_exp", "qwen4_exp_text"},
+    {"glm5_next", "glm5_next_text"},
+    {"minimax_m3_vl", "minimax_m3_vl_text"},
+    {"cosmos3_edge", "cosmos3_edge_text"},
+    {"granite4_vision", "granite4_vision_text"},
+    {"granite_docling", "granite_docling_text"},
+    {"paligemma", "gemma",
+     "the picture and the prompt see each other both ways, and what is generated is causal; "
+     "positions count from 1"},
 };
 
 }  // namespace
@@ -51,6 +91,11 @@ std::span<const Family> rows_other() { return other; }
 std::string_view inner_type(std::string_view outer) {
   const auto found = std::ranges::find(inner_types, outer, &Inner::outer);
   return found == std::end(inner_types) ? outer : found->inner;
+}
+
+std::string_view outer_remark(std::string_view outer) {
+  const auto found = std::ranges::find(inner_types, outer, &Inner::outer);
+  return found == std::end(inner_types) ? std::string_view() : found->remark;
 }
 
 }  // namespace posenc::detail

@@ -92,6 +92,15 @@ std::int64_t layers_of(const Section& config, const Family& family, ProvenanceLi
 
 }  // namespace
 
+std::int64_t latent_rotated(const Section& config, const Family& family, ProvenanceList& notes) {
+  const auto said = config.integer("qk_rope_head_dim",
+                                   Range{.least = 0, .most = static_cast<double>(most_head_dim)});
+  const std::int64_t rotated = said ? said->value : family.mla.rope;
+  note(notes, "qk_rope_head_dim", std::to_string(rotated), said ? Origin::file : Origin::family,
+       said ? said->key : "default of " + config.reading.family);
+  return rotated;
+}
+
 ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
   Reading& reading = config.reading;
   ModelDims dims;
@@ -114,8 +123,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   if (family.mla.nope > 0) {
     const std::int64_t nope =
         config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim", family.mla.nope, most_head_dim);
-    const std::int64_t rotated =
-        config.size(notes, "qk_rope_head_dim", "qk_rope_head_dim", family.mla.rope, most_head_dim);
+    const std::int64_t rotated = latent_rotated(config, family, notes);
     if (rotated % 2 != 0) {
       config.reading.refuse(config.where("qk_rope_head_dim"),
                             "must be even: channels rotate in pairs", std::to_string(rotated),
@@ -133,7 +141,14 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
     note(notes, "head_dim", std::to_string(dims.head_dim), Origin::family,
          "default of " + reading.family);
   } else {
-    dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
+    const std::int64_t width =
+        family.heads_width.empty()
+            ? dims.width
+            : config.size(
+                  notes, family.heads_width, family.heads_width,
+                  family.heads_share > 0 ? family.heads_share : family.heads_times * dims.width,
+                  most_width);
+    dims.head_dim = head_dim_of(config, notes, width, dims.heads);
   }
   const auto value_dim = config.integer("v_head_dim", head_range);
   dims.value_dim = value_dim ? value_dim->value : dims.head_dim;

@@ -103,6 +103,35 @@ w.add_rope_scaling_factor(8.0)
 w.add_sliding_window(1024)
 finish(w, output_norm__weight=np.ones(16))
 
+# Gemma 4 E2B: full layers have wider heads, and a tensor that stills three quarters of their pairs.
+w = writer("gemma-4", "gemma4", 35, 1536, 8, 1, 131072, theta=1000000.0, head_dim=512, rotary_dim=512)
+w.add_key_length_swa(256)
+w.add_value_length_swa(256)
+w.add_rope_dimension_count_swa(256)
+w.add_rope_freq_base_swa(10000.0)
+w.add_sliding_window(512)
+w.add_sliding_window_pattern([i % 5 != 4 for i in range(35)])
+w.add_shared_kv_layers(20)
+finish(w, rope_freqs__weight=[1.0] * 64 + [1e30] * 192)
+
+# GLM-5: latent attention as DeepSeek's.
+w = writer("glm-5", "glm-dsa", 78, 6144, 64, 1, 202752, theta=1000000.0, rotary_dim=64)
+w.add_key_length(576)
+w.add_value_length(512)
+w.add_key_length_mla(256)
+w.add_value_length_mla(256)
+w.add_kv_lora_rank(512)
+finish(w, output_norm__weight=np.ones(16))
+
+# YaRN with keys that llama.cpp reads for other architectures alone.
+w = writer("yarn-keys", "qwen2", 28, 3584, 28, 4, 131072, theta=1000000.0)
+w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+w.add_rope_scaling_factor(4.0)
+w.add_rope_scaling_orig_ctx_len(32768)
+w.add_rope_scaling_yarn_beta_fast(16.0)
+w.add_rope_scaling_yarn_attn_factor(0.9)
+finish(w, output_norm__weight=np.ones(16))
+
 # Two lists that say what a layer is: no key heads in layers 0, 2 and 5, a window in all but layers 3 and 5.
 w = writer("layer-lists", "lfm2", 6, 256, 4, [0, 2, 0, 2, 2, 0], 4096, theta=1000000.0, head_dim=64)
 w.add_sliding_window(512)

@@ -1,0 +1,120 @@
+// Rows of families whose code does what no field of a file says, each as its own code has it.
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "posenc/model.h"
+
+namespace posenc {
+namespace {
+
+Model read_model_text(std::string_view text) {
+  auto model = read_config(text);
+  if (!model) ADD_FAILURE() << text << ": " << model.error().message();
+  return model ? *model : Model{.groups = {LayerGroup{.schemes = {NoPe{}}}}};
+}
+
+Model small_model(std::string_view type, std::string_view more) {
+  return read_model_text(
+      R"({"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 8, "model_type": ")" +
+      std::string(type) + R"(", "num_key_value_heads": 4, "max_position_embeddings": 4096, )" +
+      std::string(more) + "}");
+}
+
+bool rows_warn(const Model& model, std::string_view code) {
+  return std::ranges::find(model.warnings, code, &Warning::code) != model.warnings.end();
+}
+
+// Of the eight layers, '1' where one rotates and 'w' where it has a window.
+std::string where_rotated(const Model& model) {
+  std::string pattern;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const LayerGroup* group = find_group(model, i, Stack::text);
+    pattern += group && std::holds_alternative<Rope>(group->schemes[0]) ? '1' : '0';
+  }
+  return pattern;
+}
+std::string where_windowed(const Model& model) {
+  std::string pattern;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const LayerGroup* group = find_group(model, i, Stack::text);
+    pattern += group && group->window ? 'w' : '.';
+  }
+  return pattern;
+}
+
+TEST(FamilyRows, MobileBertsHeadsShareTheBottleneck) {
+  const Model model = small_model("mobilebert", R"("intra_bottleneck_size": 128)");
+  EXPECT_EQ(model.groups.at(0).geometry.head_dim, 32);
+}
+
+TEST(FamilyRows, PaliGemmaSeesItsPromptBothWaysAndSaysSo) {
+  const Model model = read_model_text(R"({"model_type": "paligemma", "text_config": {
+    "model_type": "gemma", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "num_hidden_layers": 2, "head_dim": 64}})");
+  EXPECT_TRUE(model.groups.at(0).causal);
+  EXPECT_TRUE(rows_warn(model, "family_remark"));
+}
+
+TEST(FamilyRows, PhiMoeNeverTakesItsLongFactorsInTransformers) {
+  const std::string factors = "[1" + [] {
+    std::string more;
+    for (int i = 1; i < 32; ++i) more += ", 1";
+    return more + "]";
+  }();
+  const Model model = small_model(
+      "phimoe", R"("rope_scaling": {"type": "longrope", "original_max_position_embeddings": 1024,
+                   "short_factor": )" +
+                    factors + R"(, "long_factor": )" + factors + "}");
+  EXPECT_TRUE(rows_warn(model, "long_factor_unread"));
+}
+
+TEST(FamilyRows, ABaseForEachLayerOfWhichNoughtIsNoPosition) {
+  const Model model = small_model(
+      "granite_swa",
+      R"("rope_theta": 10000, "layer_rope_theta": [0, 1e4, 1e4, 5e5, 0, 1e4, 1e4, 5e5])");
+  EXPECT_EQ(where_rotated(model), "01110111");
+  const LayerGroup* last = find_group(model, 7, Stack::text);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(std::get<Rope>(last->schemes.at(0)).rope_theta, 500000);
+}
+
+TEST(FamilyRows, RecurrentGemmaRepeatsItsBlockTypes) {
+  const Model model = small_model(
+      "recurrent_gemma",
+      R"("attention_window_size": 64, "block_types": ["recurrent", "recurrent", "attention"])");
+  EXPECT_EQ(where_rotated(model), "00100100");
+  EXPECT_EQ(where_windowed(model), "..w..w..");
+}
+
+TEST(FamilyRows, KimiLinearHasNoPositionAndCountsItsLayersFromOne) {
+  const Model model = small_model(
+      "kimi_linear", R"("linear_attn_config": {"full_attn_layers": [4, 8], "kda_layers": [1, 2]})");
+  EXPECT_EQ(where_rotated(model), "00000000");
+  const LayerGroup* full = find_group(model, 3, Stack::text);
+  ASSERT_TRUE(full);
+  EXPECT_GT(full->cache_elements, 0);
+  EXPECT_EQ(find_group(model, 0, Stack::text)->cache_elements, 0);
+}
+
+TEST(FamilyRows, Glm5NextsLatentHeadsHaveNoRotatedPart) {
+  const Model model = small_model(
+      "glm5_next_text", R"("qk_rope_head_dim": 0, "qk_nope_head_dim": 64, "kv_lora_rank": 32)");
+  EXPECT_EQ(model.groups.at(0).geometry.head_dim, 64);
+  EXPECT_EQ(model.groups.at(0).cache_elements, 32);
+}
+
+TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
+  for (const char* type : {"beam", "deepseek_v4", "inkling", "mistral_large4", "hunyuan_vl",
+                           "ernie4_5_vl_moe", "longcat_flash", "dots3_note"}) {
+    const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
+    ASSERT_FALSE(model) << type;
+    EXPECT_EQ(model.error().rule, "is known and not covered");
+    EXPECT_NE(model.error().cure, "its positions are not one of the schemes") << type;
+  }
+}
+
+}  // namespace
+}  // namespace posenc
