@@ -44,12 +44,18 @@ FAMILIES = {
         {"head_dim": 32},
     ),
     **dict.fromkeys("qwen3_5_text qwen3_5_moe_text".split(), {"head_dim": 256}),
+    **dict.fromkeys(
+        """hy_v3 solar_open muse_glimmer_text muse_spark_text kolibri1 flint laguna mellum mimo_v2_flash
+        gemma4_unified_text minimax""".split(),
+        {"head_dim": 32},
+    ),
+    **dict.fromkeys("jais2 granite_swa granitemoe_swa hyperclovax csm diffllama esmc gte ultrabert".split(), {}),
     "qwen3_vl_text": {"head_dim": 128, "rope_theta": 10000.0},
     **dict.fromkeys("hunyuan_v1_dense hunyuan_v1_moe ministral".split(), {"head_dim": 32, "rope_theta": 10000.0}),
     **dict.fromkeys("cohere eurobert".split(), {"rope_theta": 10000.0}),
     "gemma4_text": {"head_dim": 32, "num_kv_shared_layers": 0},
     **dict.fromkeys("qwen2_vl_text qwen2_5_vl_text".split(), SECTIONS),
-    **dict.fromkeys("deepseek_v2 deepseek_v3 glm4_moe_lite youtu minicpm3 mistral4".split(), LATENT),
+    **dict.fromkeys("deepseek_v2 deepseek_v3 glm4_moe_lite youtu minicpm3 mistral4 glm_moe_dsa axk1 axk2 hy_v4".split(), LATENT),
 }
 
 
