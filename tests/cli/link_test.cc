@@ -201,8 +201,8 @@ TEST_F(Link, OfAModelHoldsItsSchemeAndLengths) {
 }
 
 TEST_F(Link, KeepsForTheSchemeWhatItsOwnKeyCannotHold) {
-  EXPECT_EQ(printed("rope --rope_theta 50000000 --fragment"),
-            "#/rope?v=1&scheme.rope_theta=50000000");
+  EXPECT_EQ(printed("rope --rope_theta 50000000000 --fragment"),
+            "#/rope?v=1&scheme.rope_theta=50000000000");
   EXPECT_EQ(printed("compare --scheme xpos --pairing halves --fragment"),
             "#/compare?v=1&scheme=xpos&scheme.pairing=halves");
   EXPECT_EQ(printed("compare --scheme axial --scheme.order height_width --order 1,0 --fragment"),

@@ -1,0 +1,242 @@
+// Which channels of a dump rotate together. A pair (a, b) is a complex number w = a + ib; rotation multiplies it by one number
+// z for all heads of a token, and |z| is the same at all tokens. Wrong partners break both.
+#include "src/tools/dump.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace posenc::detail {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr std::int64_t most_numbers = std::int64_t{1} << 26;
+constexpr std::int64_t most_position = std::int64_t{1} << 40;
+// As many tell which channels are partners.
+constexpr std::int64_t most_tokens = 64, most_heads = 8;
+
+// How finely numbers are written that lie in some type: halves of its last digit.
+double rounding_of(const std::vector<double>& numbers) {
+  bool half = true, bfloat = true;
+  for (const double x : numbers) {
+    const auto value = static_cast<float>(x);
+    half = half && static_cast<double>(half_to_float(float_to_half(value))) == x;
+    bfloat = bfloat && static_cast<double>(bfloat16_to_float(float_to_bfloat16(value))) == x;
+  }
+  return bfloat ? 0x1p-9 : half ? 0x1p-12 : 0x1p-22;
+}
+
+Expected<void> read(const Tensor& from, std::vector<double>& to) {
+  const Tensor x = from.with_rank(4);
+  to.reserve(static_cast<std::size_t>(x.size()));
+  for (std::int64_t b = 0; b < x.shape[0]; ++b)
+    for (std::int64_t h = 0; h < x.shape[1]; ++h)
+      for (std::int64_t t = 0; t < x.shape[2]; ++t)
+        for (std::int64_t c = 0; c < x.shape[3]; ++c) {
+          const double value = x.get(x.offset(b, h, t, c));
+          if (!std::isfinite(value))
+            return fail("identify", "every number must be finite", number_text(value),
+                        "dump the rows of real tokens alone");
+          to.push_back(value);
+        }
+  return {};
+}
+
+// Tokens that show enough and cost little: evenly spread, so that slow pairs have moved.
+std::vector<std::int64_t> sample(std::int64_t count, std::int64_t most) {
+  std::vector<std::int64_t> list;
+  const std::int64_t taken = std::min(count, most);
+  for (std::int64_t i = 0; i < taken; ++i) list.push_back(i * count / taken);
+  return list;
+}
+
+// Sums over the heads of one token.
+struct Products {
+  Complex both = 0;              // Σ conj(w) w'
+  double before = 0, after = 0;  // Σ |w|², Σ |w'|²
+};
+
+Products products(const Dump& dump, std::int64_t token, std::int64_t a, std::int64_t b,
+                  const std::vector<std::int64_t>& heads) {
+  Products sum;
+  for (const std::int64_t h : heads) {
+    const Complex was(dump.was(h, token, a), dump.was(h, token, b)),
+        is(dump.is(h, token, a), dump.is(h, token, b));
+    sum.both += std::conj(was) * is;
+    sum.before += std::norm(was);
+    sum.after += std::norm(is);
+  }
+  return sum;
+}
+
+// What the best rotation with one amplitude leaves of what changed.
+double left_of(const Dump& dump, std::int64_t a, std::int64_t b,
+               const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& heads) {
+  double along = 0, before = 0, after = 0, change = 0;
+  for (const std::int64_t t : tokens) {
+    const Products sum = products(dump, t, a, b, heads);
+    along += std::abs(sum.both);
+    before += sum.before;
+    after += sum.after;
+    change += sum.before + sum.after - 2 * sum.both.real();
+  }
+  if (before == 0 || change <= 0) return 1;
+  const double left = after - along * along / before;  // Σ |w' − A e^(iφ) w|², A = along / before
+  return std::sqrt(std::clamp(left / change, 0.0, 1.0));
+}
+
+}  // namespace
+
+Expected<Dump> read_dump(const RotationDump& from) {
+  const Tensor& after = from.after;
+  if (after.rank != 3 && after.rank != 4)
+    return fail("identify", "`after` must be [head][seq][dim] or [batch][head][seq][dim]",
+                std::to_string(after.rank) + " axes");
+  if (after.size() > most_numbers)
+    return fail("identify", "at most 2^26 numbers are read", std::to_string(after.size()),
+                "dump one layer, and fewer tokens");
+  const Tensor x = after.with_rank(4);
+  Dump dump{.heads = x.shape[0] * x.shape[1], .tokens = x.shape[2], .dim = x.shape[3]};
+  if (dump.heads < 1 || dump.dim < 2 || dump.tokens < 2)
+    return fail(
+        "identify", "a dump has two tokens or more, of two channels or more",
+        std::to_string(dump.tokens) + " tokens of " + std::to_string(dump.dim) + " channels");
+  if (from.positions.axes() != 1)
+    return fail("identify", "positions have one axis", std::to_string(from.positions.axes()));
+  if (from.positions.size() != dump.tokens)
+    return fail("identify", "there is a position for each token",
+                std::to_string(from.positions.size()) + " and " + std::to_string(dump.tokens));
+  if (!from.before && !from.repeated)
+    return fail("identify", "without `before` all tokens must be the same one", "",
+                "give the tensor before rotation, or dump a prompt of one token repeated and say "
+                "so (--repeated)");
+  for (std::int64_t t = 0; t < dump.tokens; ++t) {
+    dump.position.push_back(from.positions.at(t));
+    if (std::abs(dump.position.back()) > most_position)
+      return fail("identify", "positions lie within 2^40", std::to_string(dump.position.back()));
+  }
+  if (Expected<void> done = read(after, dump.after); !done) return std::unexpected(done.error());
+  dump.noise = rounding_of(dump.after);
+  if (from.before) {
+    if (from.before.with_rank(4).shape != x.shape)
+      return fail("identify", "`before` and `after` have one shape");
+    if (Expected<void> done = read(from.before, dump.before); !done)
+      return std::unexpected(done.error());
+    dump.noise = std::max(dump.noise, rounding_of(dump.before));
+    return dump;
+  }
+  // The first token in place of all that stood there before.
+  dump.before.resize(dump.after.size());
+  for (std::int64_t h = 0; h < dump.heads; ++h)
+    for (std::int64_t t = 0; t < dump.tokens; ++t)
+      std::copy_n(&dump.after[static_cast<std::size_t>(h * dump.tokens * dump.dim)], dump.dim,
+                  &dump.before[static_cast<std::size_t>((h * dump.tokens + t) * dump.dim)]);
+  dump.noise *= 1.5;  // of both
+  const std::int64_t first = dump.position.front();
+  for (std::int64_t& position : dump.position) position -= first;
+  return dump;
+}
+
+std::vector<std::int64_t> changed_channels(const Dump& dump) {
+  std::vector<std::int64_t> changed;
+  for (std::int64_t c = 0; c < dump.dim; ++c) {
+    double change = 0, size = 0;
+    for (std::int64_t h = 0; h < dump.heads; ++h)
+      for (std::int64_t t = 0; t < dump.tokens; ++t) {
+        const double was = dump.was(h, t, c), is = dump.is(h, t, c);
+        change += (is - was) * (is - was);
+        size += was * was;
+      }
+    const double limit = least_change * dump.noise;
+    if (change > limit * limit * size) changed.push_back(c);
+  }
+  return changed;
+}
+
+double unexplained(const Dump& dump, std::int64_t a, std::int64_t b) {
+  return left_of(dump, a, b, sample(dump.tokens, most_tokens), sample(dump.heads, most_heads));
+}
+
+std::vector<ChannelPair> find_pairs(const Dump& dump, const std::vector<std::int64_t>& channels) {
+  const std::vector<std::int64_t> tokens = sample(dump.tokens, most_tokens),
+                                  heads = sample(dump.heads, most_heads);
+  const std::size_t count = channels.size();
+  std::vector<std::size_t> best(count, count);
+  std::vector<double> least(count, 1.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const double left = left_of(dump, channels[i], channels[j], tokens, heads);
+      if (left < least[i]) least[i] = left, best[i] = j;
+      if (left < least[j]) least[j] = left, best[j] = i;
+    }
+  }
+  std::vector<ChannelPair> pairs;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (best[i] < count && best[i] > i && best[best[i]] == i)
+      pairs.push_back({channels[i], channels[best[i]], least[i]});
+  }
+  return pairs;
+}
+
+Turning turning(const Dump& dump, const ChannelPair& pair) {
+  std::vector<std::int64_t> heads(static_cast<std::size_t>(dump.heads));
+  std::iota(heads.begin(), heads.end(), std::int64_t{0});
+  Turning out;
+  double along = 0, before = 0;
+  for (std::int64_t t = 0; t < dump.tokens; ++t) {
+    const Products sum = products(dump, t, pair.a, pair.b, heads);
+    out.angle.push_back(std::arg(sum.both));
+    along += std::abs(sum.both);
+    before += sum.before;
+  }
+  if (before > 0) out.amplitude = along / before;
+  // Two channels a head, and noise of both sides; float angles of engines are finer than that.
+  out.spread = 2 * dump.noise / std::sqrt(static_cast<double>(dump.heads));
+  return out;
+}
+
+std::optional<AngleLine> fit_line(const std::vector<std::int64_t>& positions,
+                                  const Turning& turning) {
+  constexpr double turn = 6.283185307179586;
+  const std::size_t count = positions.size();
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return positions[i]; });
+  // From neighbours a first frequency below half a turn.
+  Complex steps = 0;
+  std::size_t begin = count;
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    if (positions[order[i + 1]] - positions[order[i]] != 1) continue;
+    steps += std::polar(1.0, turning.angle[order[i + 1]] - turning.angle[order[i]]);
+    if (begin == count) begin = i;
+  }
+  if (begin == count) return {};
+  AngleLine line{.frequency = std::arg(steps)};
+  // Then lines through ever more tokens, each unwrapped by the last.
+  const auto origin = static_cast<double>(positions[order[begin]]);
+  line.at_zero = turning.angle[order[begin]];
+  for (std::size_t taken = 2;; taken = std::min(2 * taken, count - begin)) {
+    double n = 0, x1 = 0, x2 = 0, y1 = 0, xy = 0;
+    for (std::size_t i = begin; i < begin + taken && i < count; ++i) {
+      const double x = static_cast<double>(positions[order[i]]) - origin;
+      const double off =
+          std::remainder(turning.angle[order[i]] - (line.at_zero + line.frequency * x), turn);
+      n += 1, x1 += x, x2 += x * x, y1 += off, xy += x * off;
+    }
+    const double width = x2 - x1 * x1 / n;
+    if (width > 0) {
+      const double slope = (xy - x1 * y1 / n) / width;
+      line.frequency += slope;
+      line.at_zero += (y1 - slope * x1) / n;
+      line.resolution = turning.spread / std::sqrt(width);
+    }
+    if (taken == count - begin) break;
+  }
+  line.at_zero = std::remainder(line.at_zero - line.frequency * origin, turn);
+  // Engines form angles in float.
+  line.resolution = std::max(line.resolution, 2e-7 * std::abs(line.frequency));
+  return line;
+}
+
+}  // namespace posenc::detail

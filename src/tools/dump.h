@@ -1,0 +1,65 @@
+// Dumped queries or keys as numbers, and which pairs of their channels rotate.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc::detail {
+
+// [row][channel] of every head and token; a row of `before` beside each of `after`.
+struct Dump {
+  std::int64_t heads = 0, tokens = 0, dim = 0;
+  std::vector<double> before = {}, after = {};  // [head][token][dim]
+  std::vector<std::int64_t> position = {};      // [token]
+  double noise = 0;                             // rounding of a number of `after`, as a share of it
+
+  double was(std::int64_t head, std::int64_t token, std::int64_t channel) const {
+    return before[static_cast<std::size_t>((head * tokens + token) * dim + channel)];
+  }
+  double is(std::int64_t head, std::int64_t token, std::int64_t channel) const {
+    return after[static_cast<std::size_t>((head * tokens + token) * dim + channel)];
+  }
+};
+
+Expected<Dump> read_dump(const RotationDump& from);
+
+// Channels that changed by less than so many times the noise count as unchanged.
+inline constexpr double least_change = 4;
+
+// Channels that position changed, ascending.
+std::vector<std::int64_t> changed_channels(const Dump& dump);
+
+struct ChannelPair {
+  std::int64_t a = 0, b = 0;  // a < b
+  double unexplained = 1;     // of what changed in them, after the best rotation: a share, 0 to 1
+};
+
+// Each channel with the partner that rotates with it, where there is one.
+std::vector<ChannelPair> find_pairs(const Dump& dump, const std::vector<std::int64_t>& channels);
+
+// What the best rotation of two channels leaves unexplained; 1 where nothing changed.
+double unexplained(const Dump& dump, std::int64_t a, std::int64_t b);
+
+// A pair's rotation at each token: amplitude · e^(i·angle).
+struct Turning {
+  std::vector<double> angle = {};  // [token], in (−π, π]
+  double amplitude = 1;
+  double spread = 0;  // of an angle, by noise: radians
+};
+Turning turning(const Dump& dump, const ChannelPair& pair);
+
+// A line through angles that are known up to full turns.
+struct AngleLine {
+  double frequency = 0, at_zero = 0;  // angle = frequency · position + at_zero
+  double resolution = 0;              // of the frequency
+};
+// Nothing where no two tokens are neighbours: the frequency is then one of many.
+std::optional<AngleLine> fit_line(const std::vector<std::int64_t>& positions,
+                                  const Turning& turning);
+
+}  // namespace posenc::detail
