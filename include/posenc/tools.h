@@ -79,6 +79,7 @@ struct FrequencyFit {
   double misfit = 0;
 };
 
+// Two channels that rotate together.
 struct IdentifiedPair {
   std::int64_t a = 0, b = 0;  // channels
   double frequency = 0;       // radians per position; negative: the other way round
