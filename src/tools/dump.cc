@@ -47,6 +47,7 @@ Expected<void> read(const Tensor& from, std::vector<double>& to) {
 std::vector<std::int64_t> sample(std::int64_t count, std::int64_t most) {
   std::vector<std::int64_t> list;
   const std::int64_t taken = std::min(count, most);
+  list.reserve(static_cast<std::size_t>(taken));
   for (std::int64_t i = 0; i < taken; ++i) list.push_back(i * count / taken);
   return list;
 }

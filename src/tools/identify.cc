@@ -244,7 +244,7 @@ class Identification {
       out_.rotary_dim = dim;
       best = std::move(fits);
     }
-    if (others.find(',') != others.npos)
+    if (others.contains(','))
       say("rotary_dim: " + std::to_string(seen_dim_) +
           " channels rotate visibly, slower ones may follow: " + others);
     return best;
@@ -257,7 +257,7 @@ class Identification {
       square += static_cast<double>(p) * static_cast<double>(p);
     const double usual = std::sqrt(square / static_cast<double>(dump_.tokens));
     constexpr double most_factor = 64;  // it may be slowed by a scaling
-    const auto pairs = static_cast<double>(seen_dim_ / 2 - last.pair);
+    const auto pairs = static_cast<double>(seen_dim_ - 2 * last.pair) / 2;
     const double angle =
         last.frequency * std::pow(base, -2 * pairs / static_cast<double>(dim)) * usual;
     // With one vector alone it may be nearly 0 in those channels.
