@@ -188,6 +188,10 @@ void attention_slides(LayerDraft& layers) {
   for (LayerKind& kind : layers.kinds)
     if (kind.type == "full_attention") kind.type = "sliding_attention";
 }
+// MiniMax: the same where the file has a window.
+void attention_slides_if_windowed(LayerDraft& layers) {
+  if (layers.config.integer("sliding_window", not_negative)) attention_slides(layers);
+}
 void mark_third(LayerDraft& layers) {
   for (std::int64_t i = 0; i < layers.count(); ++i)
     if (i % 3 != 2) layers.at(i).type = "recurrent";
@@ -374,7 +378,8 @@ constexpr Family alternating[] = {
                                           "partial_rotary_factor": 0.5}})",
      .layer_types = true, .pattern = {mark_lfm3}, .window = 256},
     {.types = "minimax", .context = 128 * K, .sizes = {4096, 32, 32, 8}, .theta = 1e6,
-     .layer_types = true, .pattern = every_first, .every = 2, .other = "linear_attention"},
+     .layer_types = true, .pattern = every_first, .every = 2, .other = "linear_attention",
+     .forced = attention_slides_if_windowed},
     {.types = "recurrent_gemma", .context = 8192, .sizes = {2560, 26, 10}, .theta = 10000,
      .partial = 0.5, .partial_keys = partial_factor, .layer_types = true,
      .pattern = {mark_third}, .other = "recurrent", .forced = attention_slides, .window = 2048,

@@ -116,5 +116,11 @@ TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
   }
 }
 
+TEST(FamilyRows, MiniMaxsAttentionSlidesWhereTheFileHasAWindow) {
+  EXPECT_EQ(where_windowed(small_model("minimax", R"("sliding_window": 512)")), "w.w.w.w.");
+  EXPECT_EQ(where_windowed(small_model("minimax", R"("sliding_window": null)")), "........");
+  EXPECT_EQ(where_windowed(small_model("minimax", R"("rope_theta": 1e6)")), "........");
+}
+
 }  // namespace
 }  // namespace posenc
