@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
@@ -12,18 +16,33 @@
 namespace posenc::cli {
 namespace {
 
+// Whether a model's name or line has the word, whatever its case.
+bool mentions(const BundledModel& model, std::string_view word) {
+  const std::string line = std::string(model.name) + " " + std::string(model.about);
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return !std::ranges::search(line, word, same).empty() || word.empty();
+}
+
 Run define_models(CLI::App& app) {
-  auto name = std::make_shared<std::string>();
+  auto name = std::make_shared<std::string>(), search = std::make_shared<std::string>();
   auto json = std::make_shared<bool>();
   app.add_option("NAME", *name, "Print this one's config.json")->type_name("MODEL");
-  app.add_flag("--json", *json)->description("The list as JSON: name, about, origin, source");
+  CLI::Option* word = app.add_option("--search", *search,
+                                     "Only those whose line has this word: yarn, vision, gemma")
+                          ->type_name("WORD");
+  app.add_flag("--json", *json)
+      ->description("The list as JSON: name, about, origin, source")
+      ->excludes(word);
   app.footer(
       "Examples:\n"
       "  posenc models                          list them\n"
+      "  posenc models --search yarn            those with YaRN\n"
       "  posenc models llama-3.1-8b             its config.json\n"
       "  posenc models gemma-3-4b > config.json\n"
       "  posenc models --json | jq -r '.[] | select(.origin == \"published\").name'");
-  return [name, json, &app]() -> Expected<int> {
+  return [name, search, json, &app]() -> Expected<int> {
     if (!name->empty()) {
       const Expected<std::string_view> config = bundled_config(*name);
       if (!config) return std::unexpected(config.error());
@@ -34,10 +53,15 @@ Run define_models(CLI::App& app) {
       fmt::print("{}\n", models_to_json());
       return 0;
     }
+    std::vector<BundledModel> models = bundled_models();
+    std::erase_if(models, [&](const BundledModel& model) { return !mentions(model, *search); });
+    if (models.empty())
+      return fail("--search", "no bundled model's line has the word", *search,
+                  "posenc models lists them all");
     const Terminal term = terminal(no_color(app));
     std::size_t width = 0;
-    for (const BundledModel& model : bundled_models()) width = std::max(width, model.name.size());
-    for (const BundledModel& model : bundled_models()) {
+    for (const BundledModel& model : models) width = std::max(width, model.name.size());
+    for (const BundledModel& model : models) {
       fmt::print("{}  {}\n", term.bold(padded(model.name, width)),
                  wrapped(model.about, width + 2, width + 2));
       const std::string origin = fmt::format("{}: {}", model.origin, model.source);

@@ -42,6 +42,16 @@ TEST_F(Command, ExamplesNameModelsThatExist) {
   }
 }
 
+TEST_F(Command, ModelsAreFoundByAWordOfTheirLine) {
+  const std::string found = posenc("models --search YARN").out;
+  EXPECT_TRUE(has(found, "deepseek-v3") && has(found, "qwen2.5-7b-yarn4")) << found;
+  EXPECT_FALSE(has(found, "gpt2")) << found;
+}
+
+TEST_F(Command, AWordThatNoModelHasIsBadInput) {
+  EXPECT_EQ(posenc("models --search abacus").code, 2);
+}
+
 TEST_F(Command, ANumberThatMustBePositiveIsToldInWords) {
   for (const char* bad : {"-5", "0", "abc", "1.5"})
     EXPECT_EQ(
