@@ -9,8 +9,6 @@
 namespace posenc::detail {
 namespace {
 
-using Complex = std::complex<double>;
-
 constexpr std::int64_t most_numbers = std::int64_t{1} << 26;
 constexpr std::int64_t most_position = std::int64_t{1} << 40;
 // As many tell which channels are partners.
@@ -54,7 +52,7 @@ std::vector<std::int64_t> sample(std::int64_t count, std::int64_t most) {
 
 // Sums over the heads of one token.
 struct Products {
-  Complex both = 0;              // Σ conj(w) w'
+  double along = 0, across = 0;  // Σ conj(w) w', its real and imaginary part
   double before = 0, after = 0;  // Σ |w|², Σ |w'|²
 };
 
@@ -62,11 +60,12 @@ Products products(const Dump& dump, std::int64_t token, std::int64_t a, std::int
                   const std::vector<std::int64_t>& heads) {
   Products sum;
   for (const std::int64_t h : heads) {
-    const Complex was(dump.was(h, token, a), dump.was(h, token, b)),
-        is(dump.is(h, token, a), dump.is(h, token, b));
-    sum.both += std::conj(was) * is;
-    sum.before += std::norm(was);
-    sum.after += std::norm(is);
+    const double x = dump.was(h, token, a), y = dump.was(h, token, b), u = dump.is(h, token, a),
+                 v = dump.is(h, token, b);
+    sum.along += x * u + y * v;
+    sum.across += x * v - y * u;
+    sum.before += x * x + y * y;
+    sum.after += u * u + v * v;
   }
   return sum;
 }
@@ -74,16 +73,16 @@ Products products(const Dump& dump, std::int64_t token, std::int64_t a, std::int
 // What the best rotation with one amplitude leaves of what changed.
 double left_of(const Dump& dump, std::int64_t a, std::int64_t b,
                const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& heads) {
-  double along = 0, before = 0, after = 0, change = 0;
+  double joint = 0, before = 0, after = 0, change = 0;
   for (const std::int64_t t : tokens) {
     const Products sum = products(dump, t, a, b, heads);
-    along += std::abs(sum.both);
+    joint += std::hypot(sum.along, sum.across);
     before += sum.before;
     after += sum.after;
-    change += sum.before + sum.after - 2 * sum.both.real();
+    change += sum.before + sum.after - 2 * sum.along;
   }
   if (before == 0 || change <= 0) return 1;
-  const double left = after - along * along / before;  // Σ |w' − A e^(iφ) w|², A = along / before
+  const double left = after - joint * joint / before;  // Σ |w' − A e^(iφ) w|², A = joint / before
   return std::sqrt(std::clamp(left / change, 0.0, 1.0));
 }
 
@@ -184,14 +183,14 @@ Turning turning(const Dump& dump, const ChannelPair& pair) {
   std::vector<std::int64_t> heads(static_cast<std::size_t>(dump.heads));
   std::iota(heads.begin(), heads.end(), std::int64_t{0});
   Turning out;
-  double along = 0, before = 0;
+  double joint = 0, before = 0;
   for (std::int64_t t = 0; t < dump.tokens; ++t) {
     const Products sum = products(dump, t, pair.a, pair.b, heads);
-    out.angle.push_back(std::arg(sum.both));
-    along += std::abs(sum.both);
+    out.angle.push_back(std::atan2(sum.across, sum.along));
+    joint += std::hypot(sum.along, sum.across);
     before += sum.before;
   }
-  if (before > 0) out.amplitude = along / before;
+  if (before > 0) out.amplitude = joint / before;
   // Two channels a head, and noise of both sides; float angles of engines are finer than that.
   out.spread = 2 * dump.noise / std::sqrt(static_cast<double>(dump.heads));
   return out;
@@ -205,15 +204,16 @@ std::optional<AngleLine> fit_line(const std::vector<std::int64_t>& positions,
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return positions[i]; });
   // From neighbours a first frequency below half a turn.
-  Complex steps = 0;
+  double along = 0, across = 0;
   std::size_t begin = count;
   for (std::size_t i = 0; i + 1 < count; ++i) {
     if (positions[order[i + 1]] - positions[order[i]] != 1) continue;
-    steps += std::polar(1.0, turning.angle[order[i + 1]] - turning.angle[order[i]]);
+    const double step = turning.angle[order[i + 1]] - turning.angle[order[i]];
+    along += std::cos(step), across += std::sin(step);
     if (begin == count) begin = i;
   }
   if (begin == count) return {};
-  AngleLine line{.frequency = std::arg(steps)};
+  AngleLine line{.frequency = std::atan2(across, along)};
   // Then lines through ever more tokens, each unwrapped by the last.
   const auto origin = static_cast<double>(positions[order[begin]]);
   line.at_zero = turning.angle[order[begin]];

@@ -1,7 +1,6 @@
 // Dumped queries or keys as numbers, and which pairs of their channels rotate.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
