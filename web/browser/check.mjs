@@ -1,6 +1,6 @@
-// node browser/check.mjs [--shots FOLDER] [--only NAME] [--part 1/2] [--untimed] [URL]: the built playground in Chromium, as
+// node browser/check.mjs [--shots FOLDER] [--only NAME] [--part 1/2] [--untimed] [--brief] [URL]: the built playground in Chromium, as
 // readers use it. NAME is a panel or another of the jobs below; parts share the jobs among processes. One line a check; 1 when
-// one fails, 77 where there is nothing to run it with.
+// one fails, 77 where there is nothing to run it with. --brief leaves the sweeps out: every model, every slider, every width.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { budgets } from './budgets.mjs'
@@ -24,6 +24,7 @@ const { values, positionals } = parseArgs({
     only: { type: 'string' },
     part: { type: 'string', default: '1/1' },
     untimed: { type: 'boolean' },
+    brief: { type: 'boolean' },
   },
 })
 const [part, parts] = values.part.split('/').map(Number)
@@ -67,7 +68,11 @@ try {
     await session.check('the list at the side names every panel, in their order', async () =>
       assert(String(await session.entries()) === String(panels), String(await session.entries())),
     )
-  const left = Object.keys(jobs).filter((name, i) => (values.only ? name === values.only : i % parts === part - 1))
+  const sweeps = ['live', 'drop', 'widths', 'printed']
+  if (values.brief && part === 1)
+    console.log(`skipped: the playground's sweeps (${sweeps.join(', ')}); make web-test runs them`)
+  const wanted = Object.keys(jobs).filter(name => !values.brief || !sweeps.includes(name))
+  const left = wanted.filter((name, i) => (values.only ? name === values.only : i % parts === part - 1))
   // Some at a time, in a browser each: much of a check is waiting for a frame.
   await Promise.all(
     Array.from({ length: Math.max(2, Math.ceil(3 / parts)) }, async () => {
