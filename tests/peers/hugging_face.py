@@ -339,8 +339,8 @@ def _run(raw, length):
     positions = torch.tensor(steps)
     ids = torch.zeros(1, len(steps), dtype=torch.int64)
     inputs = {"input_ids": ids, "position_ids": positions[None], "use_cache": False}
-    moved = forward(model, inputs)
     still = forward(model, {**inputs, "position_ids": torch.zeros_like(positions)[None]})
+    moved = forward(model, inputs)  # last, as the frequencies of a dynamic scaling are those of the last length
     sets = rotations(model)
     if not moved:
         raise Refused("has attention that the probe does not see")

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Writes tests/data/engines/ENGINE.json: what each engine's own code computes for the configurations in
+tests/data/engines/cases. One engine a run, as two of them want different versions of one package.
+
+  tests/peers/engines.py --fetch                  downloads and unpacks the packages (pip), under build/engines
+  tests/peers/engines.py --engine NAME            prints the records
+  tests/peers/engines.py --engine NAME --write tests/data/engines
+  tests/peers/engines.py --table                  case by engine: where an engine differs from transformers 5
+
+Packages are unpacked, not installed: an engine's files run as published, and what they import that is not here
+(kernels, servers) stands in as nothing (engine/stubs.py).
+"""
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = ROOT / "tests/data/engines/cases"
+# Engine: its module, and the packages that are put before others on the path.
+ENGINES = {
+    "transformers": ("hf", []),
+}
+
+
+def lengths(config):
+    """0: as constructed. What depends on the length is also run for one below and one above its threshold."""
+    scaling = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    types = {scaling.get("type"), scaling.get("rope_type")}
+    longest = config["max_position_embeddings"]
+    if "dynamic" in types:
+        return [0, longest // 2, longest * 2]
+    if types & {"longrope", "su"}:
+        original = scaling.get("original_max_position_embeddings") or config["original_max_position_embeddings"]
+        return [0, original, original * 4]
+    return [0]
+
+
+def by_layer(config, layers):
+    """One record where all layers are alike, else the first of each kind."""
+    distinct = []
+    for index, layer in enumerate(layers):
+        if all(layer != other for _, other in distinct):
+            distinct.append((index, layer))
+    if len(distinct) == 1:
+        return [layer for _, layer in distinct]
+    types = config.get("layer_types")
+    return [{"layer": i, **({"layer_type": types[i]} if types else {}), **layer} for i, layer in distinct]
+
+
+def records(engine, wanted):
+    from engine import Refused
+
+    for path in sorted(CASES.glob("*.json")):
+        if wanted and path.stem not in wanted:
+            continue
+        config = json.loads(path.read_text())
+        for length in lengths(config):
+            head = {"case": path.stem, "length": length}
+            try:
+                for layer in by_layer(config, list(engine.run(json.loads(path.read_text()), length))):
+                    yield {**head, **layer}
+            except Refused as refused:
+                yield {**head, "error": str(refused)}
+
+
+def fetch(folder):
+    packages = sorted({package for _, needs in ENGINES.values() for package in needs})
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in packages:
+        target = folder / package.replace("==", "-")
+        if target.exists():
+            continue
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", target, package], check=True
+        )
+        for wheel in target.glob("*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                names = [n for n in archive.namelist() if n.endswith((".py", ".json", "METADATA"))]
+                archive.extractall(target, names)
+            wheel.unlink()
+
+
+def table(folder):
+    """Case by engine, in a word where the engine differs from transformers 5."""
+    read = {p.stem: json.loads(p.read_text())["records"] for p in sorted(folder.glob("*.json"))}
+    standard = {key(r): r for r in read.pop("transformers")}
+    for name, found in read.items():
+        print(f"\n{name}")
+        for r in found:
+            print(f"  {r['case']} {r['length'] or ''} {r.get('layer', '')}: {word(r, standard.get(key(r)))}")
+
+
+def key(r):
+    return r["case"], r["length"], r.get("layer")
+
+
+def word(r, other):
+    if other is None:
+        return "transformers has no such record"
+    if "error" in r or "error" in other:
+        return "same" if "error" in r and "error" in other else r.get("error", "transformers: " + other.get("error", ""))
+    words = []
+    for what in ("amplitude", "logits", "pairing", "rotary_dim"):
+        one, two = r.get(what, 1), other.get(what, 1)
+        if one != two and not (isinstance(one, (int, float)) and abs(one - two) < 1e-5 * abs(two)):
+            words.append(f"{what} {one}, not {two}")
+    one, two = r["frequency"], other["frequency"]
+    if len(one) == len(two):
+        worst = max(abs(a - b) / max(abs(b), 1e-30) if a != b else 0 for a, b in zip(one, two))
+        if worst > 2e-6:
+            words.append(f"frequency up to {100 * worst:.3g} % off")
+    return ", ".join(words) or "same"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=ENGINES)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--packages", type=Path, default=ROOT / "build/engines")
+    parser.add_argument("--fetch", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("case", nargs="*")
+    given = parser.parse_args()
+    if given.fetch:
+        fetch(given.packages)
+    if given.table:
+        table(CASES.parent)
+    if not given.engine:
+        return
+    module, needs = ENGINES[given.engine]
+    sys.path[:0] = [str(given.packages / package.replace("==", "-")) for package in needs]
+    engine = importlib.import_module(f"engine.{module}")
+    lines = [json.dumps(r, separators=(",", ":")) for r in records(engine, given.case)]
+    head = json.dumps({"engine": given.engine, "version": engine.version(), "files": engine.FILES})
+    text = head[:-1] + ',"records":[\n' + ",\n".join(lines) + "\n]}\n"
+    if given.write:
+        (given.write / f"{given.engine}.json").write_text(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
