@@ -24,6 +24,7 @@ CASES = ROOT / "tests/data/engines/cases"
 # Engine: its module, and the packages that are put before others on the path.
 ENGINES = {
     "transformers": ("hf", []),
+    "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
 }
 
 

@@ -10,6 +10,12 @@ def version():
     return hugging_face.VERSION
 
 
+def reorders(config):
+    """Whether channels 2i and 2i + 1 are moved to i and i + d/2 first, and halves rotate then (deepseek_v3)."""
+    known = hugging_face.transformers.AutoConfig.for_model(**config)
+    return getattr(known.get_text_config(), "rope_interleave", False)
+
+
 def run(config, length):
     try:
         layers = hugging_face.run(config, length or None)
@@ -22,7 +28,7 @@ def run(config, length):
         yield read.record(
             rotation["inv_freq"],
             rotation["attention_factor"],
-            rotation["pairing"],
+            "interleaved" if reorders(config) else rotation["pairing"],
             rotation["rotary_dim"],
             logits=read.logits(layer["scaling"], layer["head_dim"]),
         )
