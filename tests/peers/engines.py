@@ -25,6 +25,7 @@ CASES = ROOT / "tests/data/engines/cases"
 ENGINES = {
     "transformers": ("hf", []),
     "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
+    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.21.1"]),
 }
 
 
@@ -81,8 +82,8 @@ def fetch(folder):
         )
         for wheel in target.glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
-                names = [n for n in archive.namelist() if n.endswith((".py", ".json", "METADATA"))]
-                archive.extractall(target, names)
+                kernels = 16 << 20  # bytes, from which on a file is a library of kernels
+                archive.extractall(target, [i for i in archive.infolist() if i.file_size < kernels])
             wheel.unlink()
 
 
