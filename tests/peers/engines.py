@@ -16,7 +16,6 @@ import importlib
 import json
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +24,8 @@ CASES = ROOT / "tests/data/engines/cases"
 ENGINES = {
     "transformers": ("hf", []),
     "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
-    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.21.1"]),
+    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0"]),
+    "mlx-lm": ("mlx_lm", ["mlx-lm==0.32.2", "mlx==0.32.4 mlx-cpu==0.32.4"]),
 }
 
 
@@ -70,21 +70,19 @@ def records(engine, wanted):
                 yield {**head, "error": str(refused)}
 
 
+def folder_of(package):
+    return package.replace("==", "-").replace(" ", "+")
+
+
 def fetch(folder):
     packages = sorted({package for _, needs in ENGINES.values() for package in needs})
     folder.mkdir(parents=True, exist_ok=True)
     for package in packages:
-        target = folder / package.replace("==", "-")
+        target = folder / folder_of(package)
         if target.exists():
             continue
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", target, package], check=True
-        )
-        for wheel in target.glob("*.whl"):
-            with zipfile.ZipFile(wheel) as archive:
-                kernels = 16 << 20  # bytes, from which on a file is a library of kernels
-                archive.extractall(target, [i for i in archive.infolist() if i.file_size < kernels])
-            wheel.unlink()
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target]
+        subprocess.run([*pip, *package.split()], check=True)
 
 
 def table(folder):
@@ -135,7 +133,7 @@ def main():
     if not given.engine:
         return
     module, needs = ENGINES[given.engine]
-    sys.path[:0] = [str(given.packages / package.replace("==", "-")) for package in needs]
+    sys.path[:0] = [str(given.packages / folder_of(package)) for package in needs]
     engine = importlib.import_module(f"engine.{module}")
     lines = [json.dumps(r, separators=(",", ":")) for r in records(engine, given.case)]
     head = json.dumps({"engine": given.engine, "version": engine.version(), "files": engine.FILES})
