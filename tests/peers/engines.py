@@ -24,8 +24,9 @@ CASES = ROOT / "tests/data/engines/cases"
 ENGINES = {
     "transformers": ("hf", []),
     "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
-    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0", "pillow==12.0.0", "dill==0.4.0"]),
+    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0", "pillow==12.0.0", "dill==0.4.0", "psutil"]),
     "mlx-lm": ("mlx_lm", ["mlx-lm==0.32.2", "mlx==0.32.4 mlx-cpu==0.32.4"]),
+    "onnxruntime-genai": ("ort_genai", ["onnxruntime-genai==0.18.0", "onnx onnx-ir ml_dtypes protobuf"]),
     "exllamav3": ("exllamav3", ["exllamav3==1.6.5"]),
 }
 
