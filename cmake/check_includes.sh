@@ -27,7 +27,8 @@ BEGIN {
   room("^src/model/families/", schemes "|^src/(files|text)/")
   room("^src/model/",     schemes "|^src/(files|text|model/families)/")
   room("^src/explain/",   schemes "|^src/(files|text|model)/")
-  room("^src/tools/",     schemes "|^include/posenc/(tools|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
+  room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/text/")
+  room("^src/tools/",     schemes "|^include/posenc/(engines|tools|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^claims/",        public "|^src/explain/text\\.h$")
@@ -40,13 +41,13 @@ BEGIN {
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
-  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|tools|posenc)\\.h$"
+  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|posenc)\\.h$"
   never("^src/(core|kernels|attention|content|cache)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(core|text|files|scalings|schemes|model|explain|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/(core|text|files|scalings|schemes|model|explain|engines|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
   never("^src/", "^src/(text|model|explain)/", "^<nlohmann/",
         "JSON belongs to src/text, src/model and src/explain")
   never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",

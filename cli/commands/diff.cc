@@ -1,4 +1,4 @@
-// posenc diff: where two models treat position differently.
+// posenc diff: where two models treat position differently, or a model and what engines make of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,21 +36,80 @@ std::string page(const Model& a, const Model& b, const std::vector<Finding>& fin
   return out + "\n" + findings_page(findings, term, "Both treat position alike.");
 }
 
+struct DiffOptions {
+  std::string expected, found;
+  std::vector<std::string> engines;
+  std::int64_t at = 0;
+  bool json = false;
+};
+
+bool is_equal(const std::vector<Finding>& findings) {
+  return std::ranges::all_of(findings,
+                             [](const Finding& one) { return one.severity == Severity::note; });
+}
+
+Expected<int> diff_files(const DiffOptions& options, const Model& expected, const Terminal& term) {
+  const Expected<Model> found = named_model(options.found);
+  if (!found) return std::unexpected(found.error());
+  const Expected<std::vector<Finding>> findings = differences(expected, *found, options.at);
+  if (!findings) return std::unexpected(findings.error());
+  const bool equal = is_equal(*findings);
+  if (options.json)
+    fmt::print("{{\"equal\":{},\"expected\":{},\"found\":{},\"findings\":{}}}\n", equal,
+               json_string(expected.name), json_string(found->name), json(*findings));
+  else
+    fmt::print("{}", page(expected, *found, *findings, term));
+  return equal ? 0 : 1;
+}
+
+// What each engine makes of one file.
+Expected<int> diff_engines(const DiffOptions& options, const Model& model, const Terminal& term) {
+  std::vector<EngineDifferences> all;
+  std::vector<std::string> names = options.engines;
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const Engine& engine : engines())
+      names.push_back(fmt::format("{}@{}", engine.name, engine.version));
+  }
+  for (const std::string& engine : names) {
+    Expected<EngineDifferences> one = engine_differences(model, engine, options.at);
+    if (!one) return std::unexpected(one.error());
+    all.push_back(*std::move(one));
+  }
+  const bool equal =
+      std::ranges::all_of(all, [](const EngineDifferences& one) { return is_equal(one.findings); });
+  if (options.json) {
+    std::string each;
+    std::vector<Finding> findings;
+    for (const EngineDifferences& one : all) {
+      each += (each.empty() ? "" : ",") + to_json(one);
+      findings.insert(findings.end(), one.findings.begin(), one.findings.end());
+    }
+    fmt::print("{{\"equal\":{},\"expected\":{},\"engines\":[{}],\"findings\":{}}}\n", equal,
+               json_string(model.name), each, json(findings));
+  } else {
+    fmt::print("{}  {}\n\n{}", term.bold(model.name),
+               term.dim(cut(about(model),
+                            page_width() - 12 - std::min<std::size_t>(columns(model.name), 40))),
+               engines_page(all, term));
+  }
+  return equal ? 0 : 1;
+}
+
 Run define_diff(CLI::App& app) {
-  struct Options {
-    std::string expected, found;
-    std::int64_t at = 0;
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   constexpr const char* kinds =
       "a config.json, params.json or .gguf file, - for standard input, a folder, or a bundled name";
   app.add_option("EXPECTED", options->expected, fmt::format("The model as it should be: {}", kinds))
       ->type_name("MODEL")
       ->required();
   app.add_option("FOUND", options->found, "What became of it, of the same kinds")
-      ->type_name("MODEL")
-      ->required();
+      ->type_name("MODEL");
+  app.add_option("--engines,--engine", options->engines,
+                 "Instead of FOUND: what these engines make of EXPECTED "
+                 "(vllm,llama.cpp,transformers@4), or all")
+      ->delimiter(',')
+      ->type_name("ENGINES");
   app.add_option("--at,--length", options->at,
                  "Compare for positions 0 to LENGTH-1 (131072, 128k); default: the longer context")
       ->transform(token_count())
@@ -64,28 +123,24 @@ Run define_diff(CLI::App& app) {
       "Examples:\n"
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"
+      "  posenc diff config.json --engines all --at 32k\n"
       "  posenc diff qwen2.5-7b-yarn4 ./my-checkpoint --at 128k --json | jq '.findings[].code'");
   return [options, &app]() -> Expected<int> {
+    if (options->found.empty() == options->engines.empty())
+      return fail("diff", "takes a second model, or --engines",
+                  options->found.empty() ? "neither" : "both",
+                  "posenc diff A B, or posenc diff A --engines all");
     const Expected<Model> expected = named_model(options->expected);
     if (!expected) return std::unexpected(expected.error());
-    const Expected<Model> found = named_model(options->found);
-    if (!found) return std::unexpected(found.error());
-    const Expected<std::vector<Finding>> findings = differences(*expected, *found, options->at);
-    if (!findings) return std::unexpected(findings.error());
-    const bool equal = std::ranges::all_of(
-        *findings, [](const Finding& one) { return one.severity == Severity::note; });
-    if (options->json)
-      fmt::print("{{\"equal\":{},\"expected\":{},\"found\":{},\"findings\":{}}}\n", equal,
-                 json_string(expected->name), json_string(found->name), json(*findings));
-    else
-      fmt::print("{}", page(*expected, *found, *findings, terminal(no_color(app))));
-    return equal ? 0 : 1;
+    const Terminal term = terminal(no_color(app));
+    return options->engines.empty() ? diff_files(*options, *expected, term)
+                                    : diff_engines(*options, *expected, term);
   };
 }
 
 }  // namespace
 
-extern const Command diff_command{"diff", "where two models treat position differently",
-                                  define_diff};
+extern const Command diff_command{
+    "diff", "where two models, or a model's engines, treat position differently", define_diff};
 
 }  // namespace posenc::cli

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace posenc::cli {
 namespace {
 
@@ -58,6 +60,36 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
       out += indent + term.dim("cure: ") + wrapped(finding.cure, margin, margin + 6) + "\n";
   }
   if (!grave) out += (out.empty() ? "" : "\n") + std::string(none) + "\n";
+  return out;
+}
+
+std::string engines_page(std::span<const EngineDifferences> engines, const Terminal& term) {
+  std::size_t label_width = 0;
+  const auto label = [](const Engine& engine) {
+    return fmt::format("{} {}", engine.title, engine.version);
+  };
+  for (const EngineDifferences& one : engines)
+    label_width = std::max(label_width, columns(label(one.reading.engine)) + 2);
+  const std::string indent(label_width, ' ');
+  std::string out;
+  for (const EngineDifferences& one : engines) {
+    std::string line = padded(label(one.reading.engine), label_width);
+    const auto add = [&](std::string_view lead, std::string_view text) {
+      out += line + std::string(lead) + wrapped(text, label_width, label_width) + "\n";
+      line = indent;
+    };
+    if (one.findings.empty()) add("", term.painted("32", "as the file says"));
+    for (const Finding& finding : one.findings) {
+      const std::string values = finding.expected.empty() && finding.found.empty()
+                                     ? ""
+                                     : fmt::format(" {} → {}", finding.expected, finding.found);
+      const std::string at = where(finding);
+      add("", painted(term, finding.severity, finding.code) + values +
+                  (at.empty() ? "" : "; " + at) + ": " + finding.message);
+    }
+    for (const EngineNote& note : one.reading.notes)
+      add("", term.dim(fmt::format("{}: {}", name(note.kind), note.what)));
+  }
   return out;
 }
 

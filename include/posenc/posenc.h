@@ -5,6 +5,7 @@
 #include "posenc/attention.h"
 #include "posenc/cache.h"
 #include "posenc/content.h"
+#include "posenc/engines.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"
 #include "posenc/fields.h"

@@ -1,4 +1,4 @@
-// What goes wrong with position in engines and files: where two models differ, how far angles are off that
+// What goes wrong with position in engines and files: where two models differ, or a model and what an engine makes of it, how far angles are off that
 // engines form in float, and the cosines and sines that they store of them; and the random numbers that
 // pictures are drawn of.
 #pragma once
@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "posenc/engines.h"
 #include "posenc/model.h"
 #include "posenc/positions.h"
 
@@ -35,6 +36,7 @@ struct Finding {
   std::optional<std::int64_t> position = {};  // from here on it shows; absent: everywhere
   std::string expected = {}, found = {};      // the two values, as text
   std::string message = {}, cure = {};        // sentences
+  std::vector<std::string> engines = {};      // that it holds for; empty: any
   bool operator==(const Finding&) const = default;
 };
 std::string to_json(const Finding& finding);
@@ -48,6 +50,18 @@ inline constexpr double angle_that_shows = 0.1;
 // is required.
 Expected<std::vector<Finding>> differences(const Model& expected, const Model& found,
                                            std::int64_t length = 0);
+
+// What an engine makes of a model, and where that differs from what the file says.
+struct EngineDifferences {
+  EngineReading reading = {};
+  std::vector<Finding> findings = {};
+};
+std::string to_json(const EngineDifferences& differences);
+
+// As differences() between a model and read_as(model, engine, length). An engine that refuses the file, or whose table ends
+// before the length, is a finding too. Errors: theirs.
+Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
+                                               std::int64_t length = 0);
 
 // Queries or keys that an engine was asked to show, [head][seq][dim] or [batch][head][seq][dim].
 struct RotationDump {

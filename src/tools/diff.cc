@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "posenc/tools.h"
+#include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 
@@ -429,6 +430,38 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
   const std::int64_t longer = std::max(expected.context, found.context);
   const std::int64_t asked = length > 0 ? length : longer > 0 ? longer : usual;
   return Differences(expected, found, asked).run();
+}
+
+Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
+                                               std::int64_t length) {
+  POSENC_TRY(reading, read_as(model, engine, length));
+  EngineDifferences out{std::move(reading)};
+  const std::int64_t asked = length > 0 ? length : model.context;
+  if (!out.reading.refused.empty()) {
+    out.findings.push_back({.code = "refused",
+                            .found = "not run",
+                            .message = out.reading.refused,
+                            .cure = "choose another engine, or a file that says it otherwise"});
+  } else {
+    POSENC_TRY(found, differences(model, out.reading.model, length));
+    out.findings = std::move(found);
+    if (const auto rows = out.reading.table_rows; rows && *rows < asked)
+      out.findings.push_back({.code = "table_end",
+                              .position = *rows,
+                              .expected = grouped(asked) + " positions",
+                              .found = grouped(*rows) + " rows",
+                              .message =
+                                  "its table of cosines and sines ends there: later positions read "
+                                  "other memory, or stop the engine",
+                              .cure = "start it for " + grouped(*rows) +
+                                      " tokens, or with a file whose context reaches further"});
+  }
+  // The cures of two files do not help where the engine is what differs.
+  for (Finding& finding : out.findings) {
+    finding.engines = {std::string(out.reading.engine.name)};
+    if (finding.code != "refused" && finding.code != "table_end") finding.cure.clear();
+  }
+  return out;
 }
 
 }  // namespace posenc

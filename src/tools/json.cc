@@ -16,10 +16,7 @@ void write(detail::JsonWriter& out, const FrequencyFit& fit) {
   out.end();
 }
 
-}  // namespace
-
-std::string to_json(const Finding& finding) {
-  detail::JsonWriter out;
+void write(detail::JsonWriter& out, const Finding& finding) {
   out.object()
       .member("code", finding.code)
       .member("severity", name(finding.severity))
@@ -33,7 +30,33 @@ std::string to_json(const Finding& finding) {
       .member("found", finding.found)
       .member("message", finding.message)
       .member("cure", finding.cure)
+      .member("engines", finding.engines)
       .end();
+}
+
+}  // namespace
+
+std::string to_json(const Finding& finding) {
+  detail::JsonWriter out;
+  write(out, finding);
+  return out.text;
+}
+
+std::string to_json(const EngineDifferences& differences) {
+  const auto& [engine, model, refused, notes, rows] = differences.reading;
+  detail::JsonWriter out;
+  out.object()
+      .member("engine", engine.name)
+      .member("version", engine.version)
+      .member("source", engine.source)
+      .member("refused", refused.empty() ? std::nullopt : std::optional(refused))
+      .member("table_rows", rows);
+  out.key("notes").array();
+  for (const EngineNote& note : notes)
+    out.object().member("kind", name(note.kind)).member("what", note.what).end();
+  out.end().key("findings").array();
+  for (const Finding& finding : differences.findings) write(out, finding);
+  out.end().end();
   return out.text;
 }
 

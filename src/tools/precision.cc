@@ -19,14 +19,14 @@ constexpr std::span all_types(kept_types);
 constexpr auto float_only = all_types.first(1), bfloat16_only = all_types.last(1);
 
 // An engine: its plan, or one of the known slips in 16 bits made on Hugging Face's plan.
-struct Engine {
+struct FloatEngine {
   std::string_view id, name;
   Angles angles;
   std::span<const DType> kept;
   bool narrow_frequency = false, narrow_all = false;
 };
 
-constexpr Engine engines[] = {
+constexpr FloatEngine float_engines[] = {
     {"exact", "double (posenc)", Angles::exact, float_only},
     {"hf_float", "float product (Hugging Face)", Angles::hf_float, all_types},
     {"ggml_float", "float, pair after pair (ggml)", Angles::ggml_float, float_only},
@@ -38,7 +38,7 @@ constexpr Engine engines[] = {
 // Angles of a stretch of positions, [position][pair].
 class Former {
  public:
-  Former(const Engine& engine, Plan plan) : engine_(engine), plan_(std::move(plan)) {
+  Former(const FloatEngine& engine, Plan plan) : engine_(engine), plan_(std::move(plan)) {
     const Rotate& rotate = *plan_.rotate;
     for (std::int64_t r = 0; r < rotate.pairs(); r++) {
       double frequency = 0;
@@ -65,7 +65,7 @@ class Former {
   }
 
  private:
-  const Engine& engine_;
+  const FloatEngine& engine_;
   Plan plan_;
   std::vector<float> narrow_;
 };
@@ -142,7 +142,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
 
   PhaseErrors result{std::move(marks), {}};
   std::vector<Former> formers;
-  for (const Engine& engine : engines) {
+  for (const FloatEngine& engine : float_engines) {
     EngineError& out = result.engines.emplace_back();
     out.id = engine.id;
     out.name = engine.name;
@@ -201,7 +201,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
   for (std::size_t e = 0; e < formers.size(); e++) {
     EngineError& out = result.engines[e];
     // In double nothing comes near; a scan would only prove it slowly.
-    if (!out.refused.empty() || engines[e].angles == Angles::exact) continue;
+    if (!out.refused.empty() || float_engines[e].angles == Angles::exact) continue;
     const auto told = [&](double done) { part(e, done); };
     if (Expected<void> found = find_beyond(formers[e], truth, result.marks.back(), out, told);
         !found)

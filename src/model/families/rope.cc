@@ -219,7 +219,17 @@ class RopeReader {
   }
 
   void unknown(std::string_view key) {
-    reading_.warn("unknown_key", parameters_.section.where(key) + " is not read by " +
+    const Section& p = parameters_.section;
+    if (key == "attn_factor") {
+      reading_.warn("attn_factor",
+                    p.where(key) +
+                        " multiplies cos and sin in SGLang and in vLLM before 0.12, and has no "
+                        "effect elsewhere; write attention_factor, the whole of that "
+                        "factor");
+      note(notes_, key, p.raw(key)->text(), Origin::file, p.where(key));
+      return;
+    }
+    reading_.warn("unknown_key", p.where(key) + " is not read by " +
                                      std::string(info(rope_.scaling).name) +
                                      " scaling and has no effect");
   }

@@ -1,0 +1,63 @@
+// What inference engines make of a model's file. Each reads it in its own way: keys that one multiplies by another
+// ignores, defaults differ, a scaling that grows with the text is computed once for all. A profile says what
+// one version of an engine does, and was read in the file that it names, or recorded by running it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/model.h"
+
+namespace [[gnu::visibility("default")]] posenc {
+
+struct Engine {
+  std::string_view name;     // "vllm"
+  std::string_view aliases;  // "" or names separated by spaces
+  std::string_view title;    // "vLLM"
+  std::string_view version;  // that the profile is of: "0.33.0"
+  std::string_view source;   // file of the engine that does it
+};
+// Every profile, engine by engine, the newest version first.
+std::vector<Engine> engines();
+
+// "vllm", or "transformers@4": the newest profile of the engine, or of that version. Errors: no such engine or version,
+// with those that there are.
+Expected<Engine> find_engine(std::string_view name);
+
+struct EngineNote {
+  enum class Kind {
+    lost,          // the file says it, the engine does not do it
+    approximated,  // it does something near
+    defaulted,     // the file does not say it, and the engine has a default of its own
+    fixed,    // chosen once for all lengths where the file's scaling goes by the length of the text
+    rounded,  // kept with fewer digits
+  };
+  Kind kind = Kind::lost;
+  std::string what = {};  // a sentence
+  bool operator==(const EngineNote&) const = default;
+};
+constexpr std::string_view name(EngineNote::Kind kind) {
+  constexpr std::string_view names[] = {"lost", "approximated", "defaulted", "fixed", "rounded"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+// A model as an engine runs it.
+struct EngineReading {
+  Engine engine = {};
+  Model model = {};  // what it computes, pairs of channels as the file's own weights have them
+  std::string refused = {};  // why it does not run the file; `model` is then as given
+  std::vector<EngineNote> notes = {};
+  // Rows of the table of cosines and sines that it makes beforehand: later positions have none.
+  std::optional<std::int64_t> table_rows = {};
+};
+
+// `length` is the context that the engine is started for; 0: the model's own. Positions that are not rotary are taken as the file
+// has them. Errors: a length of 0 or more is required, and an engine that there is.
+Expected<EngineReading> read_as(const Model& model, std::string_view engine,
+                                std::int64_t length = 0);
+
+}  // namespace posenc

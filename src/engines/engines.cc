@@ -1,0 +1,208 @@
+// Finds an engine's profile and lets it read a model, rotation by rotation.
+#include "posenc/engines.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "src/core/try.h"
+#include "src/engines/profile.h"
+#include "src/text/json.h"
+
+namespace posenc {
+namespace {
+
+using detail::EngineProfile;
+
+bool has_word(std::string_view words, std::string_view word) {
+  const auto list = detail::split(words);
+  return std::ranges::find(list, word) != list.end();
+}
+
+bool is_called(const Engine& engine, std::string_view name) {
+  return engine.name == name || has_word(engine.aliases, name);
+}
+
+// "5" and "5.23" are versions of 5.23.0.
+bool is_version(std::string_view version, std::string_view asked) {
+  return version.starts_with(asked) &&
+         (version.size() == asked.size() || version[asked.size()] == '.');
+}
+
+std::string engine_names() {
+  std::string text;
+  for (const EngineProfile& profile : detail::engine_profiles())
+    text += (text.empty() ? "" : ", ") + std::string(profile.engine.name) + "@" +
+            std::string(profile.engine.version);
+  return text;
+}
+
+Expected<EngineProfile> find_profile(std::string_view asked) {
+  const std::size_t at = asked.find('@');
+  const std::string_view name = asked.substr(0, at);
+  bool known = false;
+  for (const EngineProfile& profile : detail::engine_profiles()) {
+    if (!is_called(profile.engine, name)) continue;
+    known = true;
+    if (at == asked.npos || is_version(profile.engine.version, asked.substr(at + 1)))
+      return profile;
+  }
+  return fail("engine",
+              known ? "must be a version that has a profile" : "must be one that has a profile",
+              asked, "choose among " + engine_names());
+}
+
+FileFormat format_of(const Model& model) {
+  return model.files.empty() ? FileFormat::config : model.files.front().format;  // bundled ones are
+}
+
+}  // namespace
+
+std::vector<Engine> engines() {
+  std::vector<Engine> all;
+  for (const EngineProfile& profile : detail::engine_profiles()) all.push_back(profile.engine);
+  return all;
+}
+
+Expected<Engine> find_engine(std::string_view name) {
+  POSENC_TRY(profile, find_profile(name));
+  return profile.engine;
+}
+
+Expected<EngineReading> read_as(const Model& model, std::string_view engine, std::int64_t length) {
+  if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
+  POSENC_TRY(profile, find_profile(engine));
+  EngineReading out{.engine = profile.engine, .model = model};
+  if (const std::string_view format = name(format_of(model)); !has_word(profile.formats, format)) {
+    out.refused = std::string(profile.engine.title) + " reads no " + std::string(format);
+    return out;
+  }
+  for (LayerGroup& group : out.model.groups) {
+    for (Scheme& scheme : group.schemes) {
+      Rope* rope = std::get_if<Rope>(&scheme);
+      if (!rope) continue;
+      detail::EngineRope reading(model, length > 0 ? length : model.context, group, *rope, out);
+      profile.read(reading);
+    }
+  }
+  if (!out.refused.empty()) out.model = model;
+  return out;
+}
+
+namespace detail {
+
+std::span<const EngineProfile> engine_profiles() {
+  static const EngineProfile all[] = {
+      transformers_profile, transformers4_profile, vllm_profile,      sglang_profile,
+      llama_cpp_profile,    mlx_lm_profile,        exllamav3_profile, onnxruntime_genai_profile};
+  return all;
+}
+
+FileFormat EngineRope::format() const { return format_of(model); }
+
+bool EngineRope::model_is(std::string_view families) const {
+  return has_word(families, model.family);
+}
+
+double EngineRope::amplitude() const {
+  LayerGroup now = group_;
+  now.schemes = {rope};
+  const Expected<Plan> plan = compile(now, length);
+  return plan && plan->rotate ? plan->rotate->amplitude : 1;
+}
+
+std::optional<std::string_view> EngineRope::stated(std::string_view field) const {
+  for (const Provenance& value : group_.provenance)
+    if (value.field == field && value.origin == Origin::file) return value.value;
+  return std::nullopt;
+}
+
+std::optional<double> EngineRope::stated_number(std::string_view field) const {
+  const auto text = stated(field);
+  if (!text) return std::nullopt;
+  const Expected<Json> json = parse_json(*text, field);
+  if (!json) return std::nullopt;
+  if (const auto* whole = json->get<std::int64_t>()) return static_cast<double>(*whole);
+  const auto* number = json->get<double>();
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+std::string EngineRope::key(std::string_view field) const {
+  for (const Provenance& value : group_.provenance)
+    if (value.field == field && value.origin == Origin::file) return value.detail;
+  return std::string(field);
+}
+
+void EngineRope::refuse(std::string why) {
+  if (out_.refused.empty()) out_.refused = std::move(why);
+}
+
+void EngineRope::table_rows(std::int64_t rows) {
+  out_.table_rows = std::min(out_.table_rows.value_or(rows), rows);
+}
+
+void EngineRope::note(EngineNote::Kind kind, std::string what) {
+  EngineNote one{kind, std::move(what)};
+  if (std::ranges::find(out_.notes, one) == out_.notes.end()) out_.notes.push_back(std::move(one));
+}
+
+void fix_dynamic(EngineRope& rope) {
+  const auto* dynamic = rope.scaling<DynamicNtk>();
+  if (!dynamic) return;
+  const double s = dynamic->factor;
+  rope.fixed("dynamic: the base is grown once, for " + number_text(s) +
+             " times max_position_embeddings, and short texts have it too");
+  // b·(s·l/M − s + 1)^(d/(d−2)) at l = s·M is what NTK-aware scaling by s² − s + 1 has.
+  rope.rope.scaling = NtkAware{.factor = s * s - s + 1};
+}
+
+void fix_longrope(EngineRope& rope) {
+  auto* longrope = rope.scaling<LongRope>();
+  if (!longrope) return;
+  const bool beyond = rope.length > longrope->original_max_position_embeddings;
+  rope.fixed("longrope: started for " +
+             (rope.length > 0 ? std::to_string(rope.length) : std::string("the model's context")) +
+             " tokens it takes the " + (beyond ? "long" : "short") + " list at every length");
+  (beyond ? longrope->short_factor : longrope->long_factor) =
+      beyond ? longrope->long_factor : longrope->short_factor;
+  (beyond ? longrope->short_mscale : longrope->long_mscale) =
+      beyond ? longrope->long_mscale : longrope->short_mscale;
+}
+
+void lose_attention_factor(EngineRope& rope) {
+  const auto drop = [&](std::optional<double>& attention_factor) {
+    if (!attention_factor) return;
+    rope.lost(rope.key("attention_factor") +
+              " is not read: cos and sin are multiplied by what follows from the factor");
+    attention_factor.reset();
+  };
+  if (auto* yarn = rope.scaling<Yarn>()) drop(yarn->attention_factor);
+  if (auto* longrope = rope.scaling<LongRope>()) drop(longrope->attention_factor);
+}
+
+void always_truncate(EngineRope& rope) {
+  auto* yarn = rope.scaling<Yarn>();
+  if (!yarn || yarn->truncate) return;
+  rope.approximated("truncate false is not read: the ramp's ends are rounded to whole pairs");
+  yarn->truncate = true;
+}
+
+void lose_scaling(EngineRope& rope, std::string_view why) {
+  rope.lost(std::string(info(rope.rope.scaling).name) + " scaling: " + std::string(why));
+  rope.rope.scaling = Unscaled{};
+}
+
+void round_tables(EngineRope& rope) {
+  const std::string& dtype = rope.model.dtype;
+  if (dtype == "bfloat16" || dtype == "float16") rope.rounded("cos and sin are kept in " + dtype);
+}
+
+void lose_proportional_factor(EngineRope& rope) {
+  auto* proportional = rope.scaling<Proportional>();
+  if (!proportional || proportional->factor == 1) return;
+  rope.lost(rope.key("factor") + " is not read by proportional scaling");
+  proportional->factor = 1;
+}
+
+}  // namespace detail
+}  // namespace posenc

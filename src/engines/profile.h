@@ -1,0 +1,84 @@
+// A profile of an engine: a row that names it, and what it does to each rotation of a model. Profiles change fields
+// of schemes and compute no angle: what an engine does is a scheme of ours, or it is refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "posenc/engines.h"
+
+namespace posenc::detail {
+
+// One rotation of a model as an engine reads it.
+class EngineRope {
+ public:
+  EngineRope(const Model& model, std::int64_t length, LayerGroup& group, Rope& rope,
+             EngineReading& out)
+      : model(model), length(length), rope(rope), group_(group), out_(out) {}
+
+  const Model& model;         // as the file says
+  const std::int64_t length;  // that the engine is started for, 0 where nobody says
+  Rope& rope;                 // as the engine has it, so far
+
+  template <class S>
+  S* scaling() {
+    return std::get_if<S>(&rope.scaling);
+  }
+
+  FileFormat format() const;
+  bool model_is(std::string_view families) const;  // one of these words
+
+  // The file's own value, not one that was derived or is the family's.
+  bool states(std::string_view field) const { return !!stated(field); }
+  std::optional<std::string_view> stated(std::string_view field) const;
+  std::optional<double> stated_number(std::string_view field) const;
+  // The key as the file spells it: "rope_scaling.factor".
+  std::string key(std::string_view field) const;
+
+  void lost(std::string what) { note(EngineNote::Kind::lost, std::move(what)); }
+  void approximated(std::string what) { note(EngineNote::Kind::approximated, std::move(what)); }
+  void defaulted(std::string what) { note(EngineNote::Kind::defaulted, std::move(what)); }
+  void fixed(std::string what) { note(EngineNote::Kind::fixed, std::move(what)); }
+  void rounded(std::string what) { note(EngineNote::Kind::rounded, std::move(what)); }
+  void refuse(std::string why);
+  void table_rows(std::int64_t rows);
+  // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
+  double amplitude() const;
+
+ private:
+  void note(EngineNote::Kind kind, std::string what);  // once for all groups that it holds for
+
+  const LayerGroup& group_;
+  EngineReading& out_;
+};
+
+struct EngineProfile {
+  Engine engine;
+  // Formats it reads, the others are refused: words of name(FileFormat).
+  std::string_view formats;
+  void (*read)(EngineRope& rope);
+};
+std::span<const EngineProfile> engine_profiles();
+extern const EngineProfile transformers_profile, transformers4_profile, vllm_profile,
+    sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav3_profile, onnxruntime_genai_profile;
+
+// --- What several engines do alike --------------------------------------------------------------
+
+// A scaling that goes by the length of each text, as one that is made for the longest: dynamic NTK's base grown for
+// s·M positions, longrope's long list where the engine is started for more than L.
+void fix_dynamic(EngineRope& rope);
+void fix_longrope(EngineRope& rope);
+// attention_factor is not read: the amplitude follows from the factor (and mscale).
+void lose_attention_factor(EngineRope& rope);
+// The ends of YaRN's ramp are rounded to whole pairs, whatever `truncate` says.
+void always_truncate(EngineRope& rope);
+void lose_scaling(EngineRope& rope, std::string_view why);
+// p-RoPE's division of all frequencies is not read.
+void lose_proportional_factor(EngineRope& rope);
+// Cosines and sines are kept in the model's own type, where that has 16 bits.
+void round_tables(EngineRope& rope);
+
+}  // namespace posenc::detail

@@ -1,0 +1,26 @@
+// SGLang: vLLM's tables in a branch of their own, with the key attn_factor that vLLM no longer has.
+#include "src/engines/profile.h"
+
+namespace posenc::detail {
+namespace {
+
+void sglang_reads(EngineRope& rope) {
+  lose_attention_factor(rope);
+  if (auto* yarn = rope.scaling<Yarn>()) {
+    if (const auto attn_factor = rope.stated_number("attn_factor");
+        attn_factor && !yarn->scale_logits)
+      yarn->attention_factor = rope.amplitude() * *attn_factor;
+  }
+  lose_proportional_factor(rope);
+  fix_dynamic(rope);
+  fix_longrope(rope);
+}
+
+}  // namespace
+
+const EngineProfile sglang_profile{
+    {"sglang", "", "SGLang", "0.5.23", "sglang/srt/layers/rotary_embedding.py"},
+    "config.json",
+    sglang_reads};
+
+}  // namespace posenc::detail
