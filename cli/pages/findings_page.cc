@@ -2,6 +2,7 @@
 #include "cli/pages/findings_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -54,6 +55,9 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
       values = finding.expected + " → " + finding.found;
     if (const std::string at = where(finding); !at.empty())
       values += (values.empty() ? "" : "; ") + at;
+    if (!finding.engines.empty())
+      values = fmt::format("{}{}{}", fmt::join(finding.engines, ", "), values.empty() ? "" : ": ",
+                           values);
     out += label + (values.empty() ? "" : wrapped(values, margin, margin) + "\n" + indent) +
            wrapped(finding.message, margin, margin) + "\n";
     if (!finding.cure.empty())

@@ -63,6 +63,17 @@ std::string to_json(const EngineDifferences& differences);
 Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
                                                std::int64_t length = 0);
 
+struct LintOptions {
+  std::int64_t length = 0;  // that the model is to be run for; 0: its own context
+  std::vector<std::string> engines =
+      {};  // that it is for; empty: any, and what they do otherwise is a warning
+};
+
+// What deserves a look in a model's file, the gravest first: everything that read_model() and explain() warn of, by the
+// same codes (docs/warnings.md), then what engines do otherwise, as "engine_" and a code of differences(), then what conversions
+// lose. Errors: a length that the model cannot reach, no such engine.
+Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options = {});
+
 // Queries or keys that an engine was asked to show, [head][seq][dim] or [batch][head][seq][dim].
 struct RotationDump {
   Tensor after = {};         // as they enter the products

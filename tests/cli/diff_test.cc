@@ -43,4 +43,31 @@ TEST_F(DiffCommand, AskedLengthIsTheOneThatIsTold) {
   EXPECT_TRUE(has(posenc("diff llama-3.1-8b llama-2-7b --at 8k").out, "at 8,191 pair"));
 }
 
+TEST_F(DiffCommand, EnginesAreComparedWithWhatTheFileSays) {
+  const std::string disputed = posenc::test::data_path("doctor/deepseek-r1-0528-qwen3-8b.json");
+  const Outcome said = posenc("diff " + disputed + " --engines all --json");
+  EXPECT_EQ(said.code, 1);
+  const Json found = Json::parse(said.out, nullptr, false);
+  ASSERT_TRUE(found.is_object()) << said.out;
+  EXPECT_EQ(found["equal"], false);
+  EXPECT_GE(found["engines"].size(), 8U);
+}
+
+TEST_F(DiffCommand, AnEngineThatRunsTheFileAsItIsMeansSuccess) {
+  const Outcome said = posenc("diff llama-3.1-8b --engines vllm,llama.cpp,transformers@4");
+  EXPECT_EQ(said.code, 0) << said.out;
+  EXPECT_TRUE(has(said.out, "as the file says")) << said.out;
+}
+
+TEST_F(DiffCommand, ASecondModelAndEnginesAreOneTooMany) {
+  EXPECT_EQ(posenc("diff llama-3.1-8b llama-2-7b --engines vllm").code, 2);
+  EXPECT_EQ(posenc("diff llama-3.1-8b").code, 2);
+}
+
+TEST_F(DiffCommand, AVersionThatHasNoProfileIsRefused) {
+  const Outcome said = posenc("diff llama-3.1-8b --engines vllm@0.2");
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "transformers@4")) << said.err;
+}
+
 }  // namespace

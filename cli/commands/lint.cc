@@ -1,0 +1,106 @@
+// posenc lint: what deserves a look in a model's files, for people, programs and code hosts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
+#include "cli/command.h"
+#include "cli/pages/findings_page.h"
+#include "cli/pages/json_text.h"
+#include "cli/pages/sarif.h"
+#include "cli/pages/terminal.h"
+#include "posenc/tools.h"
+
+namespace posenc::cli {
+namespace {
+
+// A file that cannot be read is a finding too, so that the others are looked at all the same.
+Expected<LintedFile> linted(const std::string& file, const LintOptions& options) {
+  const Expected<Model> model = named_model(file);
+  if (!model && model.error().where == "read_model")
+    return std::unexpected(model.error());  // nothing is there
+  Expected<std::vector<Finding>> findings =
+      model ? lint(*model, options) : std::unexpected(model.error());
+  if (findings) return LintedFile{file, *std::move(findings)};
+  const Error& error = findings.error();
+  const std::string got = error.got.empty() ? "" : ", got " + error.got;
+  return LintedFile{file,
+                    {{.code = "unreadable",
+                      .message = error.where + ": " + error.rule + got,
+                      .cure = error.cure}}};
+}
+
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+Run define_lint(CLI::App& app) {
+  struct LintFlags {
+    std::vector<std::string> files;
+    LintOptions options;
+    bool json = false, sarif = false;
+  };
+  auto flags = std::make_shared<LintFlags>();
+  app.add_option("FILE", flags->files,
+                 "Models: config.json, params.json or .gguf files, - for standard input, folders, "
+                 "bundled names")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("--at,--length", flags->options.length,
+                 "Check for positions 0 to LENGTH-1 (131072, 128k); default: the model's context")
+      ->transform(token_count())
+      ->default_str("");
+  app.add_option("--engines,--engine", flags->options.engines,
+                 "Engines it is for (vllm,llama.cpp): what they do otherwise is then an error; "
+                 "default: any, and a warning")
+      ->delimiter(',')
+      ->type_name("ENGINES");
+  CLI::Option* json =
+      app.add_flag("--json", flags->json)->description("The findings as JSON (docs/doctor.md)");
+  app.add_flag("--sarif", flags->sarif, "The findings as SARIF 2.1.0, for code hosts")
+      ->excludes(json);
+  app.footer(
+      "Every code with its cure: docs/warnings.md, and docs/doctor.md for those that begin with "
+      "engine_. Exit code 1: "
+      "a finding is an error.\n\n"
+      "Examples:\n"
+      "  posenc lint config.json\n"
+      "  posenc lint config.json --engine vllm --at 128k\n"
+      "  posenc lint checkpoints/*/config.json --sarif > position.sarif");
+  return [flags, &app]() -> Expected<int> {
+    for (const std::string& engine : flags->options.engines)
+      if (const auto known = find_engine(engine); !known) return std::unexpected(known.error());
+    std::vector<LintedFile> files;
+    for (const std::string& file : flags->files) {
+      Expected<LintedFile> one = linted(file, flags->options);
+      if (!one) return std::unexpected(one.error());
+      files.push_back(*std::move(one));
+    }
+    std::int64_t count[3] = {};
+    for (const LintedFile& file : files)
+      for (const Finding& finding : file.findings) ++count[static_cast<int>(finding.severity)];
+    const Terminal term = terminal(no_color(app));
+    if (flags->sarif) {
+      fmt::print("{}\n", sarif(files));
+    } else if (flags->json) {
+      fmt::print("{}\n", json_of(files));
+    } else {
+      for (const LintedFile& file : files)
+        fmt::print("{}\n{}\n", term.bold(file.name),
+                   findings_page(file.findings, term, "Nothing grave."));
+      fmt::print("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
+                 counted(count[2], "note"), counted(std::ssize(files), "file"));
+    }
+    return count[0] > 0 ? 1 : 0;
+  };
+}
+
+}  // namespace
+
+extern const Command lint_command{"lint", "what deserves a look in a model's files", define_lint};
+
+}  // namespace posenc::cli

@@ -1,0 +1,188 @@
+// What deserves a look in a model's file: everything that reading it warned of, what engines do otherwise, and what
+// a conversion leaves behind.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posenc/explain.h"
+#include "posenc/tools.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+
+namespace posenc {
+namespace {
+
+struct LintRule {
+  std::string_view code;
+  Severity severity;
+  std::string_view cure;
+};
+
+using enum Severity;
+
+// Every code of docs/warnings.md. An error is a file that says two things, or what no engine can do as it says.
+constexpr LintRule lint_rules[] = {
+    {"beyond_context", warning, "add a scaling, or ask for less"},
+    {"stale_keys", warning,
+     "rotate cached keys again when a text passes the limit, or cache them unrotated"},
+    {"length_dependent", note, "choose one length and say it with --at"},
+    {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
+    {"original_is_max", warning,
+     "write the length before extension as original_max_position_embeddings"},
+    {"original_length_missing", error, "write original_max_position_embeddings"},
+    {"original_length_conflict", error, "keep one of the two trained lengths"},
+    {"factor_missing", error, "write the factor"},
+    {"factor_below_one", warning, "write the inverse, if the context should grow"},
+    {"equal_factors", warning, "write low_freq_factor 1 and high_freq_factor 4, as published"},
+    {"betas_reversed", error, "exchange beta_fast and beta_slow"},
+    {"zero_beta", warning, "drop the key"},
+    {"attention_factor_given", warning, "check that your engine reads it, or drop the key"},
+    {"attn_factor", error, "write attention_factor, the whole factor on cos and sin"},
+    {"mscale_alone", warning, "write both mscale and mscale_all_dim, or neither"},
+    {"alpha_of_hunyuan", error, "use type ntk with a factor"},
+    {"long_factor_unread", warning, "check the engine you serve with"},
+    {"gguf_key_not_read", note, ""},
+    {"truncate_unread", warning, "move truncate beside the layer types"},
+    {"base_from_default", error, "write rope_theta"},
+    {"default_changed", error, "write rope_theta"},
+    {"theta_conflict", error, "keep one of the two bases"},
+    {"local_theta_fixed", note, ""},
+    {"partial_conflict", error, "keep one of the two factors"},
+    {"partial_disputed", warning, "check the engine you serve with"},
+    {"unknown_key", warning, "correct its spelling, or drop the key"},
+    {"unread_key", warning, "drop the key, or correct model_type"},
+    {"foreign_key", warning, "drop the key, or correct model_type"},
+    {"ignored_key", warning, "check with the model's own code"},
+    {"layer_types_unread", error, "write the parameters flat"},
+    {"flat_parameters", error, "write an entry for each layer type"},
+    {"null_parameters", warning, ""},
+    {"old_type", error, "write rope_type"},
+    {"window_switched_off", warning, "set use_sliding_window, or drop the layer types"},
+    {"files_disagree", error, "correct the file that is wrong"},
+    {"file_not_read", error, "mend the file, or remove it"},
+    {"file_cut_off", error, "download the rest"},
+    {"two_spellings", error, "keep rope_scaling or rope_parameters"},
+    {"spellings_disagree", error, "keep one of them"},
+    {"type_conflict", error, "keep rope_type"},
+    {"causal_chunks", warning, "check the family"},
+    {"unknown_family", note, "check what explain marks as assumed"},
+    {"family_remark", note, ""},
+    {"size_from_default", note, "write the size"},
+    {"baichuan_by_size", note, ""},
+    {"vision_not_explained", note, ""},
+    {"audio_not_explained", note, ""},
+    {"tower_remark", note, ""},
+    {"table_missing", note, "give the table"},
+    {"table_shape", error, "correct the tensor or the configuration"},
+    {"table_differs", warning, "name one of the tensors"},
+    {"weights_not_read", warning, "mend the file, or remove it"},
+    {"table_type", warning, "convert the tensor"},
+    {"rows_vs_context", warning, "correct the key"},
+};
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
+
+Finding as_finding(const Warning& warning) {
+  Finding finding{.code = warning.code, .severity = Severity::warning, .message = warning.message};
+  const auto rule = std::ranges::find(lint_rules, warning.code, &LintRule::code);
+  if (rule == std::end(lint_rules)) return finding;
+  finding.severity = rule->severity;
+  finding.cure = rule->cure;
+  // Where the message ends with the cure, that one names the file's own keys and values.
+  const std::size_t at = warning.message.rfind("; ");
+  if (at == warning.message.npos || rule->cure.empty()) return finding;
+  const std::string_view end = std::string_view(warning.message).substr(at + 2);
+  if (first_word(end) != first_word(rule->cure)) return finding;
+  finding.cure = end;
+  finding.message.resize(at);
+  return finding;
+}
+
+// What a converter can lose without a trace in the file itself.
+void lint_gguf(const Model& model, std::vector<Finding>& findings) {
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope) continue;
+    const auto base = std::ranges::find(group.provenance, "rope_theta", &Provenance::field);
+    if (base != group.provenance.end() && base->origin != Origin::file)
+      findings.push_back(
+          {.code = "gguf_theta_defaulted",
+           .severity = Severity::warning,
+           .stack = group.stack,
+           .layers = group.layers,
+           .found = base->value,
+           .message = "the file has no rope.freq_base, so llama.cpp takes " + base->value,
+           .cure = "compare with the model's config.json: posenc diff config.json FILE"});
+    // Llama 3.1 and later: released with this base, and with divisors beyond 8,192 tokens.
+    constexpr double base_of_llama3 = 500000;
+    constexpr std::int64_t context_of_llama3 = 8192;
+    if (rope->rope_theta == base_of_llama3 && model.context > context_of_llama3 &&
+        std::holds_alternative<Unscaled>(rope->scaling) && rope->frequency_factors.empty())
+      findings.push_back({.code = "gguf_missing_rope_freqs",
+                          .severity = Severity::warning,
+                          .stack = group.stack,
+                          .layers = group.layers,
+                          .position = 113,
+                          .message = "base 500000 and a context of " +
+                                     detail::grouped(model.context) +
+                                     " without rope_freqs.weight: if this is Llama 3.1 or later, "
+                                     "the conversion lost its scaling",
+                          .cure = "compare with the model's config.json, and convert again: posenc "
+                                  "diff config.json FILE"});
+  }
+}
+
+// Engines that make the same of it stand in one finding.
+void add_for_engine(std::vector<Finding>& findings, Finding one) {
+  for (Finding& old : findings) {
+    if (old.code != one.code || old.expected != one.expected || old.found != one.found ||
+        old.message != one.message || old.layers != one.layers)
+      continue;
+    old.engines.insert(old.engines.end(), one.engines.begin(), one.engines.end());
+    return;
+  }
+  findings.push_back(std::move(one));
+}
+
+std::string reasons(const EngineReading& reading) {
+  std::string text;
+  for (const EngineNote& note : reading.notes)
+    if (note.kind != EngineNote::Kind::rounded) text += (text.empty() ? "" : "; ") + note.what;
+  return text;
+}
+
+}  // namespace
+
+Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options) {
+  POSENC_TRY(explanation, explain(model, {.at = options.length}));
+  std::vector<Finding> findings;
+  for (const Warning& warning : explanation.warnings) findings.push_back(as_finding(warning));
+  if (!model.files.empty() && model.files.front().format == FileFormat::gguf)
+    lint_gguf(model, findings);
+
+  std::vector<std::string> asked = options.engines;
+  if (asked.empty())
+    for (const Engine& engine : engines())
+      asked.push_back(std::string(engine.name) + "@" + std::string(engine.version));
+  std::vector<Finding> by_engine;
+  for (const std::string& engine : asked) {
+    POSENC_TRY(differs, engine_differences(model, engine, options.length));
+    for (Finding finding : differs.findings) {
+      if (finding.severity == Severity::note) continue;
+      // A file is not wrong because one engine of many reads it otherwise, unless that is the one it is for.
+      if (options.engines.empty()) finding.severity = Severity::warning;
+      if (const std::string why = reasons(differs.reading); !why.empty())
+        finding.message += ". " + why;
+      finding.code = "engine_" + finding.code;
+      add_for_engine(by_engine, std::move(finding));
+    }
+  }
+  findings.insert(findings.end(), by_engine.begin(), by_engine.end());
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
+  return findings;
+}
+
+}  // namespace posenc

@@ -1,0 +1,92 @@
+// Files with a slip each: what lint says of them, and how gravely.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+// A Qwen3 of two layers with a scaling.
+std::string qwen(const std::string& scaling) {
+  return R"({"model_type": "qwen3", "hidden_size": 4096, "head_dim": 128, "num_hidden_layers": 2,
+             "num_attention_heads": 32, "num_key_value_heads": 8, "rope_theta": 1000000.0,
+             "max_position_embeddings": 131072, "rope_scaling": {)" +
+         scaling + "}}";
+}
+const char* const yarn_by_4 = R"("rope_type": "yarn", "factor": 4.0,
+                            "original_max_position_embeddings": 32768)";
+
+std::vector<Finding> linted(const std::string& json, const LintOptions& options = {}) {
+  const Expected<Model> model = read_config(json);
+  EXPECT_TRUE(model) << model.error().message();
+  const auto findings = lint(*model, options);
+  EXPECT_TRUE(findings) << findings.error().message();
+  return findings.value_or(std::vector<Finding>());
+}
+
+// The first finding of a code; one without a code where there is none.
+Finding finding_of(const std::vector<Finding>& findings, const std::string& code) {
+  const auto found = std::ranges::find(findings, code, &Finding::code);
+  return found == findings.end() ? Finding{} : *found;
+}
+
+TEST(Lint, OfAPlainFileThereIsNothingToSay) {
+  EXPECT_TRUE(linted(qwen(R"("rope_type": "default")")).empty());
+}
+
+TEST(Lint, AWarningKeepsItsCode) {
+  const Finding found =
+      finding_of(linted(qwen(R"("rope_type": "yarn", "factor": 4.0)")), "original_length_missing");
+  EXPECT_EQ(found.severity, Severity::error);
+  EXPECT_FALSE(found.cure.empty());
+}
+
+TEST(Lint, TheCureIsNoLongerPartOfTheMessage) {
+  const Finding found =
+      finding_of(linted(qwen(std::string(yarn_by_4) + R"(, "attn_factor": 0.878)")), "attn_factor");
+  EXPECT_TRUE(found.cure.starts_with("write attention_factor")) << found.cure;
+  EXPECT_FALSE(found.message.contains("write attention_factor")) << found.message;
+}
+
+TEST(Lint, WhatAnyEngineDoesOtherwiseIsAWarning) {
+  const Finding found = finding_of(linted(qwen(yarn_by_4)), "engine_rope_scaling");
+  EXPECT_EQ(found.severity, Severity::warning);
+  EXPECT_EQ(found.engines, std::vector<std::string>{"onnxruntime-genai"});
+}
+
+TEST(Lint, WhatTheEngineThatItIsForDoesOtherwiseIsAnError) {
+  const auto findings = linted(qwen(yarn_by_4), {.engines = {"onnxruntime-genai"}});
+  EXPECT_EQ(finding_of(findings, "engine_rope_scaling").severity, Severity::error);
+}
+
+TEST(Lint, OtherEnginesAreNotAskedThen) {
+  EXPECT_TRUE(linted(qwen(yarn_by_4), {.engines = {"transformers"}}).empty());
+}
+
+TEST(Lint, EnginesAlikeStandInOneFinding) {
+  const Finding found = finding_of(linted(qwen(std::string(yarn_by_4) + R"(, "truncate": false)")),
+                                   "engine_rope_factors");
+  EXPECT_EQ(found.engines, (std::vector<std::string>{"llama.cpp", "mlx-lm"}));
+}
+
+TEST(Lint, TheGravestComesFirst) {
+  const auto findings =
+      linted(qwen(R"("rope_type": "yarn", "factor": 4.0, "beta_fast": 0, "attn_factor": 1.0)"));
+  EXPECT_TRUE(std::ranges::is_sorted(findings, {}, &Finding::severity));
+  EXPECT_GE(findings.size(), 3U);
+}
+
+TEST(Lint, AnEngineThatNobodyKnowsIsRefused) {
+  const Expected<Model> model = read_config(qwen(yarn_by_4));
+  ASSERT_TRUE(model);
+  const auto findings = lint(*model, {.engines = {"vlm"}});
+  ASSERT_FALSE(findings);
+  EXPECT_TRUE(findings.error().cure.contains("vllm")) << findings.error().cure;
+}
+
+}  // namespace
+}  // namespace posenc
