@@ -81,7 +81,7 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
     for (Scheme& scheme : group.schemes) {
       Rope* rope = std::get_if<Rope>(&scheme);
       if (!rope) continue;
-      detail::EngineRope reading(model, length > 0 ? length : model.context, group, *rope, out);
+      detail::EngineRope reading(model, length, group, *rope, out);
       profile.read(reading);
     }
   }
@@ -102,6 +102,12 @@ FileFormat EngineRope::format() const { return format_of(model); }
 
 bool EngineRope::model_is(std::string_view families) const {
   return has_word(families, model.family);
+}
+
+bool EngineRope::is_latent() const { return group_.cache_note.contains("MLA"); }
+
+bool EngineRope::warned(std::string_view code) const {
+  return std::ranges::any_of(model.warnings, [&](const Warning& one) { return one.code == code; });
 }
 
 double EngineRope::amplitude() const {
@@ -156,13 +162,12 @@ void fix_dynamic(EngineRope& rope) {
   rope.rope.scaling = NtkAware{.factor = s * s - s + 1};
 }
 
-void fix_longrope(EngineRope& rope) {
+void fix_longrope(EngineRope& rope, bool beyond) {
   auto* longrope = rope.scaling<LongRope>();
   if (!longrope) return;
-  const bool beyond = rope.length > longrope->original_max_position_embeddings;
-  rope.fixed("longrope: started for " +
-             (rope.length > 0 ? std::to_string(rope.length) : std::string("the model's context")) +
-             " tokens it takes the " + (beyond ? "long" : "short") + " list at every length");
+  rope.fixed(
+      "longrope: the " + std::string(beyond ? "long" : "short") + " list at every length" +
+      (rope.length > 0 ? ", as it is started for " + std::to_string(rope.length) + " tokens" : ""));
   (beyond ? longrope->short_factor : longrope->long_factor) =
       beyond ? longrope->long_factor : longrope->short_factor;
   (beyond ? longrope->short_mscale : longrope->long_mscale) =

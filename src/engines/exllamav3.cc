@@ -16,7 +16,8 @@ void exllamav3_reads(EngineRope& rope) {
                 number_text(ratio) + ", max_position_embeddings over that length");
     yarn->factor = ratio;
   }
-  fix_longrope(rope);
+  if (const auto* longrope = rope.scaling<LongRope>())
+    fix_longrope(rope, rope.length > longrope->original_max_position_embeddings);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ void llama_cpp_reads(EngineRope& rope) {
   }
   if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "the converter writes rope_freqs.weight for it in Gemma 4 alone");
-  fix_longrope(rope);
+  if (const auto* longrope = rope.scaling<LongRope>())
+    fix_longrope(rope, rope.length > longrope->original_max_position_embeddings);
 }
 
 }  // namespace

@@ -15,12 +15,18 @@ namespace posenc::detail {
 // One rotation of a model as an engine reads it.
 class EngineRope {
  public:
-  EngineRope(const Model& model, std::int64_t length, LayerGroup& group, Rope& rope,
+  EngineRope(const Model& model, std::int64_t asked, LayerGroup& group, Rope& rope,
              EngineReading& out)
-      : model(model), length(length), rope(rope), group_(group), out_(out) {}
+      : model(model),
+        asked(asked),
+        length(asked > 0 ? asked : model.context),
+        rope(rope),
+        group_(group),
+        out_(out) {}
 
   const Model& model;         // as the file says
-  const std::int64_t length;  // that the engine is started for, 0 where nobody says
+  const std::int64_t asked;   // length that the engine is started for, 0: it has its own default
+  const std::int64_t length;  // the same, or the model's context; 0 where nobody says
   Rope& rope;                 // as the engine has it, so far
 
   template <class S>
@@ -30,6 +36,8 @@ class EngineRope {
 
   FileFormat format() const;
   bool model_is(std::string_view families) const;  // one of these words
+  bool is_latent() const;                          // multi-head latent attention (DeepSeek)
+  bool warned(std::string_view code) const;        // by read_model()
 
   // The file's own value, not one that was derived or is the family's.
   bool states(std::string_view field) const { return !!stated(field); }
@@ -68,9 +76,9 @@ extern const EngineProfile transformers_profile, transformers4_profile, vllm_pro
 // --- What several engines do alike --------------------------------------------------------------
 
 // A scaling that goes by the length of each text, as one that is made for the longest: dynamic NTK's base grown for
-// s·M positions, longrope's long list where the engine is started for more than L.
+// s·M positions; longrope's long list (`beyond`) or its short one.
 void fix_dynamic(EngineRope& rope);
-void fix_longrope(EngineRope& rope);
+void fix_longrope(EngineRope& rope, bool beyond);
 // attention_factor is not read: the amplitude follows from the factor (and mscale).
 void lose_attention_factor(EngineRope& rope);
 // The ends of YaRN's ramp are rounded to whole pairs, whatever `truncate` says.

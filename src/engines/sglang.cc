@@ -13,7 +13,8 @@ void sglang_reads(EngineRope& rope) {
   }
   lose_proportional_factor(rope);
   fix_dynamic(rope);
-  fix_longrope(rope);
+  if (const auto* longrope = rope.scaling<LongRope>())
+    fix_longrope(rope, rope.length > longrope->original_max_position_embeddings);
 }
 
 }  // namespace

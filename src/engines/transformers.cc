@@ -15,6 +15,18 @@ void transformers_reads(EngineRope& rope) {
       rope.rope.frequency_factors.clear();
     }
   }
+  if (rope.warned("factor_missing"))
+    rope.refuse("a scaling without its factor is a KeyError there");
+  if (rope.stated("rope_type") == "su" &&
+      !rope.key("original_max_position_embeddings").contains('.'))
+    rope.refuse(
+        "type su needs original_max_position_embeddings beside it in the scaling, or is to be "
+        "written longrope");
+  if (rope.warned("partial_disputed")) {
+    rope.lost(rope.key("partial_rotary_factor") +
+              " is not read for this family: whole heads rotate");
+    rope.rope.partial_rotary_factor = 1;
+  }
   round_tables(rope);
 }
 

@@ -1,38 +1,74 @@
 // vLLM: rotations are tables of cosines and sines, made when the engine starts.
-#include <cmath>
-
 #include "src/engines/profile.h"
+#include "src/scalings/scaling.h"
 
 namespace posenc::detail {
 namespace {
 
-void vllm_reads(EngineRope& rope) {
+std::int64_t times(std::int64_t length, double factor) {
+  return static_cast<std::int64_t>(static_cast<double>(length) * factor);
+}
+
+std::int64_t rows_of(EngineRope& rope) {
   const std::int64_t context = rope.model.context;
-  if (const auto* yarn = rope.scaling<Yarn>()) {
-    // deepseek_scaling_rope.py has a class of its own.
-    if (yarn->scale_logits) lose_attention_factor(rope);
-    const double rows =
-        static_cast<double>(yarn->original_max_position_embeddings) * yarn->factor.value_or(1);
-    rope.table_rows(static_cast<std::int64_t>(rows));
-  } else if (const auto* dynamic = rope.scaling<DynamicNtk>()) {
-    rope.table_rows(static_cast<std::int64_t>(static_cast<double>(context) * dynamic->factor));
-  } else if (const auto* linear = rope.scaling<Linear>()) {
-    rope.table_rows(static_cast<std::int64_t>(static_cast<double>(context) * linear->factor));
-  } else if (context > 0) {
-    rope.table_rows(context);
+  if (!rope.rope.mrope_section.empty()) return context * 4;  // mrope.py: pictures count further
+  if (const auto* yarn = rope.scaling<Yarn>())
+    return times(yarn->original_max_position_embeddings, yarn->factor.value_or(1));
+  if (const auto* linear = rope.scaling<Linear>()) return times(context, linear->factor);
+  if (const auto* longrope = rope.scaling<LongRope>())  // a table for each list
+    return context + longrope->original_max_position_embeddings;
+  return context;
+}
+
+// deepseek_scaling_rope.py: mscale is 1 and mscale_all_dim 0 where the file has none, and an attention_factor of 1 stands for
+// the variant without YaRN's magnitudes.
+void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
+  if (yarn.attention_factor == 1) {
+    rope.approximated(rope.key("attention_factor") + " 1 also takes the magnitude from the logits");
+    yarn.scale_logits = false;
+    return;
   }
+  lose_attention_factor(rope);
+  if (!yarn.factor || (yarn.mscale && yarn.mscale_all_dim)) return;
+  const double s = *yarn.factor;
+  const double amplitude = yarn_magnitude(s, yarn.mscale.value_or(1)) /
+                           yarn_magnitude(s, yarn.mscale_all_dim.value_or(0));
+  if (amplitude == rope.amplitude()) return;
+  rope.defaulted("of mscale and mscale_all_dim one is not in the file: 1 and 0 stand for them");
+  yarn.attention_factor = amplitude;
+}
+
+void vllm_reads(EngineRope& rope) {
+  if (rope.warned("type_conflict"))
+    rope.refuse("type and rope_type that differ are an error there");
+  if (rope.warned("factor_missing"))
+    rope.refuse("a scaling without its factor is a KeyError there");
+  if (rope.stated("rope_type") == "su" &&
+      !rope.key("original_max_position_embeddings").contains('.'))
+    rope.refuse(
+        "type su needs original_max_position_embeddings beside it in the scaling, or is to be "
+        "written longrope");
+  if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
+  if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);
   if (auto* longrope = rope.scaling<LongRope>()) {
     lose_attention_factor(rope);
     if (longrope->factor) {
       rope.lost(rope.key("factor") +
-                " is not read by longrope: the factor is max_position_embeddings over the trained "
-                "length");
+                " is not read by longrope: the factor is max_position_embeddings over "
+                "the trained length");
       longrope->factor.reset();
     }
+    longrope->short_mscale = rope.stated_number("short_mscale");
+    longrope->long_mscale = rope.stated_number("long_mscale");
+    // Started without --max-model-len it serves the trained length, where that stands beside the scaling.
+    const std::int64_t trained = longrope->original_max_position_embeddings;
+    const bool beside = !rope.key("original_max_position_embeddings").contains('.');
+    fix_longrope(rope, (rope.asked == 0 && beside ? trained : rope.length) > trained);
   }
+  if (rope.scaling<DynamicNtk>())
+    lose_scaling(
+        rope, "the base is grown for max_position_embeddings tokens, where it is still as it was");
   lose_proportional_factor(rope);
-  fix_dynamic(rope);
-  fix_longrope(rope);
   round_tables(rope);
 }
 

@@ -42,6 +42,7 @@ constexpr LintRule lint_rules[] = {
     {"attention_factor_given", warning, "check that your engine reads it, or drop the key"},
     {"attn_factor", error, "write attention_factor, the whole factor on cos and sin"},
     {"mscale_alone", warning, "write both mscale and mscale_all_dim, or neither"},
+    {"mscales_unread", error, "write attention_factor, or drop the keys"},
     {"alpha_of_hunyuan", error, "use type ntk with a factor"},
     {"long_factor_unread", warning, "check the engine you serve with"},
     {"gguf_key_not_read", note, ""},

@@ -133,8 +133,7 @@ class RopeReader {
       return;
     }
     rope_.scaling = std::move(*scaling);
-    note(notes_, "rope_type", info(rope_.scaling).name,
-         type_key_.empty() ? Origin::derived : Origin::file,
+    note(notes_, "rope_type", type, type_key_.empty() ? Origin::derived : Origin::file,
          type_key_.empty() ? "no scaling in the file" : type_key_);
     read_fields(ntk);
     read_lengths();
@@ -146,11 +145,26 @@ class RopeReader {
                         " is not read by transformers' code for " + reading_.family +
                         ", which keeps the short factors at every length; other engines switch");
     }
+    read_mscales();
     Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
     if (yarn && family_.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
       yarn->scale_logits = true;
       note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
     }
+  }
+
+  // Hugging Face's general code of longrope has no such factors; PhiMoE's own has.
+  void read_mscales() {
+    LongRope* longrope = std::get_if<LongRope>(&rope_.scaling);
+    if (!longrope || family_.short_factors || !reading_.model.known_family) return;
+    if (!longrope->short_mscale && !longrope->long_mscale) return;
+    reading_.warn("mscales_unread",
+                  parameters_.section.where("short_mscale") +
+                      " and long_mscale are not read by transformers' code for " + reading_.family +
+                      "; vLLM and others multiply cos and sin by them; write attention_factor, or "
+                      "drop the keys");
+    longrope->short_mscale.reset();
+    longrope->long_mscale.reset();
   }
 
   // Every key goes to the scaling's field of that name; what it does not have is a warning.
