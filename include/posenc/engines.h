@@ -14,6 +14,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+// A profile: an engine of one version.
 struct Engine {
   std::string_view name;     // "vllm"
   std::string_view aliases;  // "" or names separated by spaces
@@ -28,6 +29,7 @@ std::vector<Engine> engines();
 // with those that there are.
 Expected<Engine> find_engine(std::string_view name);
 
+// What an engine does otherwise than the file says.
 struct EngineNote {
   enum class Kind {
     lost,          // the file says it, the engine does not do it

@@ -63,6 +63,7 @@ std::string to_json(const EngineDifferences& differences);
 Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
                                                std::int64_t length = 0);
 
+// What lint() is asked for.
 struct LintOptions {
   std::int64_t length = 0;  // that the model is to be run for; 0: its own context
   std::vector<std::string> engines =

@@ -7,6 +7,7 @@
 
 #include "src/core/try.h"
 #include "src/engines/profile.h"
+#include "src/scalings/scaling.h"
 #include "src/text/json.h"
 
 namespace posenc {
@@ -104,7 +105,19 @@ bool EngineRope::model_is(std::string_view families) const {
   return has_word(families, model.family);
 }
 
+bool EngineRope::is_new_spelling(std::string_view field) const {
+  return states(field) && key(field).contains("rope_parameters.");
+}
+
+bool EngineRope::is_by_layer_type(std::string_view field) const {
+  const std::string path = key(field);
+  const std::size_t at = path.find("rope_parameters.");
+  return states(field) && at != path.npos && std::ranges::count(path.substr(at), '.') > 1;
+}
+
 bool EngineRope::is_latent() const { return group_.cache_note.contains("MLA"); }
+
+bool EngineRope::is_sliding() const { return group_.window.has_value(); }
 
 bool EngineRope::warned(std::string_view code) const {
   return std::ranges::any_of(model.warnings, [&](const Warning& one) { return one.code == code; });
@@ -183,6 +196,52 @@ void lose_attention_factor(EngineRope& rope) {
   };
   if (auto* yarn = rope.scaling<Yarn>()) drop(yarn->attention_factor);
   if (auto* longrope = rope.scaling<LongRope>()) drop(longrope->attention_factor);
+}
+
+void lose_longrope_amplitude(EngineRope& rope) {
+  auto* longrope = rope.scaling<LongRope>();
+  if (!longrope) return;
+  lose_attention_factor(rope);
+  if (!longrope->factor) return;
+  rope.lost(
+      rope.key("factor") +
+      " is not read by longrope: the factor is max_position_embeddings over the trained length");
+  longrope->factor.reset();
+}
+
+void default_base(EngineRope& rope, double theta) {
+  if (rope.rope.rope_theta == theta) return;
+  rope.defaulted("the base is " + number_text(theta) + ": no rope_theta where it is looked for");
+  rope.rope.rope_theta = theta;
+}
+
+void lose_partial(EngineRope& rope) {
+  rope.lost(rope.key("partial_rotary_factor") + " is not read for this family: whole heads rotate");
+  rope.rope.partial_rotary_factor = 1;
+}
+
+void default_mscales(EngineRope& rope) {
+  auto* yarn = rope.scaling<Yarn>();
+  if (!yarn || !yarn->factor || (yarn->mscale && yarn->mscale_all_dim)) return;
+  const double s = *yarn->factor;
+  const double amplitude = yarn_magnitude(s, yarn->mscale.value_or(1)) /
+                           yarn_magnitude(s, yarn->mscale_all_dim.value_or(0));
+  if (amplitude == rope.amplitude()) return;
+  rope.defaulted("of mscale and mscale_all_dim one is not in the file: 1 and 0 stand for them");
+  yarn->attention_factor = amplitude;
+}
+
+void default_original_length(EngineRope& rope, std::int64_t length) {
+  constexpr std::string_view field = "original_max_position_embeddings";
+  if (rope.states(field) && rope.key(field).contains('.')) return;  // in the scaling itself
+  const auto set = [&](std::int64_t& now) {
+    if (now == length) return;
+    rope.defaulted(std::string(field) + " is not in the scaling: " + std::to_string(length) +
+                   " is taken");
+    now = length;
+  };
+  if (auto* yarn = rope.scaling<Yarn>()) set(yarn->original_max_position_embeddings);
+  if (auto* llama3 = rope.scaling<Llama3>()) set(llama3->original_max_position_embeddings);
 }
 
 void always_truncate(EngineRope& rope) {

@@ -4,21 +4,65 @@
 namespace posenc::detail {
 namespace {
 
+// Classes that read rope_parameters; the others read rope_scaling and a rope_theta beside it alone.
+constexpr std::string_view mlx_new_spelling =
+    "exaone_moe gemma4 gemma4_text glm_moe_dsa granitemoehybrid laguna lfm2 lfm2_moe mellum "
+    "minimax_m3_vl ministral3 "
+    "mistral4 olmo_hybrid qwen3 qwen3_5 qwen3_5_text";
+
+// rope_theta of the class where the file has none; 10000 in the others.
+constexpr struct {
+  std::string_view families;
+  double theta;
+} mlx_thetas[] = {
+    {"qwen2 qwen2_moe gemma3_text minicpm minicpm3 mixtral exaone_moe lfm2 lfm2_moe plamo3", 1e6},
+    {"cohere", 8e6},
+    {"cohere2", 50000},
+    {"falcon_h1", 1e11},
+    {"gpt_oss", 150000},
+    {"starcoder2", 100000},
+};
+
+double class_theta(const EngineRope& rope) {
+  for (const auto& [families, theta] : mlx_thetas)
+    if (rope.model_is(families)) return theta;
+  return 10000;
+}
+
+void lose_rope_parameters(EngineRope& rope) {
+  if (rope.model_is(mlx_new_spelling)) return;
+  if (rope.is_new_spelling("rope_type") && !rope.scaling<Unscaled>())
+    lose_scaling(rope, "the class reads rope_scaling and nothing of rope_parameters");
+  // The sliding layers of Gemma have their own, which is the same everywhere.
+  const bool local = rope.is_sliding();
+  if (rope.is_new_spelling("rope_theta") && !local)
+    default_base(rope, rope.stated_number("unused_rope_theta").value_or(class_theta(rope)));
+  if (!rope.states("rope_theta") && !local) default_base(rope, class_theta(rope));
+}
+
 void mlx_lm_reads(EngineRope& rope) {
-  lose_attention_factor(rope);
-  always_truncate(rope);
-  if (auto* yarn = rope.scaling<Yarn>()) {
-    constexpr std::int64_t usual = 4096;
-    if (!rope.states("original_max_position_embeddings")) {
-      rope.defaulted("original_max_position_embeddings is not in the file: 4096 is taken");
-      yarn->original_max_position_embeddings = usual;
-    }
+  if (rope.warned("factor_missing"))
+    rope.refuse("a scaling without its factor is a KeyError there");
+  if (const auto type = rope.stated("unused_type")) {
+    if (type == "linear")
+      rope.rope.scaling = Linear{.factor = rope.stated_number("factor").value_or(1)};
+    else
+      rope.refuse("type is read before rope_type, and they differ: keep one");
+    rope.lost(rope.key("rope_type") + " is not read beside " + rope.key("unused_type"));
   }
+  lose_rope_parameters(rope);
+  lose_attention_factor(rope);
+  lose_longrope_amplitude(rope);
+  always_truncate(rope);
+  if (rope.scaling<Yarn>()) default_original_length(rope, 4096);
+  if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
+  default_mscales(rope);
   if (auto* longrope = rope.scaling<LongRope>()) {
-    rope.fixed("longrope: the long list is taken at every length");
+    rope.fixed("longrope: the long list at every length");
     longrope->short_factor = longrope->long_factor;
     longrope->short_mscale = longrope->long_mscale;
   }
+  if (rope.warned("partial_disputed")) lose_partial(rope);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class EngineRope {
   FileFormat format() const;
   bool model_is(std::string_view families) const;  // one of these words
   bool is_latent() const;                          // multi-head latent attention (DeepSeek)
+  bool is_sliding() const;                         // layers with a window
   bool warned(std::string_view code) const;        // by read_model()
 
   // The file's own value, not one that was derived or is the family's.
@@ -45,6 +46,10 @@ class EngineRope {
   std::optional<double> stated_number(std::string_view field) const;
   // The key as the file spells it: "rope_scaling.factor".
   std::string key(std::string_view field) const;
+
+  // Whether the file has what is asked in rope_parameters, as transformers 5 spells it, or there in an entry of a layer type.
+  bool is_new_spelling(std::string_view field) const;
+  bool is_by_layer_type(std::string_view field) const;
 
   void lost(std::string what) { note(EngineNote::Kind::lost, std::move(what)); }
   void approximated(std::string what) { note(EngineNote::Kind::approximated, std::move(what)); }
@@ -84,6 +89,16 @@ void lose_attention_factor(EngineRope& rope);
 // The ends of YaRN's ramp are rounded to whole pairs, whatever `truncate` says.
 void always_truncate(EngineRope& rope);
 void lose_scaling(EngineRope& rope, std::string_view why);
+// The base that the engine takes where it finds none.
+void default_base(EngineRope& rope, double theta);
+// A part of the head is asked for in a family whose class knows none: all of it rotates.
+void lose_partial(EngineRope& rope);
+// Of longrope's amplitude only M/L is read: no factor, no attention_factor.
+void lose_longrope_amplitude(EngineRope& rope);
+// mscale is 1 and mscale_all_dim 0 where the file has none, instead of neither where one is missing.
+void default_mscales(EngineRope& rope);
+// The trained length, where the scaling does not have it itself.
+void default_original_length(EngineRope& rope, std::int64_t length);
 // p-RoPE's division of all frequencies is not read.
 void lose_proportional_factor(EngineRope& rope);
 // Cosines and sines are kept in the model's own type, where that has 16 bits.

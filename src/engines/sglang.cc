@@ -8,8 +8,11 @@ void sglang_reads(EngineRope& rope) {
   lose_attention_factor(rope);
   if (auto* yarn = rope.scaling<Yarn>()) {
     if (const auto attn_factor = rope.stated_number("attn_factor");
-        attn_factor && !yarn->scale_logits)
+        attn_factor && !yarn->scale_logits) {
       yarn->attention_factor = rope.amplitude() * *attn_factor;
+      rope.approximated(rope.key("attn_factor") + " " + number_text(*attn_factor) +
+                        " multiplies YaRN's own factor on cos and sin");
+    }
   }
   lose_proportional_factor(rope);
   fix_dynamic(rope);

@@ -22,11 +22,7 @@ void transformers_reads(EngineRope& rope) {
     rope.refuse(
         "type su needs original_max_position_embeddings beside it in the scaling, or is to be "
         "written longrope");
-  if (rope.warned("partial_disputed")) {
-    rope.lost(rope.key("partial_rotary_factor") +
-              " is not read for this family: whole heads rotate");
-    rope.rope.partial_rotary_factor = 1;
-  }
+  if (rope.warned("partial_disputed")) lose_partial(rope);
   round_tables(rope);
 }
 

@@ -1,6 +1,5 @@
 // vLLM: rotations are tables of cosines and sines, made when the engine starts.
 #include "src/engines/profile.h"
-#include "src/scalings/scaling.h"
 
 namespace posenc::detail {
 namespace {
@@ -20,8 +19,7 @@ std::int64_t rows_of(EngineRope& rope) {
   return context;
 }
 
-// deepseek_scaling_rope.py: mscale is 1 and mscale_all_dim 0 where the file has none, and an attention_factor of 1 stands for
-// the variant without YaRN's magnitudes.
+// deepseek_scaling_rope.py: an attention_factor of 1 stands for the variant without YaRN's magnitudes.
 void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
   if (yarn.attention_factor == 1) {
     rope.approximated(rope.key("attention_factor") + " 1 also takes the magnitude from the logits");
@@ -29,13 +27,7 @@ void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
     return;
   }
   lose_attention_factor(rope);
-  if (!yarn.factor || (yarn.mscale && yarn.mscale_all_dim)) return;
-  const double s = *yarn.factor;
-  const double amplitude = yarn_magnitude(s, yarn.mscale.value_or(1)) /
-                           yarn_magnitude(s, yarn.mscale_all_dim.value_or(0));
-  if (amplitude == rope.amplitude()) return;
-  rope.defaulted("of mscale and mscale_all_dim one is not in the file: 1 and 0 stand for them");
-  yarn.attention_factor = amplitude;
+  default_mscales(rope);
 }
 
 void vllm_reads(EngineRope& rope) {
@@ -51,13 +43,7 @@ void vllm_reads(EngineRope& rope) {
   if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);
   if (auto* longrope = rope.scaling<LongRope>()) {
-    lose_attention_factor(rope);
-    if (longrope->factor) {
-      rope.lost(rope.key("factor") +
-                " is not read by longrope: the factor is max_position_embeddings over "
-                "the trained length");
-      longrope->factor.reset();
-    }
+    lose_longrope_amplitude(rope);
     longrope->short_mscale = rope.stated_number("short_mscale");
     longrope->long_mscale = rope.stated_number("long_mscale");
     // Started without --max-model-len it serves the trained length, where that stands beside the scaling.

@@ -98,6 +98,7 @@ class RopeReader {
       reading_.warn("type_conflict", type->key + " is '" + type->value + "' and " + old->key +
                                          " is '" + old->value +
                                          "'; rope_type is used, as Hugging Face does");
+      note(notes_, "unused_type", old->value, Origin::file, old->key);
     }
     const auto& said = type ? type : old;
     if (!said) return "default";
@@ -237,7 +238,7 @@ class RopeReader {
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +
-                        " multiplies cos and sin in SGLang and in vLLM before 0.12, and has no "
+                        " multiplies cos and sin in SGLang and in older vLLM, and has no "
                         "effect elsewhere; write attention_factor, the whole of that "
                         "factor");
       note(notes_, key, p.raw(key)->text(), Origin::file, p.where(key));
@@ -316,6 +317,7 @@ class RopeReader {
       reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
                                           beside->key + " is " + number_text(beside->value) +
                                           "; the first is used");
+      note(notes_, "unused_rope_theta", number_text(beside->value), Origin::file, beside->key);
     }
     if (!theta) theta = beside;
     if (theta) {
