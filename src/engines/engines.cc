@@ -165,6 +165,16 @@ void EngineRope::note(EngineNote::Kind kind, std::string what) {
   if (std::ranges::find(out_.notes, one) == out_.notes.end()) out_.notes.push_back(std::move(one));
 }
 
+void refuse_with_transformers(EngineRope& rope) {
+  if (rope.warned("factor_missing"))
+    rope.refuse("a scaling without its factor is a KeyError there: write it");
+  if (rope.stated("rope_type") == "su" &&
+      !rope.key("original_max_position_embeddings").contains('.'))
+    rope.refuse(
+        "type su needs original_max_position_embeddings beside it in the scaling: write type "
+        "longrope");
+}
+
 void fix_dynamic(EngineRope& rope) {
   const auto* dynamic = rope.scaling<DynamicNtk>();
   if (!dynamic) return;
@@ -207,6 +217,13 @@ void lose_longrope_amplitude(EngineRope& rope) {
       rope.key("factor") +
       " is not read by longrope: the factor is max_position_embeddings over the trained length");
   longrope->factor.reset();
+}
+
+void read_mscales(EngineRope& rope) {
+  auto* longrope = rope.scaling<LongRope>();
+  if (!longrope) return;
+  longrope->short_mscale = rope.stated_number("short_mscale");
+  longrope->long_mscale = rope.stated_number("long_mscale");
 }
 
 void default_base(EngineRope& rope, double theta) {

@@ -4,7 +4,7 @@
 namespace posenc::detail {
 namespace {
 
-void read_yarn(EngineRope& rope, Yarn& yarn) {
+void read_exllama_yarn(EngineRope& rope, Yarn& yarn) {
   // read_rope_settings_default hands the ratio of DeepSeek's magnitudes to that family alone.
   // Ministral's temperature by position stands in for the magnitude.
   if (rope.states("llama_4_scaling_beta") && !yarn.attention_factor) yarn.attention_factor = 1;
@@ -33,7 +33,7 @@ void exllamav3_reads(EngineRope& rope) {
       !rope.model_is("gemma4 gemma4_text"))
     lose_scaling(rope, "parameters by layer type are not read for this family");
   if (const auto theta = rope.stated_number("unused_rope_theta")) default_base(rope, *theta);
-  if (auto* yarn = rope.scaling<Yarn>()) read_yarn(rope, *yarn);
+  if (auto* yarn = rope.scaling<Yarn>()) read_exllama_yarn(rope, *yarn);
   if (rope.scaling<Llama3>()) default_original_length(rope, 8192);
   if (const auto* longrope = rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);

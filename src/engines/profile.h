@@ -80,6 +80,8 @@ extern const EngineProfile transformers_profile, transformers4_profile, vllm_pro
 
 // --- What several engines do alike --------------------------------------------------------------
 
+// What transformers 5 refuses when it reads a configuration, and with it all who read by it.
+void refuse_with_transformers(EngineRope& rope);
 // A scaling that goes by the length of each text, as one that is made for the longest: dynamic NTK's base grown for
 // s·M positions; longrope's long list (`beyond`) or its short one.
 void fix_dynamic(EngineRope& rope);
@@ -93,6 +95,8 @@ void lose_scaling(EngineRope& rope, std::string_view why);
 void default_base(EngineRope& rope, double theta);
 // A part of the head is asked for in a family whose class knows none: all of it rotates.
 void lose_partial(EngineRope& rope);
+// longrope's mscales are read where transformers passes over them.
+void read_mscales(EngineRope& rope);
 // Of longrope's amplitude only M/L is read: no factor, no attention_factor.
 void lose_longrope_amplitude(EngineRope& rope);
 // mscale is 1 and mscale_all_dim 0 where the file has none, instead of neither where one is missing.

@@ -4,20 +4,34 @@
 namespace posenc::detail {
 namespace {
 
-void sglang_reads(EngineRope& rope) {
+void read_sglang_yarn(EngineRope& rope, Yarn& yarn) {
   lose_attention_factor(rope);
-  if (auto* yarn = rope.scaling<Yarn>()) {
-    if (const auto attn_factor = rope.stated_number("attn_factor");
-        attn_factor && !yarn->scale_logits) {
-      yarn->attention_factor = rope.amplitude() * *attn_factor;
-      rope.approximated(rope.key("attn_factor") + " " + number_text(*attn_factor) +
-                        " multiplies YaRN's own factor on cos and sin");
-    }
+  if (rope.is_latent()) {
+    default_mscales(rope);
+    return;
   }
-  lose_proportional_factor(rope);
+  const auto attn_factor = rope.stated_number("attn_factor");
+  if (!attn_factor) return;
+  yarn.attention_factor = rope.amplitude() * *attn_factor;
+  rope.approximated(rope.key("attn_factor") + " " + number_text(*attn_factor) +
+                    " multiplies YaRN's own factor on cos and sin");
+}
+
+void sglang_reads(EngineRope& rope) {
+  refuse_with_transformers(rope);
+  if (auto* yarn = rope.scaling<Yarn>()) read_sglang_yarn(rope, *yarn);
+  if (rope.scaling<LongRope>()) {
+    lose_longrope_amplitude(rope);
+    read_mscales(rope);
+    const std::int64_t trained = rope.scaling<LongRope>()->original_max_position_embeddings;
+    fix_longrope(rope, rope.asked > trained);
+  }
+  if (rope.scaling<Proportional>() && !rope.model_is("gemma4 gemma4_text"))
+    lose_scaling(rope, "no class but Gemma 4's reads it");
+  if (rope.scaling<Linear>() && rope.model_is("gemma3 gemma3_text"))
+    lose_scaling(rope, "the class for Gemma 3 reads the bases alone");
   fix_dynamic(rope);
-  if (const auto* longrope = rope.scaling<LongRope>())
-    fix_longrope(rope, rope.length > longrope->original_max_position_embeddings);
+  round_tables(rope);
 }
 
 }  // namespace

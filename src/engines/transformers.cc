@@ -15,13 +15,7 @@ void transformers_reads(EngineRope& rope) {
       rope.rope.frequency_factors.clear();
     }
   }
-  if (rope.warned("factor_missing"))
-    rope.refuse("a scaling without its factor is a KeyError there");
-  if (rope.stated("rope_type") == "su" &&
-      !rope.key("original_max_position_embeddings").contains('.'))
-    rope.refuse(
-        "type su needs original_max_position_embeddings beside it in the scaling, or is to be "
-        "written longrope");
+  refuse_with_transformers(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
   round_tables(rope);
 }

@@ -33,19 +33,12 @@ void read_deepseek_yarn(EngineRope& rope, Yarn& yarn) {
 void vllm_reads(EngineRope& rope) {
   if (rope.warned("type_conflict"))
     rope.refuse("type and rope_type that differ are an error there");
-  if (rope.warned("factor_missing"))
-    rope.refuse("a scaling without its factor is a KeyError there");
-  if (rope.stated("rope_type") == "su" &&
-      !rope.key("original_max_position_embeddings").contains('.'))
-    rope.refuse(
-        "type su needs original_max_position_embeddings beside it in the scaling, or is to be "
-        "written longrope");
+  refuse_with_transformers(rope);
   if (const std::int64_t rows = rows_of(rope); rows > 0) rope.table_rows(rows);
   if (auto* yarn = rope.scaling<Yarn>(); yarn && rope.is_latent()) read_deepseek_yarn(rope, *yarn);
   if (auto* longrope = rope.scaling<LongRope>()) {
     lose_longrope_amplitude(rope);
-    longrope->short_mscale = rope.stated_number("short_mscale");
-    longrope->long_mscale = rope.stated_number("long_mscale");
+    read_mscales(rope);
     // Started without --max-model-len it serves the trained length, where that stands beside the scaling.
     const std::int64_t trained = longrope->original_max_position_embeddings;
     const bool beside = !rope.key("original_max_position_embeddings").contains('.');

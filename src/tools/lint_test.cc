@@ -53,14 +53,14 @@ TEST(Lint, TheCureIsNoLongerPartOfTheMessage) {
 }
 
 TEST(Lint, WhatAnyEngineDoesOtherwiseIsAWarning) {
-  const Finding found = finding_of(linted(qwen(yarn_by_4)), "engine_rope_scaling");
+  const Finding found = finding_of(linted(qwen(yarn_by_4)), "engine_refused");
   EXPECT_EQ(found.severity, Severity::warning);
   EXPECT_EQ(found.engines, std::vector<std::string>{"onnxruntime-genai"});
 }
 
 TEST(Lint, WhatTheEngineThatItIsForDoesOtherwiseIsAnError) {
   const auto findings = linted(qwen(yarn_by_4), {.engines = {"onnxruntime-genai"}});
-  EXPECT_EQ(finding_of(findings, "engine_rope_scaling").severity, Severity::error);
+  EXPECT_EQ(finding_of(findings, "engine_refused").severity, Severity::error);
 }
 
 TEST(Lint, OtherEnginesAreNotAskedThen) {
