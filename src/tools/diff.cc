@@ -439,7 +439,6 @@ Expected<EngineDifferences> engine_differences(const Model& model, std::string_v
   const std::int64_t asked = length > 0 ? length : model.context;
   if (!out.reading.refused.empty()) {
     out.findings.push_back({.code = "refused",
-                            .found = "not run",
                             .message = out.reading.refused,
                             .cure = "choose another engine, or a file that says it otherwise"});
   } else {
