@@ -23,10 +23,13 @@ CASES = ROOT / "tests/data/engines/cases"
 # Engine: its module, and the packages that are put before others on the path.
 ENGINES = {
     "transformers": ("hf", []),
+    "transformers-4": ("hf", ["transformers==4.57.6", "huggingface-hub==0.36.2 tokenizers==0.22.1"]),
     "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
     "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0", "pillow==12.0.0", "dill==0.4.0", "psutil"]),
     "mlx-lm": ("mlx_lm", ["mlx-lm==0.32.2", "mlx==0.32.4 mlx-cpu==0.32.4"]),
     "onnxruntime-genai": ("ort_genai", ["onnxruntime-genai==0.18.0", "onnx onnx-ir ml_dtypes protobuf"]),
+    "llama.cpp": ("llama_cpp", ["llama-cpp-python==0.3.36"]),
+    "lmdeploy": ("lmdeploy", ["lmdeploy==0.18.0"]),
     "exllamav3": ("exllamav3", ["exllamav3==1.6.5"]),
 }
 

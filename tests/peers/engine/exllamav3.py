@@ -35,14 +35,14 @@ def run(config, length):
             raise Refused(f"{type(error).__name__}: {str(error).replace(folder, '')[:200]}") from error
     for attention, rope in zip(attentions, ropes):
         frequency = rope.inv_freq.double()
-        scale = getattr(attention, "sm_scale", None)
+        scale = getattr(attention, "sm_scale", None) or None
         head_dim = getattr(attention, "qk_head_dim", None) or attention.head_dim
         yield read.record(
             frequency,
             rope.attn_factor,
             "halves" if rope.rope_settings.rope_style == RopeStyle.NEOX else "interleaved",
             2 * len(frequency),
-            logits=read.logits(scale, head_dim) if scale else None,
+            logits=read.logits(scale, head_dim),
         )
 
 

@@ -29,8 +29,7 @@ def run(config, length):
     except Exception as error:
         raise Refused(f"{type(error).__name__}: {str(error)[:200]}") from error
     for rotated, scale, head_dim in layers:
-        more = {"logits": read.logits(scale, head_dim or len(rotated))} if scale else {}
-        yield read.record(*read.of_matrix(rotated), **more)
+        yield read.record(*read.of_matrix(rotated), logits=read.logits(scale, head_dim or len(rotated)))
 
 
 def layer_of(name):

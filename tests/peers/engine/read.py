@@ -47,6 +47,8 @@ def of_matrix(rotated):
 
 
 def logits(scale, head_dim):
-    """The factor on the logits beyond 1/sqrt(head_dim), or None where there is none."""
+    """The factor on the logits beyond 1/sqrt(head_dim), or None where there is none or the scale is not known."""
+    if scale is None:
+        return None
     factor = digits([scale * head_dim**0.5], 7)[0]
     return None if abs(factor - 1) < 1e-6 else factor
