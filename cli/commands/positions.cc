@@ -11,96 +11,18 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
-#include "cli/arguments/parse.h"
+#include "cli/arguments/position_flags.h"
 #include "cli/command.h"
 #include "posenc/positions.h"
 
 namespace posenc::cli {
 namespace {
 
-struct PositionFlags {
-  std::string out, mask, packed, ids, patches, rule = "qwen2_vl", image_grid, video_grid, seconds;
-  std::int64_t cached = 0, padding = 0;
-  VisionTokens tokens;
-  double tokens_per_second = 2;
-  std::int64_t merge = 0, frames = 1;  // merge 0: 2 for --ids, 1 for --patches
+struct PositionsOptions {
+  PositionFlags flags;
+  std::string out;
   bool json = false;
 };
-
-struct Made {
-  Positions positions;
-  std::optional<std::int64_t> delta;
-};
-
-Expected<Made> from_mask(const PositionFlags& options) {
-  const Expected<IntegerRows> mask = integer_rows(options.mask, "--mask");
-  if (!mask) return std::unexpected(mask.error());
-  std::vector<std::uint8_t> keep;
-  for (const std::int64_t value : mask->values) keep.push_back(value != 0);
-  Expected<Positions> made =
-      Positions::from_mask(keep, mask->rows, options.cached, options.padding);
-  if (!made) return std::unexpected(made.error());
-  return Made{*made, {}};
-}
-
-Expected<Made> from_packed(const PositionFlags& options) {
-  const Expected<IntegerRows> bounds = integer_rows(options.packed, "--packed");
-  if (!bounds) return std::unexpected(bounds.error());
-  Expected<Positions> made = Positions::packed(bounds->values);
-  if (!made) return std::unexpected(made.error());
-  return Made{*made, {}};
-}
-
-Expected<Made> from_patches(const PositionFlags& options) {
-  const Expected<Grid> patches = grid(options.patches, "--grid");
-  if (!patches) return std::unexpected(patches.error());
-  Expected<Positions> made = patch_positions(
-      patches->height, patches->width, std::max<std::int64_t>(options.merge, 1), options.frames);
-  if (!made) return std::unexpected(made.error());
-  return Made{*made, {}};
-}
-
-VisionRule rule_named(const PositionFlags& options) {
-  VisionRule rule;
-  rule.tokens_per_second = options.tokens_per_second;
-  if (options.rule == "qwen2_vl_2025") rule.advance = GridAdvance::past_largest;
-  if (options.rule == "qwen2_5_vl") rule.step = FrameStep::seconds;
-  if (options.rule == "qwen3_vl") rule.step = FrameStep::per_frame;
-  return rule;
-}
-
-// "1x4x6" or "1,4,6;1,8,2": three numbers a grid.
-Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_view where) {
-  if (text.empty()) return std::vector<std::int64_t>{};
-  std::string commas = text;
-  if (text.find_first_not_of("0123456789x,; ") == text.npos)
-    std::replace(commas.begin(), commas.end(), 'x', ',');
-  const Expected<IntegerRows> rows = integer_rows(commas, where);
-  if (!rows) return std::unexpected(rows.error());
-  if (rows->values.size() != static_cast<std::size_t>(rows->rows) * 3)
-    return fail(where, "a grid is FRAMESxHEIGHTxWIDTH in patches", text,
-                "write it like 1x4x6;1x8x2");
-  return rows->values;
-}
-
-Expected<Made> from_ids(const PositionFlags& options) {
-  const Expected<IntegerRows> ids = integer_rows(options.ids, "--ids");
-  if (!ids) return std::unexpected(ids.error());
-  if (ids->rows != 1)
-    return fail("--ids", "one sequence at a time", std::to_string(ids->rows) + " rows");
-  const auto images = grids(options.image_grid, "--image_grid");
-  if (!images) return std::unexpected(images.error());
-  const auto videos = grids(options.video_grid, "--video_grid");
-  if (!videos) return std::unexpected(videos.error());
-  const Expected<std::vector<double>> seconds = numbers(options.seconds, "--seconds_per_grid");
-  if (!seconds) return std::unexpected(seconds.error());
-  VisionTokens tokens = options.tokens;
-  if (options.merge > 0) tokens.spatial_merge_size = options.merge;
-  const Expected<VisionPositions> made =
-      vision_positions(ids->values, *images, *videos, tokens, rule_named(options), *seconds);
-  if (!made) return std::unexpected(made.error());
-  return Made{made->positions, made->delta};
-}
 
 std::vector<std::int64_t> row(const Positions& positions, std::int64_t axis, std::int64_t batch) {
   std::vector<std::int64_t> out;
@@ -110,7 +32,7 @@ std::vector<std::int64_t> row(const Positions& positions, std::int64_t axis, std
 }
 
 // {"positions":[axis][batch][seq]}, always three deep; segments of packed sequences, delta of vision.
-void print_json(const Made& made, bool segments) {
+void print_json(const MadePositions& made) {
   std::string text;
   for (std::int64_t axis = 0; axis < made.positions.axes(); axis++) {
     text += axis ? ",[" : "[";
@@ -119,7 +41,7 @@ void print_json(const Made& made, bool segments) {
     text += "]";
   }
   fmt::print("{{\"positions\":[{}]", text);
-  if (segments) {
+  if (made.packed) {
     std::vector<std::int64_t> of;
     of.reserve(static_cast<std::size_t>(made.positions.size()));
     for (std::int64_t t = 0; t < made.positions.size(); t++)
@@ -130,7 +52,7 @@ void print_json(const Made& made, bool segments) {
   fmt::print("}}\n");
 }
 
-void print_text(const Made& made) {
+void print_text(const MadePositions& made) {
   const Positions& positions = made.positions;
   constexpr const char* names[] = {"t", "h", "w"};
   for (std::int64_t axis = 0; axis < positions.axes(); axis++)
@@ -163,44 +85,9 @@ Expected<void> write(const Positions& positions, const std::string& path) {
 }
 
 Run define_positions(CLI::App& app) {
-  auto options = std::make_shared<PositionFlags>();
+  auto options = std::make_shared<PositionsOptions>();
   app.add_option("OUT", options->out, "Write int64 ids there, .npy, instead of printing them");
-  app.add_option("--mask", options->mask, "Padding mask: 0,0,1,1;1,1,1,1 or rows.npy [batch][seq]")
-      ->type_name("ROWS")
-      ->group("From");
-  app.add_option("--packed,--cu_seqlens", options->packed, "Boundaries of packed sequences: 0,3,8")
-      ->type_name("BOUNDS")
-      ->group("From");
-  app.add_option("--ids", options->ids, "Token ids with images and videos, a list or ids.npy")
-      ->type_name("IDS")
-      ->group("From");
-  app.add_option("--grid,--patches", options->patches, "Patches of one picture")
-      ->type_name("HEIGHTxWIDTH")
-      ->group("From");
-  app.add_option("--cached", options->cached, "Mask columns already in the cache")->group("Mask");
-  app.add_option("--padding", options->padding, "Position of padding")->group("Mask");
-  const char* vision = "Images and videos";
-  app.add_option("--rule", options->rule, "Whose rule")
-      ->check(CLI::IsMember({"qwen2_vl", "qwen2_vl_2025", "qwen2_5_vl", "qwen3_vl"}))
-      ->group(vision);
-  app.add_option("--image_grid", options->image_grid, "Of each image; several: 1x4x6;1x8x2")
-      ->type_name("FRAMESxHEIGHTxWIDTH")
-      ->group(vision);
-  app.add_option("--video_grid", options->video_grid, "Of each video")
-      ->type_name("FRAMESxHEIGHTxWIDTH")
-      ->group(vision);
-  app.add_option("--seconds_per_grid", options->seconds, "qwen2_5_vl: seconds of each video's step")
-      ->group(vision);
-  app.add_option("--tokens_per_second", options->tokens_per_second, "qwen2_5_vl")->group(vision);
-  app.add_option("--image_token_id", options->tokens.image_token_id, "Id of image tokens")
-      ->group(vision);
-  app.add_option("--video_token_id", options->tokens.video_token_id, "Id of video tokens")
-      ->group(vision);
-  app.add_option("--merge,--spatial_merge_size", options->merge,
-                 "Patches merged along each side (ids: 2, grid: 1)")
-      ->default_str("")
-      ->group(vision);
-  app.add_option("--frames", options->frames, "Frames of --grid")->group(vision);
+  options->flags.add_to(app);
   app.add_flag("--json", options->json)->description("{\"positions\":[axis][batch][seq],...}");
   app.footer(
       "qwen2_vl_2025 is Qwen2-VL's rule as it was until 2025: after a video longer than it is wide "
@@ -212,32 +99,14 @@ Run define_positions(CLI::App& app) {
       "  posenc positions ids.npy --ids tokens.npy --image_grid 1x4x6 --rule qwen2_5_vl\n"
       "  posenc positions --grid 4x6 --merge 2");
   return [options]() -> Expected<int> {
-    struct Way {
-      const std::string& text;
-      Expected<Made> (*make)(const PositionFlags&);
-    };
-    const Way ways[] = {{options->mask, from_mask},
-                        {options->packed, from_packed},
-                        {options->ids, from_ids},
-                        {options->patches, from_patches}};
-    const Way* chosen = nullptr;
-    for (const Way& way : ways) {
-      if (way.text.empty()) continue;
-      if (chosen)
-        return fail("positions", "takes one of --mask, --packed, --ids and --grid", "several");
-      chosen = &way;
-    }
-    if (!chosen)
-      return fail("positions", "takes --mask, --packed, --ids or --grid", "none",
-                  "posenc positions --help has examples");
-    const Expected<Made> made = chosen->make(*options);
+    const Expected<MadePositions> made = made_positions(options->flags, "positions");
     if (!made) return std::unexpected(made.error());
     if (!options->out.empty()) {
       if (Expected<void> written = write(made->positions, options->out); !written)
         return std::unexpected(written.error());
     }
     if (options->json) {
-      print_json(*made, chosen->make == from_packed);
+      print_json(*made);
     } else if (options->out.empty()) {
       print_text(*made);
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,19 @@ struct LintOptions {
 // same codes (docs/warnings.md), then what engines do otherwise, as "engine_" and a code of differences(), then what conversions
 // lose. Errors: a length that the model cannot reach, no such engine.
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options = {});
+
+// Position ids as an engine has them, which may be anything: [axis][batch][seq].
+struct PositionIds {
+  std::vector<std::int64_t> ids = {};
+  std::int64_t axes = 1, batch = 1, seq = 0;
+};
+
+// Where ids are not those that a rule gives (Positions::from_mask, packed, vision_positions …), with the slip that makes just
+// these: padding that is counted, packing that is ignored, an offset lost in chunked prefill, axes exchanged. A finding
+// for each kind of slip; its `position` is the first token that is off. Padding, where `keep` [batch][seq] is zero, may have any id.
+// Errors: sizes that do not match; found ids of one axis are compared with any number.
+Expected<std::vector<Finding>> check_positions(const PositionIds& found, const Positions& expected,
+                                               std::span<const std::uint8_t> keep = {});
 
 // Queries or keys that an engine was asked to show, [head][seq][dim] or [batch][head][seq][dim].
 struct RotationDump {

@@ -1,0 +1,148 @@
+// Makes the ids that flags describe.
+#include "cli/arguments/position_flags.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/arguments/flags.h"
+#include "cli/arguments/parse.h"
+
+namespace posenc::cli {
+namespace {
+
+Expected<MadePositions> from_mask(const PositionFlags& flags) {
+  const Expected<IntegerRows> mask = integer_rows(flags.mask, "--mask");
+  if (!mask) return std::unexpected(mask.error());
+  std::vector<std::uint8_t> keep;
+  for (const std::int64_t value : mask->values) keep.push_back(value != 0);
+  Expected<Positions> made = Positions::from_mask(keep, mask->rows, flags.cached, flags.padding);
+  if (!made) return std::unexpected(made.error());
+  // Cached columns belong to no token here.
+  const std::int64_t columns = std::ssize(keep) / mask->rows;
+  std::vector<std::uint8_t> here;
+  for (std::int64_t b = 0; b < mask->rows; ++b)
+    here.insert(here.end(), keep.begin() + b * columns + flags.cached,
+                keep.begin() + (b + 1) * columns);
+  return MadePositions{*made, {}, std::move(here)};
+}
+
+Expected<MadePositions> from_packed(const PositionFlags& flags) {
+  const Expected<IntegerRows> bounds = integer_rows(flags.packed, "--packed");
+  if (!bounds) return std::unexpected(bounds.error());
+  Expected<Positions> made = Positions::packed(bounds->values);
+  if (!made) return std::unexpected(made.error());
+  return MadePositions{.positions = *made, .packed = true};
+}
+
+Expected<MadePositions> from_patches(const PositionFlags& flags) {
+  const Expected<Grid> patches = grid(flags.patches, "--grid");
+  if (!patches) return std::unexpected(patches.error());
+  Expected<Positions> made = patch_positions(patches->height, patches->width,
+                                             std::max<std::int64_t>(flags.merge, 1), flags.frames);
+  if (!made) return std::unexpected(made.error());
+  return MadePositions{*made};
+}
+
+VisionRule rule_named(const PositionFlags& flags) {
+  VisionRule rule;
+  rule.tokens_per_second = flags.tokens_per_second;
+  if (flags.rule == "qwen2_vl_2025") rule.advance = GridAdvance::past_largest;
+  if (flags.rule == "qwen2_5_vl") rule.step = FrameStep::seconds;
+  if (flags.rule == "qwen3_vl") rule.step = FrameStep::per_frame;
+  return rule;
+}
+
+// "1x4x6" or "1,4,6;1,8,2": three numbers a grid.
+Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_view where) {
+  if (text.empty()) return std::vector<std::int64_t>{};
+  std::string commas = text;
+  if (text.find_first_not_of("0123456789x,; ") == text.npos)
+    std::replace(commas.begin(), commas.end(), 'x', ',');
+  const Expected<IntegerRows> rows = integer_rows(commas, where);
+  if (!rows) return std::unexpected(rows.error());
+  if (rows->values.size() != static_cast<std::size_t>(rows->rows) * 3)
+    return fail(where, "a grid is FRAMESxHEIGHTxWIDTH in patches", text,
+                "write it like 1x4x6;1x8x2");
+  return rows->values;
+}
+
+Expected<MadePositions> from_ids(const PositionFlags& flags) {
+  const Expected<IntegerRows> ids = integer_rows(flags.ids, "--ids");
+  if (!ids) return std::unexpected(ids.error());
+  if (ids->rows != 1)
+    return fail("--ids", "one sequence at a time", std::to_string(ids->rows) + " rows");
+  const auto images = grids(flags.image_grid, "--image_grid");
+  if (!images) return std::unexpected(images.error());
+  const auto videos = grids(flags.video_grid, "--video_grid");
+  if (!videos) return std::unexpected(videos.error());
+  const Expected<std::vector<double>> seconds = numbers(flags.seconds, "--seconds_per_grid");
+  if (!seconds) return std::unexpected(seconds.error());
+  VisionTokens tokens = flags.tokens;
+  if (flags.merge > 0) tokens.spatial_merge_size = flags.merge;
+  const Expected<VisionPositions> made =
+      vision_positions(ids->values, *images, *videos, tokens, rule_named(flags), *seconds);
+  if (!made) return std::unexpected(made.error());
+  return MadePositions{made->positions, made->delta};
+}
+
+}  // namespace
+
+void PositionFlags::add_to(CLI::App& app) {
+  app.add_option("--mask", mask, "Padding mask: 0,0,1,1;1,1,1,1 or rows.npy [batch][seq]")
+      ->type_name("ROWS")
+      ->group("From");
+  app.add_option("--packed,--cu_seqlens", packed, "Boundaries of packed sequences: 0,3,8")
+      ->type_name("BOUNDS")
+      ->group("From");
+  app.add_option("--ids", ids, "Token ids with images and videos, a list or ids.npy")
+      ->type_name("IDS")
+      ->group("From");
+  app.add_option("--grid,--patches", patches, "Patches of one picture")
+      ->type_name("HEIGHTxWIDTH")
+      ->group("From");
+  app.add_option("--cached", cached, "Mask columns already in the cache")->group("Mask");
+  app.add_option("--padding", padding, "Position of padding")->group("Mask");
+  const char* vision = "Images and videos";
+  app.add_option("--rule", rule, "Whose rule")
+      ->check(CLI::IsMember({"qwen2_vl", "qwen2_vl_2025", "qwen2_5_vl", "qwen3_vl"}))
+      ->group(vision);
+  app.add_option("--image_grid", image_grid, "Of each image; several: 1x4x6;1x8x2")
+      ->type_name("FRAMESxHEIGHTxWIDTH")
+      ->group(vision);
+  app.add_option("--video_grid", video_grid, "Of each video")
+      ->type_name("FRAMESxHEIGHTxWIDTH")
+      ->group(vision);
+  app.add_option("--seconds_per_grid", seconds, "qwen2_5_vl: seconds of each video's step")
+      ->group(vision);
+  app.add_option("--tokens_per_second", tokens_per_second, "qwen2_5_vl")->group(vision);
+  app.add_option("--image_token_id", tokens.image_token_id, "Id of image tokens")->group(vision);
+  app.add_option("--video_token_id", tokens.video_token_id, "Id of video tokens")->group(vision);
+  app.add_option("--merge,--spatial_merge_size", merge,
+                 "Patches merged along each side (ids: 2, grid: 1)")
+      ->default_str("")
+      ->group(vision);
+  app.add_option("--frames", frames, "Frames of --grid")->group(vision);
+}
+
+Expected<MadePositions> made_positions(const PositionFlags& flags, std::string_view command) {
+  struct Way {
+    const std::string& text;
+    Expected<MadePositions> (*make)(const PositionFlags&);
+  };
+  const Way ways[] = {{flags.mask, from_mask},
+                      {flags.packed, from_packed},
+                      {flags.ids, from_ids},
+                      {flags.patches, from_patches}};
+  const Way* chosen = nullptr;
+  for (const Way& way : ways) {
+    if (way.text.empty()) continue;
+    if (chosen) return fail(command, "takes one of --mask, --packed, --ids and --grid", "several");
+    chosen = &way;
+  }
+  if (!chosen)
+    return fail(command, "takes --mask, --packed, --ids or --grid", "none",
+                "posenc " + std::string(command) + " --help has examples");
+  return chosen->make(flags);
+}
+
+}  // namespace posenc::cli
