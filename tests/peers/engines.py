@@ -5,7 +5,7 @@ tests/data/engines/cases. One engine a run, as two of them want different versio
   tests/peers/engines.py --fetch                  downloads and unpacks the packages (pip), under build/engines
   tests/peers/engines.py --engine NAME            prints the records
   tests/peers/engines.py --engine NAME --write tests/data/engines
-  tests/peers/engines.py --table                  case by engine: where an engine differs from transformers 5
+  tests/peers/engines.py --table                  where engines differ from transformers 5, by case
 
 Packages are unpacked, not installed: an engine's files run as published, and what they import that is not here
 (kernels, servers) stands in as nothing (engine/stubs.py).
@@ -20,16 +20,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests/data/engines/cases"
+FOUR = ["transformers==4.57.6", "huggingface-hub==0.36.2 tokenizers==0.22.1"]
 # Engine: its module, and the packages that are put before others on the path.
 ENGINES = {
     "transformers": ("hf", []),
-    "transformers-4": ("hf", ["transformers==4.57.6", "huggingface-hub==0.36.2 tokenizers==0.22.1"]),
+    "transformers-4": ("hf", FOUR),
     "vllm": ("vllm", ["vllm==0.33.0", "transformers==5.20.2"]),
-    "sglang": ("sglang", ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0", "pillow==12.0.0", "dill==0.4.0", "psutil"]),
+    "sglang": (
+        "sglang",
+        ["sglang==0.5.23", "transformers==5.19.0", "msgspec==0.22.0", "pillow==12.0.0", "dill==0.4.0", "psutil"],
+    ),
     "mlx-lm": ("mlx_lm", ["mlx-lm==0.32.2", "mlx==0.32.4 mlx-cpu==0.32.4"]),
     "onnxruntime-genai": ("ort_genai", ["onnxruntime-genai==0.18.0", "onnx onnx-ir ml_dtypes protobuf"]),
-    "llama.cpp": ("llama_cpp", ["llama-cpp-python==0.3.36"]),
+    "llama.cpp": ("llama_cpp", ["llama-cpp-python==0.3.36", *FOUR]),
     "lmdeploy": ("lmdeploy", ["lmdeploy==0.18.0"]),
+    "megatron-core": ("megatron", ["megatron-core==0.16.1"]),
     "exllamav3": ("exllamav3", ["exllamav3==1.6.5"]),
 }
 
@@ -91,35 +96,50 @@ def fetch(folder):
 
 
 def table(folder):
-    """Case by engine, in a word where the engine differs from transformers 5."""
+    """What each engine makes of a case otherwise than transformers 5, in a few words."""
     read = {p.stem: json.loads(p.read_text())["records"] for p in sorted(folder.glob("*.json"))}
     standard = {key(r): r for r in read.pop("transformers")}
-    for name, found in read.items():
-        print(f"\n{name}")
-        for r in found:
-            print(f"  {r['case']} {r['length'] or ''} {r.get('layer', '')}: {word(r, standard.get(key(r)))}")
+    found = {}
+    for name, records in read.items():
+        for r in records:
+            if (said := word(r, standard.get(key(r)))) != "same":
+                found.setdefault(key(r), {}).setdefault(said, []).append(name)
+    for (case, length, layer), words in sorted(found.items(), key=lambda one: [str(part) for part in one[0]]):
+        print(case, f"at {length}" if length else "", f"layer {layer}" if layer else "")
+        for said, names in words.items():
+            print(f"  {said}: {', '.join(names)}")
 
 
 def key(r):
-    return r["case"], r["length"], r.get("layer")
+    return r["case"], r["length"], r.get("layer", 0)
 
 
 def word(r, other):
     if other is None:
-        return "transformers has no such record"
-    if "error" in r or "error" in other:
-        return "same" if "error" in r and "error" in other else r.get("error", "transformers: " + other.get("error", ""))
+        return "transformers: alike in all layers"
+    if "error" in r:
+        return "same" if "error" in other else r["error"].split("\n")[0][:100]
+    if "error" in other:
+        return "runs; transformers: " + other["error"][:60]
     words = []
     for what in ("amplitude", "logits", "pairing", "rotary_dim"):
         one, two = r.get(what, 1), other.get(what, 1)
         if one != two and not (isinstance(one, (int, float)) and abs(one - two) < 1e-5 * abs(two)):
             words.append(f"{what} {one}, not {two}")
     one, two = r["frequency"], other["frequency"]
-    if len(one) == len(two):
-        worst = max(abs(a - b) / max(abs(b), 1e-30) if a != b else 0 for a, b in zip(one, two))
-        if worst > 2e-6:
-            words.append(f"frequency up to {100 * worst:.3g} % off")
+    if any(abs(a - b) > 2e-6 * max(abs(b), 1e-9) for a, b in zip(one, two)):
+        words.append(f"{shape(one)}, not {shape(two)}")
     return ", ".join(words) or "same"
+
+
+def shape(frequency):
+    """A geometric series by its base, another by its middle and its last."""
+    count, ratio = len(frequency), frequency[1] / frequency[0]
+    steps = [b / a if a else 0 for a, b in zip(frequency, frequency[1:])]
+    if all(abs(step - ratio) < 1e-5 for step in steps):
+        slower = "" if abs(frequency[0] - 1) < 1e-6 else f" / {1 / frequency[0]:.4g}"
+        return f"base {ratio**-count:.4g}{slower}"
+    return f"pairs {count // 2} and {count - 1} {frequency[count // 2]:.4g} and {frequency[-1]:.4g}"
 
 
 def main():

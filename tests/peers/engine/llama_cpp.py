@@ -1,5 +1,6 @@
 """llama.cpp: its converter writes a small model of random weights, its library loads and runs that for one token, and
 each rotation of the graph that ran (its parameters, its frequency factors) is run again by ggml on heads whose one channel is 1.
+The converter asks for transformers 4.57.6, which reads the configuration for it.
 
 The package is the source of llama-cpp-python, which has the converter and the library's source:
 
@@ -33,7 +34,13 @@ from conversion import get_model_class
 
 from . import Refused, read, stubs
 
-FILES = ["conversion/*.py", "src/llama-model.cpp", "src/llama-context.cpp", "src/models/*.cpp", "ggml/src/ggml-cpu/ops.cpp"]
+FILES = [
+    "conversion/*.py",
+    "src/llama-model.cpp",
+    "src/llama-context.cpp",
+    "src/models/*.cpp",
+    "ggml/src/ggml-cpu/ops.cpp",
+]
 FILES = ["vendor/llama.cpp/" + name for name in FILES]
 stubs.install(HERE)
 logging.disable(logging.CRITICAL)
@@ -75,17 +82,18 @@ def converted(config, folder):
     """The file that the converter makes of the configuration, with random weights."""
     plain = {k: v for k, v in config.items() if k not in ("rope_scaling", "rope_parameters", "architectures")}
     plain["pad_token_id"] = 0  # an embedding wants it within the vocabulary
-    plain["model_type"] = {"qwen2_vl": "qwen2"}.get(config["model_type"], config["model_type"])
+    plain["model_type"] = {"qwen2_vl": "qwen2", "ministral3": "mistral"}.get(config["model_type"], config["model_type"])
     known = transformers.AutoConfig.for_model(**copy.deepcopy(plain))
     transformers.AutoModelForCausalLM.from_config(known, dtype=torch.float32).save_pretrained(folder)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({str(i): i for i in range(64)}, "0"))
     transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)  # some families look into it
     (folder / "config.json").write_text(json.dumps(config))
-    family = get_model_class(config["architectures"][0])
-    family.set_vocab = no_vocabulary
-    family.get_vocab_base_pre = lambda *_: "default"
     out = folder / "model.gguf"
-    family(folder, gguf.LlamaFileType.ALL_F32, out).write()
+    writer = get_model_class(config["architectures"][0])(folder, gguf.LlamaFileType.ALL_F32, out)
+    of_family = type(getattr(writer, "impl", writer))
+    of_family.set_vocab = no_vocabulary
+    of_family.get_vocab_base_pre = lambda *_: "default"
+    writer.write()
     return out
 
 
@@ -156,7 +164,11 @@ def layers_of(path, config, length):
     seen = []  # queries and keys of a layer rotate alike
     count = config["num_hidden_layers"]
     step = max(1, len(rotations) // count)
-    size = config.get("qk_rope_head_dim") or config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    size = (
+        config.get("qk_rope_head_dim")
+        or config.get("head_dim")
+        or config["hidden_size"] // config["num_attention_heads"]
+    )
     head_dim = config.get("qk_nope_head_dim", 0) + size
     # Some families scale the queries, then not the logits.
     queries = [scale for width, scale in scales if width == size]
@@ -169,11 +181,7 @@ def layers_of(path, config, length):
         if pairing == "interleaved" and permuted(path, layer):
             pairing = "halves"  # of the published weights, whose rows the converter has moved
         scale = products[layer] if len(products) == count else None
-        seen.append(
-            read.record(
-                frequency, amplitude, pairing, rotary_dim, logits=read.logits(scale, head_dim)
-            )
-        )
+        seen.append(read.record(frequency, amplitude, pairing, rotary_dim, logits=read.logits(scale, head_dim)))
     return seen
 
 

@@ -50,9 +50,7 @@ def run(config, length):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config))
         try:
-            given = ModelConfig(
-                model=folder, skip_tokenizer_init=True, dtype="bfloat16", max_model_len=length or None
-            )
+            given = ModelConfig(model=folder, skip_tokenizer_init=True, dtype="bfloat16", max_model_len=length or None)
             # Tables as served, and the same before they are rounded to the model's type.
             served, exact = (made(given, dtype) for dtype in (torch.bfloat16, torch.float32))
         except Exception as error:
