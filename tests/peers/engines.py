@@ -2,7 +2,7 @@
 """Writes tests/data/engines/ENGINE.json: what each engine's own code computes for the configurations in
 tests/data/engines/cases. One engine a run, as two of them want different versions of one package.
 
-  tests/peers/engines.py --fetch                  downloads and unpacks the packages (pip), under build/engines
+  tests/peers/engines.py --fetch [--engine NAME]  unpacks the packages (pip) under build/engines
   tests/peers/engines.py --engine NAME            prints the records
   tests/peers/engines.py --engine NAME --write tests/data/engines
   tests/peers/engines.py --table                  where engines differ from transformers 5, by case
@@ -84,12 +84,12 @@ def folder_of(package):
     return package.replace("==", "-").replace(" ", "+")
 
 
-def fetch(folder):
-    packages = sorted({package for _, needs in ENGINES.values() for package in needs})
+def fetch(folder, engines):
+    """Unpacks what the engines run. llama.cpp's is source, to be built as engine/llama_cpp.py says."""
     folder.mkdir(parents=True, exist_ok=True)
-    for package in packages:
+    for package in sorted({package for engine in engines for package in ENGINES[engine][1]}):
         target = folder / folder_of(package)
-        if target.exists():
+        if target.exists() or package.startswith("llama-cpp-python"):
             continue
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target]
         subprocess.run([*pip, *package.split()], check=True)
@@ -152,7 +152,8 @@ def main():
     parser.add_argument("case", nargs="*")
     given = parser.parse_args()
     if given.fetch:
-        fetch(given.packages)
+        fetch(given.packages, [given.engine] if given.engine else ENGINES)
+        return
     if given.table:
         table(CASES.parent)
     if not given.engine:

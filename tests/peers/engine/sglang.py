@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 os.environ.update(TRANSFORMERS_VERBOSITY="critical", HF_HUB_OFFLINE="1", SGLANG_USE_CPU_ENGINE="1")
+os.environ["SGLANG_ROPE_CACHE_FP32"] = "1"  # as on CUDA, where tables are not rounded to the model's type
 
 import torch
 import transformers.audio_utils  # before the stand-ins, which it would take for what is installed
