@@ -95,7 +95,8 @@ namespace detail {
 std::span<const EngineProfile> engine_profiles() {
   static const EngineProfile all[] = {
       transformers_profile, transformers4_profile, vllm_profile,      sglang_profile,
-      llama_cpp_profile,    mlx_lm_profile,        exllamav3_profile, onnxruntime_genai_profile};
+      llama_cpp_profile,    mlx_lm_profile,        exllamav3_profile, onnxruntime_genai_profile,
+      lmdeploy_profile,     megatron_profile};
   return all;
 }
 
@@ -118,6 +119,17 @@ bool EngineRope::is_by_layer_type(std::string_view field) const {
 bool EngineRope::is_latent() const { return group_.cache_note.contains("MLA"); }
 
 bool EngineRope::is_sliding() const { return group_.window.has_value(); }
+
+bool EngineRope::has_several_bases() const {
+  std::optional<double> first;
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const Rope* one = std::get_if<Rope>(&scheme); one && group.stack == group_.stack) {
+        if (first && *first != one->rope_theta) return true;
+        first = one->rope_theta;
+      }
+  return false;
+}
 
 bool EngineRope::warned(std::string_view code) const {
   return std::ranges::any_of(model.warnings, [&](const Warning& one) { return one.code == code; });
@@ -217,6 +229,27 @@ void lose_longrope_amplitude(EngineRope& rope) {
       rope.key("factor") +
       " is not read by longrope: the factor is max_position_embeddings over the trained length");
   longrope->factor.reset();
+}
+
+void read_type_first(EngineRope& rope) {
+  const auto type = rope.stated("unused_type");
+  if (!type) return;
+  if (type == "linear")
+    rope.rope.scaling = Linear{.factor = rope.stated_number("factor").value_or(1)};
+  else
+    rope.refuse("type is read before rope_type, and they differ: keep one");
+  rope.lost(rope.key("rope_type") + " is not read beside " + rope.key("unused_type"));
+}
+
+void lose_rope_parameters(EngineRope& rope, double theta) {
+  if (rope.is_new_spelling("rope_type") && !rope.scaling<Unscaled>())
+    lose_scaling(rope, "the class reads rope_scaling and nothing of rope_parameters");
+  // The sliding layers of Gemma have a base of their own, which is the same everywhere.
+  if (rope.is_sliding()) return;
+  if (rope.is_new_spelling("rope_theta"))
+    default_base(rope, rope.stated_number("unused_rope_theta").value_or(theta));
+  else if (!rope.states("rope_theta"))
+    default_base(rope, theta);
 }
 
 void read_mscales(EngineRope& rope) {

@@ -29,28 +29,11 @@ double class_theta(const EngineRope& rope) {
   return 10000;
 }
 
-void lose_rope_parameters(EngineRope& rope) {
-  if (rope.model_is(mlx_new_spelling)) return;
-  if (rope.is_new_spelling("rope_type") && !rope.scaling<Unscaled>())
-    lose_scaling(rope, "the class reads rope_scaling and nothing of rope_parameters");
-  // The sliding layers of Gemma have their own, which is the same everywhere.
-  const bool local = rope.is_sliding();
-  if (rope.is_new_spelling("rope_theta") && !local)
-    default_base(rope, rope.stated_number("unused_rope_theta").value_or(class_theta(rope)));
-  if (!rope.states("rope_theta") && !local) default_base(rope, class_theta(rope));
-}
-
 void mlx_lm_reads(EngineRope& rope) {
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there");
-  if (const auto type = rope.stated("unused_type")) {
-    if (type == "linear")
-      rope.rope.scaling = Linear{.factor = rope.stated_number("factor").value_or(1)};
-    else
-      rope.refuse("type is read before rope_type, and they differ: keep one");
-    rope.lost(rope.key("rope_type") + " is not read beside " + rope.key("unused_type"));
-  }
-  lose_rope_parameters(rope);
+  read_type_first(rope);
+  if (!rope.model_is(mlx_new_spelling)) lose_rope_parameters(rope, class_theta(rope));
   lose_attention_factor(rope);
   lose_longrope_amplitude(rope);
   always_truncate(rope);

@@ -38,6 +38,7 @@ class EngineRope {
   bool model_is(std::string_view families) const;  // one of these words
   bool is_latent() const;                          // multi-head latent attention (DeepSeek)
   bool is_sliding() const;                         // layers with a window
+  bool has_several_bases() const;                  // layers rotate by different ones
   bool warned(std::string_view code) const;        // by read_model()
 
   // The file's own value, not one that was derived or is the family's.
@@ -76,7 +77,8 @@ struct EngineProfile {
 };
 std::span<const EngineProfile> engine_profiles();
 extern const EngineProfile transformers_profile, transformers4_profile, vllm_profile,
-    sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav3_profile, onnxruntime_genai_profile;
+    sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav3_profile, onnxruntime_genai_profile,
+    lmdeploy_profile, megatron_profile;
 
 // --- What several engines do alike --------------------------------------------------------------
 
@@ -95,6 +97,10 @@ void lose_scaling(EngineRope& rope, std::string_view why);
 void default_base(EngineRope& rope, double theta);
 // A part of the head is asked for in a family whose class knows none: all of it rotates.
 void lose_partial(EngineRope& rope);
+// Of type and rope_type that differ the first is read.
+void read_type_first(EngineRope& rope);
+// Nothing of rope_parameters is read, only rope_scaling and a rope_theta beside it; `theta` is the class's own.
+void lose_rope_parameters(EngineRope& rope, double theta);
 // longrope's mscales are read where transformers passes over them.
 void read_mscales(EngineRope& rope);
 // Of longrope's amplitude only M/L is read: no factor, no attention_factor.

@@ -20,13 +20,37 @@ void transformers_reads(EngineRope& rope) {
   round_tables(rope);
 }
 
+// Phi-3's class wants type, short_factor and long_factor, and no other key.
+bool has_more_than_lists(const EngineRope& rope) {
+  for (const char* key : {"attention_factor", "factor", "short_mscale", "long_mscale"})
+    if (rope.states(key)) return true;
+  return false;
+}
+
 void transformers4_reads(EngineRope& rope) {
-  if (rope.key("rope_theta").starts_with("rope_parameters") ||
-      rope.key("rope_type").starts_with("rope_parameters"))
+  if (rope.warned("factor_missing"))
+    rope.refuse("a scaling without its factor is a KeyError there: write it");
+  if (rope.warned("partial_disputed"))
+    rope.refuse("a part of the head in a family that knows none is an error of shapes");
+  read_type_first(rope);
+  lose_rope_parameters(rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : 10000);
+  const std::string_view original = "original_max_position_embeddings";
+  const bool inside = rope.states(original) && rope.key(original).contains('.');
+  if (rope.scaling<Llama3>() && !inside)
     rope.refuse(
-        "it knows rope_scaling and rope_theta, and reads nothing of rope_parameters: write both "
-        "spellings");
-  if (rope.scaling<Proportional>()) rope.refuse("rope_type proportional came with transformers 5");
+        "llama3 scaling without original_max_position_embeddings is a KeyError there: write it");
+  if (rope.scaling<Yarn>() && rope.model.context > 0)
+    default_original_length(rope, rope.model.context);
+  if (auto* longrope = rope.scaling<LongRope>()) {
+    if (rope.model_is("phi3") && has_more_than_lists(rope))
+      rope.refuse(
+          "the class wants type, short_factor and long_factor in rope_scaling, and nothing else");
+    if (inside && rope.model.context > 0) {
+      rope.lost(rope.key(original) +
+                " is not read there: the trained length is max_position_embeddings");
+      longrope->original_max_position_embeddings = rope.model.context;
+    }
+  }
   round_tables(rope);
 }
 
@@ -37,7 +61,7 @@ const EngineProfile transformers_profile{
     "config.json GGUF",
     transformers_reads};
 const EngineProfile transformers4_profile{
-    {"transformers", "hf huggingface", "transformers", "4.57.1", "modeling_rope_utils.py"},
+    {"transformers", "hf huggingface", "transformers", "4.57.6", "modeling_rope_utils.py"},
     "config.json",
     transformers4_reads};
 
