@@ -88,29 +88,24 @@ Expected<MadePositions> expected_ids(const CheckedPositions& options, const RawI
 Run define_check_positions(CLI::App& app) {
   auto options = std::make_shared<CheckedPositions>();
   app.add_option("IDS", options->ids,
-                 "The engine's ids: ids.npy [seq], [batch][seq], [axis][seq] or "
-                 "[axis][batch][seq], or 0,1,2;0,1,2")
+                 "The engine's ids: 0,1,2;0,1,2 or ids.npy, of up to [axis][batch][seq]")
       ->required();
   options->rule.add_to(app);
   app.add_option("--first", options->first,
-                 "Without a mask or the like: the first id, tokens in the cache before a chunk")
+                 "The first id of a chunk: tokens before it in the cache")
       ->group("From");
-  app.add_option(
-         "--zigzag", options->zigzag,
-         "One rank's tokens of a text dealt out in pieces r and 2n-1-r (context parallelism)")
+  app.add_option("--zigzag", options->zigzag,
+                 "Context parallelism: the rank has pieces r and 2n-1-r")
       ->type_name("RANK/RANKS")
       ->group("From");
   app.add_flag("--json", options->json)->description("{\"findings\":[...]} (docs/json.md)");
   app.footer(
-      "Padding may have any id. Exit code 1: a token that is no padding has another id than the "
-      "rule gives; the slip that "
-      "makes just these ids is named.\n\n"
+      "Padding may have any id. Exit code 1: another token is off, and the slip that makes such "
+      "ids is named.\n\n"
       "Examples:\n"
       "  posenc check-positions ids.npy --mask mask.npy\n"
       "  posenc check-positions 0,1,2,3,4 --cu_seqlens 0,3,5\n"
-      "  posenc check-positions chunk2.npy --first 4096\n"
-      "  posenc check-positions ids.npy --ids tokens.npy --image_grid 1x4x6 --rule qwen2_5_vl\n"
-      "  posenc check-positions rank1.npy --zigzag 1/4");
+      "  posenc check-positions chunk2.npy --first 4096");
   return [options, &app]() -> Expected<int> {
     const Expected<RawIds> raw = read_ids(options->ids);
     if (!raw) return std::unexpected(raw.error());

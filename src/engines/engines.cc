@@ -164,6 +164,8 @@ std::string EngineRope::key(std::string_view field) const {
   return std::string(field);
 }
 
+void EngineRope::scale_logits(double by) { group_.logits.multiplier *= by; }
+
 void EngineRope::refuse(std::string why) {
   if (out_.refused.empty()) out_.refused = std::move(why);
 }

@@ -61,11 +61,12 @@ class EngineRope {
   void table_rows(std::int64_t rows);
   // The factor on cos and sin, as the scheme has it so far; 1 where it does not compile.
   double amplitude() const;
+  void scale_logits(double by);
 
  private:
   void note(EngineNote::Kind kind, std::string what);  // once for all groups that it holds for
 
-  const LayerGroup& group_;
+  LayerGroup& group_;
   EngineReading& out_;
 };
 

@@ -38,6 +38,8 @@ std::string difference(const EngineReading& reading, const Json& record) {
                               "is not in its module map", "Unrecognized model identifier"})
       if (error.contains(other)) return "";
   }
+  // A model has one of two spellings that differ; an engine that reads the other one cannot be followed.
+  if (!refuses && reading.refused.contains("and they differ: keep one")) return "";
   if (refuses != !reading.refused.empty())
     return refuses ? "the engine refuses it: " + record.at("error").get<std::string>()
                    : "refused by the profile: " + reading.refused;

@@ -48,7 +48,7 @@ torch.set_num_threads(1)
 
 
 def version():
-    return "of llama-cpp-python " + Path(HERE).name.rpartition("-")[2]
+    return Path(HERE).name.rpartition("-")[2]
 
 
 def run(config, length):
