@@ -182,15 +182,18 @@ void attention(Bytes& bytes, const posenc_plan* plan, const posenc_content* cont
                             .chunk = bytes.integer(),
                             .prefix = bytes.integer(),
                             .keep = bytes.byte() % 2 ? keep.data() : nullptr};
-  const posenc_attention in = {.struct_size = sizeof in,
-                               .threads = threads(bytes),
-                               .q = &q->tensor,
-                               .k = &k->tensor,
-                               .v = &v->tensor,
-                               .queries = queries,
-                               .keys = keys,
-                               .mask = bytes.byte() % 2 ? &mask : nullptr};
+  posenc_attention in = {.struct_size = sizeof in,
+                         .threads = threads(bytes),
+                         .q = &q->tensor,
+                         .k = &k->tensor,
+                         .v = &v->tensor,
+                         .queries = queries,
+                         .keys = keys,
+                         .mask = bytes.byte() % 2 ? &mask : nullptr,
+                         .sink_logits = nullptr};
   const auto by_q = any_view(bytes, 4);
+  const auto sinks = bytes.byte() % 4 == 1 ? any_view(bytes, 1 + bytes.byte() % 3) : std::nullopt;
+  if (sinks) in.sink_logits = &sinks->tensor;
   if (content != nullptr) {
     check_status(posenc_attend_content(content, plan, &in, &out->tensor, nullptr));
     check_status(
@@ -275,7 +278,7 @@ void cache(Bytes& bytes, const posenc_plan* plan, const posenc_positions* positi
         const auto q = view(count, heads, options.head_dim), out = view(count, heads, value_dim);
         if (q && out)
           check_status(posenc_cache_attend(made, sequences, static_cast<std::size_t>(count),
-                                           &q->tensor, plan, nullptr, &out->tensor,
+                                           &q->tensor, plan, nullptr, nullptr, &out->tensor,
                                            threads(bytes)));
         break;
       }

@@ -41,7 +41,7 @@ Expected<Held> read_held(const std::string& path, const std::string& dtype) {
   return held(std::move(*array), dtype, path);
 }
 
-// A learned table of vectors by distance, [row][head_dim] or [head][row][head_dim].
+// Learned numbers: vectors by distance, [row][head_dim] or [head][row][head_dim], or sink logits.
 Expected<void> give(Table& table, const std::string& path) {
   if (path.empty()) return {};
   Expected<Array> array = read_npy(path);
@@ -162,7 +162,7 @@ Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t b
 
 Run define_attend(CLI::App& app) {
   struct Options {
-    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits;
+    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits, sink_logits;
     std::string relative_query, relative_key, relative_value;
     bool reference = false;
     Threads threads;
@@ -195,6 +195,10 @@ Run define_attend(CLI::App& app) {
   app.add_option("--mask,--keep", options->keep,
                  "Padding mask [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides")
       ->type_name("ROWS");
+  app.add_option(
+         "--sink_logits,--sink-logits", options->sink_logits,
+         "Logits that the softmax counts without a value, .npy [heads] or [batch, heads, seq]")
+      ->type_name("FILE");
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
       ->type_name("FILE");
@@ -240,6 +244,8 @@ Run define_attend(CLI::App& app) {
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme cope --embeddings e.npy\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme forgetting --log_gates "
       "g.npy\n"
+      "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --sink_logits "
+      "s.npy\n"
       "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
     if (options->logits == options->out)
@@ -293,8 +299,11 @@ Run define_attend(CLI::App& app) {
     };
     const Expected<Held> out = like_q(q->view.shape[3]);
     if (!out) return std::unexpected(out.error());
-    const AttentionInputs in{q->view,     k->view, v->view,         where->queries,
-                             where->keys, *mask,   options->threads};
+    Table sinks;
+    if (Expected<void> given = give(sinks, options->sink_logits); !given)
+      return std::unexpected(given.error());
+    const AttentionInputs in{q->view,     k->view, v->view,          where->queries,
+                             where->keys, *mask,   options->threads, sinks.values};
     if (content) {
       POSENC_CHECK(attend(in, *content, *plan, out->view));
     } else if (!options->reference) {

@@ -52,11 +52,15 @@ struct AttentionInputs {
   Positions queries, keys;  // of the tokens of q, and of those of k and v
   Mask mask = {};
   Threads threads = {};
+  // Logits of a key that is nowhere: the softmax counts it, and it has no value (gpt-oss calls it a sink):
+  //   α_ij = e^logit_ij / (Σ_l e^logit_il + e^sink_i)
+  // [heads], or [batch, heads, queries], of any dtype; neither scaled nor masked; −∞ is none. Absent: none.
+  Tensor sink_logits = {};
 };
 
 // softmax(logits) v, for any plan; out [batch, heads, queries, value_dim]. q and k come unrotated:
 // rotation, bias, relative terms, logit scales and the values' rotation are all taken from the plan.
-// A query that sees no key gives zeros. What a mask hides is of no effect, whatever it holds: NaN,
+// A query that sees no key gives zeros, with a sink logit too. What a mask hides is of no effect, whatever it holds: NaN,
 // infinities, memory that nobody wrote. A NaN in a query, in a key that it sees or in a value that it
 // gives weight to makes its output NaN; of a value whose weight has rounded to 0 the NaN may reach the
 // output or not. The logits stand in blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments

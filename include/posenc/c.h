@@ -302,6 +302,9 @@ typedef struct posenc_attention {
   const posenc_positions* queries;
   const posenc_positions* keys;
   const posenc_mask* mask; /* NULL: causal */
+  /* Logits that the softmax counts and that have no value, [heads] or [batch, heads, queries], of any dtype; neither
+     scaled nor masked. NULL: none. */
+  const posenc_tensor* sink_logits;
 } posenc_attention;
 
 /* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads, queries, value_dim]. 16-bit
@@ -358,6 +361,7 @@ typedef struct posenc_attention_gradients {
   const posenc_tensor* relative_key;   /* the same */
   const posenc_tensor* relative_value; /* the same */
   const posenc_tensor* rotation_frequency; /* [head or 1][axis][pair] */
+  const posenc_tensor* sink_logits;        /* like those that were given */
 } posenc_attention_gradients;
 
 /* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,
@@ -390,6 +394,7 @@ typedef struct posenc_content_gradients {
   const posenc_tensor *c, *length_multiplier;       /* fire: [1] */
   const posenc_tensor* embeddings;                  /* cope: like the table */
   const posenc_tensor* log_gates;                   /* forgetting: like the table */
+  const posenc_tensor* sink_logits; /* fire, forgetting: like those that were given */
 } posenc_content_gradients;
 
 /* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be NULL: that of the loss
@@ -439,10 +444,12 @@ POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t*
 
 /* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q [sequence, heads,
    tokens, head_dim], out [sequence, heads, tokens, value_dim]. mask may be NULL: causal; its keep must be NULL.
+   sink_logits, [heads] or [sequence, heads, tokens], may be NULL: none.
    Errors: those of both, fewer tokens than queries. */
 POSENC_API posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences,
                                              size_t count, const posenc_tensor* q,
                                              const posenc_plan* plan, const posenc_mask* mask,
+                                             const posenc_tensor* sink_logits,
                                              const posenc_tensor* out,
                                              int32_t threads) POSENC_NOTHROW;
 

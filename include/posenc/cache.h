@@ -75,10 +75,11 @@ class KvCache {
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q [sequence, heads, tokens, head_dim],
   // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries' positions. `mask` goes by position,
-  // without keep.
+  // without keep. sink_logits [heads] or [sequence, heads, tokens], as AttentionInputs has them.
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
-                        const Mask& mask, const Tensor& out, Threads threads = {});
+                        const Mask& mask, const Tensor& out, Threads threads = {},
+                        const Tensor& sink_logits = {});
 
   // Adds `offset` to the position of tokens [first, last) of a sequence on every axis; tokens are
   // counted in the order of append(), without evicted ones. Rotated keys are rotated along: exact

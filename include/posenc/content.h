@@ -7,6 +7,9 @@
 // in blocks: memory beyond the arguments grows with the length, not with its square. The same bits for any
 // number of threads.
 //
+// Sink logits (AttentionInputs::sink_logits) are for FIRE and forgetting, whose softmax is attend's; CoPE and
+// stick-breaking refuse them.
+//
 // The plan beside a scheme may rotate (queries, keys, values) and scale logits; the empty plan is what
 // most of the papers use. Its `add` part went to the embedding, as always.
 #pragma once
@@ -33,6 +36,7 @@ struct ContentGradients {
   Tensor c = {}, length_multiplier = {};  // FIRE, numbers
   Tensor embeddings = {};                 // CoPE
   Tensor log_gates = {};                  // forgetting
+  Tensor sink_logits = {};  // like AttentionInputs::sink_logits; of FIRE and forgetting
 };
 
 // --- the schemes ---------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ struct AttentionGradients {
   Tensor relative_key = {};        // the same
   Tensor relative_value = {};      // the same
   Tensor rotation_frequency = {};  // [head or 1][axis][pair]
+  Tensor sink_logits = {};         // like AttentionInputs::sink_logits
 };
 
 // `in` as attend took it; out_gradient [batch, heads, queries, head_dim] of q's dtype. Nothing needs to
@@ -29,7 +30,7 @@ struct AttentionGradients {
 // no key have gradients of zero. Float, bfloat16 and half are computed in float, sums over tokens for a
 // table in double. Threads share out the key heads of all sequences, and where these are fewer than 8
 // their queries too, in at most 8 parts; the same bits for any number of threads.
-// Errors: those of attend; a gradient of a part that the plan lacks, or of another shape; frequencies
+// Errors: those of attend; a gradient of a part that the plan lacks, or of sink logits that are not given, or of another shape; frequencies
 // of a plan with an engine's angles. Then nothing is written.
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out_gradient, const AttentionGradients& gradients);

@@ -56,8 +56,10 @@ struct LayerGroup {
   std::vector<Scheme> schemes = {};  // the main one first; several act at different places
   Logits logits = {};                // the attention's own scale, merged into the plan
   std::string logits_note = {};      // who asks for it: "query_pre_attn_scalar 144"
-  std::int64_t cache_elements = 0;   // numbers a token adds to the key-value cache, per layer
-  std::string cache_note = {};       // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
+  bool sink_logits =
+      false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
+  std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
+  std::string cache_note = {};      // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
   std::vector<Provenance> provenance = {};
 };
 

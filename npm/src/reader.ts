@@ -54,6 +54,7 @@ export type Group = {
   words: string[]
   amplitude_note: string
   logits_note: string
+  sink_logits: boolean
 }
 export type Explained = {
   model: string

@@ -101,6 +101,25 @@ Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
   return {};
 }
 
+Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, std::int64_t batch,
+                                   std::int64_t heads, std::int64_t queries) {
+  if (!given) return Tensor{};
+  POSENC_CHECK(viewed(where, "sink_logits", given, given.rank));
+  Tensor shared = given;
+  shared.rank = 3;
+  shared.shape = {batch, heads, queries};
+  shared.stride = {0, given.stride[0], 0};
+  if (given.rank == 1 && given.shape[0] == heads) return shared;
+  if (given.rank == 3 &&
+      std::equal(shared.shape.begin(), shared.shape.begin() + 3, given.shape.begin()))
+    return given;
+  const std::string of_heads = std::to_string(heads);
+  return fail(where,
+              "sink_logits must be [" + of_heads + "], or [" + std::to_string(batch) + ", " +
+                  of_heads + ", " + std::to_string(queries) + "]",
+              shape_text(given), "one for each query head, or for each query of each");
+}
+
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
                                const AttendArguments& in) {
   if (!given) return Tensor{};
@@ -151,6 +170,8 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
   }
   POSENC_TRY(square, square_output(where, "logits", logits, checked));
   checked.logits = square;
+  POSENC_TRY(sinks, check_sink_logits(where, in.sink_logits, batch, heads, checked.q.shape[2]));
+  checked.sink_logits = sinks;
   for (const auto& [positions, seq] :
        {std::pair{&in.queries, checked.q.shape[2]}, {&in.keys, checked.k.shape[2]}}) {
     const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
@@ -183,6 +204,14 @@ Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
   const std::string out = std::string(where) + ": " + std::string(name);
   POSENC_CHECK(check_distinct(out, *view));
   return view;
+}
+
+Expected<Tensor> sink_gradient(std::string_view where, const Tensor& gradient,
+                               const Tensor& sink_logits) {
+  if (gradient && !sink_logits)
+    return fail(where, "the gradient of the sink logits needs such logits", "none",
+                "leave the gradient absent");
+  return gradient_like(where, "the gradient of the sink logits", gradient, sink_logits);
 }
 
 Tensor dense_like(const Tensor& x) {

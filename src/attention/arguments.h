@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "posenc/attention.h"
@@ -17,6 +18,7 @@ struct RelativeTables {
 // Arguments that are known to fit each other and the plan.
 struct AttendArguments {
   Tensor q, k, v, out, logits;  // of four axes; logits absent where nobody wants them
+  Tensor sink_logits = {};      // [batch, heads, queries], a stride 0 where shared; absent: none
   RelativeTables relative = {};
   const Positions *queries = nullptr, *keys = nullptr;  // the caller's
   const Mask* mask = nullptr;
@@ -24,11 +26,19 @@ struct AttendArguments {
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
 
   std::int64_t group() const { return q.shape[1] / k.shape[1]; }
+  double sink(std::int64_t b, std::int64_t head, std::int64_t query) const {
+    return sink_logits ? sink_logits.get(sink_logits.offset(b, head, query))
+                       : -std::numeric_limits<double>::infinity();
+  }
 };
 
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits = {});
+
+// Sink logits as [batch, heads, queries]; absent where none are given.
+Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, std::int64_t batch,
+                                   std::int64_t heads, std::int64_t queries);
 
 // An output [batch, heads, queries, keys]; absent where not wanted.
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
@@ -48,6 +58,10 @@ Expected<void> check_reach(const Plan& plan, const AttendArguments& in);
 // elements that share memory.
 Expected<Tensor> gradient_like(std::string_view where, std::string_view name,
                                const Tensor& gradient, const Tensor& like);
+
+// That of the sink logits, in their rank. Errors: none were given.
+Expected<Tensor> sink_gradient(std::string_view where, const Tensor& gradient,
+                               const Tensor& sink_logits);
 
 // The same extents with memory of its own: a gradient that is read may be broadcast, as no output may.
 Tensor dense_like(const Tensor& x);

@@ -166,6 +166,13 @@ void try_problem(unsigned seed, double& worst) {
     for (std::int64_t i = 0; i < batch * keys; ++i) keep.push_back(chance.in(4) ? 0 : 1);
     mask.keep = keep.data();
   }
+  std::vector<double> sinks;
+  const std::int64_t sink_kind = chance.whole(0, 3);
+  if (sink_kind == 1) sinks = chance.normals(heads, 3);
+  if (sink_kind == 2) sinks = chance.normals(batch * heads * queries, 3);
+  const Tensor sink_logits = sink_kind == 1   ? Tensor::dense(sinks.data(), {heads})
+                             : sink_kind == 2 ? Tensor::dense(sinks.data(), {batch, heads, queries})
+                                              : Tensor{};
   const std::string what = "seed " + std::to_string(seed);
 
   const auto layout = [&] { return all_layouts[chance.whole(0, 5)]; };
@@ -180,11 +187,16 @@ void try_problem(unsigned seed, double& worst) {
   ASSERT_TRUE(attend_reference({Tensor::dense(q64.data(), {batch, heads, queries, dim}),
                                 Tensor::dense(k64.data(), {batch, kv_heads, keys, dim}),
                                 Tensor::dense(v64.data(), {batch, kv_heads, keys, dim}),
-                                query_positions, key_positions, mask},
+                                query_positions,
+                                key_positions,
+                                mask,
+                                {},
+                                sink_logits},
                                plan, Tensor::dense(exact.data(), {batch, heads, queries, dim}),
                                Tensor::dense(logits.data(), {batch, heads, queries, keys})))
       << what;
-  const AttentionInputs in{q.view(), k.view(), v.view(), query_positions, key_positions, mask};
+  const AttentionInputs in{q.view(),      k.view(), v.view(), query_positions,
+                           key_positions, mask,     {},       sink_logits};
   spoil_hidden(in);
   const auto done = attend(in, plan, out.view());
   ASSERT_TRUE(done) << what << ": " << done.error().message();

@@ -4,6 +4,7 @@
 //   ∂q̂_i = s_i Σ_j δ_ij k̂_j     ∂k̂_j = Σ_i δ_ij s_i q̂_i     ∂v̂_j = Σ_i α_ij ĝ_i
 //   ∂q_i += s_i Σ_j δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
 //   ∂a^K_d = Σ δ_ij s_i q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
+//   ∂sink_i = −α_i,sink Σ_j α_ij e_ij
 // The rows of some queries stand whole, from the first key that one of them sees to the last: then five
 // products are all it takes, where walking the keys block by block would form the logits twice.
 #include "src/attention/backward.h"
@@ -174,12 +175,17 @@ class Backward {
       visibility_.for_holes(at_.queries, query, at_.keys, seen, b_,
                             [weight](Index j) { weight[j] = -std::numeric_limits<T>::infinity(); });
     }
-    differentiate(SoftmaxGradientRow<T>{.begin = seen.begin,
-                                        .end = seen.end,
-                                        .bias = bias.bias,
-                                        .bias_factor = bias.factor,
-                                        .weight = weight,
-                                        .delta = delta});
+    const double by_sink =
+        differentiate(SoftmaxGradientRow<T>{.begin = seen.begin,
+                                            .end = seen.end,
+                                            .bias = bias.bias,
+                                            .bias_factor = bias.factor,
+                                            .weight = weight,
+                                            .delta = delta,
+                                            .sink = static_cast<T>(in_.in->sink(b_, head, query))});
+    std::vector<double>& sinks = task_.queries->sinks;
+    if (!sinks.empty())
+      sinks[static_cast<std::size_t>((b_ * in_.q.heads() + head) * in_.q.seq() + query)] = by_sink;
   }
 
   // What the products of a tile made beside what the row sees becomes 0.
@@ -389,6 +395,24 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
   write(by_query.q, by_query.plain_q, *arguments.queries, Side::query, q_gradient);
   write(by_key.k, by_key.plain_k, *arguments.keys, Side::key, k_gradient);
   write(by_key.v, {}, *arguments.keys, Side::value, v_gradient);
+}
+
+void write_sinks(const AttendArguments& in, const std::vector<double>& by_row, const Tensor& to) {
+  if (by_row.empty()) return;
+  const Index batch = in.q.shape[0], heads = in.q.shape[1], queries = in.q.shape[2];
+  const auto at = [&](Index b, Index h, Index i) {
+    return by_row[static_cast<std::size_t>((b * heads + h) * queries + i)];
+  };
+  for (Index h = 0; h < heads; ++h) {
+    double sum = 0;
+    for (Index b = 0; b < batch; ++b) {
+      for (Index i = 0; i < queries; ++i) {
+        if (to.rank == 3) to.set(to.offset(b, h, i), at(b, h, i));
+        sum += at(b, h, i);
+      }
+    }
+    if (to.rank == 1) to.set(to.offset(h), sum);
+  }
 }
 
 template struct BackwardInputs<float>;

@@ -36,8 +36,9 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
 // Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.
 template <class T>
 struct QuerySums {
-  HeadRows<T> q, plain_q;   // the second: what the vectors by distance add
-  HeadRows<T> rotated_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+  HeadRows<T> q, plain_q;          // the second: what the vectors by distance add
+  HeadRows<T> rotated_out;         // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+  std::vector<double> sinks = {};  // [batch][head][query], by the sinks' logits; empty: not wanted
 };
 template <class T>
 struct KeySums {
@@ -110,6 +111,12 @@ template <class T>
 void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient);
 
+// The gradients by the sinks' logits, [batch, heads, queries] or [heads], which is the sum of theirs.
+void write_sinks(const AttendArguments& in, const std::vector<double>& by_row, const Tensor& to);
+inline std::size_t sinks_wanted(const AttendArguments& in, const Tensor& gradient) {
+  return static_cast<std::size_t>(gradient ? in.q.shape[0] * in.q.shape[1] * in.q.shape[2] : 0);
+}
+
 // The gradients of an attention whose bias a provider gives: bias_of(first share) makes one for a task, whose
 // query heads are counted from that share on, [sequence][part][head].
 template <class T, class Arguments, class BiasOf>
@@ -117,6 +124,7 @@ void biased_backward(const Arguments& arguments, const Plan& plan, const BiasOf&
   const AttendArguments& in = arguments.in;
   const auto inputs = backward_inputs<T>(in, plan, arguments.out_gradient);
   QuerySums<T> by_query{.q = HeadRows<T>::zeros(in.q)};
+  by_query.sinks.resize(sinks_wanted(in, arguments.sink_logits));
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(query_parts(in)));
   for (KeySums<T>& sums : of_part) {
     sums.k = HeadRows<T>::zeros(in.k);
@@ -128,6 +136,7 @@ void biased_backward(const Arguments& arguments, const Plan& plan, const BiasOf&
       add_backward(inputs, task, bias);
     });
   }
+  write_sinks(in, by_query.sinks, arguments.sink_logits);
   write_backward(inputs, by_query, of_part[0], arguments.q, arguments.k, arguments.v);
 }
 

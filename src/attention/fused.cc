@@ -115,8 +115,12 @@ class QueryBlock {
       if (raw_q_ != nullptr) scale_row(raw_q_ + row * step_, step_, scale_[row % count]);
     }
     std::fill_n(out_, rows * v_step_own_, T{0});
-    std::fill_n(row_max_, rows, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum_, rows, T{0});
+    // The softmax begins with what the sink adds to it.
+    for (Index row = 0; row < rows; ++row) {
+      row_max_[row] = static_cast<T>(
+          in_.sink(at_.sequence, at_.first_head + row / count, first_query_ + row % count));
+      sum_[row] = row_max_[row] == -std::numeric_limits<T>::infinity() ? T{0} : T{1};
+    }
     if (relative_.present()) relative_.begin_queries(at_.first_head, count, raw_q_, step_);
   }
 

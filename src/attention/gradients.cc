@@ -99,6 +99,8 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
     POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
     *each.to = view;
   }
+  POSENC_TRY(sinks, detail::sink_gradient(where, gradients.sink_logits, in.sink_logits));
+  to.sink_logits = sinks;
   return checked;
 }
 
@@ -221,6 +223,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
   if (to.rotation_frequency && plan.rotate->values)
     by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
+  by_query.sinks.resize(detail::sinks_wanted(arguments.in, to.sink_logits));
   const std::int64_t parts = detail::query_parts(arguments.in);
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(parts));
   for (KeySums<T>& sums : of_part) {
@@ -247,6 +250,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   write_table(tables, &TableSums::query, kv_heads, group, to.relative_query);
   write_table(tables, &TableSums::key, kv_heads, group, to.relative_key);
   write_table(tables, &TableSums::value, kv_heads, group, to.relative_value);
+  detail::write_sinks(arguments.in, by_query.sinks, to.sink_logits);
   write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
   detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
 }

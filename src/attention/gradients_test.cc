@@ -1,136 +1,17 @@
 // attend_backward against central differences of attend_reference, in double.
-#include "posenc/gradients.h"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "tests/hidden_memory.h"
-#include "tests/random.h"
+#include "src/attention/gradients_test.h"
 
 namespace posenc {
 namespace {
 
-constexpr std::int64_t dim = 6;
-
-// A loss Σ weight·out of an attention, and whatever it may be differentiated by.
-struct Problem {
-  std::int64_t batch = 2, heads = 4, kv_heads = 2;
-  Positions queries = Positions::range(0, 5), keys = Positions::range(0, 5);
-  Plan plan = {};
-  Mask mask = {};
-  std::vector<double> q = {}, k = {}, v = {}, loss_weight = {}, bias = {}, query = {}, key = {},
-                      value = {};
-  std::vector<double> out = {};
-
-  Tensor tensor(std::vector<double>& x, std::int64_t h, const Positions& tokens) const {
-    return Tensor::dense(x.data(), {batch, h, tokens.size(), dim});
-  }
-  AttentionInputs inputs(Threads threads = {}) {
-    return {tensor(q, heads, queries),
-            tensor(k, kv_heads, keys),
-            tensor(v, kv_heads, keys),
-            queries,
-            keys,
-            mask,
-            threads};
-  }
-  Problem& filled() {
-    q = random(batch * heads * queries.size() * dim, 1);
-    k = random(batch * kv_heads * keys.size() * dim, 2);
-    v = random(batch * kv_heads * keys.size() * dim, 3);
-    loss_weight = random(batch * heads * queries.size() * dim, 4);
-    out.resize(q.size());
-    spoil_hidden(inputs());
-    return *this;
-  }
-
-  double loss() {
-    const auto done = attend_reference(inputs(), plan, tensor(out, heads, queries));
-    EXPECT_TRUE(done) << done.error().message();
-    double sum = 0;
-    for (std::size_t e = 0; e < out.size(); ++e) sum += loss_weight[e] * out[e];
-    return sum;
-  }
-};
-
-// The gradients by everything that the problem has, each as its numbers lie.
-struct Gradients {
-  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency;
-  bool operator==(const Gradients&) const = default;
-
-  static Tensor sized(std::vector<double>& to, const Tensor& like) {
-    to.assign(static_cast<std::size_t>(like.size()), NAN);
-    Tensor dense = like;
-    dense.data = to.data();
-    return dense;
-  }
-  explicit Gradients(Problem& p, Threads threads = {}) {
-    AttentionGradients to{.q = sized(q, p.tensor(p.q, p.heads, p.queries)),
-                          .k = sized(k, p.tensor(p.k, p.kv_heads, p.keys)),
-                          .v = sized(v, p.tensor(p.v, p.kv_heads, p.keys))};
-    if (p.plan.bias) {
-      if (const auto* part = std::get_if<Slopes>(&*p.plan.bias)) {
-        slopes.resize(part->slope.size());
-        to.slopes = Tensor::dense(slopes.data(), {p.heads});
-      } else {
-        to.bias = sized(bias, std::get<BiasTable>(*p.plan.bias).values.values);
-      }
-    }
-    if (p.plan.relative) {
-      const Relative& part = *p.plan.relative;
-      if (part.uses_query) to.relative_query = sized(query, part.query.values);
-      if (part.uses_key) to.relative_key = sized(key, part.key.values);
-      if (part.uses_value) to.relative_value = sized(value, part.value.values);
-    }
-    if (p.plan.rotate) {
-      const Rotate& part = *p.plan.rotate;
-      frequency.resize(part.frequency.size());
-      to.rotation_frequency =
-          Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
-    }
-    const auto done =
-        attend_backward(p.inputs(threads), p.plan, p.tensor(p.loss_weight, p.heads, p.queries), to);
-    EXPECT_TRUE(done) << done.error().message();
-  }
-};
-
-// Five points with a step h are off by h⁴/30 of the fifth derivative, which is below 1e12 even by a
-// frequency at distance 70, and by rounding, 1e-16/h of losses near 100.
-void expect_slopes(Problem& p, std::vector<double>& numbers, const std::vector<double>& gradient,
-                   const std::string& name) {
-  constexpr double step = 2e-5;
-  ASSERT_EQ(numbers.size(), gradient.size()) << name;
-  const std::size_t stride = std::max<std::size_t>(1, numbers.size() / 16);
-  for (std::size_t e = 0; e < numbers.size(); e += stride) {
-    const double at = numbers[e];
-    const auto loss = [&](double steps) {
-      numbers[e] = at + steps * step;
-      return p.loss();
-    };
-    const double slope = (8 * (loss(1) - loss(-1)) - (loss(2) - loss(-2))) / (12 * step);
-    numbers[e] = at;
-    EXPECT_NEAR(gradient[e], slope, 1e-8 * (1 + std::abs(slope))) << name << " " << e;
-  }
-}
-
-void expect_gradients(Problem& p) {
-  const Gradients by(p);
-  expect_slopes(p, p.q, by.q, "q");
-  expect_slopes(p, p.k, by.k, "k");
-  expect_slopes(p, p.v, by.v, "v");
-  if (!by.slopes.empty())
-    expect_slopes(p, std::get<Slopes>(*p.plan.bias).slope, by.slopes, "slope");
-  if (!by.bias.empty()) expect_slopes(p, p.bias, by.bias, "bias");
-  if (!by.query.empty()) expect_slopes(p, p.query, by.query, "relative.query");
-  if (!by.key.empty()) expect_slopes(p, p.key, by.key, "relative.key");
-  if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
-  if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
-}
+using Problem = GradientProblem;
+constexpr std::int64_t dim = gradient_dim;
 
 // --- parts of a plan ----------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // Attention as its formula reads, in double:
 //   logit_ij = (q̂_i·k̂_j + q_i·a^K_d + k_j·a^Q_d [+ bias]) · scale_i/√head_dim [+ bias], d = i − j
-//   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees
+//   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees, and
+//              over a sink's logit, which has no value
 // with q̂, k̂ (and v̂, where the plan rotates values) rotated at their positions. The plan's `add`
 // part went to the embedding before q, k and v were made of it, and has no place here.
 #include <algorithm>
@@ -45,16 +46,17 @@ void exponentiate(std::span<double> row) {
   for (double& x : row) x = std::exp(x);
 }
 
-// Logits to weights in place; all zero where every key is hidden.
-void softmax(std::span<double> row) {
+// Logits to weights in place; all zero where every key is hidden. sink: the logit that has no value.
+void softmax(std::span<double> row, double sink) {
   if (row.empty()) return;
-  const double peak = std::ranges::max(row);
+  const double peak = std::max(std::ranges::max(row), sink);
   double sum = 0;
   for (double& x : row) {
     x = x == hidden ? 0 : std::exp(x - peak);
     sum += x;
   }
-  for (double& x : row) x = sum == 0 ? 0 : x / sum;
+  if (sink != hidden) sum += sink == peak ? 1 : std::exp(sink - peak);
+  for (double& x : row) x = x == 0 ? 0 : x / sum;
 }
 
 // x · the table's vector for a distance; 0 without the table.
@@ -74,6 +76,7 @@ struct Head {
   const Positions& keys;
   const detail::RelativeTables& relative;
   const detail::ReferenceRule& rule;
+  const detail::AttendArguments& in;
   std::int64_t sequence, head, key_head;
 
   // −inf where the mask hides the key.
@@ -126,7 +129,7 @@ struct Head {
     const std::int64_t dim = v.dim();
     for (std::int64_t i = 0; i < queries.size(); ++i) {
       const std::span<double> row = row_of(logit, i);
-      rule.leaves_log_weights ? exponentiate(row) : softmax(row);
+      rule.leaves_log_weights ? exponentiate(row) : softmax(row, in.sink(sequence, head, i));
       double* const to = out.row(sequence, head, i);
       double* const relative_to = relative_out.row(sequence, head, i);
       for (std::int64_t j = 0; j < keys.size(); ++j) {
@@ -165,7 +168,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   std::vector<double> logit(static_cast<std::size_t>(queries.size() * keys.size()));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
-      const Head head{plan, queries, keys, in.relative, rule, b, h, h / group};
+      const Head head{plan, queries, keys, in.relative, rule, in, b, h, h / group};
       POSENC_CHECK(head.logits(*in.mask, q, k, rotated_q, rotated_k, logit));
       write_squares(logit, in.logits, b, h);
       head.outputs(logit, v, sums, relative_sums);

@@ -107,19 +107,22 @@ T Fold(SoftmaxRow<T>& row) {
 }
 
 template <class T>
-void Differentiate(const SoftmaxGradientRow<T>& row) {
+double Differentiate(const SoftmaxGradientRow<T>& row) {
   const Tag<T> d;
   T *const weight = row.weight, *const delta = row.delta;
   const Vectors<T> seen(0, row.begin, row.end);
   std::fill(weight + seen.from, weight + row.begin, hidden<T>);
   std::fill(weight + row.end, weight + seen.to, hidden<T>);
   const auto none = hn::Set(d, hidden<T>);
-  const auto row_max = hn::Set(d, AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to));
+  const T most = AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to);
+  const T top = row.sink > most ? row.sink : most;
+  const auto row_max = hn::Set(d, top);
   const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
 
   // Sums of so many keys at most are kept in T.
   constexpr std::int64_t run = 1024;
-  double sum = 0, mean = 0;
+  const double of_sink = share_of_sink(row.sink, top);
+  double sum = of_sink, mean = 0;
   for (std::int64_t first = seen.from; first < seen.to; first += run) {
     auto sums = hn::Zero(d), means = hn::Zero(d);
     for (std::int64_t j = first; j < std::min(first + run, seen.to); j += lanes<T>) {
@@ -146,6 +149,7 @@ void Differentiate(const SoftmaxGradientRow<T>& row) {
     hn::StoreU(a, d, weight + j);
     hn::StoreU(hn::IfThenZeroElse(gone, hn::Mul(a, off)), d, delta + j);
   }
+  return of_sink == 0 ? 0 : -of_sink / sum * (mean / sum);
 }
 
 // --- a word of keys -------------------------------------------------------------------------------
@@ -189,11 +193,11 @@ void SoftplusTailsOf(const T* x, T* out) {
 
 }  // namespace
 
-#define POSENC_FOR_TYPE(T, Type)                                                     \
-  T Fold##Type(SoftmaxRow<T>& row) { return Fold(row); }                             \
-  void Differentiate##Type(const SoftmaxGradientRow<T>& row) { Differentiate(row); } \
-  void Exponentials##Type(T* x, T shift) { ExponentialsOf(x, shift); }               \
-  void Sigmoids##Type(const T* x, T* out) { SigmoidsOf(x, out); }                    \
+#define POSENC_FOR_TYPE(T, Type)                                                              \
+  T Fold##Type(SoftmaxRow<T>& row) { return Fold(row); }                                      \
+  double Differentiate##Type(const SoftmaxGradientRow<T>& row) { return Differentiate(row); } \
+  void Exponentials##Type(T* x, T shift) { ExponentialsOf(x, shift); }                        \
+  void Sigmoids##Type(const T* x, T* out) { SigmoidsOf(x, out); }                             \
   void SoftplusTails##Type(const T* x, T* out) { SoftplusTailsOf(x, out); }
 
 POSENC_FOR_TYPE(float, Floats)
@@ -213,8 +217,8 @@ namespace posenc::detail {
   HWY_EXPORT(Sigmoids##Type);                                                              \
   HWY_EXPORT(SoftplusTails##Type);                                                         \
   T fold(SoftmaxRow<T>& row) { return HWY_DYNAMIC_DISPATCH(Fold##Type)(row); }             \
-  void differentiate(const SoftmaxGradientRow<T>& row) {                                   \
-    HWY_DYNAMIC_DISPATCH(Differentiate##Type)(row);                                        \
+  double differentiate(const SoftmaxGradientRow<T>& row) {                                 \
+    return HWY_DYNAMIC_DISPATCH(Differentiate##Type)(row);                                 \
   }                                                                                        \
   void exponentials(T* x, T shift) { HWY_DYNAMIC_DISPATCH(Exponentials##Type)(x, shift); } \
   void sigmoids(const T* x, T* out) { HWY_DYNAMIC_DISPATCH(Sigmoids##Type)(x, out); }      \
@@ -265,10 +269,11 @@ T fold_row(SoftmaxRow<T>& row) {
 }
 
 template <class T>
-void differentiate_row(const SoftmaxGradientRow<T>& row) {
+double differentiate_row(const SoftmaxGradientRow<T>& row) {
   T *const x = row.weight, *const delta = row.delta;
-  const T row_max = largest(x, row.bias, row.bias_factor, row.begin, row.end);
-  double sum = 0, mean = 0;
+  const T row_max = std::max(largest(x, row.bias, row.bias_factor, row.begin, row.end), row.sink);
+  const double of_sink = share_of_sink(row.sink, row_max);
+  double sum = of_sink, mean = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     x[j] = x[j] == hidden<T> ? T{0} : std::exp(x[j] - row_max);
     if (x[j] < std::numeric_limits<T>::min()) x[j] = 0;
@@ -280,6 +285,7 @@ void differentiate_row(const SoftmaxGradientRow<T>& row) {
     x[j] = x[j] == 0 ? T{0} : static_cast<T>(static_cast<double>(x[j]) / sum);
     delta[j] = x[j] == 0 ? T{0} : x[j] * (delta[j] - static_cast<T>(mean / sum));
   }
+  return of_sink == 0 ? 0 : -of_sink / sum * (mean / sum);
 }
 
 template <class T>
@@ -292,7 +298,7 @@ T sigmoid(T x) {
 
 #define POSENC_FOR_TYPE(T)                                                                        \
   T fold(SoftmaxRow<T>& row) { return fold_row(row); }                                            \
-  void differentiate(const SoftmaxGradientRow<T>& row) { differentiate_row(row); }                \
+  double differentiate(const SoftmaxGradientRow<T>& row) { return differentiate_row(row); }       \
   void exponentials(T* x, T shift) {                                                              \
     std::transform(x, x + block_keys, x, [shift](T each) { return std::exp(each - shift); });     \
   }                                                                                               \

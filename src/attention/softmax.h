@@ -2,6 +2,7 @@
 // functions of logits that a weight is made of; by vectors where there are any. T is float or double.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -25,6 +26,13 @@ struct SoftmaxRow {
 float fold(SoftmaxRow<float>& row);
 double fold(SoftmaxRow<double>& row);
 
+// What a logit that has no value adds to a sum of e^(logit − row_max); −∞ adds nothing.
+template <class T>
+double share_of_sink(T sink, T row_max) {
+  if (sink == -std::numeric_limits<T>::infinity()) return 0;
+  return sink == row_max ? 1 : std::exp(static_cast<double>(sink - row_max));
+}
+
 // A query's whole row of logits, and the gradient by it.
 template <class T>
 struct SoftmaxGradientRow {
@@ -33,12 +41,14 @@ struct SoftmaxGradientRow {
   T bias_factor = 1;
   T* weight = nullptr;  // in: products. Out: the weight α of the key, 0 where hidden
   T* delta = nullptr;   // in: e, the gradient by α. Out: α (e − Σ α e), that by the logit
+  // The logit that has no value; −∞: none.
+  T sink = -std::numeric_limits<T>::infinity();
 };
 
 // Weights that would be subnormal, as of tokens far away, are 0. All are 0 where nothing is seen, NaN
-// where what is seen is.
-void differentiate(const SoftmaxGradientRow<float>& row);
-void differentiate(const SoftmaxGradientRow<double>& row);
+// where what is seen is. Returns the gradient by the sink.
+double differentiate(const SoftmaxGradientRow<float>& row);
+double differentiate(const SoftmaxGradientRow<double>& row);
 
 // --- what takes the block_keys numbers of a row; −∞ and NaN go in and come out as they should -----
 

@@ -121,7 +121,8 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
                   {"relative_query", gradients->relative_query, &to.relative_query},
                   {"relative_key", gradients->relative_key, &to.relative_key},
                   {"relative_value", gradients->relative_value, &to.relative_value},
-                  {"rotation_frequency", gradients->rotation_frequency, &to.rotation_frequency}}))
+                  {"rotation_frequency", gradients->rotation_frequency, &to.rotation_frequency},
+                  {"sink_logits", gradients->sink_logits, &to.sink_logits}}))
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));
@@ -163,7 +164,8 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
                   {"c", gradients->c, &to.c},
                   {"length_multiplier", gradients->length_multiplier, &to.length_multiplier},
                   {"embeddings", gradients->embeddings, &to.embeddings},
-                  {"log_gates", gradients->log_gates, &to.log_gates}}))
+                  {"log_gates", gradients->log_gates, &to.log_gates},
+                  {"sink_logits", gradients->sink_logits, &to.sink_logits}}))
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   if (given.status) return given.status;

@@ -110,9 +110,12 @@ ReadAttention read_attention(std::string_view function, const posenc_attention* 
     views[i] = view(function, given[i].first, given[i].second);
     if (views[i].status) return {views[i].status};
   }
+  View sinks{POSENC_OK};
+  if (in->sink_logits) sinks = view(function, "in.sink_logits", in->sink_logits);
+  if (sinks.status) return {sinks.status};
   return {POSENC_OK,
           AttentionInputs{views[0].tensor, views[1].tensor, views[2].tensor, in->queries->value,
-                          in->keys->value, sees.mask, Threads{in->threads}},
+                          in->keys->value, sees.mask, Threads{in->threads}, sinks.tensor},
           views[3].tensor};
 }
 

@@ -135,7 +135,7 @@ struct KvCache::State {
   // One sequence's newest tokens over all of them. All but the reach of the plan's tables was checked.
   Expected<void> attend(std::string_view where, const CachedSequence& cached, const Tensor& q,
                         const Plan& plan, const Mask& mask, const detail::RelativeTables& relative,
-                        const Tensor& out, Threads threads) {
+                        const Tensor& sink_logits, const Tensor& out, Threads threads) {
     const std::int64_t count = q.shape[2], first = cached.first_seen(mask, count);
     POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
     const Positions at = cached.positions(cached.tokens() - count, cached.tokens());
@@ -145,6 +145,7 @@ struct KvCache::State {
                                      .v = kv.second,
                                      .out = out,
                                      .logits = {},
+                                     .sink_logits = sink_logits,
                                      .relative = relative,
                                      .queries = &at,
                                      .keys = &all,
@@ -242,7 +243,7 @@ Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor
 
 Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor& q,
                                const Plan& plan, const Mask& mask, const Tensor& out,
-                               Threads threads) {
+                               Threads threads, const Tensor& sink_logits) {
   constexpr std::string_view where = "cache attend";
   State& state = *state_;
   POSENC_CHECK(state.find_all(where, sequences));
@@ -265,6 +266,7 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
   }
   const std::int64_t head_dim = state.options.head_dim;
   if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
+  POSENC_TRY(sinks, detail::check_sink_logits(where, sink_logits, from.shape[0], heads, count));
   POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, state.options.value_dim));
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const CachedSequence& each = *state.called[b];
@@ -281,7 +283,8 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
     const auto sequence = static_cast<std::int64_t>(b);
     each.rerotate(state.pages, state.rotation_of_keys(plan), threads);
     POSENC_CHECK(state.attend(where, each, detail::part(from, sequence, 0, count), plan, mask,
-                              relative, detail::part(to, sequence, 0, count), threads));
+                              relative, sinks ? detail::part(sinks, sequence, 0, count) : sinks,
+                              detail::part(to, sequence, 0, count), threads));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "src/core/try.h"
 
@@ -41,6 +42,17 @@ Expected<void> check_learned(const ContentGradients& gradients) {
   return {};
 }
 
+// Those whose softmax is the one of attend.
+template <class S>
+constexpr bool takes_sinks = std::is_same_v<S, Fire> || std::is_same_v<S, Forgetting>;
+
+template <class S>
+Expected<void> check_sinks(std::string_view where, const Tensor& sink_logits) {
+  if (takes_sinks<S> || !sink_logits) return {};
+  return fail(where, std::string(S::name) + " takes no sink logits", shape_text(sink_logits),
+              "drop them: fire and forgetting take some");
+}
+
 template <class S>
 Expected<void> check_remainder(std::string_view where, const Tensor& remainder) {
   if (!remainder) return {};
@@ -54,6 +66,7 @@ Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, co
                       const Tensor& out, const Tensor& remainder) {
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
+        POSENC_CHECK(check_sinks<S>("attend", in.sink_logits));
         if constexpr (requires { s.attend(in, plan, out, remainder); }) {
           return s.attend(in, plan, out, remainder);
         } else {
@@ -68,7 +81,11 @@ Expected<void> attend_reference(const AttentionInputs& in, const ContentScheme& 
                                 const Plan& plan, const Tensor& out, const Tensor& logits,
                                 const Tensor& weights) {
   return std::visit(
-      [&](const auto& s) { return s.attend_reference(in, plan, out, logits, weights); }, scheme);
+      [&]<class S>(const S& s) -> Expected<void> {
+        POSENC_CHECK(check_sinks<S>("attend", in.sink_logits));
+        return s.attend_reference(in, plan, out, logits, weights);
+      },
+      scheme);
 }
 
 Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& scheme,
@@ -77,6 +94,7 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
                                const Tensor& remainder_gradient) {
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
+        POSENC_CHECK(check_sinks<S>("attend_backward", in.sink_logits));
         POSENC_CHECK(check_learned<S>(gradients));
         if constexpr (requires {
                         s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);

@@ -70,6 +70,7 @@ struct Gates {
   Sums sums;
   std::vector<std::int64_t> own;  // [batch][queries]
   std::int64_t queries = 0;
+  double near = 0;  // what the sums of rows that share their biases may differ by
 
   static Expected<Gates> of(std::string_view where, const Forgetting& forgetting,
                             const detail::AttendArguments& in, const Positions& queries,
@@ -105,13 +106,17 @@ struct Gates {
                   shape_text(gates), "one for each sequence, query head and key");
     }
     POSENC_TRY(sums, Sums::of(where, gates, keys, mask));
-    return Gates{std::move(constant), gates, std::move(sums),
-                 detail::own_keys(mask, queries, keys, batch), queries.size()};
+    return Gates{.constant = std::move(constant),
+                 .view = gates,
+                 .sums = std::move(sums),
+                 .own = detail::own_keys(mask, queries, keys, batch),
+                 .queries = queries.size(),
+                 .near = in.sink_logits ? 0.0 : 4.0};
   }
 };
 
-// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes no weight:
-// rows near each other are given one row of biases, that of the first of them.
+// c_i − c_j as the provider of a row's biases. c_i shifts all logits of a row alike, which changes no weight
+// but beside a sink's: rows near each other are given one row of biases, that of the first of them.
 template <class T>
 class ForgettingBias : public detail::RowBias<T> {
  public:
@@ -141,9 +146,8 @@ class ForgettingBias : public detail::RowBias<T> {
     const double* const sum = sums.sum.data() + at;
     Shared& shared = shared_[g];
     // Far from the first row a float would lose what the difference needs.
-    constexpr double near = 4;
     if (seen.begin < shared.begin || seen.end > shared.end ||
-        std::abs(sum[own] - shared.sum) > near) {
+        std::abs(sum[own] - shared.sum) > gates_.near) {
       shared = {.begin = std::max<std::int64_t>(seen.begin - most_shared, 0),
                 .end = std::min(seen.end + most_shared, block_->key_count),
                 .sum = sum[own],

@@ -22,6 +22,8 @@ Expected<BackwardArguments> backward_arguments(std::string_view where, const Att
     POSENC_TRY(view, gradient_like(where, name, *gradient, *like));
     *to = view;
   }
+  POSENC_TRY(sinks, sink_gradient(where, gradients.sink_logits, in.sink_logits));
+  all.sink_logits = sinks;
   return all;
 }
 

@@ -23,6 +23,7 @@ struct BackwardArguments {
   AttendArguments in;
   Tensor out_gradient;
   Tensor q, k, v;          // gradients, of four axes; absent where not wanted
+  Tensor sink_logits;      // the same, as they were given
   std::int64_t parts = 0;  // of the queries of a key head, each with sums of its own for the keys
 
   // A number for each part, sequence and head: who adds to it is one thread.

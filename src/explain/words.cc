@@ -350,6 +350,10 @@ std::vector<std::string> sentences(const Subject& subject) {
   std::vector<std::string> out;
   for (const Scheme& scheme : subject.group.schemes) std::visit(Say{subject, out}, scheme);
   if (const auto window = window_of(subject)) out.push_back(say_window(subject.group, *window));
+  if (subject.group.sink_logits)
+    out.push_back(
+        "The softmax of each head counts a learned logit that has no value, a sink: weights sum to "
+        "less than 1, and attention needs the sinks beside q, k and v.");
   const auto& valid = subject.facts.plan.valid;
   // A table that ends limits the length as well, and says so itself.
   const Rope* rope = rope_of(subject.group);

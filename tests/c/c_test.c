@@ -215,6 +215,14 @@ static void attention_sees_the_past(void) {
   CHECK(o[0] == 1 && o[1] == 2 && o[2] == 2 && o[3] == 3);
   OK(posenc_attend(plan, &open, &to));
   CHECK(o[0] == 2 && o[1] == 3);
+  double sink[] = {0}; /* as one more key with the logit 0 and no value */
+  posenc_tensor tsink = dense(sink, POSENC_FLOAT64, 1, 1, 1, 1);
+  tsink.rank = 1;
+  open.sink_logits = &tsink;
+  OK(posenc_attend(plan, &open, &to));
+  CHECK(fabs(o[0] - 4 / 3.) < 1e-15 && o[1] == 2);
+  tsink.rank = 2;
+  REFUSED("sink_logits must be [1], or [1, 1, 2]", posenc_attend(plan, &open, &to));
   posenc_attention bad = in;
   bad.threads = -1;
   MISUSE("threads", posenc_attend(plan, &bad, &to));
@@ -390,7 +398,7 @@ static void a_cache_decodes_and_forgets(void) {
     v[0] = token;
     OK(APPEND);
   }
-  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, &to, 1));
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, &to, 1));
   CHECK(o[0] == 1.5 && o[1] == 2); /* the mean of all four */
   REFUSED("page", APPEND);
   OK(posenc_cache_evict(cache, id, 0, 2, 0));
@@ -399,7 +407,7 @@ static void a_cache_decodes_and_forgets(void) {
   OK(posenc_cache_shift(cache, id, 0, 2, -2));
   OK(posenc_cache_size(cache, id, &tokens, &length));
   CHECK(tokens == 2 && length == 2);
-  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, &to, 1));
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, &to, 1));
   CHECK(o[0] == 2.5);
   OK(posenc_cache_evict(cache, id, 0, 1, 1));
   OK(posenc_cache_size(cache, id, &tokens, &length));
@@ -413,7 +421,7 @@ static void a_cache_decodes_and_forgets(void) {
   MISUSE("threads", posenc_cache_append(cache, &id, 1, &tq, &tv, plan, NULL, -1));
   MISUSE("sequences must be given", posenc_cache_append(cache, NULL, 1, &tq, &tv, plan, NULL, 0));
   MISUSE("k must be given", posenc_cache_append(cache, &id, 1, NULL, &tv, plan, NULL, 0));
-  MISUSE("out must be given", posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, 0));
+  MISUSE("out must be given", posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, NULL, 0));
   OK(posenc_cache_append(cache, &id, 0, &tq, &tv, plan, NULL, 0)); /* none: nothing to do */
   OK(posenc_cache_remove(cache, id));
   REFUSED("", posenc_cache_remove(cache, id));
@@ -532,7 +540,9 @@ static void odd_and_absurd_geometries_are_refused(void) {
     geometry.head_dim = absurd[i];
     REFUSED("head_dim must be at most 2^20", posenc_plan_from_scheme(rope, &geometry, &plan));
   }
-  REFUSED("head_dim", posenc_plan_from_scheme("{\"type\": \"rope\", \"rotary_dim\": 1125899906842624}", &geometry, &plan));
+  REFUSED("head_dim",
+          posenc_plan_from_scheme("{\"type\": \"rope\", \"rotary_dim\": 1125899906842624}",
+                                  &geometry, &plan));
   geometry.head_dim = INT64_MAX - 1;
   REFUSED("", posenc_plan_from_scheme(rope, &geometry, &plan));
   geometry.heads = geometry.length = INT64_MAX;

@@ -173,14 +173,18 @@ TEST(CInterface, AttendsInEveryTypeAsTheCppInterfaceForAnyNumberOfThreads) {
     }
     const Mask mask{.causal = true, .window = 5};
     const Plan plan = *compile(Rope{}, around);
-    ASSERT_TRUE(attend({x[0], x[1], x[2], rows, rows, mask, Threads{1}}, plan, x[3]));
+    std::vector<double> of_heads(static_cast<std::size_t>(x[0].shape[1]), 0.5);
+    const Tensor cpp_sinks = Tensor::dense(of_heads.data(), {x[0].shape[1]});
+    const posenc_tensor sinks = c_tensor(cpp_sinks);
+    ASSERT_TRUE(attend({x[0], x[1], x[2], rows, rows, mask, Threads{1}, cpp_sinks}, plan, x[3]));
     const posenc_tensor q = c_tensor(x[0]), k = c_tensor(x[1]), v = c_tensor(x[2]),
                         out = c_tensor(x[4]);
     const posenc_mask c_mask{sizeof c_mask, 1, 5, 0, 0, nullptr};
     const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
     const CPositions range = c_range(0, 9);
     for (const int threads : {0, 1, 3}) {
-      const posenc_attention in{sizeof in, threads, &q, &k, &v, range.get(), range.get(), &c_mask};
+      const posenc_attention in{sizeof in,   threads,     &q,      &k,    &v,
+                                range.get(), range.get(), &c_mask, &sinks};
       ASSERT_EQ(posenc_attend(c.get(), &in, &out), POSENC_OK) << posenc_last_error();
       for (std::int64_t at = 0; at < out.shape[1] * 9 * 16; at++)
         ASSERT_EQ(x[3].get(at), x[4].get(at)) << name(dtype) << " " << threads;
@@ -210,27 +214,37 @@ TEST(CInterface, GivesTheSameGradients) {
   std::vector<double> slopes(8);
   const Tensor cpp_slopes = Tensor::dense(slopes.data(), {4}),
                of_c = Tensor::dense(slopes.data() + 4, {4});
-  ASSERT_TRUE(attend_backward({t.x[0], t.x[1], t.x[2], rows, rows}, plan, t.x[3],
-                              {.q = t.x[4], .k = t.x[5], .slopes = cpp_slopes}));
+  std::vector<double> sinks = {0.5, 1, -1, 2}, by_sink(8);
+  const Tensor cpp_sinks = Tensor::dense(sinks.data(), {4});
+  const posenc_tensor c_sinks = c_tensor(cpp_sinks),
+                      c_by_sink = c_tensor(Tensor::dense(by_sink.data() + 4, {4}));
+  ASSERT_TRUE(attend_backward({t.x[0], t.x[1], t.x[2], rows, rows, {}, {}, cpp_sinks}, plan, t.x[3],
+                              {.q = t.x[4],
+                               .k = t.x[5],
+                               .slopes = cpp_slopes,
+                               .sink_logits = Tensor::dense(by_sink.data(), {4})}));
   const posenc_tensor c_slopes = c_tensor(of_c);
-  const posenc_attention_gradients to{sizeof to, &t.c[6], &t.c[7], nullptr, &c_slopes,
-                                      nullptr,   nullptr, nullptr, nullptr, nullptr};
+  const posenc_attention_gradients to{sizeof to, &t.c[6], &t.c[7], nullptr, &c_slopes, nullptr,
+                                      nullptr,   nullptr, nullptr, nullptr, &c_by_sink};
   const CPlan c = c_plan(to_json(Scheme{Alibi{}}), around);
   const CPositions range = c_range(0, 9);
-  const posenc_attention in{sizeof in, 2,           &t.c[0],     &t.c[1],
-                            &t.c[2],   range.get(), range.get(), nullptr};
+  const posenc_attention in{sizeof in,   2,           &t.c[0], &t.c[1], &t.c[2],
+                            range.get(), range.get(), nullptr, &c_sinks};
   ASSERT_EQ(posenc_attend_backward(c.get(), &in, &t.c[3], &to), POSENC_OK) << posenc_last_error();
   EXPECT_EQ(t.memory[4], t.memory[6]);
   EXPECT_EQ(t.memory[5], t.memory[7]);
   for (std::int64_t h = 0; h < 4; h++) EXPECT_EQ(cpp_slopes.get(h), of_c.get(h));
+  for (std::size_t h = 0; h < 4; h++) EXPECT_EQ(by_sink[h], by_sink[h + 4]);
 }
 
 TEST(CInterface, DecodesThroughACacheAsItAttends) {
   Layer t;
   const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
   const CPositions range = c_range(0, 9);
-  const posenc_attention in{sizeof in, 1,           &t.c[0],     &t.c[1],
-                            &t.c[2],   range.get(), range.get(), nullptr};
+  double of_heads[] = {0.5, 1, -1, 2};
+  const posenc_tensor sinks = c_tensor(Tensor::dense(of_heads, {4}));
+  const posenc_attention in{sizeof in,   1,           &t.c[0], &t.c[1], &t.c[2],
+                            range.get(), range.get(), nullptr, &sinks};
   ASSERT_EQ(posenc_attend(c.get(), &in, &t.c[3]), POSENC_OK);
   for (const int rotated : {0, 1}) {
     const posenc_cache_options options{.struct_size = sizeof options,
@@ -255,7 +269,7 @@ TEST(CInterface, DecodesThroughACacheAsItAttends) {
       }
       ASSERT_EQ(posenc_cache_append(made, &id, 1, &row[1], &row[2], c.get(), nullptr, 1),
                 POSENC_OK);
-      ASSERT_EQ(posenc_cache_attend(made, &id, 1, &row[0], c.get(), nullptr, &row[3], 1),
+      ASSERT_EQ(posenc_cache_attend(made, &id, 1, &row[0], c.get(), nullptr, &sinks, &row[3], 1),
                 POSENC_OK);
     }
     for (std::int64_t at = 0; at < 4 * 9 * 16; at++)

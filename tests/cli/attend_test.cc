@@ -72,6 +72,23 @@ TEST_F(AttendCommand, EqualsTheLibraryBitForBitInEveryType) {
   }
 }
 
+TEST_F(AttendCommand, SinkLogitsAreAFile) {
+  make_qkv(NpyType::f64, 2, 2, 5, 5, 8);
+  make("sinks.npy", NpyType::f32, {2}, 4);
+  attend("--scheme nope --sink_logits sinks.npy");
+  Array q = array("q.npy"), k = array("k.npy"), v = array("v.npy"), sinks = array("sinks.npy");
+  Array want = *make_array(q.type, q.shape);
+  const Positions text = Positions::range(0, 5);
+  ASSERT_TRUE(posenc::attend(
+      {tensor(q), tensor(k), tensor(v), text, text, {}, {}, *tensor_of(sinks, "", "sinks")}, {},
+      tensor(want)));
+  EXPECT_EQ(array("out.npy").data, want.data);
+  std::filesystem::remove(folder_ / "out.npy");
+  make("sinks.npy", NpyType::f32, {3}, 4);
+  EXPECT_TRUE(has(error("--scheme nope --sink_logits sinks.npy"),
+                  "sink_logits must be [2], or [1, 2, 5], got [3]"));
+}
+
 TEST_F(AttendCommand, TheLoopsAgreeWithTheFusedKernel) {
   make_qkv(NpyType::f64, 4, 2, 37, 37, 16);
   for (const char* scheme : {"rope", "alibi", "kerple", "nope", "xpos"}) {
@@ -301,6 +318,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
   // Logarithms of gates that let everything through.
   ASSERT_TRUE(
       posenc::cli::write_npy(path("g.npy"), *posenc::cli::make_array(NpyType::f32, {4, 16})));
+  make("s.npy", NpyType::f32, {4}, 6);
   std::istringstream help(posenc("attend --help-all").out);
   std::vector<std::string> examples;
   for (std::string line; std::getline(help, line);) {
@@ -311,7 +329,7 @@ TEST_F(AttendCommand, ExamplesOfTheHelpRun) {
       examples.push_back(line.substr(9));
     }
   }
-  ASSERT_EQ(examples.size(), 8u);
+  ASSERT_EQ(examples.size(), 9u);
   for (const std::string& example : examples) {
     const Outcome outcome = posenc(example);
     EXPECT_EQ(outcome.code, 0) << example << "\n" << outcome.err;

@@ -123,6 +123,8 @@ class DecoderReader {
     }
     add_rotation(kind, dims, group);
     if (family_.logits) family_.logits(config_, group);
+    group.sink_logits =
+        family_.sinks == Sinks::all || (family_.sinks == Sinks::windowed && has_window(kind.type));
     if (kind.type == cross_attention) {
       group.causal = false;
       group.cache_note = "keys and values are the picture's: nothing for each token";

@@ -237,6 +237,18 @@ TEST(FamilyGptOss, WindowsAlternateAndTheRampIsNotRounded) {
   EXPECT_FALSE(std::get<Yarn>(rope_of(model).scaling).truncate);
 }
 
+TEST(FamilySinks, StandInTheSoftmaxOfTheLayersThatLearnThem) {
+  const auto sinks = [](std::string_view type) {
+    std::vector<bool> of_groups;
+    for (const LayerGroup& group : family_model(type, "").groups)
+      of_groups.push_back(group.sink_logits);
+    return of_groups;
+  };
+  EXPECT_EQ(sinks("gpt_oss"), (std::vector<bool>{true, true}));
+  EXPECT_EQ(sinks("mimo_v2_flash"), (std::vector<bool>{false, true}));  // those that slide
+  EXPECT_EQ(sinks("llama"), (std::vector<bool>{false}));
+}
+
 TEST(FamilyGranite, TheMultiplierReplacesTheRoot) {
   const Model model = family_model("granite", R"("attention_multiplier": 0.015625)");
   EXPECT_EQ(model.groups[0].logits.multiplier, 0.015625 * 8);

@@ -45,6 +45,8 @@ enum class LocalRope {
   own_theta_scaled,  // its own base, and the scaling of all (ModernBERT: local_rope_theta)
 };
 
+enum class Sinks { none, all, windowed };
+
 // All spellings of the base, of the sliding layers' base, of the part of a head that rotates, of the
 // window and of the pattern's period. A family's code reads some of them, as its row says; of others
 // the reader warns.
@@ -131,6 +133,7 @@ struct Family {
   Mla mla = {};                 // nope > 0: multi-head latent attention
   bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
   LogitRule* logits = nullptr;  // null: 1/√head_dim
+  Sinks sinks = Sinks::none;    // which layers learn a sink's logit for each head
   bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
   bool short_factors = false;   // LongRoPE's long factors are never taken (PhiMoE)
 

@@ -155,7 +155,7 @@ constexpr Family alike[] = {
      .causal = false, .pairing = interleaved, .theta = 150000,
      .parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1,
                        "truncate": false, "original_max_position_embeddings": 4096})",
-     .pattern = all_slide, .window = 128, .window_each_side = true},
+     .pattern = all_slide, .window = 128, .window_each_side = true, .sinks = Sinks::all},
     {.types = "helium", .context = 4096, .sizes = {2560, 24, 20, 20, 128}, .pairing = interleaved,
      .theta = 100000},
     {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,

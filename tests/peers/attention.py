@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The attention of families whose softmax is not the usual one, on random queries, keys and values: each family's own
+rotary module and its own eager attention, in double, recorded in tests/data/golden/attention.json with what went in.
+
+  tests/peers/attention.py > tests/data/golden/attention.json
+"""
+
+import json
+import os
+import sys
+import types
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import torch
+import transformers
+from transformers.models.gpt_oss import configuration_gpt_oss, modeling_gpt_oss
+
+torch.set_default_dtype(torch.float64)
+
+BATCH, HEADS, KV_HEADS, TOKENS, HEAD_DIM = 1, 4, 2, 7, 8
+
+
+def numbers(x):
+    return [float(each) for each in x.flatten()]
+
+
+def random(*shape):
+    """Numbers of few digits."""
+    return torch.randn(*shape).to(torch.bfloat16).to(torch.float64)
+
+
+def mask_of(window):
+    """What transformers adds to the logits of a causal layer, that slides where there is a window."""
+    at = torch.arange(TOKENS)
+    away = at[:, None] - at[None, :]
+    seen = (away >= 0) & (away < (window or TOKENS))
+    return torch.zeros(TOKENS, TOKENS).masked_fill(~seen, float("-inf"))[None, None]
+
+
+def record(family, config, layer, module, rotary, apply, attention, window, inputs, **more):
+    q, k, v = inputs["q"], inputs["k"], inputs["v"]
+    cos, sin = rotary(v, torch.arange(TOKENS)[None])
+    q, k = apply(q, k, cos.double(), sin.double())
+    out, _ = attention(module, q, k, v, mask_of(window), **more)
+    shapes = {"batch": BATCH, "heads": HEADS, "kv_heads": KV_HEADS, "tokens": TOKENS, "head_dim": HEAD_DIM}
+    return {
+        "family": family,
+        "config": config,
+        "layer": layer,
+        "window": window,
+        **shapes,
+        **{name: numbers(each) for name, each in inputs.items()},
+        "out": numbers(out.transpose(1, 2)),
+    }
+
+
+def inputs(**more):
+    return {
+        "q": random(BATCH, HEADS, TOKENS, HEAD_DIM),
+        "k": random(BATCH, KV_HEADS, TOKENS, HEAD_DIM),
+        "v": random(BATCH, KV_HEADS, TOKENS, HEAD_DIM),
+        **more,
+    }
+
+
+SIZES = {
+    "num_hidden_layers": 2,
+    "hidden_size": HEADS * HEAD_DIM,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": KV_HEADS,
+    "head_dim": HEAD_DIM,
+}
+
+
+def gpt_oss():
+    config = {"model_type": "gpt_oss", **SIZES, "sliding_window": 3, "layer_types": ["sliding_attention", "full_attention"]}
+    made = configuration_gpt_oss.GptOssConfig(**config)
+    rotary = modeling_gpt_oss.GptOssRotaryEmbedding(made)
+    for layer, window in ((0, 3), (1, None)):
+        given = inputs(sink_logits=random(HEADS))
+        module = types.SimpleNamespace(
+            sinks=given["sink_logits"], num_key_value_groups=HEADS // KV_HEADS, training=False
+        )
+        yield record(
+            "gpt_oss", config, layer, module, rotary, modeling_gpt_oss.apply_rotary_pos_emb,
+            modeling_gpt_oss.eager_attention_forward, window, given, scaling=HEAD_DIM**-0.5,
+        )
+
+
+FAMILIES = [gpt_oss]
+
+
+def main():
+    torch.manual_seed(1)
+    records = [each for family in FAMILIES for each in family()]
+    generator = f"tests/peers/attention.py, transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}"
+    lines = ",\n".join(json.dumps(each) for each in records)
+    sys.stdout.write('{"generator": ' + json.dumps(generator) + ',\n"records": [\n' + lines + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
