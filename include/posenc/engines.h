@@ -62,4 +62,25 @@ struct EngineReading {
 Expected<EngineReading> read_as(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
 
+// A model's rotation in an engine's own words.
+struct Translation {
+  Engine engine = {};
+  std::string target =
+      {};  // keys of a configuration as JSON, or a command line; "" where nothing has to be said
+  bool is_json = false;
+  std::vector<EngineNote> notes = {};
+  std::int64_t length = 0;  // that it was compared for
+  // What the engine makes of the target, beside the model: the largest difference of an angle at positions up to length − 1
+  // (radians) and of the factor on cos and sin.
+  // Absent: the engine refuses it all the same, and a note says why.
+  std::optional<double> largest_angle_difference = {}, amplitude_difference = {};
+};
+std::string to_json(const Translation& translation);
+
+// For text layers that rotate. The target is complete: engines replace what they are told as a whole, so that keys which stay as
+// they were are in it too. It is then read back by the engine's profile, and compared with the model for `length` (0: its
+// context). Errors: no rotation, no such engine, what compile() says for that length.
+Expected<Translation> translate(const Model& model, std::string_view engine,
+                                std::int64_t length = 0);
+
 }  // namespace posenc

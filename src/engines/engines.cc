@@ -38,21 +38,6 @@ std::string engine_names() {
   return text;
 }
 
-Expected<EngineProfile> find_profile(std::string_view asked) {
-  const std::size_t at = asked.find('@');
-  const std::string_view name = asked.substr(0, at);
-  bool known = false;
-  for (const EngineProfile& profile : detail::engine_profiles()) {
-    if (!is_called(profile.engine, name)) continue;
-    known = true;
-    if (at == asked.npos || is_version(profile.engine.version, asked.substr(at + 1)))
-      return profile;
-  }
-  return fail("engine",
-              known ? "must be a version that has a profile" : "must be one that has a profile",
-              asked, "choose among " + engine_names());
-}
-
 FileFormat format_of(const Model& model) {
   return model.files.empty() ? FileFormat::config : model.files.front().format;  // bundled ones are
 }
@@ -66,13 +51,13 @@ std::vector<Engine> engines() {
 }
 
 Expected<Engine> find_engine(std::string_view name) {
-  POSENC_TRY(profile, find_profile(name));
+  POSENC_TRY(profile, detail::find_profile(name));
   return profile.engine;
 }
 
 Expected<EngineReading> read_as(const Model& model, std::string_view engine, std::int64_t length) {
   if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
-  POSENC_TRY(profile, find_profile(engine));
+  POSENC_TRY(profile, detail::find_profile(engine));
   EngineReading out{.engine = profile.engine, .model = model};
   if (const std::string_view format = name(format_of(model)); !has_word(profile.formats, format)) {
     out.refused = std::string(profile.engine.title) + " reads no " + std::string(format);
@@ -91,6 +76,21 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
 }
 
 namespace detail {
+
+Expected<EngineProfile> find_profile(std::string_view asked) {
+  const std::size_t at = asked.find('@');
+  const std::string_view name = asked.substr(0, at);
+  bool known = false;
+  for (const EngineProfile& profile : engine_profiles()) {
+    if (!is_called(profile.engine, name)) continue;
+    known = true;
+    if (at == asked.npos || is_version(profile.engine.version, asked.substr(at + 1)))
+      return profile;
+  }
+  return fail("engine",
+              known ? "must be a version that has a profile" : "must be one that has a profile",
+              asked, "choose among " + engine_names());
+}
 
 std::span<const EngineProfile> engine_profiles() {
   static const EngineProfile all[] = {

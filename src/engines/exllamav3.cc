@@ -48,6 +48,7 @@ void exllamav3_reads(EngineRope& rope) {
 const EngineProfile exllamav3_profile{
     {"exllamav3", "exl3 tabbyapi", "exllamav3", "1.6.5", "exllamav3/util/rope.py"},
     "config.json",
+    Spelling::rope_scaling,
     exllamav3_reads};
 
 }  // namespace posenc::detail

@@ -78,6 +78,7 @@ const EngineProfile llama_cpp_profile{
     {"llama.cpp", "llamacpp llama_cpp ollama", "llama.cpp", "0.3.36",
      "vendor/llama.cpp of llama-cpp-python: conversion/, src/llama-context.cpp"},
     "config.json GGUF",
+    Spelling::llama_flags,
     llama_cpp_reads};
 
 }  // namespace posenc::detail

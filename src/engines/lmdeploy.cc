@@ -16,6 +16,7 @@ void lmdeploy_reads(EngineRope& rope) {
 const EngineProfile lmdeploy_profile{
     {"lmdeploy", "", "LMDeploy", "0.18.0", "lmdeploy/pytorch/backends/default/rotary_embedding.py"},
     "config.json",
+    Spelling::rope_parameters,
     lmdeploy_reads};
 
 }  // namespace posenc::detail

@@ -34,6 +34,7 @@ void megatron_reads(EngineRope& rope) {
 const EngineProfile megatron_profile{{"megatron-core", "megatron", "Megatron-core", "0.16.1",
                                       "megatron/core/models/common/embeddings/"},
                                      "config.json",
+                                     Spelling::megatron_flags,
                                      megatron_reads};
 
 }  // namespace posenc::detail

@@ -53,6 +53,7 @@ void mlx_lm_reads(EngineRope& rope) {
 const EngineProfile mlx_lm_profile{
     {"mlx-lm", "mlx mlx_lm", "mlx-lm", "0.32.2", "mlx_lm/models/rope_utils.py"},
     "config.json",
+    Spelling::rope_scaling,
     mlx_lm_reads};
 
 }  // namespace posenc::detail

@@ -69,6 +69,7 @@ const EngineProfile onnxruntime_genai_profile{
     {"onnxruntime-genai", "ort-genai ort onnx", "onnxruntime-genai", "0.18.0",
      "onnxruntime_genai/models/builders/base.py"},
     "config.json",
+    Spelling::rope_parameters,
     onnxruntime_genai_reads};
 
 }  // namespace posenc::detail

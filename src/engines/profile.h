@@ -70,13 +70,25 @@ class EngineRope {
   EngineReading& out_;
 };
 
+// How an engine is told a rotation.
+enum class Spelling {
+  rope_parameters,  // config.json, as transformers 5 has it
+  rope_scaling,     // config.json, as transformers 4 had it
+  vllm_flags,       // --hf-overrides
+  sglang_flags,     // --json-model-override-args
+  llama_flags,      // --rope-scaling and its kin
+  megatron_flags,   // --rotary-base and its kin
+};
+
 struct EngineProfile {
   Engine engine;
   // Formats it reads, the others are refused: words of name(FileFormat).
   std::string_view formats;
+  Spelling spelling;
   void (*read)(EngineRope& rope);
 };
 std::span<const EngineProfile> engine_profiles();
+Expected<EngineProfile> find_profile(std::string_view name);
 extern const EngineProfile transformers_profile, transformers4_profile, vllm_profile,
     sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav3_profile, onnxruntime_genai_profile,
     lmdeploy_profile, megatron_profile;

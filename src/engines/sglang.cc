@@ -39,6 +39,7 @@ void sglang_reads(EngineRope& rope) {
 const EngineProfile sglang_profile{
     {"sglang", "", "SGLang", "0.5.23", "sglang/srt/layers/rotary_embedding.py"},
     "config.json",
+    Spelling::sglang_flags,
     sglang_reads};
 
 }  // namespace posenc::detail

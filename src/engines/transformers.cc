@@ -59,10 +59,12 @@ void transformers4_reads(EngineRope& rope) {
 const EngineProfile transformers_profile{
     {"transformers", "hf huggingface", "transformers", "5.23.0", "modeling_rope_utils.py"},
     "config.json GGUF",
+    Spelling::rope_parameters,
     transformers_reads};
 const EngineProfile transformers4_profile{
     {"transformers", "hf huggingface", "transformers", "4.57.6", "modeling_rope_utils.py"},
     "config.json",
+    Spelling::rope_scaling,
     transformers4_reads};
 
 }  // namespace posenc::detail

@@ -56,6 +56,7 @@ void vllm_reads(EngineRope& rope) {
 const EngineProfile vllm_profile{
     {"vllm", "", "vLLM", "0.33.0", "vllm/model_executor/layers/rotary_embedding/"},
     "config.json params.json",
+    Spelling::vllm_flags,
     vllm_reads};
 
 }  // namespace posenc::detail

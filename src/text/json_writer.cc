@@ -53,6 +53,11 @@ void JsonWriter::null() {
   text += "null";
 }
 
+void JsonWriter::json(std::string_view value) {
+  separate();
+  text += value;
+}
+
 void JsonWriter::truth(bool flag) {
   separate();
   text += flag ? "true" : "false";

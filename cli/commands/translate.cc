@@ -1,0 +1,101 @@
+// posenc translate: a model's rotation in an engine's own words.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
+#include "cli/command.h"
+#include "cli/pages/terminal.h"
+#include "posenc/engines.h"
+
+namespace posenc::cli {
+namespace {
+
+std::string engine_list() {
+  std::string text;
+  for (const Engine& engine : engines()) {
+    const std::string name(engine.name);
+    if (text.contains(name)) continue;
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+std::string translation_page(const Model& model, const Translation& translation,
+                             const Terminal& term) {
+  const Engine& engine = translation.engine;
+  std::string out = fmt::format("{}  {}\n\n{}\n\n", term.bold(model.name),
+                                term.dim(fmt::format("for {} {}", engine.title, engine.version)),
+                                translation.target);
+  constexpr std::size_t margin = 14;
+  for (const EngineNote& note : translation.notes)
+    out += term.yellow(padded(name(note.kind), margin)) + wrapped(note.what, margin, margin) + "\n";
+  if (!translation.largest_angle_difference) return out;
+  const auto difference = [](double x) {
+    return x == 0 ? std::string("0") : fmt::format("{:.3g}", x);
+  };
+  return out + term.dim(padded("read back", margin)) +
+         wrapped(
+             fmt::format("by the profile of {}: angles within {} rad up to position {}, cos and "
+                         "sin's factor within {}",
+                         engine.title, difference(*translation.largest_angle_difference),
+                         translation.length - 1, difference(*translation.amplitude_difference)),
+             margin, margin) +
+         "\n";
+}
+
+Run define_translate(CLI::App& app) {
+  struct TranslateFlags {
+    std::string model, engine;
+    std::int64_t at = 0;
+    bool json = false;
+  };
+  auto flags = std::make_shared<TranslateFlags>();
+  app.add_option("SRC", flags->model,
+                 "A config.json, params.json or .gguf file, - for standard input, a folder, or a "
+                 "bundled name")
+      ->type_name("MODEL")
+      ->required();
+  app.add_option("--to", flags->engine, "The engine: " + engine_list())
+      ->type_name("ENGINE")
+      ->required();
+  app.add_option("--at,--length", flags->at,
+                 "The context to start it for (131072, 128k); default: the model's")
+      ->transform(token_count())
+      ->default_str("");
+  app.add_flag("--json", flags->json)->description("{\"target\", \"notes\", …} (docs/json.md)");
+  app.footer(
+      "The target is complete: engines replace what they are told as a whole. It is read back by "
+      "the engine's profile, and "
+      "the largest differences are printed. Exit code 1: something is lost, or an angle is off by "
+      "more than 0.1 rad.\n\n"
+      "Examples:\n"
+      "  posenc translate qwen2.5-7b-yarn4 --to vllm --at 128k\n"
+      "  posenc translate llama-3.1-8b-Q4_K_M.gguf --to transformers\n"
+      "  posenc translate config.json --to llama.cpp --json | jq -r .target");
+  return [flags, &app]() -> Expected<int> {
+    const Expected<Model> model = named_model(flags->model);
+    if (!model) return std::unexpected(model.error());
+    const Expected<Translation> made = translate(*model, flags->engine, flags->at);
+    if (!made) return std::unexpected(made.error());
+    if (flags->json)
+      fmt::print("{}\n", to_json(*made));
+    else
+      fmt::print("{}", translation_page(*model, *made, terminal(no_color(app))));
+    constexpr double angle_that_shows = 0.1;
+    const bool faithful = made->largest_angle_difference &&
+                          *made->largest_angle_difference <= angle_that_shows &&
+                          *made->amplitude_difference < 1e-6;
+    return faithful ? 0 : 1;
+  };
+}
+
+}  // namespace
+
+extern const Command translate_command{"translate", "a model's rotation in an engine's own words",
+                                       define_translate};
+
+}  // namespace posenc::cli

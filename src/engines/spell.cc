@@ -1,0 +1,269 @@
+// A rotation in an engine's words: keys of a configuration, or flags.
+#include "src/engines/spell.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/files/field_value.h"
+#include "src/scalings/scaling.h"
+#include "src/text/json_writer.h"
+
+namespace posenc::detail {
+namespace {
+
+using Kind = EngineNote::Kind;
+
+bool is_command_line(Spelling spelling) {
+  return spelling == Spelling::llama_flags || spelling == Spelling::megatron_flags;
+}
+
+void say(std::vector<EngineNote>& notes, Kind kind, std::string what) {
+  EngineNote note{kind, std::move(what)};
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+}
+
+std::int64_t rotary_dim_of(const Rope& rope, const Geometry& geometry) {
+  if (rope.rotary_dim) return *rope.rotary_dim;
+  return static_cast<std::int64_t>(static_cast<double>(geometry.head_dim) *
+                                   rope.partial_rotary_factor);
+}
+
+// NTK-aware scaling is plain rotation by another base.
+void say_by_base(Rope& rope, const Geometry& geometry, double ratio) {
+  const auto base =
+      stretched_base("translate", rope.rope_theta, rotary_dim_of(rope, geometry), ratio);
+  if (!base) return;
+  rope.rope_theta = *base;
+  rope.scaling = Unscaled{};
+}
+
+void write_scaling(JsonWriter& out, const Scaling& scaling) {
+  out.member("rope_type", info(scaling).name);
+  for (const FieldSetting& setting : said_fields(scaling)) {
+    out.key(setting.name);
+    write(out, setting.value);
+  }
+}
+
+void write_parameters(JsonWriter& out, const SpelledRope& one, bool with_base) {
+  const Rope& rope = one.rope;
+  out.object();
+  write_scaling(out, rope.scaling);
+  if (with_base) {
+    out.member("rope_theta", rope.rope_theta);
+    const double part = static_cast<double>(rotary_dim_of(rope, one.group->geometry)) /
+                        static_cast<double>(one.group->geometry.head_dim);
+    if (part != 1) out.member("partial_rotary_factor", part);
+  }
+  if (!rope.mrope_section.empty()) out.member("mrope_section", rope.mrope_section);
+  if (rope.mrope_interleaved) out.member("mrope_interleaved", true);
+  if (one.group->logits.beta != 0) {
+    out.member("llama_4_scaling_beta", one.group->logits.beta);
+  }
+  out.end();
+}
+
+void write_rope_parameters(JsonWriter& out, const std::vector<SpelledRope>& ropes) {
+  out.key("rope_parameters");
+  if (ropes.size() == 1) {
+    write_parameters(out, ropes.front(), true);
+    return;
+  }
+  out.object();
+  for (const SpelledRope& one : ropes) {
+    out.key(one.layer_type);
+    write_parameters(out, one, true);
+  }
+  out.end();
+}
+
+void write_rope_scaling(JsonWriter& out, const std::vector<SpelledRope>& ropes) {
+  const SpelledRope& one = ropes.front();
+  out.member("rope_theta", one.rope.rope_theta);
+  const double part = static_cast<double>(rotary_dim_of(one.rope, one.group->geometry)) /
+                      static_cast<double>(one.group->geometry.head_dim);
+  if (part != 1) out.member("partial_rotary_factor", part);
+  if (ropes.back().is_local) out.member("rope_local_base_freq", ropes.back().rope.rope_theta);
+  out.key("rope_scaling");
+  if (std::holds_alternative<Unscaled>(one.rope.scaling) && one.rope.mrope_section.empty())
+    out.null();
+  else
+    write_parameters(out, one, false);
+}
+
+// A word of a shell: JSON in single quotes.
+std::string quoted_json(const std::string& json) {
+  std::string text = "'";
+  for (const char c : json) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string llama_flags(const Rope& rope, std::int64_t length) {
+  std::string text = "--rope-freq-base " + number_text(rope.rope_theta);
+  if (const auto* linear = std::get_if<Linear>(&rope.scaling)) {
+    text += " --rope-scaling linear --rope-scale " + number_text(linear->factor);
+  } else if (const auto* yarn = std::get_if<Yarn>(&rope.scaling)) {
+    text += " --rope-scaling yarn --rope-scale " + number_text(yarn->factor.value_or(1)) +
+            " --yarn-orig-ctx " + std::to_string(yarn->original_max_position_embeddings);
+    if (yarn->beta_fast != 32) text += " --yarn-beta-fast " + number_text(yarn->beta_fast);
+    if (yarn->beta_slow != 1) text += " --yarn-beta-slow " + number_text(yarn->beta_slow);
+  } else if (std::holds_alternative<Unscaled>(rope.scaling)) {
+    text += " --rope-scaling none";
+  }
+  return text + (length > 0 ? " -c " + std::to_string(length) : "");
+}
+
+std::string megatron_flags(const Rope& rope, const Geometry& geometry) {
+  std::string text = "--position-embedding-type " +
+                     std::string(std::holds_alternative<Yarn>(rope.scaling) ? "yarn" : "rope") +
+                     " --rotary-base " + number_text(rope.rope_theta);
+  const double part =
+      static_cast<double>(rotary_dim_of(rope, geometry)) / static_cast<double>(geometry.head_dim);
+  if (part != 1) text += " --rotary-percent " + number_text(part);
+  if (rope.pairing == Pairing::interleaved) text += " --rotary-interleaved";
+  if (const auto* linear = std::get_if<Linear>(&rope.scaling))
+    text += " --rotary-seq-len-interpolation-factor " + number_text(linear->factor);
+  if (const auto* llama3 = std::get_if<Llama3>(&rope.scaling))
+    text += " --use-rope-scaling --rope-scaling-factor " + number_text(llama3->factor);
+  if (const auto* yarn = std::get_if<Yarn>(&rope.scaling)) {
+    text += " --yarn-rotary-scaling-factor " + number_text(yarn->factor.value_or(1)) +
+            " --yarn-original-max-position-embeddings " +
+            std::to_string(yarn->original_max_position_embeddings) + " --yarn-beta-fast " +
+            number_text(yarn->beta_fast) + " --yarn-beta-slow " + number_text(yarn->beta_slow);
+  }
+  return text;
+}
+
+// The part of a configuration that has the text's keys: a model with pictures has it inside.
+bool is_nested(const LayerGroup& group) {
+  return std::ranges::any_of(group.provenance, [](const Provenance& value) {
+    return value.detail.starts_with("text_config.");
+  });
+}
+
+}  // namespace
+
+SpelledRope sayable(const LayerGroup& group, Spelling spelling, std::int64_t length,
+                    std::vector<EngineNote>& notes) {
+  SpelledRope one{&group, {}, group.window ? "sliding_attention" : "full_attention"};
+  for (const Scheme& scheme : group.schemes)
+    if (const Rope* rope = std::get_if<Rope>(&scheme)) one.rope = *rope;
+  Rope& rope = one.rope;
+  const Geometry& geometry = group.geometry;
+  if (!rope.frequency_factors.empty()) {
+    say(notes, Kind::lost,
+        "frequency_factors: only tensors of a GGUF have them (rope_freqs.weight)");
+    rope.frequency_factors.clear();
+  }
+  if (const auto* ntk = std::get_if<NtkAware>(&rope.scaling))
+    say_by_base(rope, geometry, ntk->factor);
+  if (auto* yarn = std::get_if<Yarn>(&rope.scaling)) {
+    if (!yarn->factor && yarn->max_position_embeddings)
+      yarn->factor = static_cast<double>(*yarn->max_position_embeddings) /
+                     static_cast<double>(yarn->original_max_position_embeddings);
+    if (yarn->beta_fast == 0) yarn->beta_fast = 32;
+    if (yarn->beta_slow == 0) yarn->beta_slow = 1;
+  }
+  if (const auto* parts = std::get_if<NtkByParts>(&rope.scaling)) {
+    say(notes, Kind::approximated,
+        "ntk_by_parts is said as yarn, whose ramp goes by pairs and not by turns");
+    rope.scaling = Yarn{.factor = parts->factor,
+                        .original_max_position_embeddings = parts->original_max_position_embeddings,
+                        .beta_fast = parts->beta,
+                        .beta_slow = parts->alpha,
+                        .attention_factor = 1};
+  }
+  if (std::holds_alternative<Explicit>(rope.scaling)) {
+    say(notes, Kind::lost, "frequencies one by one: no engine takes them");
+    rope.scaling = Unscaled{};
+  }
+  if (!is_command_line(spelling)) return one;
+
+  if (const auto* dynamic = std::get_if<DynamicNtk>(&rope.scaling)) {
+    const double s = dynamic->factor, most = static_cast<double>(dynamic->max_position_embeddings);
+    say(notes, Kind::fixed,
+        "dynamic: the base for " + std::to_string(length) + " tokens, at every length");
+    say_by_base(rope, geometry, std::max(1.0, s * static_cast<double>(length) / most - (s - 1)));
+  }
+  auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  if (yarn && yarn->attention_factor) {
+    say(notes, Kind::lost,
+        "attention_factor " + number_text(*yarn->attention_factor) +
+            ": no flag keeps it under YaRN");
+    yarn->attention_factor.reset();
+  }
+  if (spelling == Spelling::llama_flags) {
+    if (yarn && !yarn->truncate) {
+      say(notes, Kind::approximated, "truncate false: the ramp's ends are rounded to whole pairs");
+      yarn->truncate = true;
+    }
+    if (std::holds_alternative<Llama3>(rope.scaling) ||
+        std::holds_alternative<LongRope>(rope.scaling) ||
+        std::holds_alternative<Proportional>(rope.scaling))
+      say(notes, Kind::approximated,
+          std::string(info(rope.scaling).name) +
+              " has no flags: the converter writes it into the file as tensors, which the flags "
+              "leave alone");
+  }
+  return one;
+}
+
+std::vector<FieldSetting> said_fields(const Scaling& scaling) {
+  std::vector<FieldSetting> said;
+  for (FieldSetting& setting : settings(scaling)) {
+    const bool* flag = std::get_if<bool>(&setting.value);
+    const bool ours = setting.name == "scale_logits" || setting.name == "dynamic" ||
+                      setting.name == "max_position_embeddings";
+    const bool usual = setting.name == "truncate" && flag && *flag;
+    if (!ours && !usual && !std::holds_alternative<std::monostate>(setting.value))
+      said.push_back(std::move(setting));
+  }
+  return said;
+}
+
+std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, std::int64_t context,
+                    std::int64_t length, std::vector<EngineNote>& notes) {
+  const SpelledRope& one = ropes.front();
+  const bool nested = is_nested(*one.group);
+  const auto old = [&] {
+    if (ropes.size() > 1 && !ropes.back().is_local)
+      say(notes, Kind::lost,
+          "layers of several kinds: rope_scaling and rope_theta hold for one of them, that of " +
+              one.layer_type);
+  };
+  JsonWriter json;
+  switch (spelling) {
+    case Spelling::rope_parameters:
+      write_rope_parameters(json.object(), ropes);
+      if (context > 0) json.member("max_position_embeddings", context);
+      json.end();
+      return json.text;
+    case Spelling::rope_scaling:
+      old();
+      write_rope_scaling(json.object(), ropes);
+      if (context > 0) json.member("max_position_embeddings", context);
+      json.end();
+      return json.text;
+    case Spelling::vllm_flags:
+      json.object();
+      if (nested) json.key("text_config").object();
+      write_rope_parameters(json, ropes);
+      if (nested) json.end();
+      json.end();
+      return "--hf-overrides " + quoted_json(json.text) +
+             (length > 0 ? " --max-model-len " + std::to_string(length) : "");
+    case Spelling::sglang_flags:
+      json.object();
+      if (nested) json.key("text_config").object();
+      write_rope_parameters(json, ropes);
+      if (nested) json.end();
+      json.end();
+      return "--json-model-override-args " + quoted_json(json.text) +
+             (length > 0 ? " --context-length " + std::to_string(length) : "");
+    case Spelling::llama_flags: return llama_flags(one.rope, length);
+    case Spelling::megatron_flags: old(); return megatron_flags(one.rope, one.group->geometry);
+  }
+  return {};
+}
+
+}  // namespace posenc::detail

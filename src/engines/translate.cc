@@ -1,0 +1,171 @@
+// A model's rotation in an engine's words, read back by the engine's own profile.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/core/try.h"
+#include "src/engines/spell.h"
+#include "src/text/json_writer.h"
+
+namespace posenc {
+namespace {
+
+using detail::SpelledRope, detail::Spelling;
+
+bool rotates(const LayerGroup& group) {
+  return std::ranges::any_of(
+      group.schemes, [](const Scheme& scheme) { return std::holds_alternative<Rope>(scheme); });
+}
+
+Rope& rope_in(LayerGroup& group) {
+  for (Scheme& scheme : group.schemes)
+    if (Rope* rope = std::get_if<Rope>(&scheme)) return *rope;
+  std::unreachable();  // asked of groups that rotate
+}
+
+// What max_position_embeddings says where a target has it: under YaRN the length that is reached, by which exllamav3 finds the
+// factor.
+std::int64_t context_to_say(const Model& model, const Rope& rope) {
+  const auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  if (!yarn || !yarn->factor) return model.context;
+  return std::llround(*yarn->factor * static_cast<double>(yarn->original_max_position_embeddings));
+}
+
+// The words, noted as a reader of the target would note them.
+std::vector<Provenance> notes_of(const SpelledRope& one, Spelling spelling, bool several) {
+  const bool old = spelling == Spelling::rope_scaling;
+  const std::string inside =
+      old ? "rope_scaling." : "rope_parameters." + (several ? one.layer_type + "." : std::string());
+  std::vector<Provenance> notes{{"rope_theta", number_text(one.rope.rope_theta), Origin::file,
+                                 old ? "rope_theta" : inside + "rope_theta"}};
+  if (!std::holds_alternative<Unscaled>(one.rope.scaling) || !old)
+    notes.push_back({"rope_type", std::string(info(one.rope.scaling).name), Origin::file,
+                     inside + "rope_type"});
+  for (const FieldSetting& setting : detail::said_fields(one.rope.scaling)) {
+    std::string value;
+    if (const auto* number = std::get_if<double>(&setting.value)) value = number_text(*number);
+    if (const auto* whole = std::get_if<std::int64_t>(&setting.value))
+      value = std::to_string(*whole);
+    notes.push_back(
+        {std::string(setting.name), value, Origin::file, inside + std::string(setting.name)});
+  }
+  return notes;
+}
+
+// The model as the target says it.
+Model as_said(const Model& model, const std::vector<SpelledRope>& ropes, Spelling spelling) {
+  Model said = model;
+  said.files.clear();
+  said.warnings.clear();
+  for (LayerGroup& group : said.groups) {
+    for (const SpelledRope& one : ropes) {
+      if (!rotates(group) || one.group->layers != group.layers || one.group->stack != group.stack)
+        continue;
+      rope_in(group) = one.rope;
+      group.provenance = notes_of(one, spelling, ropes.size() > 1);
+    }
+  }
+  return said;
+}
+
+// Flags of llama.cpp stand above what its loader does with a file's keys.
+bool flags_decide(const Rope& rope, Spelling spelling) {
+  return spelling == Spelling::llama_flags && (std::holds_alternative<Unscaled>(rope.scaling) ||
+                                               std::holds_alternative<Linear>(rope.scaling) ||
+                                               std::holds_alternative<Yarn>(rope.scaling));
+}
+
+Expected<void> compare(const Model& model, const Model& run, std::int64_t length,
+                       Translation& out) {
+  double angle = 0, amplitude = 0;
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    if (model.groups[g].stack != Stack::text || !rotates(model.groups[g])) continue;
+    POSENC_TRY(plan, compile(model.groups[g], length));
+    POSENC_TRY(theirs, compile(run.groups[g], length));
+    const Rotate &a = *plan.rotate, &b = *theirs.rotate;
+    if (a.pairs() != b.pairs()) {
+      out.notes.push_back(
+          {EngineNote::Kind::lost, "other channels rotate: " + std::to_string(b.rotary_dim) +
+                                       " instead of " + std::to_string(a.rotary_dim)});
+      continue;
+    }
+    for (std::int64_t r = 0; r < a.pairs(); ++r)
+      for (std::int64_t axis = 0; axis < std::min(a.axes, b.axes); ++axis)
+        angle = std::max(
+            angle, std::abs(a.at(0, axis, r) - b.at(0, axis, r)) * static_cast<double>(length - 1));
+    amplitude = std::max(amplitude, std::abs(a.amplitude - b.amplitude));
+  }
+  out.largest_angle_difference = angle;
+  out.amplitude_difference = amplitude;
+  return {};
+}
+
+}  // namespace
+
+Expected<Translation> translate(const Model& model, std::string_view engine, std::int64_t length) {
+  if (length < 0) return fail("translate", "length must be 0 or more", std::to_string(length));
+  POSENC_TRY(profile, detail::find_profile(engine));
+  constexpr std::int64_t usual = 8192;  // where neither the file nor anybody else says
+  Translation out{.engine = profile.engine};
+  out.length = length > 0 ? length : model.context > 0 ? model.context : usual;
+  const Spelling spelling = profile.spelling;
+  out.is_json = spelling == Spelling::rope_parameters || spelling == Spelling::rope_scaling;
+
+  std::vector<SpelledRope> ropes;
+  for (const LayerGroup& group : model.groups)
+    if (group.stack == Stack::text && rotates(group))
+      ropes.push_back(detail::sayable(group, spelling, out.length, out.notes));
+  if (ropes.empty())
+    return fail("translate", "needs text layers that rotate", model.name,
+                "posenc explain shows how position enters this model");
+  // The kind that decides a long context is said first, and alone where only one can be.
+  std::ranges::stable_sort(ropes, {},
+                           [](const SpelledRope& one) { return one.group->window.has_value(); });
+  const std::int64_t context =
+      out.is_json ? context_to_say(model, ropes.front().rope) : model.context;
+  for (SpelledRope& one : ropes)
+    one.is_local = ropes.size() == 2 && one.group->window &&
+                   std::holds_alternative<Unscaled>(one.rope.scaling);
+  out.target = detail::spelled(ropes, spelling, context, length, out.notes);
+
+  Model said = as_said(model, ropes, spelling);
+  said.context = context;
+  POSENC_TRY(reading, read_as(said, engine, length));
+  if (!reading.refused.empty()) {
+    out.notes.push_back({EngineNote::Kind::lost, "not run: " + reading.refused});
+    return out;
+  }
+  Model& run = reading.model;
+  for (std::size_t g = 0; g < run.groups.size(); ++g)
+    if (rotates(run.groups[g]) && flags_decide(rope_in(run.groups[g]), spelling))
+      run.groups[g] = said.groups[g];
+  for (const EngineNote& note : reading.notes)
+    if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(note);
+  POSENC_CHECK(compare(model, run, out.length, out));
+  return out;
+}
+
+std::string to_json(const Translation& translation) {
+  detail::JsonWriter out;
+  out.object()
+      .member("engine", translation.engine.name)
+      .member("version", translation.engine.version);
+  out.key("target");
+  if (translation.is_json)
+    out.json(translation.target);
+  else
+    out.value(translation.target);
+  out.key("notes").array();
+  for (const EngineNote& note : translation.notes)
+    out.object().member("kind", name(note.kind)).member("what", note.what).end();
+  out.end()
+      .member("length", translation.length)
+      .member("largest_angle_difference", translation.largest_angle_difference)
+      .member("amplitude_difference", translation.amplitude_difference)
+      .end();
+  return out.text;
+}
+
+}  // namespace posenc

@@ -1,0 +1,48 @@
+// posenc translate, run as a user does.
+#include <string>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace {
+
+using Json = nlohmann::json;
+using posenc::test::has;
+using posenc::test::Outcome;
+
+class TranslateCommand : public posenc::test::CommandTest {};
+
+TEST_F(TranslateCommand, PrintsTheTargetAndHowNearItComes) {
+  const Outcome said = posenc("translate llama-3.1-8b --to vllm --at 64k");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_TRUE(has(said.out, "--hf-overrides '{\"rope_parameters\":{\"rope_type\":\"llama3\""))
+      << said.out;
+  EXPECT_TRUE(has(said.out, "angles within 0 rad up to position 65535")) << said.out;
+}
+
+TEST_F(TranslateCommand, KeysAreAnObjectInJson) {
+  const Json said =
+      Json::parse(posenc("translate gemma-3-4b --to transformers --json").out, nullptr, false);
+  ASSERT_TRUE(said.is_object());
+  EXPECT_EQ(said["target"]["rope_parameters"]["full_attention"]["factor"], 8.0);
+  EXPECT_EQ(said["largest_angle_difference"], 0.0);
+}
+
+TEST_F(TranslateCommand, FlagsAreATextInJson) {
+  const Json said =
+      Json::parse(posenc("translate qwen2.5-7b-yarn4 --to llama.cpp --json").out, nullptr, false);
+  ASSERT_TRUE(said.is_object());
+  EXPECT_TRUE(said["target"].is_string());
+}
+
+TEST_F(TranslateCommand, ExitsWithOneWhereSomethingIsLost) {
+  EXPECT_EQ(posenc("translate gpt-oss-20b --to llama.cpp").code, 1);
+}
+
+TEST_F(TranslateCommand, ExitsWithTwoForAnEngineWithoutAProfile) {
+  const Outcome said = posenc("translate llama-3.1-8b --to keras");
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "vllm@")) << said.err;
+}
+
+}  // namespace
