@@ -220,12 +220,14 @@ struct Relative {
 
 // --- logits as a whole --------------------------------------------------------------------------
 
-// logit = q·k · multiplier/√head_dim · (1 + beta·ln(1 + ⌊(query position + offset)/floor⌋)).
+// z = q·k · multiplier/√head_dim · (1 + beta·ln(1 + ⌊(query position + offset)/floor⌋)), and with a softcap c
+// logit = c·tanh(z/c), before a bias by distance is added (Gemma 2).
 struct Logits {
   double multiplier = 1;
   double beta = 0;
   double floor = 1;
   double offset = 0;
+  double softcap = 0;                               // c; 0: none
   double query_scale(std::int64_t position) const;  // all of it but the 1/√head_dim
   bool operator==(const Logits&) const = default;
 };

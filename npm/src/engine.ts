@@ -65,7 +65,7 @@ export type PlanInfo = {
     row_count?: number
   } | null
   relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
-  logits: { multiplier: number; beta: number; floor: number; offset: number }
+  logits: { multiplier: number; beta: number; floor: number; offset: number; softcap: number }
   valid: unknown
 }
 

@@ -190,6 +190,11 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     POSENC_CHECK(check_engine(where, *plan.rotate, in.queries));
     POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));
   }
+  const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
+  if (plan.logits.softcap != 0 && (plan.relative || (slopes != nullptr && slopes->before_scale)))
+    return fail(where, "a softcap must stand beside rotations and biases after the scale alone",
+                plan.relative ? "vectors by distance" : "slopes before the scale",
+                "drop logits.softcap");
   POSENC_TRY(relative, check_added(where, plan, heads, head_dim, value_dim));
   checked.relative = relative;
   return checked;

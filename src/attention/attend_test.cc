@@ -150,7 +150,7 @@ void try_problem(unsigned seed, double& worst) {
   const std::int64_t queries = decodes ? 1 : chance.in(3) ? chance.whole(1, 30) : keys;
   const std::int64_t axes = chance.in(6) ? 2 : 1;
   const DType dtype = chance.one_of({DType::f32, DType::f32, DType::f16, DType::bf16});
-  const Plan plan = random_plan(chance, heads, kv_heads, dim, axes);
+  Plan plan = random_plan(chance, heads, kv_heads, dim, axes);
   const Positions key_positions = random_positions(chance, batch, keys, axes);
   const Positions query_positions = decodes && key_positions.contiguous() && axes == 1
                                         ? Positions::range(key_positions.at(keys - 1), 1)
@@ -173,6 +173,9 @@ void try_problem(unsigned seed, double& worst) {
   const Tensor sink_logits = sink_kind == 1   ? Tensor::dense(sinks.data(), {heads})
                              : sink_kind == 2 ? Tensor::dense(sinks.data(), {batch, heads, queries})
                                               : Tensor{};
+  const bool caps = std::holds_alternative<Slopes>(plan.bias.value_or(Slopes{})) &&
+                    !std::get<Slopes>(plan.bias.value_or(Slopes{})).before_scale;
+  if (caps && !plan.relative && chance.in(3)) plan.logits.softcap = chance.one_of({1.5, 20.0});
   const std::string what = "seed " + std::to_string(seed);
 
   const auto layout = [&] { return all_layouts[chance.whole(0, 5)]; };

@@ -5,6 +5,7 @@
 //   ∂q_i += s_i Σ_j δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
 //   ∂a^K_d = Σ δ_ij s_i q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
 //   ∂sink_i = −α_i,sink Σ_j α_ij e_ij
+// With a softcap δ_ij of the products is times its slope 1 − tanh².
 // The rows of some queries stand whole, from the first key that one of them sees to the last: then five
 // products are all it takes, where walking the keys block by block would form the logits twice.
 #include "src/attention/backward.h"
@@ -53,6 +54,7 @@ class Backward {
     weight_ = scratch_.take<T>(block_ * stride_);
     delta_ = scratch_.take<T>(block_ * stride_);
     buffer_ = scratch_.take<T>(stride_);
+    if (in.plan->logits.softcap != 0) slope_ = scratch_.take<T>(stride_);
     seen_ = scratch_.take<VisibleRange>(block_);
     row_seen_ = scratch_.take<VisibleRange>(block_);
   }
@@ -170,6 +172,9 @@ class Backward {
     const T scale = in_.scale(b_, query);
     VisibleRange& seen = row_seen_[i];
     if (relative_.present()) relative_.add_products(head, query, scale, seen, weight, delta);
+    if (slope_ != nullptr)
+      softcap(weight + seen.begin, seen.end - seen.begin, static_cast<T>(in_.plan->logits.softcap),
+              slope_ + seen.begin);
     const auto bias = bias_.row(g, query, scale, seen, buffer_);
     if (seen.holes) {
       visibility_.for_holes(at_.queries, query, at_.keys, seen, b_,
@@ -210,6 +215,12 @@ class Backward {
     if (relative_.present())
       relative_.take_gradient(at_.first_head + g, g, query, scale, row_seen_[i],
                               weight_ + i * stride_, delta);
+    if (slope_ != nullptr) through_softcap(row_seen_[i], delta_ + i * stride_);
+  }
+
+  // From the gradient by what the softcap gave to that by what it took; what is hidden may be NaN.
+  void through_softcap(const VisibleRange& seen, T* delta) const {
+    for (Index j = seen.begin; j < seen.end; ++j) delta[j] *= delta[j] == 0 ? T{1} : slope_[j];
   }
 
   // Σ_j over keys, for the queries.
@@ -303,6 +314,7 @@ class Backward {
   Index begin_ = 0, end_ = 0;                           // the keys that some of them see
   VisibleRange *seen_ = nullptr, *row_seen_ = nullptr;  // of each; of each and the head at work
   T *weight_ = nullptr, *delta_ = nullptr, *buffer_ = nullptr;  // [row][key], [key]
+  T* slope_ = nullptr;  // [key], of the softcap of a row; null: none
 };
 
 }  // namespace

@@ -256,6 +256,8 @@ class QueryBlock {
   // A row's logits to weights.
   void weigh(Index index, const TileRow& row, Index first, Index last, T* logits) {
     const VisibleRange& seen = row.seen;
+    if (plan_.logits.softcap != 0 && !seen.empty())
+      softcap(logits + seen.begin, seen.end - seen.begin, static_cast<T>(plan_.logits.softcap));
     if (seen.holes) {
       visibility_.for_holes(at_.queries, row.query, at_.keys, seen, at_.sequence,
                             [logits](Index j) { logits[j] = -std::numeric_limits<T>::infinity(); });

@@ -2,6 +2,7 @@
 //   logit_ij = (q̂_i·k̂_j + q_i·a^K_d + k_j·a^Q_d [+ bias]) · scale_i/√head_dim [+ bias], d = i − j
 //   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees, and
 //              over a sink's logit, which has no value
+// A softcap acts on the scaled products, before the bias.
 // with q̂, k̂ (and v̂, where the plan rotates values) rotated at their positions. The plan's `add`
 // part went to the embedding before q, k and v were made of it, and has no place here.
 #include <algorithm>
@@ -40,6 +41,15 @@ void write_squares(const std::vector<double>& rows, const Tensor& out, std::int6
 }
 
 constexpr double hidden = -std::numeric_limits<double>::infinity();
+
+// c·tanh(z/c), z where c is 0.
+double capped(double z, double c) {
+  if (c == 0) return z;
+  // e^x − 1 as Kahan forms it, without what the difference loses near 0.
+  const double x = -2 * std::abs(z / c), e = std::exp(x);
+  const double less = e == 1 ? x : x < -40 ? -1 : (e - 1) * x / std::log(e);
+  return std::copysign(c * -less / (2 + less), z);
+}
 
 // Logarithms of weights to weights, in place.
 void exponentiate(std::span<double> row) {
@@ -104,7 +114,8 @@ struct Head {
         }
         POSENC_TRY(bias,
                    plan.bias ? detail::bias_at(*plan.bias, head, distance) : Expected<double>(0.0));
-        logit[next] = bias_before_scale ? (sum + bias) * scale : sum * scale + bias;
+        logit[next] = bias_before_scale ? (sum + bias) * scale
+                                        : capped(sum * scale, plan.logits.softcap) + bias;
       }
       if (rule.change) {
         rule.change({.sequence = sequence,

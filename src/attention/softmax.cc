@@ -66,6 +66,39 @@ struct Vectors {
         to(first + (end - first + lanes<T> - 1) / lanes<T> * lanes<T>) {}
 };
 
+// tanh, to some units in the last place. Of floats by x·P(x²)/Q(x²), fitted within 1.5e-8 relatively up to where tanh is 1
+// (weighted least squares, the weights following the error), at a third of what Highway's own takes.
+template <class D, class V>
+HWY_INLINE V TanhOf(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
+    return hn::Tanh(d, x);
+  } else {
+    const auto end = hn::Set(d, 8.7f);
+    const auto u = hn::Max(hn::Neg(end), hn::Min(end, x)), s = hn::Mul(u, u);
+    auto p = hn::Set(d, 1.38980366e-08f), q = hn::Set(d, 7.99670258e-07f);
+    p = hn::MulAdd(p, s, hn::Set(d, 2.09941557e-05f));
+    q = hn::MulAdd(q, s, hn::Set(d, 3.32368121e-04f));
+    p = hn::MulAdd(p, s, hn::Set(d, 3.51876485e-03f));
+    q = hn::MulAdd(q, s, hn::Set(d, 2.59649744e-02f));
+    p = hn::MulAdd(p, s, hn::Set(d, 1.34004846e-01f));
+    q = hn::MulAdd(q, s, hn::Set(d, 4.67338049e-01f));
+    p = hn::MulAdd(p, s, hn::Set(d, 1.0f));
+    q = hn::MulAdd(q, s, hn::Set(d, 1.0f));
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(hn::Mul(u, p), q));
+  }
+}
+
+template <class T>
+void SoftcapOf(T* x, std::int64_t count, T cap, T* slope) {
+  const Tag<T> d;
+  const auto by = hn::Set(d, 1 / cap), most = hn::Set(d, cap), one = hn::Set(d, T{1});
+  for (std::int64_t j = 0; j < count; j += lanes<T>) {
+    const auto t = TanhOf(d, hn::Mul(hn::LoadU(d, x + j), by));
+    hn::StoreU(hn::Mul(t, most), d, x + j);
+    if (slope != nullptr) hn::StoreU(hn::NegMulAdd(t, t, one), d, slope + j);
+  }
+}
+
 template <class T>
 T Fold(SoftmaxRow<T>& row) {
   const Tag<T> d;
@@ -194,6 +227,9 @@ void SoftplusTailsOf(const T* x, T* out) {
 }  // namespace
 
 #define POSENC_FOR_TYPE(T, Type)                                                              \
+  void Softcap##Type(T* x, std::int64_t count, T cap, T* slope) {                             \
+    SoftcapOf(x, count, cap, slope);                                                          \
+  }                                                                                           \
   T Fold##Type(SoftmaxRow<T>& row) { return Fold(row); }                                      \
   double Differentiate##Type(const SoftmaxGradientRow<T>& row) { return Differentiate(row); } \
   void Exponentials##Type(T* x, T shift) { ExponentialsOf(x, shift); }                        \
@@ -211,6 +247,10 @@ HWY_AFTER_NAMESPACE();
 namespace posenc::detail {
 
 #define POSENC_FOR_TYPE(T, Type)                                                           \
+  HWY_EXPORT(Softcap##Type);                                                               \
+  void softcap(T* x, std::int64_t count, T cap, T* slope) {                                \
+    HWY_DYNAMIC_DISPATCH(Softcap##Type)(x, count, cap, slope);                             \
+  }                                                                                        \
   HWY_EXPORT(Fold##Type);                                                                  \
   HWY_EXPORT(Differentiate##Type);                                                         \
   HWY_EXPORT(Exponentials##Type);                                                          \
@@ -289,6 +329,15 @@ double differentiate_row(const SoftmaxGradientRow<T>& row) {
 }
 
 template <class T>
+void softcap_row(T* x, std::int64_t count, T cap, T* slope) {
+  for (std::int64_t j = 0; j < count; ++j) {
+    const T t = std::tanh(x[j] / cap);
+    x[j] = cap * t;
+    if (slope != nullptr) slope[j] = 1 - t * t;
+  }
+}
+
+template <class T>
 T sigmoid(T x) {
   const T e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1) / (1 + e);
@@ -297,6 +346,7 @@ T sigmoid(T x) {
 }  // namespace
 
 #define POSENC_FOR_TYPE(T)                                                                        \
+  void softcap(T* x, std::int64_t count, T cap, T* slope) { softcap_row(x, count, cap, slope); }  \
   T fold(SoftmaxRow<T>& row) { return fold_row(row); }                                            \
   double differentiate(const SoftmaxGradientRow<T>& row) { return differentiate_row(row); }       \
   void exponentials(T* x, T shift) {                                                              \

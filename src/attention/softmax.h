@@ -22,6 +22,11 @@ struct SoftmaxRow {
   T added = 0;                                      // what this block added to it
 };
 
+// x ← cap·tanh(x/cap) of `count` numbers and of what else their last vector holds; `slope`, if given, receives the
+// derivatives 1 − tanh².
+void softcap(float* x, std::int64_t count, float cap, float* slope = nullptr);
+void softcap(double* x, std::int64_t count, double cap, double* slope = nullptr);
+
 // Returns the correction: what sums weighted by older blocks are to be multiplied by.
 float fold(SoftmaxRow<float>& row);
 double fold(SoftmaxRow<double>& row);

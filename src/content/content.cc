@@ -44,11 +44,15 @@ Expected<void> check_learned(const ContentGradients& gradients) {
 
 // Those whose softmax is the one of attend.
 template <class S>
-constexpr bool takes_sinks = std::is_same_v<S, Fire> || std::is_same_v<S, Forgetting>;
+constexpr bool has_softmax = std::is_same_v<S, Fire> || std::is_same_v<S, Forgetting>;
 
 template <class S>
-Expected<void> check_sinks(std::string_view where, const Tensor& sink_logits) {
-  if (takes_sinks<S> || !sink_logits) return {};
+Expected<void> check_softmax(std::string_view where, const Tensor& sink_logits, const Plan& plan) {
+  if (has_softmax<S>) return {};
+  if (plan.logits.softcap != 0)
+    return fail(where, std::string(S::name) + " takes no softcap", number_text(plan.logits.softcap),
+                "drop logits.softcap");
+  if (!sink_logits) return {};
   return fail(where, std::string(S::name) + " takes no sink logits", shape_text(sink_logits),
               "drop them: fire and forgetting take some");
 }
@@ -66,7 +70,7 @@ Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, co
                       const Tensor& out, const Tensor& remainder) {
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_sinks<S>("attend", in.sink_logits));
+        POSENC_CHECK(check_softmax<S>("attend", in.sink_logits, plan));
         if constexpr (requires { s.attend(in, plan, out, remainder); }) {
           return s.attend(in, plan, out, remainder);
         } else {
@@ -82,7 +86,7 @@ Expected<void> attend_reference(const AttentionInputs& in, const ContentScheme& 
                                 const Tensor& weights) {
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_sinks<S>("attend", in.sink_logits));
+        POSENC_CHECK(check_softmax<S>("attend", in.sink_logits, plan));
         return s.attend_reference(in, plan, out, logits, weights);
       },
       scheme);
@@ -94,7 +98,7 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
                                const Tensor& remainder_gradient) {
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_sinks<S>("attend_backward", in.sink_logits));
+        POSENC_CHECK(check_softmax<S>("attend_backward", in.sink_logits, plan));
         POSENC_CHECK(check_learned<S>(gradients));
         if constexpr (requires {
                         s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);

@@ -233,6 +233,8 @@ Expected<void> check(const Logits& logits) {
   if (auto ok = positive("logits.multiplier", logits.multiplier); !ok) return ok;
   if (auto ok = finite("logits.beta", logits.beta); !ok) return ok;
   if (auto ok = positive("logits.floor", logits.floor); !ok) return ok;
+  if (logits.softcap != 0)
+    if (auto ok = positive("logits.softcap", logits.softcap); !ok) return ok;
   return finite("logits.offset", logits.offset);
 }
 
@@ -307,6 +309,8 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   if (a.logits.beta != 0 && b.logits.beta != 0) {
     return fail(where, twice, "two logit scales that grow with the position", cure);
   }
+  if (a.logits.softcap != 0 && b.logits.softcap != 0)
+    return fail(where, twice, "two softcaps of the logits", cure);
   Plan plan;
   plan.add = a.add ? a.add : b.add;
   plan.rotate = a.rotate ? a.rotate : b.rotate;
@@ -314,6 +318,7 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   plan.relative = a.relative ? a.relative : b.relative;
   plan.logits = a.logits.beta != 0 ? a.logits : b.logits;
   plan.logits.multiplier = a.logits.multiplier * b.logits.multiplier;
+  plan.logits.softcap = std::max(a.logits.softcap, b.logits.softcap);
   plan.valid = a.valid ? a.valid : b.valid;
   if (a.valid && b.valid) {
     plan.valid =

@@ -206,7 +206,7 @@ void write_open(Out& out, const Plan& plan) {
   write(out.key("relative"), plan.relative);
   out.key("logits").object().member("multiplier", plan.logits.multiplier);
   out.member("beta", plan.logits.beta).member("floor", plan.logits.floor);
-  out.member("offset", plan.logits.offset).end();
+  out.member("offset", plan.logits.offset).member("softcap", plan.logits.softcap).end();
 }
 
 void write_valid(Out& out, const Plan& plan) {

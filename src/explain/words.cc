@@ -379,9 +379,12 @@ std::string amplitude_note(const Subject& subject) {
   }
   const Logits& logits = plan.logits;
   const double plain = std::sqrt(static_cast<double>(head_dim));
+  const std::string cap = logits.softcap == 0 ? std::string()
+                                              : "; then c·tanh(z/c), c = " + shown(logits.softcap) +
+                                                    ", before the mask";
   if (head_dim > 0 && std::abs(logits.multiplier - plain) <= 1e-12 * plain) {
     add("q·k is not divided by " + root);
-    return text;
+    return text + cap;
   }
   if (logits.multiplier != 1) {
     add("logits × " + shown(logits.multiplier) + "/" + root + " instead of 1/" + root);
@@ -396,7 +399,7 @@ std::string amplitude_note(const Subject& subject) {
         (logits.offset != 0 ? "(p + " + shown(logits.offset) + ")" : std::string("p")) + "/" +
         shown(logits.floor) + "⌋), which grows with the position");
   if (!subject.group.logits_note.empty()) text += " (" + subject.group.logits_note + ")";
-  return text;
+  return text + cap;
 }
 
 namespace {

@@ -59,6 +59,7 @@ std::string logits_text(const Logits& logits) {
   std::string text = "×" + number_text(logits.multiplier);
   if (logits.beta != 0)
     text += " with beta " + number_text(logits.beta) + " from " + number_text(logits.floor);
+  if (logits.softcap != 0) text += ", capped softly at " + number_text(logits.softcap);
   return text;
 }
 
@@ -122,7 +123,8 @@ class Comparison {
            number_text(others->rotate->amplitude));
     const Logits &logits = plan->logits, &their = others->logits;
     if (!nearly(logits.multiplier, their.multiplier) || !nearly(logits.beta, their.beta) ||
-        (logits.beta != 0 && !nearly(logits.floor, their.floor)))
+        (logits.beta != 0 && !nearly(logits.floor, their.floor)) ||
+        !nearly(logits.softcap, their.softcap))
       differ("logits", logits_text(logits), logits_text(their));
   }
 

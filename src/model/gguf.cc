@@ -24,6 +24,7 @@ constexpr GgufKey keys[] = {
     {"attention.value_length", "v_head_dim"},
     {"attention.kv_lora_rank", "kv_lora_rank"},
     {"attention.sliding_window", "sliding_window"},
+    {"attn_logit_softcapping", "attn_logit_softcapping"},
     {"attention.shared_kv_layers", "num_kv_shared_layers"},
     {"attention.relative_buckets_count", "relative_attention_num_buckets"},
     {"decoder_block_count", "num_decoder_layers"},

@@ -38,6 +38,7 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angl
     plan = std::move(*both);
   }
   plan.logits.multiplier *= group.logits.multiplier;
+  plan.logits.softcap = group.logits.softcap;
   if (group.logits.beta != 0) {
     plan.logits.beta = group.logits.beta;
     plan.logits.floor = group.logits.floor;

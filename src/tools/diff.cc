@@ -343,10 +343,11 @@ class Differences {
     const Logits &mine = plan.logits, &yours = theirs.logits;
     if (!nearly(mine.multiplier, yours.multiplier) || !nearly(mine.beta, yours.beta) ||
         (mine.beta != 0 &&
-         (!nearly(mine.floor, yours.floor) || !nearly(mine.offset, yours.offset))))
+         (!nearly(mine.floor, yours.floor) || !nearly(mine.offset, yours.offset))) ||
+        !nearly(mine.softcap, yours.softcap))
       differ({.code = "logits",
               .position =
-                  nearly(mine.multiplier, yours.multiplier)
+                  nearly(mine.multiplier, yours.multiplier) && nearly(mine.softcap, yours.softcap)
                       ? std::optional(static_cast<std::int64_t>(std::min(mine.floor, yours.floor)))
                       : std::nullopt,
               .expected = detail::logits_text(mine),

@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 import transformers
+from transformers.models.gemma2 import configuration_gemma2, modeling_gemma2
 from transformers.models.gpt_oss import configuration_gpt_oss, modeling_gpt_oss
 
 torch.set_default_dtype(torch.float64)
@@ -89,7 +90,20 @@ def gpt_oss():
         )
 
 
-FAMILIES = [gpt_oss]
+def gemma2():
+    config = {"model_type": "gemma2", **SIZES, "sliding_window": 3, "query_pre_attn_scalar": 5, "attn_logit_softcapping": 1.5}
+    made = configuration_gemma2.Gemma2Config(**config)
+    rotary = modeling_gemma2.Gemma2RotaryEmbedding(made)
+    module = types.SimpleNamespace(num_key_value_groups=HEADS // KV_HEADS, training=False, head_dim=HEAD_DIM)
+    for layer, window in ((0, 3), (1, None)):
+        yield record(
+            "gemma2", config, layer, module, rotary, modeling_gemma2.apply_rotary_pos_emb,
+            modeling_gemma2.eager_attention_forward, window, inputs(),
+            scaling=made.query_pre_attn_scalar**-0.5, softcap=made.attn_logit_softcapping,
+        )
+
+
+FAMILIES = [gpt_oss, gemma2]
 
 
 def main():

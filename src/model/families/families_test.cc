@@ -237,6 +237,15 @@ TEST(FamilyGptOss, WindowsAlternateAndTheRampIsNotRounded) {
   EXPECT_FALSE(std::get<Yarn>(rope_of(model).scaling).truncate);
 }
 
+TEST(FamilyGemma2, CapsItsLogitsUnlessTheFileSaysNull) {
+  const auto cap = [](std::string_view more) {
+    return compile(family_model("gemma2", more).groups.at(0))->logits.softcap;
+  };
+  EXPECT_EQ(cap(""), 50);
+  EXPECT_EQ(cap(R"("attn_logit_softcapping": 30.0)"), 30);
+  EXPECT_EQ(cap(R"("attn_logit_softcapping": null)"), 0);
+}
+
 TEST(FamilySinks, StandInTheSoftmaxOfTheLayersThatLearnThem) {
   const auto sinks = [](std::string_view type) {
     std::vector<bool> of_groups;

@@ -29,6 +29,17 @@ void undivided(const Section&, LayerGroup& group) {
   group.logits_note = "q·k is not divided by √head_dim";
 }
 
+void query_pre_attn_capped(const Section& config, LayerGroup& group) {
+  query_pre_attn(config, group);
+  constexpr std::string_view key = "attn_logit_softcapping";
+  if (const Json* const raw = config.raw(key); raw != nullptr && raw->is_null()) return;
+  const auto said = config.number(key, positive);
+  group.logits.softcap = said ? said->value : 50;
+  note(group.provenance, key, number_text(group.logits.softcap),
+       said ? Origin::file : Origin::family,
+       said ? said->key : "default of " + config.reading.family);
+}
+
 void query_pre_attn(const Section& config, LayerGroup& group) {
   const double scalar = noted_number(config, group, "query_pre_attn_scalar", 256);
   group.logits.multiplier = std::sqrt(static_cast<double>(group.geometry.head_dim) / scalar);
