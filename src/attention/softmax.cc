@@ -71,7 +71,9 @@ struct Vectors {
 template <class D, class V>
 HWY_INLINE V TanhOf(D d, V x) {
   if constexpr (sizeof(hn::TFromD<D>) == sizeof(double)) {
-    return hn::Tanh(d, x);
+    // Highway's rounds to an integer, which no NaN is.
+    const auto none = hn::IsNaN(x);
+    return hn::IfThenElse(none, x, hn::Tanh(d, hn::IfThenZeroElse(none, x)));
   } else {
     const auto end = hn::Set(d, 8.7f);
     const auto u = hn::Max(hn::Neg(end), hn::Min(end, x)), s = hn::Mul(u, u);
