@@ -274,7 +274,8 @@ void cache(Bytes& bytes, const posenc_plan* plan, const posenc_positions* positi
         break;
       }
       case 2: {
-        const std::int64_t heads = options.kv_heads <= 16 ? 2 * options.kv_heads : 1;
+        const std::int64_t heads =
+            0 < options.kv_heads && options.kv_heads <= 16 ? 2 * options.kv_heads : 1;
         const auto q = view(count, heads, options.head_dim), out = view(count, heads, value_dim);
         if (q && out)
           check_status(posenc_cache_attend(made, sequences, static_cast<std::size_t>(count),

@@ -180,7 +180,7 @@ Run define_attend(CLI::App& app) {
       ->required();
   app.add_option("--v", options->v, "Values, shaped like k")->type_name("FILE")->required();
   app.add_option("--positions", options->positions,
-                 "Of the queries: 0:4096 (4096 not included), 5, 0,2,4, or ids.npy")
+                 "Of queries: 0:4096 (not 4096), 0,2,4, ids.npy")
       ->type_name("IDS")
       ->default_str("the last of the keys");
   app.add_option("--key_positions", options->key_positions, "Of the keys")
@@ -197,7 +197,7 @@ Run define_attend(CLI::App& app) {
       ->type_name("ROWS");
   app.add_option(
          "--sink_logits,--sink-logits", options->sink_logits,
-         "Logits that the softmax counts without a value, .npy [heads] or [batch, heads, seq]")
+         "Logits without a value in the softmax, .npy [heads] or [batch, heads, seq]")
       ->type_name("FILE");
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
