@@ -76,6 +76,72 @@ struct LintOptions {
 // lose. Errors: a length that the model cannot reach, no such engine.
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options = {});
 
+// What extend() is asked for.
+struct ExtendOptions {
+  std::int64_t to = 0;                       // tokens: the length that is wanted
+  std::string_view engine = "transformers";  // whose words are wanted
+  std::int64_t trained = 0;                  // tokens that training has shown; 0: as the file tells
+  bool training = false;                     // the weights will be trained at that length
+};
+
+// One way to a longer context, and what it does to the rotation of the layers that see furthest. Angles of a pair are
+// "unseen" where it had made no full turn in training and rotates further than it ever did.
+struct ContextOption {
+  std::string name =
+      {};  // "as_is", "linear", "ntk", "dynamic", "yarn", "longrope", "llama3", "larger_base"
+  std::string unavailable = {};  // why it cannot be had; then there is nothing below
+  bool needs_training = false;   // makes no sense without
+  std::optional<Rope> rope = {};
+  std::vector<double> frequencies = {};   // [pair], radians per position, at the wanted length
+  std::vector<std::int64_t> unseen = {};  // pairs
+  std::optional<std::int64_t> unseen_from = {};  // the first distance at which one of them shows
+  // How many times smaller the angle between neighbours is than in training, of the fastest pair and of the middle one.
+  double fastest_pair = 1, middle_pair = 1;
+  double amplitude = 1;  // on cos and sin
+  double logits = 1;     // rotated logits, times what they were in training
+  // The first distance within the trained length at which an angle is 0.1 rad off what training had; absent: none.
+  std::optional<std::int64_t> short_texts_from = {};
+  bool rerotate =
+      false;  // the rotation goes by the length: keys cached before must be rotated again
+};
+
+// What a group of layers keeps at the wanted length.
+struct CacheShare {
+  Stack stack = Stack::text;
+  std::vector<std::int64_t> layers = {};
+  std::optional<std::int64_t> window = {};  // tokens
+  std::int64_t bytes = 0;                   // with all tokens kept
+  std::int64_t bytes_within_window = 0;     // with those alone that the window shows; else the same
+};
+
+// A plan for a longer context. Everything is computed from what the file says, nothing measured.
+struct ContextPlan {
+  std::int64_t to = 0, trained = 0;  // tokens; trained 0: nobody says, and it does not matter
+  std::string trained_by = {};       // a sentence: which rotation training is taken to have shown
+  std::string scheme = {};           // "rope", "learned", "alibi" …: how position enters
+  std::vector<std::int64_t> layers =
+      {};  // whose rotation the options are about; empty: none rotates
+  std::vector<std::int64_t> untouched = {};  // layers that rotate otherwise and never see so far
+  std::vector<double> turns = {};            // [pair] made in training
+  double base = 0;                           // rope_theta
+  // The least base, on a grid of 16 to the octave, with which a key that is like the query outweighs others on average
+  // at each distance below the wanted length (2405.14591); absent: none is needed, or the length is beyond what is searched.
+  std::optional<double> least_base = {};
+  std::vector<CacheShare> cache = {};
+  std::vector<ContextOption> options = {};
+  std::string recommended = {};                     // an option, or "longer_table"
+  std::string rule = {}, reason = {}, source = {};  // its name, a sentence, an arXiv number or ""
+  std::optional<Translation> said = {};             // the recommended option in the engine's words
+  std::vector<std::string> engine = {};             // sentences: what that engine does besides
+  std::vector<std::string> unknown = {};            // sentences: what only measuring tells
+};
+std::string to_json(const ContextPlan& plan);
+
+// A plan to run a model at `to` tokens: every scaling that applies, with its consequences, and one that is recommended by a
+// rule that is named (docs/doctor.md). A model without rotation gets what holds for its scheme. Errors: `to` must be from 1
+// to 2^40, no such engine, a rotating model whose trained length nobody tells.
+Expected<ContextPlan> extend(const Model& model, const ExtendOptions& options);
+
 // Position ids as an engine has them, which may be anything: [axis][batch][seq].
 struct PositionIds {
   std::vector<std::int64_t> ids = {};

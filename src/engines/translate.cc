@@ -54,8 +54,26 @@ std::vector<Provenance> notes_of(const SpelledRope& one, Spelling spelling, bool
   return notes;
 }
 
-// The model as the target says it.
-Model as_said(const Model& model, const std::vector<SpelledRope>& ropes, Spelling spelling) {
+// What has to be said: each kind of layer once, and one kind where all rotate alike.
+std::vector<SpelledRope> kinds_of(const std::vector<SpelledRope>& ropes) {
+  const auto alike = [](const SpelledRope& a, const SpelledRope& b) {
+    return a.rope == b.rope && a.group->logits.beta == b.group->logits.beta;
+  };
+  std::vector<SpelledRope> kinds;
+  for (const SpelledRope& one : ropes)
+    if (std::ranges::none_of(kinds, [&](const SpelledRope& kind) {
+          return kind.layer_type == one.layer_type && alike(kind, one);
+        }))
+      kinds.push_back(one);
+  const bool one_kind = std::ranges::all_of(
+      kinds, [&](const SpelledRope& kind) { return alike(kind, kinds.front()); });
+  if (one_kind) kinds.resize(1);
+  return kinds;
+}
+
+// The model as the target says it, which names `several` kinds of layers or one.
+Model as_said(const Model& model, const std::vector<SpelledRope>& ropes, Spelling spelling,
+              bool several) {
   Model said = model;
   said.files.clear();
   said.warnings.clear();
@@ -64,7 +82,7 @@ Model as_said(const Model& model, const std::vector<SpelledRope>& ropes, Spellin
       if (!rotates(group) || one.group->layers != group.layers || one.group->stack != group.stack)
         continue;
       rope_in(group) = one.rope;
-      group.provenance = notes_of(one, spelling, ropes.size() > 1);
+      group.provenance = notes_of(one, spelling, several);
     }
   }
   return said;
@@ -125,12 +143,13 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
                            [](const SpelledRope& one) { return one.group->window.has_value(); });
   const std::int64_t context =
       out.is_json ? context_to_say(model, ropes.front().rope) : model.context;
-  for (SpelledRope& one : ropes)
-    one.is_local = ropes.size() == 2 && one.group->window &&
+  std::vector<SpelledRope> kinds = kinds_of(ropes);
+  for (SpelledRope& one : kinds)
+    one.is_local = kinds.size() == 2 && one.group->window &&
                    std::holds_alternative<Unscaled>(one.rope.scaling);
-  out.target = detail::spelled(ropes, spelling, context, length, out.notes);
+  out.target = detail::spelled(kinds, spelling, context, length, out.notes);
 
-  Model said = as_said(model, ropes, spelling);
+  Model said = as_said(model, ropes, spelling, kinds.size() > 1);
   said.context = context;
   POSENC_TRY(reading, read_as(said, engine, length));
   if (!reading.refused.empty()) {

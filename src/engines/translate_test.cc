@@ -59,6 +59,20 @@ TEST(Translate, OldSpellingHasTheBaseBesideTheScaling) {
             R"("max_position_embeddings":131072})");
 }
 
+TEST(Translate, LayersOfTwoKindsThatRotateAlikeAreSaidOnce) {
+  const Expected<Model> model = read_model("gpt-oss-20b");
+  ASSERT_TRUE(model);
+  const std::string target = said(*model, "transformers").target;
+  EXPECT_TRUE(target.starts_with(R"({"rope_parameters":{"rope_type":"yarn")")) << target;
+}
+
+TEST(Translate, EachKindOfLayerIsSaidOnce) {
+  const Expected<Model> model = read_model("gemma-4-e2b");  // has four groups of two kinds
+  ASSERT_TRUE(model);
+  const std::string target = said(*model, "transformers").target;
+  EXPECT_EQ(target.find("full_attention"), target.rfind("full_attention")) << target;
+}
+
 TEST(Translate, NtkAwareScalingIsAnotherBase) {
   const Translation ntk = said(qwen_with(R"({"rope_type": "ntk", "factor": 8.0})"), "llama.cpp");
   EXPECT_EQ(ntk.largest_angle_difference, 0);

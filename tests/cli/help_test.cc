@@ -160,7 +160,7 @@ TEST_F(Help, CompletionHasEveryCommandAndFlag) {
 TEST_F(Help, BashCompletes) {
   if (!installed("bash")) GTEST_SKIP() << "bash is not installed";
   write("posenc.bash", posenc("completion bash").out);
-  EXPECT_EQ(offered("posenc ex"), " explain \n");
+  EXPECT_EQ(offered("posenc exp"), " explain \n");
   EXPECT_EQ(offered("posenc plot wave"), " wavelengths \n");
   EXPECT_EQ(offered("posenc rotate --head-d"), " --head_dim \n");
   EXPECT_EQ(offered("posenc rotate q.npy --angles hf"), " hf_float \n");

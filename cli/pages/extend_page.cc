@@ -1,0 +1,140 @@
+// A plan for a longer context: options as rows, then one in words.
+#include "cli/pages/extend_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+namespace posenc::cli {
+namespace {
+
+constexpr std::size_t label_margin = 14;
+
+// "0–3, 8" of 0, 1, 2, 3, 8; "3, 7, … 47 (12)" where runs are many.
+std::string listed(std::span<const std::int64_t> numbers) {
+  std::vector<std::string> runs;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    runs.push_back(last > i ? fmt::format("{}–{}", numbers[i], numbers[last])
+                            : fmt::format("{}", numbers[i]));
+    i = last + 1;
+  }
+  if (runs.size() > 4) return fmt::format("{}, {}, … {}", runs[0], runs[1], runs.back());
+  std::string text;
+  for (const std::string& run : runs) text += (text.empty() ? "" : ", ") + run;
+  return text;
+}
+
+std::string times(double x) { return x > 0.9995 && x < 1.0005 ? "" : fmt::format("×{:.3g}", x); }
+
+std::string size_of(std::int64_t bytes) {
+  constexpr const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+  return fmt::format("{:.3g} {}", size, units[unit]);
+}
+
+using Row = std::array<std::string, 6>;
+
+Row row_of(const ContextOption& option) {
+  return {option.name,
+          option.unseen.empty()
+              ? "none"
+              : fmt::format("{} from {}", listed(option.unseen), grouped(*option.unseen_from)),
+          times(option.fastest_pair) == "" && times(option.middle_pair) == ""
+              ? "as before"
+              : fmt::format("{:.3g}, {:.3g} times", option.fastest_pair, option.middle_pair),
+          times(option.logits) == "" ? "as before" : times(option.logits),
+          option.short_texts_from ? fmt::format("from {}", grouped(*option.short_texts_from))
+                                  : "as before",
+          option.rerotate ? "rotate again" : "stay"};
+}
+
+std::string table_of(const ContextPlan& plan, const Terminal& term) {
+  std::vector<Row> rows{
+      {"option", "unseen pairs", "neighbours nearer", "logits", "short texts off", "cached keys"}};
+  for (const ContextOption& option : plan.options)
+    if (option.unavailable.empty()) rows.push_back(row_of(option));
+  std::array<std::size_t, 6> widths{};
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], columns(row[i]) + 2);
+  widths[0] = std::max(widths[0], label_margin);
+  std::string out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::string line;
+    for (std::size_t c = 0; c < rows[i].size(); ++c)
+      line += c + 1 < rows[i].size() ? padded(rows[i][c], widths[c]) : rows[i][c];
+    const bool recommended = rows[i][0] == plan.recommended;
+    out += (i == 0 ? term.dim(line) : recommended ? term.bold(line) : line) + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string extend_page(const Model& model, const ContextPlan& plan, const Terminal& term) {
+  std::string out;
+  const auto line = [&](std::string_view label, const std::string& text) {
+    out +=
+        term.blue(padded(label, label_margin)) + wrapped(text, label_margin, label_margin) + "\n";
+  };
+  out += term.bold(model.name) + "  " +
+         term.dim(plan.trained > 0
+                      ? fmt::format(
+                            "{} → {} tokens, {:.3g} times", grouped(plan.trained), grouped(plan.to),
+                            static_cast<double>(plan.to) / static_cast<double>(plan.trained))
+                      : fmt::format("to {} tokens", grouped(plan.to))) +
+         "\n\n";
+  if (!plan.turns.empty()) {
+    const auto whole = std::ranges::count_if(plan.turns, [](double turns) { return turns >= 1; });
+    line("training", fmt::format("{}; {} of {} pairs made a full turn within {} tokens",
+                                 plan.trained_by, whole, plan.turns.size(), grouped(plan.trained)));
+  }
+  if (!plan.layers.empty())
+    line("layers", plan.untouched.empty()
+                       ? fmt::format("{}: {}", listed(plan.layers), plan.scheme)
+                       : fmt::format("{}: {}; {} are left as they are", listed(plan.layers),
+                                     plan.scheme, listed(plan.untouched)));
+  else
+    line("position", plan.scheme);
+  if (plan.least_base)
+    line("base", fmt::format("{:.6g}; at this length from about {:.2g} on a key like the query "
+                             "outweighs others at every distance (2405.14591)",
+                             plan.base, *plan.least_base));
+  if (!plan.options.empty()) out += "\n" + table_of(plan, term) + "\n";
+  for (const ContextOption& option : plan.options)
+    if (!option.unavailable.empty()) line(option.name, "not to be had: " + option.unavailable);
+  line("recommended", fmt::format("{} (rule {}{}): {}", plan.recommended, plan.rule,
+                                  plan.source.empty() ? "" : ", " + plan.source, plan.reason));
+  if (plan.said) {
+    out += fmt::format(
+        "\n{}\n{}\n\n",
+        term.dim(fmt::format("for {} {}:", plan.said->engine.title, plan.said->engine.version)),
+        plan.said->target);
+    for (const EngineNote& note : plan.said->notes) line(name(note.kind), note.what);
+  }
+  for (const std::string& sentence : plan.engine) line("besides", sentence);
+  std::int64_t whole = 0, within = 0;
+  for (const CacheShare& share : plan.cache)
+    whole += share.bytes / 2, within += share.bytes_within_window / 2;
+  if (whole > 0) {
+    std::string text = fmt::format("{} of keys and values a sequence", size_of(within * 2));
+    for (const CacheShare& share : plan.cache)
+      if (share.window && *share.window < plan.to)
+        text +=
+            fmt::format("; layers {} keep {} tokens", listed(share.layers), grouped(*share.window));
+    if (within < whole)
+      text += fmt::format("; {} where an engine keeps all of them", size_of(whole * 2));
+    line("cache", text);
+  }
+  for (const std::string& sentence : plan.unknown) line("not known", sentence);
+  return out;
+}
+
+}  // namespace posenc::cli
