@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <vector>
+#include <string_view>
 
 namespace posenc::cli {
 namespace {
@@ -17,33 +17,47 @@ bool is_stream(const std::string& name) {
   return name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/");
 }
 
-Expected<std::vector<char>> all_of(std::FILE* file, const std::string& name) {
-  std::vector<char> bytes;
+Expected<std::string> all_of(std::FILE* file, const std::string& name, std::size_t most,
+                             std::string_view cure) {
+  std::string bytes;
   char part[1 << 16];
   while (const std::size_t count = std::fread(part, 1, sizeof part, file)) {
-    bytes.insert(bytes.end(), part, part + count);
-    if (bytes.size() > most_bytes)
-      return fail(name, "a model through a pipe must be at most 64 MiB", "more",
-                  "give the file's path");
+    bytes.append(part, count);
+    if (bytes.size() > most)
+      return fail(name, "must be at most " + std::to_string(most >> 20) + " MiB", "more", cure);
   }
   if (std::ferror(file))
-    return fail(name, "cannot be read", std::strerror(errno), "check the pipe");
+    return fail(name, "cannot be read", std::strerror(errno), "check the file");
   return bytes;
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// Nothing is opened for standard input.
+Expected<File> opened(const std::string& name) {
+  File file(nullptr, std::fclose);
+  if (name == "-" || name == "/dev/stdin") return file;
+  file.reset(std::fopen(name.c_str(), "rb"));
+  if (!file) return fail(name, "cannot be opened", std::strerror(errno), "check the path");
+  return file;
 }
 
 }  // namespace
 
 Expected<Model> named_model(const std::string& name) {
   if (!is_stream(name)) return read_model(name);
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(nullptr, std::fclose);
-  if (name.starts_with("/dev/fd/")) {
-    opened.reset(std::fopen(name.c_str(), "rb"));
-    if (!opened)
-      return fail(name, "cannot be opened", std::strerror(errno), "check the shell's redirection");
-  }
-  const Expected<std::vector<char>> bytes = all_of(opened ? opened.get() : stdin, name);
+  const Expected<File> file = opened(name);
+  if (!file) return std::unexpected(file.error());
+  const Expected<std::string> bytes =
+      all_of(*file ? file->get() : stdin, name, most_bytes, "give the file's path");
   if (!bytes) return std::unexpected(bytes.error());
   return read_model_bytes(std::as_bytes(std::span(*bytes)), "stdin");
+}
+
+Expected<std::string> named_text(const std::string& name, std::size_t most) {
+  const Expected<File> file = opened(name);
+  if (!file) return std::unexpected(file.error());
+  return all_of(*file ? file->get() : stdin, name, most, "give its first lines: head -n 2000 FILE");
 }
 
 }  // namespace posenc::cli

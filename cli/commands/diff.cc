@@ -37,7 +37,7 @@ std::string page(const Model& a, const Model& b, const std::vector<Finding>& fin
 }
 
 struct DiffOptions {
-  std::string expected, found;
+  std::string expected, found, log;
   std::vector<std::string> engines;
   std::int64_t at = 0;
   bool json = false;
@@ -96,6 +96,22 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
   return equal ? 0 : 1;
 }
 
+// What an engine's log says that it was told.
+Expected<int> diff_log(const DiffOptions& options, const Model& model, const Terminal& term) {
+  const Expected<std::string> log = named_text(options.log, largest_log);
+  if (!log) return std::unexpected(log.error());
+  const Expected<std::vector<Finding>> findings = log_differences(model, *log, options.at);
+  if (!findings) return std::unexpected(findings.error());
+  const bool equal = is_equal(*findings);
+  if (options.json)
+    fmt::print("{{\"equal\":{},\"expected\":{},\"log\":{},\"findings\":{}}}\n", equal,
+               json_string(model.name), json_string(options.log), json(*findings));
+  else
+    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + options.log),
+               findings_page(*findings, term, "The engine was told what the file says."));
+  return equal ? 0 : 1;
+}
+
 Run define_diff(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   constexpr const char* kinds =
@@ -110,6 +126,10 @@ Run define_diff(CLI::App& app) {
                  "(vllm,llama.cpp,transformers@4), or all")
       ->delimiter(',')
       ->type_name("ENGINES");
+  app.add_option("--log", options->log,
+                 "Instead of FOUND: what an engine or a converter printed (llama.cpp, vLLM, "
+                 "transformers), or -")
+      ->type_name("FILE");
   app.add_option("--at,--length", options->at,
                  "Compare for positions 0 to LENGTH-1 (131072, 128k); default: the longer context")
       ->transform(token_count())
@@ -124,15 +144,18 @@ Run define_diff(CLI::App& app) {
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"
       "  posenc diff config.json --engines all --at 32k\n"
+      "  posenc diff config.json --log server.log\n"
       "  posenc diff qwen2.5-7b-yarn4 ./my-checkpoint --at 128k --json | jq '.findings[].code'");
   return [options, &app]() -> Expected<int> {
-    if (options->found.empty() == options->engines.empty())
-      return fail("diff", "takes a second model, or --engines",
-                  options->found.empty() ? "neither" : "both",
+    const int others = !options->found.empty() + !options->engines.empty() + !options->log.empty();
+    if (others != 1)
+      return fail("diff", "takes a second model, or --engines, or --log",
+                  others == 0 ? "none of them" : "several",
                   "posenc diff A B, or posenc diff A --engines all");
     const Expected<Model> expected = named_model(options->expected);
     if (!expected) return std::unexpected(expected.error());
     const Terminal term = terminal(no_color(app));
+    if (!options->log.empty()) return diff_log(*options, *expected, term);
     return options->engines.empty() ? diff_files(*options, *expected, term)
                                     : diff_engines(*options, *expected, term);
   };

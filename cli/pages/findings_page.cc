@@ -51,10 +51,11 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
         finding.code.size() < margin ? padded(finding.code, margin) : finding.code + "\n" + indent;
     label.replace(0, finding.code.size(), painted(term, finding.severity, finding.code));
     std::string values;
-    if (!finding.expected.empty() || !finding.found.empty())
-      values = finding.expected + " → " + finding.found;
+    if (!finding.expected.empty()) values = finding.expected + " → ";
+    values += finding.found;
     if (const std::string at = where(finding); !at.empty())
       values += (values.empty() ? "" : "; ") + at;
+    if (finding.line) values += fmt::format("{}line {}", values.empty() ? "" : "; ", *finding.line);
     if (!finding.engines.empty())
       values = fmt::format("{}{}{}", fmt::join(finding.engines, ", "), values.empty() ? "" : ": ",
                            values);

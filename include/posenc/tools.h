@@ -38,6 +38,7 @@ struct Finding {
   std::string expected = {}, found = {};      // the two values, as text
   std::string message = {}, cure = {};        // sentences
   std::vector<std::string> engines = {};      // that it holds for; empty: any
+  std::optional<std::int64_t> line = {};      // of a log, from 1, that tells it
   bool operator==(const Finding&) const = default;
 };
 std::string to_json(const Finding& finding);
@@ -62,6 +63,15 @@ std::string to_json(const EngineDifferences& differences);
 // As differences() between a model and read_as(model, engine, length). An engine that refuses the file, or whose table ends
 // before the length, is a finding too. Errors: theirs.
 Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
+                                               std::int64_t length = 0);
+
+// Where an engine was told something else than a model's file says, read off the lines that it prints when it starts:
+// llama.cpp's print_info, llama_context and keys of a GGUF, its converter's, vLLM's configuration and arguments, and
+// warnings of transformers. The model with the told values put in is compared with the model by differences(); `line` is
+// the line that tells. Other lines are passed over; a log that tells nothing is the finding log_unknown. Errors: more
+// than largest_log bytes, a line above 1 MiB, a zero byte, and those of differences().
+inline constexpr std::size_t largest_log = std::size_t{64} << 20;
+Expected<std::vector<Finding>> log_differences(const Model& model, std::string_view log,
                                                std::int64_t length = 0);
 
 // What lint() is asked for.

@@ -157,7 +157,7 @@ TEST(Finding, AsJson) {
                             .message = "m",
                             .cure = "c"}),
             R"({"code":"rope_theta","severity":"error","stack":"text","layer":0,"layers":[0,1],)"
-            R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[]})");
+            R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[],"line":null})");
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ void write(detail::JsonWriter& out, const Finding& finding) {
       .member("message", finding.message)
       .member("cure", finding.cure)
       .member("engines", finding.engines)
+      .member("line", finding.line)
       .end();
 }
 

@@ -64,6 +64,25 @@ TEST_F(DiffCommand, ASecondModelAndEnginesAreOneTooMany) {
   EXPECT_EQ(posenc("diff llama-3.1-8b").code, 2);
 }
 
+TEST_F(DiffCommand, ALogIsComparedWithTheFile) {
+  const std::string log = posenc::test::data_path("logs/llama-3.1-without-base.log");
+  const Outcome said = posenc("diff llama-3.1-8b --log " + log);
+  EXPECT_EQ(said.code, 1);
+  EXPECT_TRUE(has(said.out, "500000 → 10000; layers 0–31; line 19")) << said.out;
+  const Json found =
+      Json::parse(posenc("diff llama-3.1-8b --json --log - < " + log).out, nullptr, false);
+  ASSERT_TRUE(found.is_object());
+  EXPECT_EQ(found["findings"][0]["line"], 19);
+}
+
+TEST_F(DiffCommand, ALogThatIsNoneIsAnErrorAndBounded) {
+  EXPECT_EQ(posenc("diff llama-3.1-8b --log nowhere.log").code, 2);
+  const Outcome endless = posenc("diff llama-3.1-8b --log /dev/zero");
+  EXPECT_EQ(endless.code, 2);
+  EXPECT_TRUE(has(endless.err, "64 MiB")) << endless.err;
+  EXPECT_EQ(posenc("diff llama-3.1-8b llama-2-7b --log nowhere.log").code, 2);
+}
+
 TEST_F(DiffCommand, AVersionThatHasNoProfileIsRefused) {
   const Outcome said = posenc("diff llama-3.1-8b --engines vllm@0.2");
   EXPECT_EQ(said.code, 2);

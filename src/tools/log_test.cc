@@ -1,0 +1,133 @@
+// What engines print, beside the file that they were to run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+std::vector<Finding> beside(const char* name, const std::string& log, std::int64_t length = 0) {
+  const Expected<Model> model = read_model(name);
+  EXPECT_TRUE(model);
+  const auto findings = log_differences(*model, log, length);
+  EXPECT_TRUE(findings) << findings.error().message();
+  return findings.value_or(std::vector<Finding>{});
+}
+
+const Finding& with(const std::vector<Finding>& findings, std::string_view code) {
+  static const Finding none;
+  const auto at = std::ranges::find(findings, code, &Finding::code);
+  EXPECT_NE(at, findings.end()) << code;
+  return at == findings.end() ? none : *at;
+}
+
+const char* const llama_as_it_is =
+    "print_info: n_ctx_train      = 131072\nprint_info: n_rot            = 128\n"
+    "print_info: rope scaling     = linear\nprint_info: freq_base_train  = 500000.0\n"
+    "print_info: freq_scale_train = 1\nprint_info: n_ctx_orig_yarn  = 131072\n";
+
+TEST(LogDifferences, LinesThatSayWhatTheFileSaysAreNoFinding) {
+  EXPECT_TRUE(beside("llama-3.1-8b", llama_as_it_is).empty());
+  EXPECT_TRUE(beside("deepseek-v3",
+                     "print_info: rope scaling = yarn\nprint_info: freq_base_train = 10000.0\n"
+                     "print_info: freq_scale_train = 0.025\nprint_info: n_ctx_orig_yarn = 4096\n"
+                     "print_info: n_head_kv = 1\nprint_info: n_rot = 64\n")
+                  .empty());
+}
+
+TEST(LogDifferences, NamesTheLineOfAnotherBase) {
+  const auto found = beside(
+      "llama-3.1-8b", std::string(llama_as_it_is) + "llama_context: freq_base     = 10000.0\n");
+  const Finding& base = with(found, "rope_theta");
+  EXPECT_EQ(base.line, 7);
+  EXPECT_EQ(base.found, "10000");
+  EXPECT_EQ(base.severity, Severity::error);
+}
+
+TEST(LogDifferences, AFlagsScaleCountsAboveTheFiles) {
+  const auto found =
+      beside("llama-2-7b",
+             "print_info: freq_scale_train = 1\nother words\nllama_context: freq_scale = 0.25\n");
+  EXPECT_EQ(with(found, "rope_scaling").line, 3);
+  EXPECT_EQ(with(found, "rope_scaling").found, "linear factor 4");
+}
+
+TEST(LogDifferences, YarnThatTheConverterDroppedIsAScalingLost) {
+  const auto found =
+      beside("qwen2.5-7b-yarn4", "\x1b[32mINFO:hf-to-gguf:\x1b[0mgguf: rope scaling type = NONE\n");
+  EXPECT_EQ(with(found, "rope_scaling").found, "none");
+}
+
+TEST(LogDifferences, KeysOfAGgufTellTheSame) {
+  const auto found = beside(
+      "llama-3.1-8b",
+      "llama_model_loader: - kv  10:   llama.rope.freq_base f32              = 10000.000000\n");
+  EXPECT_EQ(with(found, "rope_theta").line, 1);
+}
+
+TEST(LogDifferences, AnOverrideWithoutItsBaseIsToldOfVllm) {
+  const auto found =
+      beside("qwen2.5-7b-yarn4",
+             "args {'hf_overrides': {'rope_parameters': {'rope_type': 'yarn', 'factor': 4.0, "
+             "'original_max_position_embeddings': 32768}}}\n");
+  EXPECT_EQ(with(found, "theta_missing").found, "10000");
+  EXPECT_EQ(with(found, "rope_theta").line, 1);
+}
+
+TEST(LogDifferences, ArgumentsOfOldVllmAreReadToo) {
+  const auto found = beside("llama-3.1-8b",
+                            "args: Namespace(rope_scaling={'factor': 8.0, 'type': 'dynamic'}, "
+                            "rope_theta=None, x=True)\n");
+  EXPECT_TRUE(with(found, "rope_scaling").found.starts_with("dynamic factor 8"));
+}
+
+TEST(LogDifferences, ARotaryModuleTellsPairingBaseAndDimensions) {
+  const auto found = beside("llama-2-7b",
+                            "(rotary_emb): RotaryEmbedding(head_size=128, rotary_dim=64, "
+                            "max_position_embeddings=4096, base=500000, is_neox_style=False)\n");
+  EXPECT_EQ(with(found, "pairing").found, "interleaved");
+  EXPECT_EQ(with(found, "rotary_dim").found, "64 of 128");
+}
+
+TEST(LogDifferences, WarningsOfTransformersAreFindings) {
+  const auto found = beside(
+      "llama-2-7b",
+      "Unrecognized keys in `rope_scaling` for 'rope_type'='yarn': {'attn_factor'}\n"
+      "This is a friendly reminder - the current text generation call will exceed the model's "
+      "predefined maximum length (4096). Depending on the model\n");
+  EXPECT_EQ(with(found, "unknown_key").found, "{'attn_factor'}");
+  EXPECT_EQ(with(found, "beyond_context").line, 2);
+}
+
+TEST(LogDifferences, StartedBeyondTheContext) {
+  EXPECT_EQ(with(beside("llama-2-7b", "llama_context: n_ctx = 16384\n"), "beyond_context").expected,
+            "4,096");
+  EXPECT_EQ(
+      with(beside("qwen2.5-7b-yarn4", "x max_seq_len=65536, y\n"), "context_shorter").severity,
+      Severity::note);
+}
+
+TEST(LogDifferences, ALogThatTellsNothingIsSaidToBe) {
+  EXPECT_EQ(with(beside("llama-2-7b", "hello\n"), "log_unknown").severity, Severity::warning);
+  EXPECT_FALSE(beside("llama-2-7b", "").empty());
+}
+
+TEST(LogDifferences, HostileLogsAreErrors) {
+  const Expected<Model> model = read_model("llama-2-7b");
+  ASSERT_TRUE(model);
+  EXPECT_FALSE(log_differences(*model, std::string_view("a\0b", 3)));
+  EXPECT_FALSE(log_differences(*model, std::string(2 << 20, 'x')));
+  EXPECT_FALSE(log_differences(*model, std::string(largest_log + 1, '\n')));
+  EXPECT_TRUE(log_differences(*model, "rope_scaling={" + std::string(500000, '{') + "\n"));
+}
+
+TEST(LogDifferences, WhatTheLogQuotesIsMadePrintable) {
+  const auto found = beside("llama-2-7b", "Unknown RoPE type: \x1b[31m\x07\xff evil\n");
+  EXPECT_EQ(with(found, "unknown_rope_type").found.find('\x07'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace posenc
