@@ -21,6 +21,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       fuzz::check_text(finding.cure);
     }
   }
+  const auto mended = mend(fuzz::text_of({data, size}));
+  fuzz::must(mended.has_value() && read_config(mended->text, "config.json").has_value(),
+             "what is mended is read again");
+  fuzz::must(mended->mended.empty() == (mended->text == fuzz::text_of({data, size})),
+             "what is mended is told");
   const auto all = engines();
   const Engine& engine = all[size % all.size()];
   const auto translation = translate(*model, engine.name);
@@ -30,6 +35,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   fuzz::check_text(translation->target);
   fuzz::must(!translation->largest_angle_difference || *translation->largest_angle_difference >= 0,
-              "an angle's difference is a size");
+             "an angle's difference is a size");
   return 0;
 }

@@ -1,11 +1,12 @@
 // posenc lint: what deserves a look in a model's files, for people, programs and code hosts.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/arguments/atomic_file.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/command.h"
@@ -17,6 +18,8 @@
 
 namespace posenc::cli {
 namespace {
+
+constexpr std::size_t largest_config = std::size_t{16} << 20;
 
 // A file that cannot be read is a finding too, so that the others are looked at all the same.
 Expected<LintedFile> linted(const std::string& file, const LintOptions& options) {
@@ -34,6 +37,42 @@ Expected<LintedFile> linted(const std::string& file, const LintOptions& options)
                       .cure = error.cure}}};
 }
 
+// What was mended of a file, and where the copy is.
+struct FixedFile {
+  std::string name, copy;
+  std::vector<Finding> mended;
+};
+
+// The mended copy beside a config.json: config.fixed.json, which must not be there yet. Nothing is written where nothing is
+// mended.
+Expected<FixedFile> fixed(const std::string& file) {
+  std::filesystem::path path = file;
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) path /= "config.json";
+  const Expected<std::string> text = named_text(path.string(), largest_config);
+  if (!text) return std::unexpected(text.error());
+  const Expected<MendedConfig> now = mend(*text, path.filename().string());
+  if (!now) return std::unexpected(now.error());
+  FixedFile out{path.string(), {}, now->mended};
+  if (now->mended.empty()) return out;
+  path.replace_filename(path.stem().string() + ".fixed" + path.extension().string());
+  out.copy = path.string();
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, none)))
+    return fail("--fix", "does not write over a file", out.copy, "move it away");
+  if (const auto written = write_whole(out.copy, {now->text}); !written)
+    return std::unexpected(written.error());
+  return out;
+}
+
+std::string json_of(const std::vector<FixedFile>& files) {
+  std::string all;
+  for (const FixedFile& file : files)
+    all += fmt::format("{}{{\"file\":{},\"copy\":{},\"mended\":{}}}", all.empty() ? "" : ",",
+                       json_string(file.name), file.copy.empty() ? "null" : json_string(file.copy),
+                       json(file.mended));
+  return "[" + all + "]";
+}
+
 std::string counted(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
@@ -42,7 +81,7 @@ Run define_lint(CLI::App& app) {
   struct LintFlags {
     std::vector<std::string> files;
     LintOptions options;
-    bool json = false, sarif = false;
+    bool json = false, sarif = false, fix = false;
   };
   auto flags = std::make_shared<LintFlags>();
   app.add_option("FILE", flags->files,
@@ -61,8 +100,14 @@ Run define_lint(CLI::App& app) {
       ->type_name("ENGINES");
   CLI::Option* json =
       app.add_flag("--json", flags->json)->description("The findings as JSON (docs/doctor.md)");
-  app.add_flag("--sarif", flags->sarif, "The findings as SARIF 2.1.0, for code hosts")
-      ->excludes(json);
+  CLI::Option* sarif_flag =
+      app.add_flag("--sarif", flags->sarif, "The findings as SARIF 2.1.0, for code hosts")
+          ->excludes(json);
+  app.add_flag(
+         "--fix", flags->fix,
+         "Write a mended copy beside each config.json, config.fixed.json, where a cure leaves "
+         "no choice")
+      ->excludes(sarif_flag);
   app.footer(
       "Every code with its cure: docs/warnings.md, and docs/doctor.md for those that begin with "
       "engine_. Exit code 1: "
@@ -70,6 +115,7 @@ Run define_lint(CLI::App& app) {
       "Examples:\n"
       "  posenc lint config.json\n"
       "  posenc lint config.json --engine vllm --at 128k\n"
+      "  posenc lint config.json --fix && diff config.json config.fixed.json\n"
       "  posenc lint checkpoints/*/config.json --sarif > position.sarif");
   return [flags, &app]() -> Expected<int> {
     for (const std::string& engine : flags->options.engines)
@@ -83,17 +129,33 @@ Run define_lint(CLI::App& app) {
     std::int64_t count[3] = {};
     for (const LintedFile& file : files)
       for (const Finding& finding : file.findings) ++count[static_cast<int>(finding.severity)];
+    std::vector<FixedFile> copies;
+    for (const LintedFile& file : files) {
+      if (!flags->fix) break;
+      Expected<FixedFile> copy = fixed(file.name);
+      if (!copy) return std::unexpected(copy.error());
+      copies.push_back(*std::move(copy));
+    }
     const Terminal term = terminal(no_color(app));
     if (flags->sarif) {
       fmt::print("{}\n", sarif(files));
     } else if (flags->json) {
-      fmt::print("{}\n", json_of(files));
+      const std::string findings = json_of(files);
+      fmt::print("{}{}\n", findings.substr(0, findings.size() - 1),
+                 flags->fix ? ",\"fixed\":" + json_of(copies) + "}" : "}");
     } else {
       for (const LintedFile& file : files)
         fmt::print("{}\n{}\n", term.bold(file.name),
                    findings_page(file.findings, term, "Nothing grave."));
       fmt::print("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
                  counted(count[2], "note"), counted(std::ssize(files), "file"));
+    }
+    for (const FixedFile& copy : copies) {
+      if (flags->json) break;
+      if (copy.copy.empty())
+        fmt::print("\n{}: no cure leaves no choice\n", copy.name);
+      else
+        fmt::print("\n{}\n{}", term.bold(copy.copy), findings_page(copy.mended, term, ""));
     }
     return count[0] > 0 ? 1 : 0;
   };

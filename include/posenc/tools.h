@@ -86,6 +86,18 @@ struct LintOptions {
 // lose. Errors: a length that the model cannot reach, no such engine.
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options = {});
 
+// A configuration's text with cures in it, and what was done: `expected` is what stood there, `found` what stands there now.
+struct MendedConfig {
+  std::string text = {};
+  std::vector<Finding> mended = {};
+};
+
+// Mends what leaves no choice in the text of a config.json, and leaves every other byte as it is: a key's spelling
+// (unknown_key), its new name (old_type), a zero that means nothing (zero_beta), betas that are exchanged (betas_reversed),
+// a factor that follows from the lengths (factor_missing). A cure is kept only if the text, read again, has lost that
+// warning and gained none, and, but for spelling and betas, rotates as before. Errors: those of read_config().
+Expected<MendedConfig> mend(std::string_view config, std::string_view name = "config.json");
+
 // What extend() is asked for.
 struct ExtendOptions {
   std::int64_t to = 0;                       // tokens: the length that is wanted

@@ -4,23 +4,10 @@
 #include <numeric>
 #include <vector>
 
+#include "src/core/edit_distance.h"
+
 namespace posenc {
 namespace {
-
-// Levenshtein distance, one row at a time.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char letter : a) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (letter == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
 
 // Bytes of the UTF-8 character at the front; 0 where none begins. (Longer forms of a shorter one,
 // surrogates and what lies past U+10FFFF are none.)
@@ -45,6 +32,25 @@ bool is_control(std::string_view character) {
 }
 
 }  // namespace
+
+namespace detail {
+
+// One row at a time.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (const char letter : a) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (letter == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace detail
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string shown;
@@ -73,7 +79,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   if (word.size() > longest_word) return nearest;
   std::size_t best = word.size() / 3 + 2;
   for (const std::string_view candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = detail::edit_distance(word, candidate);
     if (distance < best) {
       best = distance;
       nearest = candidate;

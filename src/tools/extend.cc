@@ -14,6 +14,7 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/least_base.h"
+#include "src/tools/unrotated.h"
 
 namespace posenc {
 namespace {
@@ -345,52 +346,6 @@ const LayerGroup* deciding(const Model& model, std::int64_t to) {
   return found;
 }
 
-template <class S>
-const S* scheme_in(const Model& model) {
-  for (const LayerGroup& group : model.groups)
-    for (const Scheme& scheme : group.schemes)
-      if (const S* one = std::get_if<S>(&scheme); one && group.stack != Stack::vision) return one;
-  return nullptr;
-}
-
-// Where nothing rotates, or the rotation does not decide.
-struct Holds {
-  std::string_view recommended, rule, source;
-  std::string reason;
-};
-
-std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& plan) {
-  if (const auto* learned = scheme_in<Learned>(model)) {
-    const std::int64_t most = learned->rows - learned->row_offset;
-    if (to <= most)
-      return Holds{"as_is", "rows", "1705.03122",
-                   "the table has a row for each of " + grouped(most) + " positions"};
-    return Holds{"longer_table", "rows", "1705.03122",
-                 "a position without a row has no vector: the table ends at " + grouped(most) +
-                     ", and rows beyond must be trained"};
-  }
-  if (detail::rope_of(model.groups.front())) return {};
-  if (const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr) {
-    const double flattest = *std::ranges::min_element(slopes->slope);
-    return Holds{"as_is", "slopes", "2108.12409",
-                 "biases go on along the same lines, so there is nothing to set: the flattest head "
-                 "lowers a logit by " +
-                     shown(flattest * static_cast<double>(to - 1), 3) + " at distance " +
-                     grouped(to - 1) + ", the steepest sees little beyond distance " +
-                     grouped(std::llround(20 / *std::ranges::max_element(slopes->slope)))};
-  }
-  if (const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr)
-    return Holds{"as_is", "buckets", "1910.10683",
-                 "all distances from " + grouped(table->max_distance) +
-                     " on share the last bucket, so nothing is new, and nothing tells them apart"};
-  if (plan.add)
-    return Holds{"as_is", "waves", "1706.03762",
-                 "every position has a vector, but those beyond the trained length were never "
-                 "added in training: the weights must be trained at it"};
-  return Holds{"as_is", "no_position", "2305.19466",
-               "position enters by the mask alone, so there is nothing to set"};
-}
-
 void add_cache(const Explanation& explanation, std::int64_t to, ContextPlan& out) {
   for (const GroupExplanation& facts : explanation.groups) {
     const LayerGroup& group = explanation.model.groups[facts.group];
@@ -456,7 +411,7 @@ Expected<ContextPlan> extend(const Model& model, const ExtendOptions& options) {
   const LayerGroup* group = deciding(model, options.to);
   const LayerGroup& first = group ? *group : model.groups.front();
   out.scheme = detail::scheme_text(first);
-  if (const auto holds = by_scheme(model, options.to, explanation.groups.front().plan);
+  if (const auto holds = detail::by_scheme(model, options.to, explanation.groups.front().plan);
       holds && (!group || holds->rule == "rows")) {
     out.trained = options.trained > 0 ? options.trained : model.context;
     out.recommended = holds->recommended;

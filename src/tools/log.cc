@@ -1,10 +1,8 @@
-// What an engine was told, read off the lines that it prints when it starts, and where that is not what the model's file
-// says: the model with the told values put in is compared with the model itself.
+// What an engine was told beside what the model's file says: the model with the told values put in is compared with the
+// model itself.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,283 +15,18 @@
 #include "src/model/compare.h"
 #include "src/text/json.h"
 #include "src/text/json_writer.h"
+#include "src/tools/log_lines.h"
 
 namespace posenc {
 namespace {
 
+using detail::EngineLog, detail::LogSaid;
 using detail::grouped, detail::nearly;
-
-constexpr std::size_t longest_line = std::size_t{1} << 20, longest_value = std::size_t{1} << 16;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-// Without the codes that colour a terminal.
-std::string plain(std::string_view line) {
-  std::string out;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
-      i += 2;
-      while (i < line.size() && (line[i] < '@' || line[i] > '~')) ++i;
-      continue;
-    }
-    out += line[i];
-  }
-  return out;
-}
-
-std::optional<double> number_in(std::string_view text) {
-  text = trimmed(text);
-  const std::size_t end = text.find_first_not_of("0123456789.eE+-");
-  if (end == 0 || text.empty()) return {};
-  const Expected<detail::Json> json = detail::parse_json(text.substr(0, end), "log");
-  if (!json) return {};
-  const double* real = json->get<double>();
-  const std::int64_t* whole = json->get<std::int64_t>();
-  const double value = whole ? static_cast<double>(*whole) : real ? *real : NAN;
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-// The number behind the first `before` in a line.
-std::optional<double> number_after(std::string_view line, std::string_view before) {
-  const std::size_t at = line.find(before);
-  if (at == line.npos) return {};
-  return number_in(line.substr(at + before.size(), 64));
-}
-
-// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out. Nothing: no dict.
-std::optional<std::string> json_of_repr(std::string_view text) {
-  if (!text.starts_with('{')) return {};
-  text = text.substr(0, longest_value);
-  std::string json;
-  int depth = 0;
-  char quote = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quote) {
-      if (c == '\\' && i + 1 < text.size()) {
-        if (text[i + 1] != '\'') json += c;
-        json += text[++i];
-      } else if (c == quote) {
-        json += '"';
-        quote = 0;
-      } else {
-        json += c == '"' ? std::string("\\\"") : std::string(1, c);
-      }
-      continue;
-    }
-    if (c == '\'' || c == '"') {
-      quote = c;
-      json += '"';
-      continue;
-    }
-    constexpr std::pair<std::string_view, std::string_view> words[] = {
-        {"None", "null"}, {"True", "true"}, {"False", "false"}};
-    const auto word = std::ranges::find_if(
-        words, [&](const auto& one) { return text.substr(i).starts_with(one.first); });
-    if (word != std::end(words)) {
-      json += word->second;
-      i += word->first.size() - 1;
-      continue;
-    }
-    json += c;
-    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
-    if (depth == 0) return json;
-  }
-  return {};
-}
-
-// One thing that a log says, and the line that says it last.
-struct Said {
-  double number = 0;
-  std::string text = {};  // the value as it stands there
-  std::int64_t line = 0;
-};
-
-struct Log {
-  std::map<std::string, Said, std::less<>> said = {};
-  std::vector<Finding> remarks = {};  // what a line says by itself
-  std::int64_t known = 0;             // lines that say anything
-
-  const Said* find(std::string_view what) const {
-    const auto at = said.find(what);
-    return at == said.end() ? nullptr : &at->second;
-  }
-};
-
-// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
-struct LogName {
-  std::string_view printed, what;
-};
-constexpr LogName llama_names[] = {
-    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
-    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
-    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
-    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
-    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
-    {"n_ctx_seq", "n_ctx"},          {"rope type", "rope_type"},   {"rope_finetuned", "finetuned"}};
-constexpr LogName converter_names[] = {
-    {"context length", "context"},        {"head count", "heads"},
-    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
-    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
-constexpr LogName key_endings[] = {{".context_length", "context"},
-                                   {".block_count", "layers"},
-                                   {".attention.head_count", "heads"},
-                                   {".attention.head_count_kv", "kv_heads"},
-                                   {".rope.dimension_count", "rotary_dim"},
-                                   {".rope.freq_base", "base"},
-                                   {".rope.scaling.type", "type"},
-                                   {".rope.scaling.factor", "factor"},
-                                   {".rope.scaling.original_context_length", "original"}};
-
-class LogReader {
- public:
-  Expected<Log> read(std::string_view text) {
-    std::int64_t number = 0;
-    while (!text.empty()) {
-      ++number;
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      if (end > longest_line)
-        return fail("log", "a line must be at most 1 MiB", "more on line " + std::to_string(number),
-                    "give the text that the engine prints, and no tensors");
-      const std::string_view line = text.substr(0, end);
-      if (line.contains('\0'))
-        return fail("log", "must be text", "a zero byte on line " + std::to_string(number),
-                    "give the text that the engine prints");
-      line_ = number;
-      read_line(plain(line));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return std::move(log_);
-  }
-
- private:
-  void say(std::string_view what, std::string_view value) {
-    const auto found = number_in(value);
-    log_.said[std::string(what)] = {found.value_or(0), printable(value), line_};
-    ++log_.known;
-  }
-  void remark(Finding finding) {
-    finding.line = line_;
-    ++log_.known;
-    const auto same = [&](const Finding& old) {
-      return old.code == finding.code && old.found == finding.found;
-    };
-    if (std::ranges::none_of(log_.remarks, same)) log_.remarks.push_back(std::move(finding));
-  }
-
-  // "name = value" of one of these names.
-  void assignment(std::string_view text, std::span<const LogName> names) {
-    const std::size_t at = text.find('=');
-    if (at == text.npos) return;
-    const std::string_view name = trimmed(text.substr(0, at));
-    const auto known = std::ranges::find(names, name, &LogName::printed);
-    if (known != names.end()) say(known->what, trimmed(text.substr(at + 1)));
-  }
-
-  void read_line(const std::string& line) {
-    const auto behind = [&](std::string_view marker) -> std::optional<std::string_view> {
-      const std::size_t at = line.find(marker);
-      return at == line.npos ? std::nullopt
-                             : std::optional(std::string_view(line).substr(at + marker.size()));
-    };
-    for (const std::string_view marker : {"print_info:", "llm_load_print_meta:", "llama_context:",
-                                          "llama_new_context_with_model:"}) {
-      if (const auto rest = behind(marker)) assignment(*rest, llama_names);
-    }
-    if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
-    if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
-    if (const auto rest = behind("Unknown RoPE type: "))
-      remark({.code = "unknown_rope_type",
-              .found = printable(*rest, 60),
-              .message = "the converter knows no such scaling and writes the model without it",
-              .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
-    vllm(line);
-    hugging_face(line);
-  }
-
-  // "  10:   llama.rope.freq_base f32 = 500000.000000"
-  void key_of_gguf(std::string_view text) {
-    const std::size_t colon = text.find(':'), equals = text.find(" = ");
-    if (colon == text.npos || equals == text.npos || colon > equals) return;
-    const std::string_view name = trimmed(text.substr(colon + 1, equals - colon - 1));
-    const std::string_view key = name.substr(0, name.find(' '));
-    for (const LogName& one : key_endings)
-      if (key.ends_with(one.printed)) say(one.what, trimmed(text.substr(equals + 3)));
-  }
-
-  void dict(std::string_view line, std::string_view name) {
-    for (const char* between : {"=", "': ", "\": "}) {
-      const std::string start = std::string(name) + between;
-      const std::size_t at = line.find(start);
-      if (at == line.npos) continue;
-      const auto json = json_of_repr(line.substr(at + start.size()));
-      if (!json) continue;
-      log_.said[std::string(name)] = {0, *json, line_};
-      ++log_.known;
-    }
-  }
-
-  void vllm(std::string_view line) {
-    for (const char* name : {"rope_scaling", "rope_parameters", "hf_overrides"}) dict(line, name);
-    if (line.contains("rope_theta=") && line.contains("rope_scaling="))
-      if (number_after(line, "rope_theta="))
-        say("base", line.substr(line.find("rope_theta=") + 11));
-    for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
-      if (number_after(line, name))
-        say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
-    // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000, is_neox_style=True)
-    if (line.contains("head_size=") && line.contains("rotary_dim=") && line.contains("base=")) {
-      say("rotary_dim", line.substr(line.find("rotary_dim=") + 11));
-      say("base", line.substr(line.find("base=") + 5));
-      if (const std::size_t at = line.find("is_neox_style="); at != line.npos)
-        say("halves", line.substr(at + 14).starts_with("True") ? "1" : "0");
-    }
-    if (line.contains("is greater than the derived max_model_len"))
-      remark({.code = "context_refused",
-              .message = "vLLM was asked for more tokens than it derives from the file",
-              .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"});
-  }
-
-  void hugging_face(std::string_view line) {
-    if (const std::size_t at = line.find("Unrecognized keys in `rope_"); at != line.npos) {
-      const std::size_t keys = line.find('{', at);
-      remark({.code = "unknown_key",
-              .severity = Severity::warning,
-              .found = keys == line.npos ? "" : printable(trimmed(line.substr(keys)), 100),
-              .message = "transformers does not read these keys: what they should do does not "
-                         "happen there, and other engines may read them",
-              .cure = "posenc diff MODEL --engines all tells which engine reads them"});
-    }
-    for (const char* before : {"exceed the model's predefined maximum length (",
-                               "specified maximum sequence length for this model ("})
-      if (const auto length = number_after(line, before))
-        remark({.code = "beyond_context",
-                .severity = Severity::warning,
-                .found = grouped(std::llround(std::min(*length, 0x1p50))),
-                .message = "a text was longer than the model's context: angles that training has "
-                           "not shown",
-                .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
-    if (line.contains("exceeds the training context of the model"))
-      remark({.code = "context_capped",
-              .severity = Severity::warning,
-              .message = "llama-server caps the context at the file's own",
-              .cure = "posenc extend MODEL --to LENGTH --engine llama.cpp writes the flags that "
-                      "lift it"});
-  }
-
-  Log log_;
-  std::int64_t line_ = 0;
-};
 
 // Keys of a scaling that an engine replaced the file's by: the rope as it is with them.
 class ToldRope {
  public:
-  ToldRope(const Rope& rope, const Said& said, std::vector<Finding>& findings)
+  ToldRope(const Rope& rope, const LogSaid& said, std::vector<Finding>& findings)
       : rope_(rope), said_(said), findings_(findings) {}
 
   std::optional<Rope> read(const detail::Json& dict, bool replaces) {
@@ -373,7 +106,7 @@ class ToldRope {
   }
 
   const Rope& rope_;
-  const Said& said_;
+  const LogSaid& said_;
   std::vector<Finding>& findings_;
 
  public:
@@ -382,7 +115,7 @@ class ToldRope {
 
 class LogDifferences {
  public:
-  LogDifferences(const Model& model, Log log) : model_(model), log_(std::move(log)) {}
+  LogDifferences(const Model& model, EngineLog log) : model_(model), log_(std::move(log)) {}
 
   Expected<std::vector<Finding>> run(std::int64_t length) {
     findings_ = log_.remarks;
@@ -408,20 +141,20 @@ class LogDifferences {
   }
 
  private:
-  const Said* positive(std::string_view what) const {
-    const Said* said = log_.find(what);
+  const LogSaid* positive(std::string_view what) const {
+    const LogSaid* said = log_.find(what);
     return said && said->number > 0 ? said : nullptr;
   }
 
   // The last of these that the log has.
-  const Said* used(std::string_view at_last, std::string_view before) const {
-    const Said* said = positive(at_last);
+  const LogSaid* used(std::string_view at_last, std::string_view before) const {
+    const LogSaid* said = positive(at_last);
     return said ? said : positive(before);
   }
 
   std::int64_t line_of(std::string_view code) const {
     if (overridden_ > 0) return overridden_;
-    const auto line = [](const Said* said) { return said ? said->line : std::int64_t{0}; };
+    const auto line = [](const LogSaid* said) { return said ? said->line : std::int64_t{0}; };
     if (code == "rope_theta") return line(used("base_used", "base"));
     if (code == "rotary_dim") return line(positive("rotary_dim"));
     if (code == "pairing") return line(log_.find("halves"));
@@ -434,10 +167,10 @@ class LogDifferences {
     if (!rope) return;
     // Layers with a window may rotate by a base of their own, of which these lines do not tell.
     const bool others = group.window && bases_differ();
-    if (const Said* base = used("base_used", "base");
+    if (const LogSaid* base = used("base_used", "base");
         base && !others && base->number > 1 && !is_of_a_layer(base->number))
       rope->rope_theta = base->number;
-    if (const Said* halves = log_.find("halves"))
+    if (const LogSaid* halves = log_.find("halves"))
       rope->pairing = halves->number == 1 ? Pairing::halves : Pairing::interleaved;
     dimensions(group, *rope);
     if (!others) {
@@ -466,7 +199,7 @@ class LogDifferences {
   }
 
   void dimensions(const LayerGroup& group, Rope& rope) const {
-    const Said* dim = positive("rotary_dim");
+    const LogSaid* dim = positive("rotary_dim");
     if (!dim || std::holds_alternative<Proportional>(rope.scaling) || dim->number > 1e6) return;
     const Expected<Plan> plan = compile(group);
     const std::int64_t told = std::llround(dim->number);
@@ -482,8 +215,8 @@ class LogDifferences {
   // llama.cpp's divisors are tensors, of which no line tells: a scaling that is made of them is not compared unless a
   // factor comes on top.
   void scaling(Rope& rope) const {
-    const Said *scale = used("scale_used", "scale"), *factor = positive("factor"),
-               *type = log_.find("type");
+    const LogSaid *scale = used("scale_used", "scale"), *factor = positive("factor"),
+                  *type = log_.find("type");
     if (!scale && !factor && !type) return;
     const double s = scale ? 1 / scale->number : factor ? factor->number : 1;
     const bool tensors = std::holds_alternative<Llama3>(rope.scaling) ||
@@ -503,7 +236,7 @@ class LogDifferences {
     }
     Yarn told = own ? *own : Yarn{.original_max_position_embeddings = model_.context};
     if (scale || factor) told.factor = s;
-    if (const Said* original = positive("original"); original && original->number < 0x1p50)
+    if (const LogSaid* original = positive("original"); original && original->number < 0x1p50)
       told.original_max_position_embeddings = std::llround(original->number);
     if (told.original_max_position_embeddings > 0) rope.scaling = told;
   }
@@ -511,7 +244,7 @@ class LogDifferences {
   // vLLM's own words: a dict for the whole scaling.
   void overridden(Rope& rope) {
     for (const char* name : {"rope_scaling", "rope_parameters", "hf_overrides"}) {
-      const Said* said = log_.find(name);
+      const LogSaid* said = log_.find(name);
       if (!said) continue;
       const Expected<detail::Json> json = detail::parse_json(said->text, name);
       if (!json) continue;
@@ -542,7 +275,7 @@ class LogDifferences {
       if (!first && group.stack == Stack::text) first = &group;
     if (!first) return;
     const auto compare = [&](const char* what, std::int64_t expected) {
-      const Said* said = positive(what);
+      const LogSaid* said = positive(what);
       if (!said || expected == 0 || static_cast<double>(expected) == said->number) return;
       findings_.push_back({.code = what,
                            .severity = Severity::warning,
@@ -560,7 +293,7 @@ class LogDifferences {
   }
 
   void context(const Model& told, std::int64_t length) {
-    const Said *trained = positive("context"), *asked = positive("n_ctx");
+    const LogSaid *trained = positive("context"), *asked = positive("n_ctx");
     if (trained && model_.context > 0 && trained->number != static_cast<double>(model_.context))
       findings_.push_back({.code = "context",
                            .severity = Severity::warning,
@@ -605,7 +338,7 @@ class LogDifferences {
   }
 
   const Model& model_;
-  Log log_;
+  EngineLog log_;
   std::vector<Finding> findings_;
   std::int64_t overridden_ = 0;
 };
@@ -617,7 +350,7 @@ Expected<std::vector<Finding>> log_differences(const Model& model, std::string_v
   if (log.size() > largest_log)
     return fail("log", "must be at most 64 MiB", std::to_string(log.size()) + " bytes",
                 "give its first lines: head -n 2000 FILE");
-  POSENC_TRY(read, LogReader().read(log));
+  POSENC_TRY(read, detail::read_log(log));
   return LogDifferences(model, std::move(read)).run(length);
 }
 

@@ -60,4 +60,26 @@ TEST_F(LintCommand, SarifPointsAtTheLineOfTheKey) {
   EXPECT_EQ(first["locations"][0]["physicalLocation"]["region"]["startLine"], 16);
 }
 
+TEST_F(LintCommand, FixWritesACopyAndNeverOverAFile) {
+  const std::string text =
+      R"({"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 2, "num_attention_heads": 32,
+ "max_position_embeddings": 131072, "rope_theta": 1000000.0,
+ "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "beta_fast": 0, "original_max_position_embeddings": 32768}})";
+  write("config.json", text);
+  const Outcome said = posenc("lint config.json --fix");
+  EXPECT_TRUE(has(said.out, "config.fixed.json")) << said.out;
+  EXPECT_EQ(this->text("config.json"), text);
+  EXPECT_FALSE(has(this->text("config.fixed.json"), "beta_fast"));
+  const Outcome again = posenc("lint config.json --fix");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(has(again.err, "does not write over a file")) << again.err;
+  const Json json = Json::parse(posenc("lint config.fixed.json --fix --json").out, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_TRUE(json["fixed"][0]["copy"].is_null());
+}
+
+TEST_F(LintCommand, FixIsForConfigurationsAlone) {
+  EXPECT_EQ(posenc("lint llama-3.1-8b --fix").code, 2);
+}
+
 }  // namespace

@@ -1,0 +1,273 @@
+// Knows the lines that llama.cpp, its converter, vLLM and transformers print about position.
+#include "src/tools/log_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/explain/text.h"
+#include "src/text/json.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::size_t longest_line = std::size_t{1} << 20, longest_value = std::size_t{1} << 16;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t\r";
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+// Without the codes that colour a terminal.
+std::string plain(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
+      i += 2;
+      while (i < line.size() && (line[i] < '@' || line[i] > '~')) ++i;
+      continue;
+    }
+    out += line[i];
+  }
+  return out;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  text = trimmed(text);
+  const std::size_t end = text.find_first_not_of("0123456789.eE+-");
+  if (end == 0 || text.empty()) return {};
+  const Expected<Json> json = parse_json(text.substr(0, end), "log");
+  if (!json) return {};
+  const double* real = json->get<double>();
+  const std::int64_t* whole = json->get<std::int64_t>();
+  const double value = whole ? static_cast<double>(*whole) : real ? *real : NAN;
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+// The number behind the first `before` in a line.
+std::optional<double> number_after(std::string_view line, std::string_view before) {
+  const std::size_t at = line.find(before);
+  if (at == line.npos) return {};
+  return number_in(line.substr(at + before.size(), 64));
+}
+
+// Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out. Nothing: no dict.
+std::optional<std::string> json_of_repr(std::string_view text) {
+  if (!text.starts_with('{')) return {};
+  text = text.substr(0, longest_value);
+  std::string json;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote) {
+      if (c == '\\' && i + 1 < text.size()) {
+        if (text[i + 1] != '\'') json += c;
+        json += text[++i];
+      } else if (c == quote) {
+        json += '"';
+        quote = 0;
+      } else {
+        json += c == '"' ? std::string("\\\"") : std::string(1, c);
+      }
+      continue;
+    }
+    if (c == '\'' || c == '"') {
+      quote = c;
+      json += '"';
+      continue;
+    }
+    constexpr std::pair<std::string_view, std::string_view> words[] = {
+        {"None", "null"}, {"True", "true"}, {"False", "false"}};
+    const auto word = std::ranges::find_if(
+        words, [&](const auto& one) { return text.substr(i).starts_with(one.first); });
+    if (word != std::end(words)) {
+      json += word->second;
+      i += word->first.size() - 1;
+      continue;
+    }
+    json += c;
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (depth == 0) return json;
+  }
+  return {};
+}
+
+// Names of values: as llama.cpp prints them, as its converter does, and as keys of a GGUF end.
+struct LogName {
+  std::string_view printed, what;
+};
+constexpr LogName llama_names[] = {
+    {"n_ctx_train", "context"},      {"n_layer", "layers"},        {"n_head", "heads"},
+    {"n_head_kv", "kv_heads"},       {"n_rot", "rotary_dim"},      {"n_swa", "window"},
+    {"rope scaling", "type"},        {"freq_base_train", "base"},  {"freq_base", "base_used"},
+    {"freq_scale_train", "scale"},   {"freq_scale", "scale_used"}, {"n_ctx_orig_yarn", "original"},
+    {"n_yarn_orig_ctx", "original"}, {"n_ctx", "n_ctx"},           {"n_ctx_per_seq", "n_ctx"},
+    {"n_ctx_seq", "n_ctx"},          {"rope type", "rope_type"},   {"rope_finetuned", "finetuned"}};
+constexpr LogName converter_names[] = {
+    {"context length", "context"},        {"head count", "heads"},
+    {"key-value head count", "kv_heads"}, {"rope theta", "base"},
+    {"rope scaling type", "type"},        {"rope scaling factor", "factor"}};
+constexpr LogName key_endings[] = {{".context_length", "context"},
+                                   {".block_count", "layers"},
+                                   {".attention.head_count", "heads"},
+                                   {".attention.head_count_kv", "kv_heads"},
+                                   {".rope.dimension_count", "rotary_dim"},
+                                   {".rope.freq_base", "base"},
+                                   {".rope.scaling.type", "type"},
+                                   {".rope.scaling.factor", "factor"},
+                                   {".rope.scaling.original_context_length", "original"}};
+
+class LogReader {
+ public:
+  Expected<EngineLog> read(std::string_view text) {
+    std::int64_t number = 0;
+    while (!text.empty()) {
+      ++number;
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      if (end > longest_line)
+        return fail("log", "a line must be at most 1 MiB", "more on line " + std::to_string(number),
+                    "give the text that the engine prints, and no tensors");
+      const std::string_view line = text.substr(0, end);
+      if (line.contains('\0'))
+        return fail("log", "must be text", "a zero byte on line " + std::to_string(number),
+                    "give the text that the engine prints");
+      line_ = number;
+      read_line(plain(line));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return std::move(log_);
+  }
+
+ private:
+  void say(std::string_view what, std::string_view value) {
+    const auto found = number_in(value);
+    log_.said[std::string(what)] = {found.value_or(0), printable(value), line_};
+    ++log_.known;
+  }
+  void remark(Finding finding) {
+    finding.line = line_;
+    ++log_.known;
+    const auto same = [&](const Finding& old) {
+      return old.code == finding.code && old.found == finding.found;
+    };
+    if (std::ranges::none_of(log_.remarks, same)) log_.remarks.push_back(std::move(finding));
+  }
+
+  // "name = value" of one of these names.
+  void assignment(std::string_view text, std::span<const LogName> names) {
+    const std::size_t at = text.find('=');
+    if (at == text.npos) return;
+    const std::string_view name = trimmed(text.substr(0, at));
+    const auto known = std::ranges::find(names, name, &LogName::printed);
+    if (known != names.end()) say(known->what, trimmed(text.substr(at + 1)));
+  }
+
+  void read_line(const std::string& line) {
+    const auto behind = [&](std::string_view marker) -> std::optional<std::string_view> {
+      const std::size_t at = line.find(marker);
+      return at == line.npos ? std::nullopt
+                             : std::optional(std::string_view(line).substr(at + marker.size()));
+    };
+    for (const std::string_view marker : {"print_info:", "llm_load_print_meta:", "llama_context:",
+                                          "llama_new_context_with_model:"}) {
+      if (const auto rest = behind(marker)) assignment(*rest, llama_names);
+    }
+    if (const auto rest = behind("gguf: ")) assignment(*rest, converter_names);
+    if (const auto rest = behind("- kv ")) key_of_gguf(*rest);
+    if (const auto rest = behind("Unknown RoPE type: "))
+      remark({.code = "unknown_rope_type",
+              .found = printable(*rest, 60),
+              .message = "the converter knows no such scaling and writes the model without it",
+              .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
+    vllm(line);
+    hugging_face(line);
+  }
+
+  // "  10:   llama.rope.freq_base f32 = 500000.000000"
+  void key_of_gguf(std::string_view text) {
+    const std::size_t colon = text.find(':'), equals = text.find(" = ");
+    if (colon == text.npos || equals == text.npos || colon > equals) return;
+    const std::string_view name = trimmed(text.substr(colon + 1, equals - colon - 1));
+    const std::string_view key = name.substr(0, name.find(' '));
+    for (const LogName& one : key_endings)
+      if (key.ends_with(one.printed)) say(one.what, trimmed(text.substr(equals + 3)));
+  }
+
+  void dict(std::string_view line, std::string_view name) {
+    for (const char* between : {"=", "': ", "\": "}) {
+      const std::string start = std::string(name) + between;
+      const std::size_t at = line.find(start);
+      if (at == line.npos) continue;
+      const auto json = json_of_repr(line.substr(at + start.size()));
+      if (!json) continue;
+      log_.said[std::string(name)] = {0, *json, line_};
+      ++log_.known;
+    }
+  }
+
+  void vllm(std::string_view line) {
+    for (const char* name : {"rope_scaling", "rope_parameters", "hf_overrides"}) dict(line, name);
+    if (line.contains("rope_theta=") && line.contains("rope_scaling="))
+      if (number_after(line, "rope_theta="))
+        say("base", line.substr(line.find("rope_theta=") + 11));
+    for (const char* name : {"max_seq_len=", "max_model_len=", "'max_model_len': "})
+      if (number_after(line, name))
+        say("n_ctx", line.substr(line.find(name) + std::string_view(name).size()));
+    // RotaryEmbedding(head_size=128, rotary_dim=128, max_position_embeddings=…, base=500000, is_neox_style=True)
+    if (line.contains("head_size=") && line.contains("rotary_dim=") && line.contains("base=")) {
+      say("rotary_dim", line.substr(line.find("rotary_dim=") + 11));
+      say("base", line.substr(line.find("base=") + 5));
+      if (const std::size_t at = line.find("is_neox_style="); at != line.npos)
+        say("halves", line.substr(at + 14).starts_with("True") ? "1" : "0");
+    }
+    if (line.contains("is greater than the derived max_model_len"))
+      remark({.code = "context_refused",
+              .message = "vLLM was asked for more tokens than it derives from the file",
+              .cure = "posenc extend MODEL --to LENGTH --engine vllm writes the scaling for it"});
+  }
+
+  void hugging_face(std::string_view line) {
+    if (const std::size_t at = line.find("Unrecognized keys in `rope_"); at != line.npos) {
+      const std::size_t keys = line.find('{', at);
+      remark({.code = "unknown_key",
+              .severity = Severity::warning,
+              .found = keys == line.npos ? "" : printable(trimmed(line.substr(keys)), 100),
+              .message = "transformers does not read these keys: what they should do does not "
+                         "happen there, and other engines may read them",
+              .cure = "posenc diff MODEL --engines all tells which engine reads them"});
+    }
+    for (const char* before : {"exceed the model's predefined maximum length (",
+                               "specified maximum sequence length for this model ("})
+      if (const auto length = number_after(line, before))
+        remark({.code = "beyond_context",
+                .severity = Severity::warning,
+                .found = grouped(std::llround(std::min(*length, 0x1p50))),
+                .message = "a text was longer than the model's context: angles that training has "
+                           "not shown",
+                .cure = "ask for less, or plan a longer context: posenc extend MODEL --to LENGTH"});
+    if (line.contains("exceeds the training context of the model"))
+      remark({.code = "context_capped",
+              .severity = Severity::warning,
+              .message = "llama-server caps the context at the file's own",
+              .cure = "posenc extend MODEL --to LENGTH --engine llama.cpp writes the flags that "
+                      "lift it"});
+  }
+
+  EngineLog log_;
+  std::int64_t line_ = 0;
+};
+
+}  // namespace
+
+Expected<EngineLog> read_log(std::string_view text) { return LogReader().read(text); }
+
+}  // namespace posenc::detail

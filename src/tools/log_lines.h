@@ -1,0 +1,35 @@
+// What an engine's log says, line by line.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc::detail {
+
+// One thing that a log says, and the line that says it last.
+struct LogSaid {
+  double number = 0;
+  std::string text = {};  // the value as it stands there
+  std::int64_t line = 0;
+};
+
+struct EngineLog {
+  std::map<std::string, LogSaid, std::less<>> said = {};
+  std::vector<Finding> remarks = {};  // what a line says by itself
+  std::int64_t known = 0;             // lines that say anything
+
+  const LogSaid* find(std::string_view what) const {
+    const auto at = said.find(what);
+    return at == said.end() ? nullptr : &at->second;
+  }
+};
+
+// Errors: a line above 1 MiB, a zero byte.
+Expected<EngineLog> read_log(std::string_view text);
+
+}  // namespace posenc::detail

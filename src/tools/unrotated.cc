@@ -1,0 +1,55 @@
+// A table ends, biases go on, buckets saturate: what a longer context means where nothing rotates.
+#include "src/tools/unrotated.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+
+namespace posenc::detail {
+namespace {
+
+template <class S>
+const S* scheme_in(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const S* one = std::get_if<S>(&scheme); one && group.stack != Stack::vision) return one;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& plan) {
+  if (const auto* learned = scheme_in<Learned>(model)) {
+    const std::int64_t most = learned->rows - learned->row_offset;
+    if (to <= most)
+      return Holds{"as_is", "rows", "1705.03122",
+                   "the table has a row for each of " + grouped(most) + " positions"};
+    return Holds{"longer_table", "rows", "1705.03122",
+                 "a position without a row has no vector: the table ends at " + grouped(most) +
+                     ", and rows beyond must be trained"};
+  }
+  if (rope_of(model.groups.front())) return {};
+  if (const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr) {
+    const double flattest = *std::ranges::min_element(slopes->slope);
+    return Holds{"as_is", "slopes", "2108.12409",
+                 "biases go on along the same lines, so there is nothing to set: the flattest head "
+                 "lowers a logit by " +
+                     shown(flattest * static_cast<double>(to - 1), 3) + " at distance " +
+                     grouped(to - 1) + ", the steepest sees little beyond distance " +
+                     grouped(std::llround(20 / *std::ranges::max_element(slopes->slope)))};
+  }
+  if (const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr)
+    return Holds{"as_is", "buckets", "1910.10683",
+                 "all distances from " + grouped(table->max_distance) +
+                     " on share the last bucket, so nothing is new, and nothing tells them apart"};
+  if (plan.add)
+    return Holds{"as_is", "waves", "1706.03762",
+                 "every position has a vector, but those beyond the trained length were never "
+                 "added in training: the weights must be trained at it"};
+  return Holds{"as_is", "no_position", "2305.19466",
+               "position enters by the mask alone, so there is nothing to set"};
+}
+
+}  // namespace posenc::detail
