@@ -30,6 +30,14 @@ std::string scaling_or_none(const Rope& rope) {
                                                         : detail::scaling_text(rope.scaling);
 }
 
+// Which pairs take which axis of pictures: "sections 16 24 24", "interleaved 24 20 20", "none".
+std::string axes_text(const Rope& rope) {
+  if (rope.mrope_section.empty()) return "none";
+  std::string text = rope.mrope_interleaved ? "interleaved" : "sections";
+  for (const std::int64_t pairs : rope.mrope_section) text += " " + std::to_string(pairs);
+  return text;
+}
+
 std::string rotated_text(const Rotate& rotate, std::int64_t head_dim) {
   std::string text = std::to_string(rotate.rotary_dim);
   if (head_dim > 0) text += " of " + std::to_string(head_dim);
@@ -298,6 +306,15 @@ class Differences {
       differ(finding);
       if (scaling == their_scaling) return;
       finding.message = "the scaling differs beside the base";
+    }
+    if (const std::string axes = axes_text(*rope), their_axes = axes_text(*theirs);
+        axes != their_axes && scaling == their_scaling) {
+      finding.code = "mrope";
+      finding.expected = axes;
+      finding.found = their_axes;
+      finding.cure = "write mrope_section and mrope_interleaved as the first model has them";
+      differ(std::move(finding));
+      return;
     }
     finding.code = scaling == their_scaling ? "rope_factors" : "rope_scaling";
     finding.expected = scaling;

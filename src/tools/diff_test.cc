@@ -142,22 +142,34 @@ TEST(Diff, AnotherScheme) {
   EXPECT_EQ(scheme.found, "alibi");
 }
 
+TEST(Diff, AxesOfPicturesBySectionsOrInterleaved) {
+  Model a = read(llama());
+  std::get<Rope>(a.groups[0].schemes[0]).mrope_section = {24, 20, 20};
+  Model b = a;
+  std::get<Rope>(b.groups[0].schemes[0]).mrope_interleaved = true;
+  const Finding axes = only(*differences(a, b));
+  EXPECT_EQ(axes.code, "mrope");
+  EXPECT_EQ(axes.expected, "sections 24 20 20");
+  EXPECT_EQ(axes.found, "interleaved 24 20 20");
+}
+
 TEST(Diff, LengthsBelowZeroAreRefused) {
   EXPECT_EQ(differences(Model{}, Model{}, -1).error().rule, "length must be 0 or more");
 }
 
 TEST(Finding, AsJson) {
-  EXPECT_EQ(to_json(Finding{.code = "rope_theta",
-                            .stack = Stack::text,
-                            .layers = {0, 1},
-                            .pair = 6,
-                            .position = 1,
-                            .expected = "5e5",
-                            .found = "1e4",
-                            .message = "m",
-                            .cure = "c"}),
-            R"({"code":"rope_theta","severity":"error","stack":"text","layer":0,"layers":[0,1],)"
-            R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[],"line":null})");
+  EXPECT_EQ(
+      to_json(Finding{.code = "rope_theta",
+                      .stack = Stack::text,
+                      .layers = {0, 1},
+                      .pair = 6,
+                      .position = 1,
+                      .expected = "5e5",
+                      .found = "1e4",
+                      .message = "m",
+                      .cure = "c"}),
+      R"({"code":"rope_theta","severity":"error","stack":"text","layer":0,"layers":[0,1],)"
+      R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[],"line":null})");
 }
 
 }  // namespace

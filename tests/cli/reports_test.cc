@@ -1,0 +1,248 @@
+// What people reported, a row a report: the files or tensors that they had, the command, and what it must name. The table
+// in docs/doctor.md has the same reports.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/arrays.h"
+#include "tests/random.h"
+
+namespace {
+
+using posenc::cli::NpyType;
+using posenc::test::has;
+using posenc::test::Outcome;
+
+struct Report {
+  const char* id;       // on GitHub
+  const char* make;     // "": nothing; a command that makes the evidence, as the engine did
+  const char* command;  // "@" is tests/data/reports/
+  int code;
+  const char* names;
+};
+
+const Report reports[] = {
+    {"unslothai/unsloth#6197",
+     "rotate k.npy after.npy --scheme rope --rope_theta 500000 --positions 0:200",
+     "identify --after after.npy --repeated", 0, "base 500000, no scaling"},
+    {"Blaizzy/mlx-vlm#1710",
+     "rotate k.npy after.npy --scheme rope --rope_theta 1e6 --positions 0:200",
+     "identify --after after.npy --repeated", 0, "base 1000000, no scaling"},
+    {"Blaizzy/mlx-vlm#1621", "", "check-positions 0,1,2,3 --first 4096", 1, "offset_lost"},
+    {"sgl-project/sglang#31232",
+     "rotate q.npy after.npy --scheme rope --rope_type yarn --factor 16 "
+     "--original_max_position_embeddings 16384 --rope_theta 1e6 --positions 0:200",
+     "identify --before q.npy --after after.npy", 0, "amplitude   ×1.27726"},
+    {"sgl-project/sglang#26187",
+     "rotate k.npy after.npy --scheme rope --rope_theta 1000000 --pairing halves --positions 0:200",
+     "identify --after after.npy --repeated", 0, "no scaling"},
+    {"deepseek-ai/DeepSeek-R1#684", "", "lint @../doctor/deepseek-r1-0528-qwen3-8b.json", 1,
+     "attn_factor"},
+    {"ikawrakow/ik_llama.cpp#1298", "", "diff @kimi.json --log @kimi-without-yarn.log", 1,
+     "yarn factor 64 original_max_position_embeddings 4096 → none; layers 0–3; line 7"},
+    {"meta-models/meta-oss-cookbook#37", "",
+     "extend @qwen3-no-scaling.json --trained 32k --to 128k --engine llama.cpp", 0,
+     "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768 -c 131072"},
+    {"vllm-project/recipes#856", "", "translate @qwen3-yarn.json --to vllm", 0,
+     "\"rope_theta\":1000000.0"},
+    {"ggml-org/llama.cpp#11008", "", "diff @llama3.json @llama3-without-base.gguf", 1,
+     "500000 → 10000"},
+    {"ikawrakow/ik_llama.cpp#402", "", "diff @llama3.json @llama3-without-rope-freqs.gguf", 1,
+     "pairs 29–63 of 64"},
+    {"ggml-org/llama.cpp#21403", "", "diff gemma-4-e2b --log @../logs/gemma-4-converter.log", 1,
+     "unknown_rope_type"},
+    {"ggml-org/llama.cpp#12957", "", "diff @glm4.json @glm4-whole.json", 1,
+     "64 of 128 → 128 of 128"},
+    {"ggml-org/llama.cpp#24875", "", "diff phi-3.5-mini --engines llama.cpp,mlx-lm --at 4k", 1,
+     "longrope: the long list at every length"},
+    {"ohdearquant/lattice#96",
+     "rotate q.npy after.npy --scheme rope --pairing interleaved --positions 0:200",
+     "identify --before q.npy --after after.npy", 0, "interleaved: channels (0, 1)"},
+    {"pekkah/SharpInference#7",
+     "rotate k.npy after.npy --scheme rope --pairing interleaved --positions 0:200",
+     "identify --after after.npy --repeated", 0, "interleaved: channels (0, 1)"},
+    {"jmaczan/tiny-vllm#4",
+     "rotate k.npy after.npy --scheme rope --pairing interleaved --rope_theta 500000 --positions "
+     "0:200",
+     "identify --after after.npy --repeated", 0, "base 500000, no scaling"},
+    {"apple/coreai-models#66",
+     "rotate wide.npy after.npy --scheme rope --rope_theta 1e6 --partial_rotary_factor 0.25 "
+     "--positions 0:200",
+     "identify --before wide.npy --after after.npy", 0, "channels    128 from 0 on"},
+    {"Avarok-Cybersecurity/atlas#276", "", "diff @gemma3.json @gemma3-one-base.json", 1,
+     "10000 → 1000000; layers 0–4"},
+    {"antonellof/ferrox#65", "", "diff @gemma3.json @gemma3-logits.json", 1,
+     "the logits are scaled otherwise"},
+    {"NVIDIA-NeMo/Automodel#2549", "", "precision llama-3.1-8b", 0, "frequencies in bfloat16"},
+    {"NVIDIA-NeMo/Automodel#2377", "rotate q.npy after.npy --scheme rope  --positions 0:200",
+     "identify --before q.npy --after after.npy --positions 40:240", 0, "offset      -40"},
+    {"NVIDIA-NeMo/Automodel#2399", "", "diff @qwen3-yarn.json @qwen3-llama3.json", 1,
+     "yarn factor 4 original_max_position_embeddings 32768 → llama3"},
+    {"vllm-project/speculators#574", "", "diff @qwen3-yarn.json @qwen3-no-scaling.json", 1,
+     "original_max_position_embeddings 32768 → none"},
+    {"wejoncy/sfllm#32", "", "diff @llama3.json @llama3-base-10000.json", 1, "500000 → 10000"},
+    {"vllm-project/vllm-ascend#6612",
+     "rotate k.npy after.npy --scheme rope --rope_theta 1e6 --positions 0:200",
+     "identify --after after.npy --repeated", 0, "base 1000000"},
+    {"NVIDIA-NeMo/Megatron-Bridge#1776", "", "check-positions 0,1,2,3,4,5 --cu_seqlens 0,3,6", 1,
+     "packing_ignored"},
+    {"huggingface/transformers#45381", "",
+     "check-positions '0,1,1,1,1,1,1,1,1,3;0,1,1,2,2,1,1,2,2,3;0,1,2,1,2,1,2,1,2,3' --ids "
+     "'1,151656,151656,151656,151656,151656,151656,151656,151656,2' --video_grid 2x4x4",
+     1, "2 → 1"},
+    {"vllm-project/vllm#16878", "", "check-positions 1,2,3,4", 1, "every id is off by 1"},
+    {"hiyouga/LlamaFactory#10589", "",
+     "check-positions '0,1,2,3,4,5' --ids '1,151655,151655,151655,151655,2' --image_grid 1x4x4", 1,
+     "flat"},
+    {"vllm-project/vllm-omni#1784", "", "diff @qwen3-vl.json @qwen3-vl-sections.json", 1,
+     "interleaved 24 20 20 → sections 24 20 20"},
+    {"vllm-project/vllm-omni#4443", "", "check-positions 0,1,2,4,5", 1, "offset_from"},
+    {"baidu/ERNIE-Image#6", "", "identify --before q.npy --after mixed.npy", 1, "not a rotation"},
+    {"huggingface/transformers#48161", "", "check-positions 4 --mask 1,1,0,0,1 --cached 4", 1,
+     "every id is off by 2"},
+    {"unslothai/unsloth#3699", "", "check-positions '0,1,2,3;0,1,2,3' --mask '0,0,1,1;1,1,1,1'", 1,
+     "row_shared"},
+    {"ml-explore/mlx-lm#1076", "", "precision llama-3.1-8b --at 524288", 0, "524,288"},
+    {"openvinotoolkit/openvino#29556", "", "precision llama-3.1-8b", 0, "all of it in bfloat16"},
+    {"turboderp-org/exllamav2#704",
+     "rotate q.npy after.npy --scheme rope --rope_theta 10000 --positions 0:200",
+     "identify --before q.npy --after after.npy", 0, "base 10000, no scaling"},
+    {"arcee-ai/mergekit#325", "", "diff @llama3.json @llama-base-2e7.json", 1, "500000 → 20000000"},
+    {"MiroMindAI/MiroTrain#5", "", "lint @qwen3-card.json", 0, "original_is_max"},
+    {"quic/efficient-transformers#1250", "rotate q.npy after.npy --scheme rope  --positions 1:201",
+     "identify --before q.npy --after after.npy", 0, "offset      +1"},
+    {"EleutherAI/gpt-neox#1003", "", "precision llama-2-7b", 0, "frequencies in bfloat16"},
+    {"Dao-AILab/flash-attention#823", "", "diff llama-3.1-8b --engines vllm", 0,
+     "cos and sin are kept in bfloat16"},
+    {"karpathy/nanochat#264",
+     "rotate q.npy after.npy --scheme rope --pairing interleaved --positions 0:200",
+     "identify --before q.npy --after after.npy", 0, "interleaved"},
+    {"vllm-project/vllm#48351", "", "diff @qwen3-attention-factor.json --engines mlx-lm", 1,
+     "rope_scaling.attention_factor is not read"},
+    {"vllm-project/vllm#48621", "", "lint @../engines/cases/qwen3-yarn-mscale-alone.json", 0,
+     "mscale_alone"},
+    {"ggml-org/llama.cpp#22612", "", "diff @ministral-params.json @ministral.json", 1,
+     "×1 → ×1.27726"},
+    {"vllm-project/vllm#27414", "", "lint phi-3.5-mini --at 32k", 0, "stale_keys"},
+    {"huggingface/transformers#25104", "", "lint internlm2.5-7b --at 64k", 0, "stale_keys"},
+    {"huggingface/transformers#25306",
+     "rotate q.npy after.npy --scheme rope --rope_type ntk --factor 4 --positions 0:200",
+     "identify --before q.npy --after after.npy", 0, "base 40889"},
+    {"vllm-project/vllm#3488", "", "diff internlm2.5-7b --engines sglang", 1,
+     "the base is grown once"},
+    {"ollama/ollama#2379", "", "diff llama-3.1-8b --log @../logs/llama-3.1-without-base.log", 1,
+     "500000 → 10000; layers 0–31; line 19"},
+    {"sgl-project/sglang#14745", "", "diff @qwen3-parameters.json --engines transformers@4", 1,
+     "reads rope_scaling and nothing of rope_parameters"},
+    {"huggingface/transformers#38224", "", "lint @qwen3-context-40960.json", 0,
+     "factor_vs_lengths"},
+    {"lablup/mlxcel#1355", "", "diff @llama3-2-factor-32.json @llama3.json", 1, "llama3 factor 32"},
+    {"Blaizzy/mlx-vlm#1709", "", "diff @gemma3.json @gemma3-one-base.json", 1, "layers 0–4"},
+    {"ml-explore/mlx-lm#1698", "", "diff @../engines/cases/partial-llama.json --engines mlx-lm", 1,
+     "32 of 64 → 64 of 64"},
+    {"NVIDIA-NeMo/Megatron-Bridge#4195",
+     "rotate wide.npy after.npy --scheme rope --partial_rotary_factor 0.25 --positions 0:200",
+     "identify --before wide.npy --after after.npy", 0, "halves: channels (0, 64)"},
+    {"alibaba/MNN#4133", "", "diff @qwen3-vl-sections.json @qwen3-vl.json", 1, "mrope"},
+    {"huggingface/transformers#22161", "", "check-positions 0,1,2,3 --mask 0,0,1,1", 1,
+     "padding_counted"},
+    {"NVIDIA/Megatron-LM#453", "", "check-positions 0,1,2,3,4 --cu_seqlens 0,3,5", 1,
+     "packing_ignored"},
+    {"vllm-project/vllm#14404", "", "diff llama-2-7b --engines vllm --at 8k", 1, "table_end"},
+};
+
+std::string with_paths(std::string command) {
+  const std::string folder = posenc::test::data_path("reports/");
+  for (std::size_t at; (at = command.find('@')) != command.npos &&
+                       !command.substr(at).starts_with("@4");)  // transformers@4
+    command.replace(at, 1, folder);
+  return command;
+}
+
+class Reports : public posenc::test::ArrayTest, public testing::WithParamInterface<Report> {
+ protected:
+  static constexpr std::int64_t heads = 2, tokens = 200;
+
+  // [head][token][dim] normal numbers; `repeated`: the first token's in place of all.
+  void make_tokens(const std::string& name, std::int64_t dim, bool repeated) const {
+    posenc::cli::Array array = *posenc::cli::make_array(NpyType::f32, {heads, tokens, dim});
+    const std::vector<double> numbers = posenc::random(heads * tokens * dim);
+    const posenc::Tensor view = tensor(array);
+    for (std::int64_t i = 0; i < array.size(); ++i) {
+      const std::int64_t from = repeated ? i / (tokens * dim) * tokens * dim + i % dim : i;
+      view.set(i, numbers[static_cast<std::size_t>(from)]);
+    }
+    ASSERT_TRUE(posenc::cli::write_npy(path(name), array));
+  }
+
+  // Cosines and sines as neighbours want them, and the partner that halves have.
+  void make_mixed(const std::string& name, const std::string& from) const {
+    posenc::cli::Array array = this->array(from);
+    const std::vector<double> x = values(from);
+    const posenc::Tensor view = tensor(array);
+    constexpr std::int64_t dim = 128;
+    for (std::int64_t i = 0; i < array.size(); ++i) {
+      const std::int64_t channel = i % dim, token = i / dim % tokens;
+      const double angle = static_cast<double>(token) *
+                           std::pow(10000, -2 * std::floor(channel / 2) / static_cast<double>(dim));
+      const bool low = channel < dim / 2;
+      const double partner = x[static_cast<std::size_t>(low ? i + dim / 2 : i - dim / 2)];
+      view.set(i, x[static_cast<std::size_t>(i)] * std::cos(angle) +
+                      (low ? -partner : partner) * std::sin(angle));
+    }
+    ASSERT_TRUE(posenc::cli::write_npy(path(name), array));
+  }
+
+  void make_evidence(const Report& report) const {
+    const std::string both = std::string(report.make) + " " + report.command;
+    if (has(both, "k.npy")) make_tokens("k.npy", 128, true);
+    if (has(both, "q.npy")) make_tokens("q.npy", 128, false);
+    if (has(both, "wide.npy")) make_tokens("wide.npy", 512, false);
+    if (has(both, "mixed.npy")) make_mixed("mixed.npy", "q.npy");
+    if (*report.make == 0) return;
+    const Outcome made = posenc(report.make);
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+};
+
+TEST_P(Reports, IsNamed) {
+  const Report& report = GetParam();
+  make_evidence(report);
+  const Outcome said = posenc(with_paths(report.command));
+  EXPECT_EQ(said.code, report.code) << said.out << said.err;
+  // Lines are wrapped at any blank.
+  const auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    std::string all;
+    for (std::string word; in >> word;) all += (all.empty() ? "" : " ") + word;
+    return all;
+  };
+  EXPECT_TRUE(has(words(said.out), words(report.names))) << report.command << "\n" << said.out;
+}
+
+TEST_P(Reports, StandsInTheTable) {
+  std::ifstream page(posenc::test::data_path("../../docs/doctor.md"));
+  const std::string id = GetParam().id, hash = "#";
+  const std::string link =
+      "github.com/" + id.substr(0, id.find(hash)) + "/issues/" + id.substr(id.find(hash) + 1) + ")";
+  const std::string verb =
+      std::string(GetParam().command).substr(0, std::string(GetParam().command).find(' '));
+  for (std::string line; std::getline(page, line);)
+    if (has(line, link)) {
+      EXPECT_TRUE(has(line, "`" + verb)) << line;
+      return;
+    }
+  ADD_FAILURE() << "docs/doctor.md has no row of " << id;
+}
+
+INSTANTIATE_TEST_SUITE_P(Field, Reports, testing::ValuesIn(reports), [](const auto& test) {
+  std::string name = test.param.id;
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
+
+}  // namespace
