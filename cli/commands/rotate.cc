@@ -55,6 +55,13 @@ Angles angles_named(const std::string& word) {
   return Angles::exact;
 }
 
+bool rotates_nothing(const Plan& plan) {
+  return !plan.rotate && (plan.add || plan.bias || plan.relative);
+}
+auto nothing_rotates() {
+  return fail("rotate", "this encoding rotates nothing", "", "see posenc add and posenc bias");
+}
+
 Run define_rotate(CLI::App& app) {
   struct Options {
     std::string in, out, positions, dtype, side = "q", angles = "exact";
@@ -112,9 +119,13 @@ Run define_rotate(CLI::App& app) {
     of_tensor.heads = x->shape[1];
     of_tensor.head_dim = x->shape[3];
     const Expected<Plan> plan = options->source->plan(of_tensor, angles_named(options->angles));
-    if (!plan) return std::unexpected(plan.error());
-    if (!plan->rotate && (plan->add || plan->bias || plan->relative))
-      return fail("rotate", "this encoding rotates nothing", "", "see posenc add and posenc bias");
+    if (!plan) {
+      // Where nothing rotates, that is the mistake, whatever the tensor's shape.
+      if (const Expected<Plan> known = options->source->plan({}); known && rotates_nothing(*known))
+        return nothing_rotates();
+      return std::unexpected(plan.error());
+    }
+    if (rotates_nothing(*plan)) return nothing_rotates();
     const Side side = options->side.starts_with("q") ? Side::query : Side::key;
     // In memory in place; the file read stays as it is.
     const Expected<void> done = options->inverse ? rotate_inverse(*plan, *x, *where, side, *x)

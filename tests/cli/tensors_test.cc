@@ -107,6 +107,13 @@ TEST_F(TensorCommand, AModelsHeadDimIsChecked) {
   EXPECT_TRUE(has(outcome.err, "head_dim must be 128, got 64")) << outcome.err;
 }
 
+TEST_F(TensorCommand, WhereNothingRotatesTheShapeIsNotBlamed) {
+  make("x.npy", NpyType::f32, {2, 7, 128});
+  const Outcome outcome = posenc("rotate x.npy a.npy --model bert-base-uncased --positions 0:7");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "this encoding rotates nothing")) << outcome.err;
+}
+
 TEST_F(TensorCommand, LayersThatDifferMustBeChosen) {
   make("x.npy", NpyType::f32, {1, 3, 256});
   EXPECT_EQ(posenc("rotate x.npy y.npy --model gemma-3-4b --positions 0:3").code, 2);
