@@ -224,9 +224,10 @@ std::string fish(std::span<const Manual> list) {
     }
     const auto places = shown(manual, true);
     if (!places.empty() && !words_of(*places[0]).empty())
-      out +=
-          entry(here, "-a " + shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))),
-                places[0]->about);
+      out += entry(here,
+                   (takes_file(*places[0]) ? "-a " : "-f -a ") +
+                       shell_quoted(fmt::format("{}", fmt::join(words_of(*places[0]), " "))),
+                   places[0]->about);
   }
   return out;
 }

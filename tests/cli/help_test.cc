@@ -40,6 +40,12 @@ class Help : public posenc::test::CommandTest {
                           std::to_string(count) + "\n_posenc\necho \" ${COMPREPLY[*]} \"\n");
     return shell("bash ask.bash");
   }
+  // What fish offers after this line, a word a line, without what it says of each. Its home is the test's folder, which it
+  // writes to.
+  std::string offered_by_fish(const std::string& line) const {
+    write("ask.fish", "source ./posenc.fish\ncomplete -C '" + line + "' | cut -f 1\n");
+    return shell("HOME=. XDG_CONFIG_HOME=. XDG_DATA_HOME=. fish --no-config ask.fish");
+  }
 };
 
 TEST_F(Help, OfACommandIsAScreen) {
@@ -169,6 +175,21 @@ TEST_F(Help, BashCompletes) {
   EXPECT_EQ(offered("posenc explain llama-3."), " llama-3.1-8b \n");
   EXPECT_EQ(offered("posenc plot heatmap --of c"), " cos \n");
   EXPECT_EQ(offered("posenc rotate q."), "  \n");  // bash offers files itself
+}
+
+TEST_F(Help, FishCompletes) {
+  if (!installed("fish")) GTEST_SKIP() << "fish is not installed";
+  write("posenc.fish", posenc("completion fish").out);
+  EXPECT_EQ(offered_by_fish("posenc exp"), "explain\n");
+  EXPECT_EQ(offered_by_fish("posenc plot wave"), "wavelengths\n");
+  EXPECT_EQ(offered_by_fish("posenc rotate --head_d"), "--head_dim\n");
+  EXPECT_EQ(offered_by_fish("posenc rotate q.npy --angles hf_f"), "hf_float\n");
+  EXPECT_EQ(offered_by_fish("posenc rotate --scheme xp"), "xpos\n");
+  EXPECT_EQ(offered_by_fish("posenc rotate --rope_type=yar"), "--rope_type=yarn\n");
+  EXPECT_EQ(offered_by_fish("posenc explain llama-3."), "llama-3.1-8b\n");
+  EXPECT_EQ(offered_by_fish("posenc plot heatmap --of co"), "cos\n");
+  EXPECT_TRUE(has(offered_by_fish("posenc explain "), "ask.fish\n"));  // files, where one may stand
+  EXPECT_FALSE(has(offered_by_fish("posenc schemes "), "ask.fish"));
 }
 
 }  // namespace
