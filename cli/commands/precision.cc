@@ -106,7 +106,7 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
     const PhaseErrors& errors = rotation.errors;
     const Rope& rope = std::get<Rope>(rotation.group->schemes.front());
     out += fmt::format(
-        "{}{}: {}, θ = {}{}, {} of {} channels rotate\n\n", out.empty() ? "" : "\n",
+        "{}{}: {}, base {}{}, {} of {} channels rotate\n\n", out.empty() ? "" : "\n",
         term.bold(model.name), rotation.layers, grouped(std::llround(rope.rope_theta)),
         info(rope.scaling).name == "default" ? ""
                                              : ", scaling " + std::string(info(rope.scaling).name),

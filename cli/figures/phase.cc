@@ -92,7 +92,7 @@ Expected<Figure> draw(const Options& options) {
 
   Figure figure;
   figure.height = 300;
-  figure.title = fmt::format("Error of the angle, worst pair: θ = {}, {} channels",
+  figure.title = fmt::format("Error of the angle, worst pair: base {}, {} channels",
                              base_text(options.rope_theta), options.head_dim);
   Panel panel;
   panel.x = {.label = "position (tokens)",

@@ -49,7 +49,7 @@ Expected<Figure> draw(const Options& options) {
   figure.height = 300;
   const Rope& rope = std::get<Rope>(group->schemes.front());
   figure.title =
-      fmt::format("Error of the angle, worst pair: {}, θ = {:g}", model->name, rope.rope_theta);
+      fmt::format("Error of the angle, worst pair: {}, base {:g}", model->name, rope.rope_theta);
   figure.caption =
       "Largest error of an angle among the 1024 positions before each point, against "
       "long double.";

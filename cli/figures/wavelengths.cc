@@ -190,7 +190,7 @@ Expected<Figure> of_scalings(const Options& options) {
   add_rule(panel, options.length, "trained length");
   add_rule(panel, longer, "asked length");
   figure.title =
-      fmt::format("Wavelengths under each scaling: θ = {}, {} channels, {:g} times longer",
+      fmt::format("Wavelengths under each scaling: base {}, {} channels, {:g} times longer",
                   base_text(options.rope_theta), options.head_dim, options.factor);
   figure.caption =
       "Tokens for a full turn of each pair. Interpolation slows all pairs alike; NTK-aware scaling "

@@ -34,10 +34,10 @@ struct Scaled {
   std::optional<Lengths> valid = {};  // absent: any length
 };
 
-// f_r = θ^(−2r/d), nothing more.
+// f_r = b^(−2r/d), nothing more.
 struct Unscaled {
   static constexpr std::string_view name = "default", aliases = "none unscaled",
-                                    title = "no scaling", formula = "f_r = θ^(−2r/d)",
+                                    title = "no scaling", formula = "f_r = b^(−2r/d)",
                                     paper = "2104.09864";
   static constexpr auto fields() { return std::tuple{}; }
   template <class Real>
@@ -235,7 +235,7 @@ struct Proportional {
   static constexpr std::string_view
       name = "proportional",
       aliases = "p-rope p_rope", title = "proportional RoPE (p-RoPE)",
-      formula = "f_r = θ^(−2r/d)/s for r < ⌊p·d/2⌋, else 0, with the exponent over all of d",
+      formula = "f_r = b^(−2r/d)/s for r < ⌊p·d/2⌋, else 0, with the exponent over all of d",
       paper = "2410.06205";
   static constexpr auto fields() {
     return std::tuple{

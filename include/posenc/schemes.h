@@ -275,7 +275,7 @@ struct Rope {
   static constexpr std::string_view
       name = "rope",
       aliases = "rotary", title = "rotary position embedding (RoPE)",
-      formula = "pair r rotates by p·f_r, f_r = θ^(−2r/d); the logit depends on i−j alone",
+      formula = "pair r rotates by p·f_r, f_r = b^(−2r/d); the logit depends on i−j alone",
       paper = "2104.09864";
   static constexpr auto fields() {
     return std::tuple{
@@ -329,8 +329,8 @@ struct XPos {
 
 enum class AxisOrder { height_width, width_height };
 enum class AxisFrequencies {
-  shared,       // both axes have θ^(−4r/d)
-  alternating,  // height has the even frequencies θ^(−4r/d), width the odd ones (Pixtral)
+  shared,       // both axes have b^(−4r/d)
+  alternating,  // height has the even frequencies b^(−4r/d), width the odd ones (Pixtral)
 };
 
 struct Axial {
@@ -344,7 +344,7 @@ struct Axial {
   static constexpr std::string_view
       name = "axial",
       aliases = "rope2d rope-2d 2d", title = "2-D axial RoPE",
-      formula = "half of the pairs rotate by x·θ^(−4r/d), half by y·θ^(−4r/d)",
+      formula = "half of the pairs rotate by x·b^(−4r/d), half by y·b^(−4r/d)",
       paper = "2403.13298";
   static constexpr auto fields() {
     return std::tuple{
@@ -371,7 +371,7 @@ struct Mixed {
   static constexpr std::string_view
       name = "mixed",
       aliases = "rope-mixed", title = "2-D mixed RoPE, learned per head",
-      formula = "angle = f^x_r·x + f^y_r·y; starts at θ^(−4r/d)·(cos φ_h, sin φ_h)",
+      formula = "angle = f^x_r·x + f^y_r·y; starts at b^(−4r/d)·(cos φ_h, sin φ_h)",
       paper = "2403.13298";
   static constexpr auto fields() {
     return std::tuple{

@@ -1,5 +1,5 @@
 // Proportional RoPE (p-RoPE, 2410.06205; Gemma 4): the slow pairs do not turn at all.
-//   f_r = θ^(−2r/d)/s for r < ⌊p·d/2⌋, else 0, with the exponent over the whole head d.
+//   f_r = b^(−2r/d)/s for r < ⌊p·d/2⌋, else 0, with the exponent over the whole head d.
 //
 // Not the same as a partial rotation: there the exponent runs over the rotated part only, and the
 // pairs' partners differ (in halves, channel r still pairs with r + d/2 of the whole head).

@@ -13,7 +13,7 @@
 
 namespace posenc::detail {
 
-// θ^(2r/dim).
+// b^(2r/dim).
 template <class Real>
 Real power(Real theta, std::int64_t dim, std::size_t r) {
   return std::pow(theta, static_cast<Real>(2 * r) / static_cast<Real>(dim));
@@ -23,7 +23,7 @@ Real power(const RopeBase<Real>& base, std::size_t r) {
   return power(base.theta, base.dim, r);
 }
 
-// f_r = θ^(−2r/dim), computed as Hugging Face does: 1 / θ^(2r/dim).
+// f_r = b^(−2r/dim), computed as Hugging Face does: 1 / b^(2r/dim).
 template <class Real>
 std::vector<Real> geometric_frequencies(Real theta, std::int64_t dim, std::int64_t pairs) {
   std::vector<Real> frequency(static_cast<std::size_t>(pairs));

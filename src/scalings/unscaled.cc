@@ -1,6 +1,6 @@
-// The default: f_r = θ^(−2r/d), r = 0 .. ⌈d/2⌉−1, in radians per position (RoFormer, 2104.09864).
+// The default: f_r = b^(−2r/d), r = 0 .. ⌈d/2⌉−1, in radians per position (RoFormer, 2104.09864).
 //
-// The first pair is the fastest (1 rad/token), the last the slowest: 2π·θ^((d−2)/d) a turn.
+// The first pair is the fastest (1 rad/token), the last the slowest: 2π·b^((d−2)/d) a turn.
 #include "posenc/schemes.h"
 
 namespace posenc {

@@ -1,20 +1,20 @@
 // 2-D axial RoPE (2403.13298, and the vision towers): half of a head's pairs rotate by the patch's
 // row, half by its column. Positions have two axes, [0] the height h and [1] the width w, in the
 // order that patch_positions gives them; d = head_dim is a multiple of 4, and for r = 0 .. d/4−1:
-//   shared:       each axis has θ^(−4r/d)
-//   alternating:  of the series θ^(−2r/d), h takes the even entries and w the odd ones (Pixtral)
+//   shared:       each axis has b^(−4r/d)
+//   alternating:  of the series b^(−2r/d), h takes the even entries and w the odd ones (Pixtral)
 // Frequencies: [2][d/2], with zeros where a pair belongs to the other axis. `order` names the axis
 // of the first half of the pairs:
-//   RoPE-ViT                 θ = 100,   interleaved, width first
-//   Qwen-VL vision, ggml     θ = 10000, halves, height first
-//   Pixtral                  θ = 10000, halves, height first, alternating
-//   Gemma 4 vision           θ = 100,   halves, width first, blocks: an axis pairs its own half
-//   DINOv3                   θ = 100,   halves, height first, normalised
+//   RoPE-ViT                 b = 100,   interleaved, width first
+//   Qwen-VL vision, ggml     b = 10000, halves, height first
+//   Pixtral                  b = 10000, halves, height first, alternating
+//   Gemma 4 vision           b = 100,   halves, width first, blocks: an axis pairs its own half
+//   DINOv3                   b = 100,   halves, height first, normalised
 // Pitfall: swapping the axes goes unnoticed on square pictures until the loss is looked at.
 //
-// Normalised (DINOv3): the angle is 2π·c·θ^(−4r/d) with the patch centre c = (2i + 1 − G)/G in
+// Normalised (DINOv3): the angle is 2π·c·b^(−4r/d) with the patch centre c = (2i + 1 − G)/G in
 // [−1, 1], G the patches along the axis. So the position is the integer 2i + 1 − G, the frequency
-// 2π/(G·θ^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then rotates by the same
+// 2π/(G·b^(4r/d)). Positions here are not negative: pass 2i + 1. Every token then rotates by the same
 // G·f more, and logits do not change; tokens that DINOv3 leaves alone (class, registers) stand in
 // the centre and have (G_h, G_w). Patches of another picture size need another plan.
 #include <array>

@@ -1,10 +1,10 @@
 // 2-D mixed RoPE (2403.13298): every pair rotates by both coordinates, with frequencies learned for
 // each head and layer:  angle = f^x_r·x + f^y_r·y.
-// They start as, for r = 0 .. d/4−1 and mag_r = θ^(−4r/d),
+// They start as, for r = 0 .. d/4−1 and mag_r = b^(−4r/d),
 //   pair r:        (f^x, f^y) = mag_r·(cos φ_h, sin φ_h)
 //   pair d/4 + r:  (f^x, f^y) = mag_r·(cos(φ_h + π/2), sin(φ_h + π/2)) = mag_r·(−sin φ_h, cos φ_h)
 // The paper draws φ_h at random; we spread the heads evenly, φ_h = 2πh/H, and take a list where
-// given. θ is 10 here, against 100 in the axial form.
+// given. b is 10 here, against 100 in the axial form.
 //
 // Pitfall: x is the width and y the height, as in the paper, and `frequencies` is
 // [head][x, y][pair]; positions are [h, w] = [y, x], so the plan's axis 0 holds f^y and axis 1 f^x.

@@ -1,5 +1,5 @@
 // RoPE (RoFormer, 2104.09864): pair r of a query or key at position p rotates by p·f_r,
-//   (a, b) -> (a cos − b sin, a sin + b cos),   f_r = θ^(−2r/d),  r = 0 .. d/2−1
+//   (a, b) -> (a cos − b sin, a sin + b cos),   f_r = b^(−2r/d),  r = 0 .. d/2−1
 // so that R_iᵀ R_j = R_{j−i}: the logit sees the offset alone. Halves pair (r, r + d/2),
 // interleaved (2r, 2r + 1): the same rotation up to a fixed permutation of the channels, and not
 // interchangeable.

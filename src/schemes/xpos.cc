@@ -1,4 +1,4 @@
-// xPos (2212.10554): RoPE whose logits also decay with the distance. Pair r rotates by p·θ^(−2r/d),
+// xPos (2212.10554): RoPE whose logits also decay with the distance. Pair r rotates by p·b^(−2r/d),
 //   query × ζ_r^((p−c)/s),  key × ζ_r^(−(p−c)/s),  ζ_r = (2r/d + γ)/(1 + γ),  γ = 0.4, s = 512
 // so that pair r of a logit has the factor ζ_r^((i−j)/s): below 1 for keys in the past, above 1 for
 // keys in the future, so xPos is for causal attention. Frequencies: [head_dim/2], shared by all

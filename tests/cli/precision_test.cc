@@ -32,7 +32,7 @@ TEST_F(PrecisionCommand, APageSaysWhatFloatAnglesCost) {
   const Outcome page = posenc("precision llama-2-7b --at 16384");
   ASSERT_EQ(page.code, 0) << page.err;
   EXPECT_TRUE(
-      page.out.starts_with("llama-2-7b: 32 layers, θ = 10,000, 128 of 128 channels rotate"));
+      page.out.starts_with("llama-2-7b: 32 layers, base 10,000, 128 of 128 channels rotate"));
   for (const char* part : {"float product (Hugging Face)", "pair after pair (ggml)", "16,384",
                            "largest error of an angle", "Angles in double never come near it."})
     EXPECT_TRUE(has(page.out, part)) << part << "\n" << page.out;

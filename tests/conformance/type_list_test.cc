@@ -425,6 +425,13 @@ TEST(TypeLists, NoTwoEntriesAnswerToOneName) {
   }
 }
 
+// θ is an angle, or a frequency in papers; the base of the frequencies is b.
+TEST(TypeLists, AFormulaWritesNoThetaForTheBase) {
+  for (const auto list : {all_schemes(), all_scalings(), all_content_schemes()})
+    for (const SchemeInfo& entry : list)
+      EXPECT_EQ(entry.formula.find("θ"), std::string_view::npos) << entry.name << entry.formula;
+}
+
 TEST(TypeLists, AnUnknownNameIsRefusedWithTheNearest) {
   const auto scheme = make_scheme("rop");
   ASSERT_FALSE(scheme);

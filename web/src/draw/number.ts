@@ -26,7 +26,7 @@ export const degrees = (radians: number) => `${Math.round((1800 * radians) / Mat
 
 const raised = (text: string) => text.replace(/\d/g, d => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(d)])
 
-// A formula of the library, f_r = θ^(−2r/d), in pieces that stand on the line, below it or above it.
+// A formula of the library, f_r = b^(−2r/d), in pieces that stand on the line, below it or above it.
 export function pieces(formula: string): { text: string; tag: 'span' | 'sub' | 'sup' }[] {
   const found = formula.split(/(?<=[\p{L}′])_(\p{L}+)|\^\(((?:[^()]|\([^()]*\))*)\)/u)
   return found
