@@ -115,7 +115,7 @@ Run define_check_positions(CLI::App& app) {
         check_positions(shaped(*raw, made->positions), made->positions, made->keep);
     if (!findings) return std::unexpected(findings.error());
     if (options->json)
-      fmt::print("{{\"findings\":{}}}\n", json(*findings));
+      fmt::print("{{\"findings\":{}}}\n", to_json(*findings));
     else
       fmt::print("{}", findings_page(*findings, terminal(no_color(app)),
                                      "Every token has the id that the rule gives."));

@@ -43,20 +43,14 @@ struct DiffOptions {
   bool json = false;
 };
 
-bool is_equal(const std::vector<Finding>& findings) {
-  return std::ranges::all_of(findings,
-                             [](const Finding& one) { return one.severity == Severity::note; });
-}
-
 Expected<int> diff_files(const DiffOptions& options, const Model& expected, const Terminal& term) {
   const Expected<Model> found = named_model(options.found);
   if (!found) return std::unexpected(found.error());
   const Expected<std::vector<Finding>> findings = differences(expected, *found, options.at);
   if (!findings) return std::unexpected(findings.error());
-  const bool equal = is_equal(*findings);
+  const bool equal = only_notes(*findings);
   if (options.json)
-    fmt::print("{{\"equal\":{},\"expected\":{},\"found\":{},\"findings\":{}}}\n", equal,
-               json_string(expected.name), json_string(found->name), json(*findings));
+    fmt::print("{}\n", differences_to_json(expected, *found, *findings));
   else
     fmt::print("{}", page(expected, *found, *findings, term));
   return equal ? 0 : 1;
@@ -76,8 +70,8 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
     if (!one) return std::unexpected(one.error());
     all.push_back(*std::move(one));
   }
-  const bool equal =
-      std::ranges::all_of(all, [](const EngineDifferences& one) { return is_equal(one.findings); });
+  const bool equal = std::ranges::all_of(
+      all, [](const EngineDifferences& one) { return only_notes(one.findings); });
   if (options.json) {
     std::string each;
     std::vector<Finding> findings;
@@ -86,7 +80,7 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
       findings.insert(findings.end(), one.findings.begin(), one.findings.end());
     }
     fmt::print("{{\"equal\":{},\"expected\":{},\"engines\":[{}],\"findings\":{}}}\n", equal,
-               json_string(model.name), each, json(findings));
+               json_string(model.name), each, to_json(findings));
   } else {
     fmt::print("{}  {}\n\n{}", term.bold(model.name),
                term.dim(cut(about(model),
@@ -102,10 +96,10 @@ Expected<int> diff_log(const DiffOptions& options, const Model& model, const Ter
   if (!log) return std::unexpected(log.error());
   const Expected<std::vector<Finding>> findings = log_differences(model, *log, options.at);
   if (!findings) return std::unexpected(findings.error());
-  const bool equal = is_equal(*findings);
+  const bool equal = only_notes(*findings);
   if (options.json)
     fmt::print("{{\"equal\":{},\"expected\":{},\"log\":{},\"findings\":{}}}\n", equal,
-               json_string(model.name), json_string(options.log), json(*findings));
+               json_string(model.name), json_string(options.log), to_json(*findings));
   else
     fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + options.log),
                findings_page(*findings, term, "The engine was told what the file says."));

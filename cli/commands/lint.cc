@@ -69,7 +69,7 @@ std::string json_of(const std::vector<FixedFile>& files) {
   for (const FixedFile& file : files)
     all += fmt::format("{}{{\"file\":{},\"copy\":{},\"mended\":{}}}", all.empty() ? "" : ",",
                        json_string(file.name), file.copy.empty() ? "null" : json_string(file.copy),
-                       json(file.mended));
+                       to_json(file.mended));
   return "[" + all + "]";
 }
 

@@ -98,10 +98,4 @@ std::string engines_page(std::span<const EngineDifferences> engines, const Termi
   return out;
 }
 
-std::string json(std::span<const Finding> findings) {
-  std::string out;
-  for (const Finding& finding : findings) out += (out.empty() ? "" : ",") + to_json(finding);
-  return "[" + out + "]";
-}
-
 }  // namespace posenc::cli

@@ -17,6 +17,4 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
 // A paragraph an engine: whether it runs what the file says, else what differs, and what its notes say.
 std::string engines_page(std::span<const EngineDifferences> engines, const Terminal& term);
 
-std::string json(std::span<const Finding> findings);  // an array
-
 }  // namespace posenc::cli

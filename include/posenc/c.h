@@ -467,6 +467,33 @@ POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequenc
 POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
                                            int64_t* tokens, int64_t* length) POSENC_NOTHROW;
 
+/* --- the doctor ---------------------------------------------------------------------------------- */
+
+/* Models are the text of a config.json or params.json here, or a bundled name (posenc_models_json); what comes back is the
+   JSON of the command of that name (docs/json.md, docs/doctor.md). Errors: text that is neither, a negative length. */
+
+/* Where two models treat position differently: {"equal", "expected", "found", "findings"}. length: positions to compare,
+   0: the longer context. */
+POSENC_API posenc_status posenc_diff_json(const char* expected, const char* found, int64_t length,
+                                          char** json) POSENC_NOTHROW;
+
+/* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors; NULL: any. length: that
+   the model is to be run for, 0: its context. Errors besides: no such engine, a length that it cannot reach. */
+POSENC_API posenc_status posenc_lint_json(const char* model, const char* engine, int64_t length,
+                                          char** json) POSENC_NOTHROW;
+
+/* A model's rotation in an engine's words ("vllm", "transformers@4"). length: the context to start it for, 0: the
+   model's. Errors besides: no such engine, no rotation. */
+POSENC_API posenc_status posenc_translate_json(const char* model, const char* engine,
+                                               int64_t length, char** json) POSENC_NOTHROW;
+
+/* A plan for a context of `to` tokens. engine may be NULL: transformers. trained: tokens that training has shown, 0: as
+   the file tells. training: nonzero if the weights will be trained at that length. Errors besides: no such engine, a
+   length not from 1 to 2^40, a trained length that nobody tells. */
+POSENC_API posenc_status posenc_extend_json(const char* model, int64_t to, const char* engine,
+                                            int64_t trained, int32_t training,
+                                            char** json) POSENC_NOTHROW;
+
 #endif /* __wasm__ */
 
 #ifdef __cplusplus

@@ -42,6 +42,9 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 std::string to_json(const Finding& finding);
+std::string to_json(std::span<const Finding> findings);  // an array
+// Whether nothing was found that changes a text: all are notes.
+bool only_notes(std::span<const Finding> findings);
 
 // An angle that is off by more than this many radians begins to show.
 inline constexpr double angle_that_shows = 0.1;
@@ -52,6 +55,10 @@ inline constexpr double angle_that_shows = 0.1;
 // is required.
 Expected<std::vector<Finding>> differences(const Model& expected, const Model& found,
                                            std::int64_t length = 0);
+
+// {"equal", "expected", "found", "findings"} (docs/json.md).
+std::string differences_to_json(const Model& expected, const Model& found,
+                                std::span<const Finding> findings);
 
 // What an engine makes of a model, and where that differs from what the file says.
 struct EngineDifferences {

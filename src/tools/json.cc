@@ -1,4 +1,6 @@
 // What a tool found, as JSON.
+#include <algorithm>
+
 #include "posenc/explain.h"
 #include "posenc/tools.h"
 #include "src/files/field_value.h"
@@ -61,6 +63,32 @@ void write(detail::JsonWriter& out, const Finding& finding) {
 std::string to_json(const Finding& finding) {
   detail::JsonWriter out;
   write(out, finding);
+  return out.text;
+}
+
+std::string to_json(std::span<const Finding> findings) {
+  detail::JsonWriter out;
+  out.array();
+  for (const Finding& finding : findings) write(out, finding);
+  out.end();
+  return out.text;
+}
+
+bool only_notes(std::span<const Finding> findings) {
+  return std::ranges::all_of(findings,
+                             [](const Finding& one) { return one.severity == Severity::note; });
+}
+
+std::string differences_to_json(const Model& expected, const Model& found,
+                                std::span<const Finding> findings) {
+  detail::JsonWriter out;
+  out.object()
+      .member("equal", only_notes(findings))
+      .member("expected", expected.name)
+      .member("found", found.name)
+      .key("findings")
+      .json(to_json(findings));
+  out.end();
   return out.text;
 }
 

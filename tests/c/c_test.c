@@ -440,6 +440,44 @@ static void a_cache_decodes_and_forgets(void) {
   posenc_plan_free(plan);
 }
 
+static void the_doctor_takes_text(void) {
+  const char* plain =
+      "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_hidden_layers\": 32, "
+      "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"rope_theta\": 500000.0, "
+      "\"max_position_embeddings\": 131072}";
+  char* json = NULL;
+  OK(posenc_diff_json("llama-3.1-8b", plain, 0, &json));
+  CHECK(strstr(json, "\"code\":\"rope_scaling\"") != NULL);
+  CHECK(strstr(json, "{\"equal\":false,\"expected\":\"llama-3.1-8b\"") == json);
+  posenc_string_free(json);
+  OK(posenc_lint_json("qwen2.5-7b-yarn4", NULL, 0, &json));
+  CHECK(strstr(json, "original_is_max") != NULL);
+  posenc_string_free(json);
+  OK(posenc_lint_json(plain, "vllm", 0, &json));
+  posenc_string_free(json);
+  OK(posenc_translate_json("gpt-oss-20b", "vllm", 65536, &json));
+  CHECK(strstr(json, "--hf-overrides") != NULL);
+  posenc_string_free(json);
+  OK(posenc_extend_json("llama-2-7b", 32768, NULL, 0, 0, &json));
+  CHECK(strstr(json, "\"recommended\":\"yarn\"") != NULL);
+  posenc_string_free(json);
+  OK(posenc_extend_json("llama-2-7b", 32768, "llama.cpp", 0, 1, &json));
+  CHECK(strstr(json, "\"recommended\":\"larger_base\"") != NULL);
+  posenc_string_free(json);
+
+  MISUSE("found", posenc_diff_json(plain, NULL, 0, &json));
+  MISUSE("json", posenc_lint_json(plain, NULL, 0, NULL));
+  MISUSE("engine", posenc_translate_json(plain, NULL, 0, &json));
+  MISUSE("model", posenc_extend_json(NULL, 1, NULL, 0, 0, &json));
+  REFUSED("length", posenc_diff_json(plain, plain, -1, &json));
+  REFUSED("keras", posenc_lint_json(plain, "keras", 0, &json));
+  REFUSED("rotate", posenc_translate_json("bloom-176b", "vllm", 0, &json));
+  REFUSED("2^40", posenc_extend_json(plain, 0, NULL, 0, 0, &json));
+  REFUSED("JSON", posenc_lint_json("{", NULL, 0, &json));
+  REFUSED("nowhere", posenc_lint_json("nowhere", NULL, 0, &json));
+  CHECK(json == NULL);
+}
+
 static void positions_are_read_back(void) {
   posenc_positions* positions = NULL;
   int64_t ids[8], shape[3];
@@ -714,6 +752,7 @@ int main(void) {
   schemes_that_read_the_content_attend();
   queries_and_keys_are_rotated_together();
   a_cache_decodes_and_forgets();
+  the_doctor_takes_text();
   positions_are_read_back();
   bad_schemes_are_refused();
   odd_and_absurd_geometries_are_refused();
