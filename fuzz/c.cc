@@ -304,7 +304,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     switch (bytes.byte() % 5) {
       case 0:
         if (const auto table = any_view(bytes, 2))
-          check_status(posenc_plan_set_table(plan.get(), bytes.byte() % 6, &table->tensor));
+          check_status(posenc_plan_set_table(plan.get(), bytes.byte() % 7, &table->tensor));
         break;
       case 1: act(bytes, plan.get(), queries.get()); break;
       case 2: cache(bytes, plan.get(), queries.get()); break;

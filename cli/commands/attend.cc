@@ -162,7 +162,8 @@ Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t b
 
 Run define_attend(CLI::App& app) {
   struct Options {
-    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits, sink_logits;
+    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits, sink_logits,
+        temperature;
     std::string relative_query, relative_key, relative_value;
     bool reference = false;
     Threads threads;
@@ -179,8 +180,7 @@ Run define_attend(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   app.add_option("--v", options->v, "Values, shaped like k")->type_name("FILE")->required();
-  app.add_option("--positions", options->positions,
-                 "Of queries: 0:4096 (not 4096), 0,2,4, ids.npy")
+  app.add_option("--positions", options->positions, "Of queries: 0:4096 (not 4096), 0,2,4, ids.npy")
       ->type_name("IDS")
       ->default_str("the last of the keys");
   app.add_option("--key_positions", options->key_positions, "Of the keys")
@@ -195,10 +195,14 @@ Run define_attend(CLI::App& app) {
   app.add_option("--mask,--keep", options->keep,
                  "Padding mask [batch][key]: 0,0,1;1,1,1 or a .npy; 0 hides")
       ->type_name("ROWS");
-  app.add_option(
-         "--sink_logits,--sink-logits", options->sink_logits,
-         "Logits without a value in the softmax, .npy [heads] or [batch, heads, seq]")
+  app.add_option("--sink_logits,--sink-logits", options->sink_logits,
+                 "Logits without a value in the softmax, .npy [heads] or [batch, heads, seq]")
       ->type_name("FILE");
+  app.add_option("--temperature", options->temperature,
+                 "Learned temperature, .npy [2, heads]: queries at p × s·ln(p + 1) + b (Mistral "
+                 "Large 4)")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
       ->type_name("FILE");
@@ -302,6 +306,10 @@ Run define_attend(CLI::App& app) {
     Table sinks;
     if (Expected<void> given = give(sinks, options->sink_logits); !given)
       return std::unexpected(given.error());
+    Table temperature;
+    if (Expected<void> given = give(temperature, options->temperature); !given)
+      return std::unexpected(given.error());
+    if (temperature) POSENC_CHECK(set_temperature(plan->logits, temperature.values));
     const AttentionInputs in{q->view,     k->view, v->view,          where->queries,
                              where->keys, *mask,   options->threads, sinks.values};
     if (content) {

@@ -174,11 +174,13 @@ enum {
   POSENC_TABLE_RELATIVE_QUERY =
       2, /* vectors by distance [rows][head_dim], or [heads][rows][head_dim] */
   POSENC_TABLE_RELATIVE_KEY = 3,
-  POSENC_TABLE_RELATIVE_VALUE = 4
+  POSENC_TABLE_RELATIVE_VALUE = 4,
+  POSENC_TABLE_TEMPERATURE =
+      5 /* [2][heads]: s, then b; queries at p are multiplied by s·ln(p + 1) + b */
 };
 
-/* Gives a plan a learned table (learned, t5, shaw, deberta); the numbers are copied.
-   Errors: a plan without such a part, another shape than it needs, more than 2^28 numbers. */
+/* Gives a plan a learned table (learned, t5, shaw, deberta; a temperature any plan whose logits have no other); the
+   numbers are copied. Errors: a plan without such a part, another shape than it needs, more than 2^28 numbers. */
 POSENC_API posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table table,
                                                const posenc_tensor* values) POSENC_NOTHROW;
 

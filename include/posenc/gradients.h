@@ -15,13 +15,14 @@ namespace [[gnu::visibility("default")]] posenc {
 // of the plan's parts.
 struct AttentionGradients {
   Tensor q = {}, k = {}, v = {};
-  Tensor slopes = {};              // [head]: of the positive slope, as the plan has it
-  Tensor bias = {};                // [head][row], or [1][row] where the heads share a table
-  Tensor relative_query = {};      // [row][head_dim], or [head][row][head_dim]
-  Tensor relative_key = {};        // the same
-  Tensor relative_value = {};      // the same
-  Tensor rotation_frequency = {};  // [head or 1][axis][pair]
-  Tensor sink_logits = {};         // like AttentionInputs::sink_logits
+  Tensor slopes = {};                      // [head]: of the positive slope, as the plan has it
+  Tensor bias = {};                        // [head][row], or [1][row] where the heads share a table
+  Tensor relative_query = {};              // [row][head_dim], or [head][row][head_dim]
+  Tensor relative_key = {};                // the same
+  Tensor relative_value = {};              // the same
+  Tensor rotation_frequency = {};          // [head or 1][axis][pair]
+  Tensor sink_logits = {};                 // like AttentionInputs::sink_logits
+  Tensor head_scale = {}, head_bias = {};  // [head]: of the plan's learned temperature
 };
 
 // `in` as attend took it; out_gradient [batch, heads, queries, head_dim] of q's dtype. Nothing needs to
@@ -31,7 +32,8 @@ struct AttentionGradients {
 // table in double. Threads share out the key heads of all sequences, and where these are fewer than 8
 // their queries too, in at most 8 parts; the same bits for any number of threads.
 // Errors: those of attend; a gradient of a part that the plan lacks, or of sink logits that are not given, or of another shape; frequencies
-// of a plan with an engine's angles. Then nothing is written.
+// of a plan with an engine's angles; a temperature's beside terms by distance that it scales without q (Shaw's or DeBERTa's
+// vectors that meet keys, slopes before the scale). Then nothing is written.
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out_gradient, const AttentionGradients& gradients);
 

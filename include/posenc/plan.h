@@ -220,17 +220,35 @@ struct Relative {
 
 // --- logits as a whole --------------------------------------------------------------------------
 
-// z = q·k · multiplier/√head_dim · (1 + beta·ln(1 + ⌊(query position + offset)/floor⌋)), and with a softcap c
-// logit = c·tanh(z/c), before a bias by distance is added (Gemma 2).
+// How logits grow with the position p of their query; u = (p + offset)/floor.
+enum class Temperature : std::uint8_t {
+  steps,  // 1 + beta·ln(1 + ⌊u⌋): Llama 4, Ministral 3
+  log,  // 1 + beta·ln(max(1, u)): Inkling; with beta 1/ln(floor) max(1, ln(p + offset)/ln(floor)): Qwen, Grok 2
+  power,  // (1 + u)^beta: Beam
+  heads,  // head_scale·ln(p + offset) + head_bias, learned: Mistral Large 4; scale alone: SSMax (2501.19399)
+};
+
+// z = q·k · multiplier/√head_dim · temperature, and with a softcap c logit = c·tanh(z/c), before a bias by distance
+// is added (Gemma 2).
 struct Logits {
   double multiplier = 1;
-  double beta = 0;
+  Temperature temperature = Temperature::steps;
+  double beta = 0;  // 0: no temperature but `heads`
   double floor = 1;
   double offset = 0;
-  double softcap = 0;                               // c; 0: none
-  double query_scale(std::int64_t position) const;  // all of it but the 1/√head_dim
+  std::vector<double> head_scale = {},
+                      head_bias = {};  // [head], of `heads`; attention without them is an error
+  double softcap = 0;                  // c; 0: none
+
+  bool has_temperature() const { return beta != 0 || temperature == Temperature::heads; }
+  // All of it but the 1/√head_dim and the softcap. `head` matters to `heads` alone.
+  double query_scale(std::int64_t position, std::int64_t head = 0) const;
   bool operator==(const Logits&) const = default;
 };
+
+// Gives logits the learned temperature of `table` [2][head]: scales, then biases (a checkpoint's softmax_scaling). Errors:
+// another shape, more than 2^16 heads, another temperature already.
+Expected<void> set_temperature(Logits& logits, const Tensor& table);
 
 // Lengths (largest position + 1) for which a plan holds; inclusive.
 struct Lengths {

@@ -65,7 +65,16 @@ export type PlanInfo = {
     row_count?: number
   } | null
   relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
-  logits: { multiplier: number; beta: number; floor: number; offset: number; softcap: number }
+  logits: {
+    multiplier: number
+    temperature: 'none' | 'steps' | 'log' | 'power' | 'heads'
+    beta: number
+    floor: number
+    offset: number
+    head_scale: number[] | null
+    head_bias: number[] | null
+    softcap: number
+  }
   valid: unknown
 }
 
@@ -74,7 +83,7 @@ export type Where = { first: number; count: number } | number[] | number[][]
 export type Masked = { causal?: boolean; window?: number; keep?: boolean[] } // keep: false hides a key
 export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
-const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4 }
+const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4, temperature: 5 }
 
 // Attention by a scheme that reads the content, with its inside: [heads][queries][keys].
 export type Attended = { out: Float64Array; logits: Float64Array; weights: Float64Array }

@@ -195,6 +195,14 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     return fail(where, "a softcap must stand beside rotations and biases after the scale alone",
                 plan.relative ? "vectors by distance" : "slopes before the scale",
                 "drop logits.softcap");
+  if (plan.logits.temperature == Temperature::heads &&
+      (std::ssize(plan.logits.head_scale) != heads || std::ssize(plan.logits.head_bias) != heads))
+    return fail(where,
+                "logits.head_scale and head_bias must have a number for each of " +
+                    std::to_string(heads) + " heads",
+                std::to_string(plan.logits.head_scale.size()) + " and " +
+                    std::to_string(plan.logits.head_bias.size()),
+                "take both from the checkpoint (softmax_scaling.scale and bias)");
   POSENC_TRY(relative, check_added(where, plan, heads, head_dim, value_dim));
   checked.relative = relative;
   return checked;

@@ -169,7 +169,7 @@ class Backward {
   void differentiate_row(Index i, Index g) {
     T *const weight = weight_ + i * stride_, *const delta = delta_ + i * stride_;
     const Index query = first_ + i, head = at_.first_head + g;
-    const T scale = in_.scale(b_, query);
+    const T scale = in_.scale(b_, head, query);
     VisibleRange& seen = row_seen_[i];
     if (relative_.present()) relative_.add_products(head, query, scale, seen, weight, delta);
     if (slope_ != nullptr)
@@ -209,7 +209,7 @@ class Backward {
   // What bias and vectors by distance get of a row.
   void give_gradient(Index i, Index g) {
     const Index query = first_ + i;
-    const T scale = in_.scale(b_, query);
+    const T scale = in_.scale(b_, at_.first_head + g, query);
     const T* const delta = delta_ + i * stride_;
     bias_.take_gradient(g, query, scale, row_seen_[i], delta);
     if (relative_.present())
@@ -317,11 +317,19 @@ class Backward {
   T* slope_ = nullptr;  // [key], of the softcap of a row; null: none
 };
 
+// Runs run(sequence, head, query) for all rows of queries, in their order.
+template <class Run>
+void each_query(const AttendArguments& in, const Run& run) {
+  for (Index b = 0; b < in.q.shape[0]; ++b)
+    for (Index h = 0; h < in.q.shape[1]; ++h)
+      for (Index i = 0; i < in.q.shape[2]; ++i) run(b, h, i);
+}
+
 }  // namespace
 
 template <class T>
-T BackwardInputs<T>::scale(std::int64_t b, std::int64_t query) const {
-  return static_cast<T>(plan->logits.query_scale(in->queries->at(query, b)) /
+T BackwardInputs<T>::scale(std::int64_t b, std::int64_t head, std::int64_t query) const {
+  return static_cast<T>(plan->logits.query_scale(in->queries->at(query, b), head) /
                         std::sqrt(static_cast<double>(q.columns())));
 }
 
@@ -357,11 +365,11 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
     }
   }
   in.finite = in.q.finite() && in.k.finite() && in.v.finite() && in.out_gradient.finite();
-  for (Index row = 0; row < in.q.batch() * in.q.heads() * in.q.seq(); ++row) {
-    const T scale = in.scale(row / (in.q.heads() * in.q.seq()), row % in.q.seq());
-    scale_row(in.q.row(0, 0, row), in.q.step(), scale);
-    if (in.plain_q) scale_row(in.plain_q.row(0, 0, row), in.q.step(), scale);
-  }
+  each_query(arguments, [&](Index b, Index h, Index i) {
+    const T scale = in.scale(b, h, i);
+    scale_row(in.q.row(b, h, i), in.q.step(), scale);
+    if (in.plain_q) scale_row(in.plain_q.row(b, h, i), in.q.step(), scale);
+  });
   const auto key_heads = static_cast<std::size_t>(in.key_heads());
   in.k_panels.resize(key_heads);
   in.v_panels.resize(key_heads);
@@ -390,23 +398,57 @@ template <class T>
 void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient) {
   const AttendArguments& arguments = *in.in;
-  const auto write = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Positions& positions,
-                         Side side, const Tensor& to) {
-    if (!to || to.size() == 0) return;
+  const auto back = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Positions& positions,
+                        Side side) {
     if (in.plan->rotate && (side != Side::value || in.plan->rotate->values))
       rotate_checked(&*in.plan->rotate, sum.view(), positions, side, Action::transpose, sum.view(),
                      arguments.threads);
     sum.add(plain);
-    sum.store(to);
   };
-  for (Index row = 0; row < in.q.batch() * in.q.heads() * in.q.seq(); ++row) {
-    const T scale = in.scale(row / (in.q.heads() * in.q.seq()), row % in.q.seq());
-    scale_row(by_query.q.row(0, 0, row), in.q.step(), scale);
-    if (by_query.plain_q) scale_row(by_query.plain_q.row(0, 0, row), in.q.step(), scale);
+  const auto wanted = [](const Tensor& to) { return to && to.size() != 0; };
+  if (wanted(k_gradient)) {
+    back(by_key.k, by_key.plain_k, *arguments.keys, Side::key);
+    by_key.k.store(k_gradient);
   }
-  write(by_query.q, by_query.plain_q, *arguments.queries, Side::query, q_gradient);
-  write(by_key.k, by_key.plain_k, *arguments.keys, Side::key, k_gradient);
-  write(by_key.v, {}, *arguments.keys, Side::value, v_gradient);
+  if (wanted(v_gradient)) {
+    back(by_key.v, {}, *arguments.keys, Side::value);
+    by_key.v.store(v_gradient);
+  }
+  if (!wanted(q_gradient) && by_query.temperatures.empty()) return;
+  if (arguments.q.size() == 0) return;
+  // Now the gradients by what the scale gave: q·them is that by the scale, also where it is 0.
+  back(by_query.q, by_query.plain_q, *arguments.queries, Side::query);
+  auto temperature = by_query.temperatures.begin();
+  const double plain_scale =
+      in.plan->logits.multiplier / std::sqrt(static_cast<double>(in.q.columns()));
+  each_query(arguments, [&](Index b, Index h, Index i) {
+    T* const row = by_query.q.row(b, h, i);
+    if (temperature != by_query.temperatures.end()) {
+      double sum = 0;
+      for (Index c = 0; c < in.q.columns(); ++c)
+        sum += arguments.q.get(arguments.q.offset(b, h, i, c)) * static_cast<double>(row[c]);
+      *temperature++ = sum * plain_scale;
+    }
+    scale_row(row, in.q.step(), in.scale(b, h, i));
+  });
+  if (wanted(q_gradient)) by_query.q.store(q_gradient);
+}
+
+void write_temperatures(const AttendArguments& in, const Plan& plan,
+                        const std::vector<double>& by_row, const Tensor& to_scale,
+                        const Tensor& to_bias) {
+  if (by_row.empty()) return;
+  std::vector<double> by_scale(static_cast<std::size_t>(in.q.shape[1])), by_bias = by_scale;
+  auto temperature = by_row.begin();
+  each_query(in, [&](Index b, Index h, Index i) {
+    const double at = static_cast<double>(in.queries->at(i, b)) + plan.logits.offset;
+    by_scale[static_cast<std::size_t>(h)] += *temperature * std::log(std::max(1.0, at));
+    by_bias[static_cast<std::size_t>(h)] += *temperature++;
+  });
+  for (Index h = 0; h < in.q.shape[1]; ++h) {
+    if (to_scale) to_scale.set(to_scale.offset(0, 0, 0, h), by_scale[static_cast<std::size_t>(h)]);
+    if (to_bias) to_bias.set(to_bias.offset(0, 0, 0, h), by_bias[static_cast<std::size_t>(h)]);
+  }
 }
 
 void write_sinks(const AttendArguments& in, const std::vector<double>& by_row, const Tensor& to) {

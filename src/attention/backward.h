@@ -26,7 +26,7 @@ struct BackwardInputs {
   std::vector<Aligned<T>> k_panels = {}, v_panels = {};
 
   std::int64_t key_heads() const { return in->k.shape[0] * in->k.shape[1]; }
-  T scale(std::int64_t b, std::int64_t query) const;  // of the query's logits
+  T scale(std::int64_t b, std::int64_t head, std::int64_t query) const;  // of the query's logits
 };
 
 template <class T>
@@ -36,9 +36,10 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
 // Gradients by what the loop read, of zeros to begin with. Those by queries are not yet times their scale.
 template <class T>
 struct QuerySums {
-  HeadRows<T> q, plain_q;          // the second: what the vectors by distance add
-  HeadRows<T> rotated_out;         // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
-  std::vector<double> sinks = {};  // [batch][head][query], by the sinks' logits; empty: not wanted
+  HeadRows<T> q, plain_q;   // the second: what the vectors by distance add
+  HeadRows<T> rotated_out;  // Σ_j α_ij v̂_j, for the gradient by the frequencies; else absent
+  // [batch][head][query], by the sinks' logits and by the temperatures; empty: not wanted
+  std::vector<double> sinks = {}, temperatures = {};
 };
 template <class T>
 struct KeySums {
@@ -113,8 +114,13 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
 
 // The gradients by the sinks' logits, [batch, heads, queries] or [heads], which is the sum of theirs.
 void write_sinks(const AttendArguments& in, const std::vector<double>& by_row, const Tensor& to);
-inline std::size_t sinks_wanted(const AttendArguments& in, const Tensor& gradient) {
-  return static_cast<std::size_t>(gradient ? in.q.shape[0] * in.q.shape[1] * in.q.shape[2] : 0);
+// Those by a learned temperature's numbers, [heads], of the gradients by the temperatures themselves.
+void write_temperatures(const AttendArguments& in, const Plan& plan,
+                        const std::vector<double>& by_row, const Tensor& to_scale,
+                        const Tensor& to_bias);
+// How many numbers by row it takes: none where the gradient is not wanted.
+inline std::size_t rows_wanted(const AttendArguments& in, bool wanted) {
+  return static_cast<std::size_t>(wanted ? in.q.shape[0] * in.q.shape[1] * in.q.shape[2] : 0);
 }
 
 // The gradients of an attention whose bias a provider gives: bias_of(first share) makes one for a task, whose
@@ -124,7 +130,7 @@ void biased_backward(const Arguments& arguments, const Plan& plan, const BiasOf&
   const AttendArguments& in = arguments.in;
   const auto inputs = backward_inputs<T>(in, plan, arguments.out_gradient);
   QuerySums<T> by_query{.q = HeadRows<T>::zeros(in.q)};
-  by_query.sinks.resize(sinks_wanted(in, arguments.sink_logits));
+  by_query.sinks.resize(rows_wanted(in, bool(arguments.sink_logits)));
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(query_parts(in)));
   for (KeySums<T>& sums : of_part) {
     sums.k = HeadRows<T>::zeros(in.k);

@@ -51,7 +51,7 @@ class QueryBlock {
     out_ = scratch_.take<T>(rows_ * v_step_own_);
     row_max_ = scratch_.take<T>(rows_);
     sum_ = scratch_.take<T>(rows_);
-    scale_ = scratch_.take<T>(job.block);
+    scale_ = scratch_.take<T>(rows_);
     seen_ = scratch_.take<VisibleRange>(job.block);
     k_ = scratch_.take<T>(key_block * step_);
     v_ = scratch_.take<T>(key_block * v_step_own_);
@@ -95,10 +95,15 @@ class QueryBlock {
 
   void read_queries() {
     const Index count = at_.query_count, rows = group_ * count;
-    for (Index i = 0; i < count; ++i) {
-      scale_[i] = static_cast<T>(plan_.logits.query_scale(at_.queries.position(i)) /
-                                 std::sqrt(static_cast<double>(head_dim_)));
-    }
+    const double root = std::sqrt(static_cast<double>(head_dim_));
+    // Heads differ by learned temperatures alone, and a logarithm takes its time.
+    const bool by_head = plan_.logits.temperature == Temperature::heads;
+    for (Index row = 0; row < rows; ++row)
+      scale_[row] = !by_head && row >= count
+                        ? scale_[row - count]
+                        : static_cast<T>(plan_.logits.query_scale(at_.queries.position(row % count),
+                                                                  at_.first_head + row / count) /
+                                         root);
     const Positions positions =
         rotates_queries_ ? in_.queries->slice(at_.sequence, first_query_, count) : Positions();
     for (Index g = 0; g < group_; ++g) {
@@ -111,8 +116,8 @@ class QueryBlock {
                Action::forward);
     }
     for (Index row = 0; row < rows; ++row) {
-      scale_row(q_ + row * step_, step_, scale_[row % count]);
-      if (raw_q_ != nullptr) scale_row(raw_q_ + row * step_, step_, scale_[row % count]);
+      scale_row(q_ + row * step_, step_, scale_[row]);
+      if (raw_q_ != nullptr) scale_row(raw_q_ + row * step_, step_, scale_[row]);
     }
     std::fill_n(out_, rows * v_step_own_, T{0});
     // The softmax begins with what the sink adds to it.
@@ -238,7 +243,7 @@ class QueryBlock {
 
   // A row's bias, and what it leaves to see.
   void find_bias(TileRow& row, T* buffer) {
-    const T scale = scale_[row.query];
+    const T scale = scale_[row.group * at_.query_count + row.query];
     const auto bias = bias_.row(row.group, row.query, scale, row.seen, buffer);
     row.bias = bias.bias;
     row.bias_factor = bias.factor;
@@ -324,7 +329,7 @@ class QueryBlock {
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;
   VisibleRange* seen_ = nullptr;                                          // [query]
   T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
-  T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;              // [row], [query]
+  T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;              // [row]
   T *k_ = nullptr, *raw_k_ = nullptr, *v_ = nullptr, *panels_ = nullptr;  // of a block of keys
   T *weights_ = nullptr, *bias_rows_ = nullptr;                           // of a tile
   const T *k_rows_ = nullptr, *v_rows_ = nullptr;  // in k_ and v_, or the caller's

@@ -50,6 +50,16 @@ Tensor extents(const void* any, std::initializer_list<std::int64_t> shape) {
   return Tensor::dense(const_cast<void*>(any), DType::f64, shape);
 }
 
+// The gradient by a temperature is the product of a query with the gradient by what the scale made of it.
+Expected<void> check_learned_temperature(const Plan& plan) {
+  const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
+  const bool meets_keys = plan.relative && plan.relative->uses_query;
+  if (!meets_keys && !(slopes != nullptr && slopes->before_scale)) return {};
+  return fail(where, "a learned temperature has gradients beside terms that hold the query alone",
+              meets_keys ? "vectors by distance that meet keys" : "slopes before the scale",
+              "leave those of logits.head_scale and head_bias absent");
+}
+
 struct Arguments {
   detail::AttendArguments in;
   Tensor out_gradient;
@@ -62,7 +72,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
   POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
 
-  Tensor slopes, bias, frequency;
+  Tensor slopes, bias, frequency, by_head;
   if (plan.bias) {
     if (const auto* part = std::get_if<Slopes>(&*plan.bias)) {
       slopes = extents(part, {static_cast<std::int64_t>(part->slope.size())});
@@ -76,6 +86,10 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
     if (gradients.rotation_frequency) {
       POSENC_CHECK(detail::check_learned_frequencies(where, part));
     }
+  }
+  if (plan.logits.temperature == Temperature::heads) {
+    by_head = extents(&plan.logits, {std::ssize(plan.logits.head_scale)});
+    if (gradients.head_scale || gradients.head_bias) POSENC_CHECK(check_learned_temperature(plan));
   }
   Arguments checked{.in = fitting, .out_gradient = g, .to = {}};
   const detail::RelativeTables& relative = checked.in.relative;
@@ -95,7 +109,9 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
         {"relative.query", &gradients.relative_query, &relative.query, &to.relative_query},
         {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
-        {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency}}) {
+        {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency},
+        {"logits.head_scale", &gradients.head_scale, &by_head, &to.head_scale},
+        {"logits.head_bias", &gradients.head_bias, &by_head, &to.head_bias}}) {
     POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
     *each.to = view;
   }
@@ -223,7 +239,9 @@ void backward(const Arguments& arguments, const Plan& plan) {
   if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
   if (to.rotation_frequency && plan.rotate->values)
     by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
-  by_query.sinks.resize(detail::sinks_wanted(arguments.in, to.sink_logits));
+  by_query.sinks.resize(detail::rows_wanted(arguments.in, bool(to.sink_logits)));
+  by_query.temperatures.resize(
+      detail::rows_wanted(arguments.in, bool(to.head_scale) || bool(to.head_bias)));
   const std::int64_t parts = detail::query_parts(arguments.in);
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(parts));
   for (KeySums<T>& sums : of_part) {
@@ -253,6 +271,8 @@ void backward(const Arguments& arguments, const Plan& plan) {
   detail::write_sinks(arguments.in, by_query.sinks, to.sink_logits);
   write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
   detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
+  detail::write_temperatures(arguments.in, plan, by_query.temperatures, to.head_scale,
+                             to.head_bias);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ struct GradientProblem {
 
 // The gradients by everything that the problem has, each as its numbers lie.
 struct Gradients {
-  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, sinks;
+  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, sinks, head_scale,
+      head_bias;
   bool operator==(const Gradients&) const = default;
 
   static Tensor sized(std::vector<double>& to, const Tensor& like) {
@@ -99,6 +100,10 @@ struct Gradients {
       frequency.resize(part.frequency.size());
       to.rotation_frequency =
           Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+    }
+    if (p.plan.logits.temperature == Temperature::heads) {
+      to.head_scale = sized(head_scale, Tensor::dense(p.plan.logits.head_scale.data(), {p.heads}));
+      to.head_bias = sized(head_bias, Tensor::dense(p.plan.logits.head_bias.data(), {p.heads}));
     }
     if (!p.sinks.empty()) to.sink_logits = sized(sinks, p.sink_logits(p.sinks));
     const auto done =
@@ -139,6 +144,10 @@ inline void expect_gradients(GradientProblem& p) {
   if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
   if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
   if (!by.sinks.empty()) expect_slopes(p, p.sinks, by.sinks, "sink_logits");
+  if (!by.head_scale.empty()) {
+    expect_slopes(p, p.plan.logits.head_scale, by.head_scale, "head_scale");
+    expect_slopes(p, p.plan.logits.head_bias, by.head_bias, "head_bias");
+  }
 }
 
 }  // namespace posenc

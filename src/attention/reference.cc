@@ -99,7 +99,8 @@ struct Head {
     std::size_t next = 0;
     for (std::int64_t i = 0; i < queries.size(); ++i) {
       const std::int64_t position = queries.at(i, sequence);
-      const double scale = plan.logits.query_scale(position) / std::sqrt(static_cast<double>(dim));
+      const double scale =
+          plan.logits.query_scale(position, head) / std::sqrt(static_cast<double>(dim));
       for (std::int64_t j = 0; j < keys.size(); ++j, ++next) {
         logit[next] = hidden;
         if (!detail::visible(mask, queries, keys, sequence, i, j)) continue;

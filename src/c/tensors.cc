@@ -209,11 +209,19 @@ posenc_status posenc_plan_set_table(posenc_plan* plan, posenc_table which,
                                     const posenc_tensor* values) noexcept {
   constexpr std::string_view where = "posenc_plan_set_table";
   if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  if (which < POSENC_TABLE_ADD || which > POSENC_TABLE_RELATIVE_VALUE)
+  if (which < POSENC_TABLE_ADD || which > POSENC_TABLE_TEMPERATURE)
     return misuse(where, "table must be one of posenc_table", std::to_string(which));
   const View given = view(where, "values", values);
   if (given.status) return given.status;
   Plan changed = plan->value;
+  if (which == POSENC_TABLE_TEMPERATURE) {
+    const Expected<void> set = set_temperature(changed.logits, given.tensor);
+    if (!set) return refused(set.error());
+    const Expected<Plan> fits = checked(changed);
+    if (!fits) return refused(fits.error());
+    plan->value = std::move(changed);
+    return POSENC_OK;
+  }
   Table* table = c::table_of(changed, which);
   if (!table)
     return refused(fail(where, "the plan has no such table", "", "see posenc_plan_json").error());

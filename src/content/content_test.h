@@ -84,8 +84,9 @@ struct Call {
     return y;
   }
 
-  double logit_scale(std::int64_t b, std::int64_t i) const {
-    return plan.logits.query_scale(query_positions.at(i, b)) / std::sqrt(static_cast<double>(dim));
+  double logit_scale(std::int64_t b, std::int64_t h, std::int64_t i) const {
+    return plan.logits.query_scale(query_positions.at(i, b), h) /
+           std::sqrt(static_cast<double>(dim));
   }
 
   // Scaled products of rotated queries and keys, −∞ where hidden.
@@ -99,7 +100,7 @@ struct Call {
         for (std::int64_t c = 0; c < dim; ++c) {
           sum += rotated_q.at(b, h, i, c) * rotated_k.at(b, h / (heads / kv_heads), j, c);
         }
-        z[static_cast<std::size_t>(i)].push_back(sees(b, i, j) ? sum * logit_scale(b, i)
+        z[static_cast<std::size_t>(i)].push_back(sees(b, i, j) ? sum * logit_scale(b, h, i)
                                                                : -infinite);
       }
     }

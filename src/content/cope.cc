@@ -214,9 +214,10 @@ class CopeGradientTile : public CopeTile<T> {
 
 // What q·e is multiplied by.
 void find_scales(const Cope& cope, const Plan& plan, const Positions& queries, std::int64_t b,
-                 std::int64_t first, std::int64_t rows, std::int64_t head_dim, double* scale) {
+                 std::int64_t h, std::int64_t first, std::int64_t rows, std::int64_t head_dim,
+                 double* scale) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const double whole = plan.logits.query_scale(queries.at(first + r, b)) /
+    const double whole = plan.logits.query_scale(queries.at(first + r, b), h) /
                          std::sqrt(static_cast<double>(head_dim));
     scale[r] = cope.before_scale ? whole : 1;
   }
@@ -258,7 +259,7 @@ Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const T
     detail::stream(streamed, seen, in.threads,
                    [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
                      double scale[most_queries];
-                     find_scales(*this, plan, in.queries, b, first, rows, head_dim, scale);
+                     find_scales(*this, plan, in.queries, b, h, first, rows, head_dim, scale);
                      return CopeTile<T>(learned, streamed.raw_query(b, h, first), scale, h, rows);
                    });
     return streamed.write(plan, in.queries, checked.out, in.threads);
@@ -315,7 +316,7 @@ Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan
       return
           [&, learned = Embeddings<T>(e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
             double scale[most_queries];
-            find_scales(*this, plan, in.queries, at.b, at.first, at.rows, head_dim, scale);
+            find_scales(*this, plan, in.queries, at.b, at.h, at.first, at.rows, head_dim, scale);
             const T* const raw = streamed.raw_query(at.b, at.h, at.first);
             return CopeGradientTile<T>(CopeTile<T>(learned, raw, scale, at.h, at.rows), learned,
                                        raw, scale, at, streamed.blocks,

@@ -33,7 +33,7 @@ Subject cope_subject(std::int64_t positions = 12, bool shared = true, bool befor
                       sum += call.q.at(b, h, static_cast<std::int64_t>(i), c) *
                              e.view.get(e.view.offset(shared ? 0 : h, row, c));
                     }
-                    return before_scale ? sum * call.logit_scale(b, static_cast<std::int64_t>(i))
+                    return before_scale ? sum * call.logit_scale(b, h, static_cast<std::int64_t>(i))
                                         : sum;
                   };
                   std::vector<double> products;

@@ -148,7 +148,8 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
   POSENC_CHECK(rotate(plan, q, queries, Side::query, q, threads));
   for (std::int64_t row = 0; row < query_rows; ++row) {
     const std::int64_t b = row / (s.heads * s.queries);
-    const double position_scale = plan.logits.query_scale(queries.at(row % s.queries, b));
+    const double position_scale =
+        plan.logits.query_scale(queries.at(row % s.queries, b), row / s.queries % s.heads);
     const T scale = static_cast<T>(position_scale / std::sqrt(static_cast<double>(s.head_dim)));
     scale_row(s.q.data() + row * s.dim, s.dim, scale);
   }

@@ -203,8 +203,9 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
 
   for (std::int64_t row = 0; row < in.batch * in.heads * in.queries; ++row) {
     const std::int64_t b = row / (in.heads * in.queries);
-    const T scale = static_cast<T>(plan.logits.query_scale(queries.at(row % in.queries, b)) /
-                                   std::sqrt(static_cast<double>(in.head_dim)));
+    const double position_scale =
+        plan.logits.query_scale(queries.at(row % in.queries, b), row / in.queries % in.heads);
+    const T scale = static_cast<T>(position_scale / std::sqrt(static_cast<double>(in.head_dim)));
     scale_row(to.q.data() + row * dim, dim, scale);
   }
   // Back through the rotations, all of them before anything is written.

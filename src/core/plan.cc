@@ -235,6 +235,17 @@ Expected<void> check(const Logits& logits) {
   if (auto ok = positive("logits.floor", logits.floor); !ok) return ok;
   if (logits.softcap != 0)
     if (auto ok = positive("logits.softcap", logits.softcap); !ok) return ok;
+  for (const std::vector<double>* numbers : {&logits.head_scale, &logits.head_bias}) {
+    if (numbers->size() != logits.head_scale.size() ||
+        (!numbers->empty() && logits.temperature != Temperature::heads))
+      return fail("plan",
+                  "logits.head_scale and head_bias must be as many, and of Temperature::heads",
+                  std::to_string(logits.head_scale.size()) + " and " +
+                      std::to_string(logits.head_bias.size()),
+                  by_hand);
+    for (const double number : *numbers)
+      if (auto ok = finite("logits.head_scale and head_bias", number); !ok) return ok;
+  }
   return finite("logits.offset", logits.offset);
 }
 
@@ -281,11 +292,37 @@ Expected<std::int64_t> DistanceRows::at(std::int64_t distance) const {
   return row[static_cast<std::size_t>(std::clamp(distance, first, last()) - first)];
 }
 
-double Logits::query_scale(std::int64_t position) const {
-  if (beta == 0) return multiplier;
+double Logits::query_scale(std::int64_t position, std::int64_t head) const {
+  if (!has_temperature()) return multiplier;
   // Padding may stand at -1: it is never attended to, and must not make a NaN.
-  const double steps = std::max(0.0, std::floor((static_cast<double>(position) + offset) / floor));
-  return multiplier * (1 + beta * std::log1p(steps));
+  const double at = std::max(0.0, static_cast<double>(position) + offset);
+  switch (temperature) {
+    case Temperature::steps: return multiplier * (1 + beta * std::log1p(std::floor(at / floor)));
+    case Temperature::log: return multiplier * (1 + beta * std::log(std::max(1.0, at / floor)));
+    case Temperature::power: return multiplier * std::pow(1 + at / floor, beta);
+    case Temperature::heads: break;
+  }
+  const auto h = static_cast<std::size_t>(head);
+  return multiplier * (head_scale[h] * std::log(std::max(1.0, at)) + head_bias[h]);
+}
+
+Expected<void> set_temperature(Logits& logits, const Tensor& table) {
+  constexpr std::string_view where = "set_temperature";
+  if (logits.has_temperature() && logits.temperature != Temperature::heads)
+    return fail(where, "logits must have no temperature yet", "one by position",
+                "take a plan without it");
+  if (!table || table.rank != 2 || table.shape[0] != 2 || table.shape[1] > 65536)
+    return fail(where, "table must be [2, heads]: scales, then biases", shape_text(table),
+                "stack softmax_scaling.scale and softmax_scaling.bias");
+  if (logits.temperature != Temperature::heads) logits.offset = 1;
+  logits.temperature = Temperature::heads;
+  logits.head_scale.clear();
+  logits.head_bias.clear();
+  for (std::int64_t head = 0; head < table.shape[1]; ++head) {
+    logits.head_scale.push_back(table.get(table.offset(0, head)));
+    logits.head_bias.push_back(table.get(table.offset(1, head)));
+  }
+  return {};
 }
 
 Expected<Plan> checked(Plan plan, std::int64_t head_dim) {
@@ -306,7 +343,7 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   if (a.rotate && b.rotate) return fail(where, twice, "two rotations", cure);
   if (a.bias && b.bias) return fail(where, twice, "two biases on the logit", cure);
   if (a.relative && b.relative) return fail(where, twice, "two sets of vectors by distance", cure);
-  if (a.logits.beta != 0 && b.logits.beta != 0) {
+  if (a.logits.has_temperature() && b.logits.has_temperature()) {
     return fail(where, twice, "two logit scales that grow with the position", cure);
   }
   if (a.logits.softcap != 0 && b.logits.softcap != 0)
@@ -316,7 +353,7 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   plan.rotate = a.rotate ? a.rotate : b.rotate;
   plan.bias = a.bias ? a.bias : b.bias;
   plan.relative = a.relative ? a.relative : b.relative;
-  plan.logits = a.logits.beta != 0 ? a.logits : b.logits;
+  plan.logits = a.logits.has_temperature() ? a.logits : b.logits;
   plan.logits.multiplier = a.logits.multiplier * b.logits.multiplier;
   plan.logits.softcap = std::max(a.logits.softcap, b.logits.softcap);
   plan.valid = a.valid ? a.valid : b.valid;

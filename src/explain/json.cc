@@ -197,6 +197,24 @@ void write(Out& out, const Relative& relative) {
   out.end();
 }
 
+void write(Out& out, const Logits& logits) {
+  constexpr std::string_view names[] = {"steps", "log", "power", "heads"};
+  const auto numbers = [&out](std::string_view name, const std::vector<double>& each) {
+    if (each.empty())
+      out.key(name).null();
+    else
+      out.member(name, each);
+  };
+  out.object().member("multiplier", logits.multiplier);
+  out.member("temperature", logits.has_temperature()
+                                ? names[static_cast<std::size_t>(logits.temperature)]
+                                : "none");
+  out.member("beta", logits.beta).member("floor", logits.floor).member("offset", logits.offset);
+  numbers("head_scale", logits.head_scale);
+  numbers("head_bias", logits.head_bias);
+  out.member("softcap", logits.softcap).end();
+}
+
 // The members of a plan; its object is left open.
 void write_open(Out& out, const Plan& plan) {
   out.object();
@@ -204,9 +222,7 @@ void write_open(Out& out, const Plan& plan) {
   write(out.key("rotate"), plan.rotate);
   write(out.key("bias"), plan.bias);
   write(out.key("relative"), plan.relative);
-  out.key("logits").object().member("multiplier", plan.logits.multiplier);
-  out.member("beta", plan.logits.beta).member("floor", plan.logits.floor);
-  out.member("offset", plan.logits.offset).member("softcap", plan.logits.softcap).end();
+  write(out.key("logits"), plan.logits);
 }
 
 void write_valid(Out& out, const Plan& plan) {

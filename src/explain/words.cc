@@ -331,6 +331,26 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   return text;
 }
 
+// "the query at position p × 1 + 0.1·ln(1 + ⌊(p + 1)/8192⌋), which grows with the position"
+std::string temperature_words(const Logits& logits) {
+  const bool moved = logits.offset != 0;
+  const std::string p = moved ? "p + " + shown(logits.offset) : "p";
+  const std::string u = (moved ? "(" + p + ")" : p) + "/" + shown(logits.floor);
+  switch (logits.temperature) {
+    case Temperature::steps:
+      return "the query at position p × 1 + " + shown(logits.beta) + "·ln(1 + ⌊" + u +
+             "⌋), which grows with the position";
+    case Temperature::log:
+      return "the query at position p × 1 + " + shown(logits.beta) + "·ln(max(1, " + u +
+             ")), which grows with the position";
+    case Temperature::power:
+      return "the query at position p × (1 + " + u + ")^" + shown(logits.beta) +
+             ", which grows with the position";
+    case Temperature::heads: break;
+  }
+  return "the query at position p × s·ln(" + p + ") + b, with s and b of each head, learned";
+}
+
 }  // namespace
 
 std::string heading(const Subject& subject) {
@@ -394,10 +414,7 @@ std::string amplitude_note(const Subject& subject) {
   } else {
     add("logits × the usual 1/" + root);
   }
-  if (logits.beta != 0)
-    add("the query at position p × 1 + " + shown(logits.beta) + "·ln(1 + ⌊" +
-        (logits.offset != 0 ? "(p + " + shown(logits.offset) + ")" : std::string("p")) + "/" +
-        shown(logits.floor) + "⌋), which grows with the position");
+  if (logits.has_temperature()) add(temperature_words(logits));
   if (!subject.group.logits_note.empty()) text += " (" + subject.group.logits_note + ")";
   return text + cap;
 }

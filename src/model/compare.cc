@@ -55,10 +55,22 @@ std::string window_text(const Model& model, const LayerGroup& group) {
   return cuts ? std::to_string(*group.window) : "none";
 }
 
+bool same_temperature(const Logits& a, const Logits& b) {
+  if (a.has_temperature() != b.has_temperature()) return false;
+  return !a.has_temperature() ||
+         (a.temperature == b.temperature && nearly(a.beta, b.beta) && nearly(a.floor, b.floor) &&
+          nearly(a.offset, b.offset) && a.head_scale == b.head_scale && a.head_bias == b.head_bias);
+}
+
 std::string logits_text(const Logits& logits) {
   std::string text = "×" + number_text(logits.multiplier);
-  if (logits.beta != 0)
-    text += " with beta " + number_text(logits.beta) + " from " + number_text(logits.floor);
+  if (logits.temperature == Temperature::heads)
+    text += " with a learned temperature";
+  else if (logits.beta != 0)
+    text += " with beta " + number_text(logits.beta) + " from " + number_text(logits.floor) +
+            (logits.temperature == Temperature::log     ? " by logarithm"
+             : logits.temperature == Temperature::power ? " as a power"
+                                                        : "");
   if (logits.softcap != 0) text += ", capped softly at " + number_text(logits.softcap);
   return text;
 }
@@ -122,8 +134,7 @@ class Comparison {
       text("amplitude", number_text(plan->rotate->amplitude),
            number_text(others->rotate->amplitude));
     const Logits &logits = plan->logits, &their = others->logits;
-    if (!nearly(logits.multiplier, their.multiplier) || !nearly(logits.beta, their.beta) ||
-        (logits.beta != 0 && !nearly(logits.floor, their.floor)) ||
+    if (!nearly(logits.multiplier, their.multiplier) || !same_temperature(logits, their) ||
         !nearly(logits.softcap, their.softcap))
       differ("logits", logits_text(logits), logits_text(their));
   }

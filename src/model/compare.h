@@ -19,6 +19,7 @@ const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rota
 std::string scheme_text(const LayerGroup& group);  // "rope + learned"
 std::string scaling_text(
     const Scaling& scaling);  // "yarn factor 40 original_max_position_embeddings 4096"
+bool same_temperature(const Logits& a, const Logits& b);
 std::string logits_text(const Logits& logits);  // "×1.2 with beta 0.1 from 8192"
 // A window that the context never outgrows does not cut: "none".
 std::string window_text(const Model& model, const LayerGroup& group);

@@ -37,13 +37,10 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angl
     if (!both) return both;
     plan = std::move(*both);
   }
-  plan.logits.multiplier *= group.logits.multiplier;
+  const double multiplier = plan.logits.multiplier * group.logits.multiplier;
+  if (group.logits.has_temperature()) plan.logits = group.logits;
+  plan.logits.multiplier = multiplier;
   plan.logits.softcap = group.logits.softcap;
-  if (group.logits.beta != 0) {
-    plan.logits.beta = group.logits.beta;
-    plan.logits.floor = group.logits.floor;
-    plan.logits.offset = group.logits.offset;
-  }
   return checked(std::move(plan), group.geometry.head_dim);
 }
 

@@ -358,9 +358,7 @@ class Differences {
       if (made_good) return;
     }
     const Logits &mine = plan.logits, &yours = theirs.logits;
-    if (!nearly(mine.multiplier, yours.multiplier) || !nearly(mine.beta, yours.beta) ||
-        (mine.beta != 0 &&
-         (!nearly(mine.floor, yours.floor) || !nearly(mine.offset, yours.offset))) ||
+    if (!nearly(mine.multiplier, yours.multiplier) || !detail::same_temperature(mine, yours) ||
         !nearly(mine.softcap, yours.softcap))
       differ({.code = "logits",
               .position =

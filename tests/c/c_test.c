@@ -163,7 +163,7 @@ static void learned_tables_are_given_and_checked(void) {
   REFUSED("must be given", posenc_position_vectors(plan, positions, &out, 0));
   REFUSED("", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
   REFUSED("no such table", posenc_plan_set_table(plan, POSENC_TABLE_BIAS, &table));
-  MISUSE("posenc_table", posenc_plan_set_table(plan, 5, &table));
+  MISUSE("posenc_table", posenc_plan_set_table(plan, 6, &table));
   MISUSE("posenc_table", posenc_plan_set_table(plan, -1, &table));
   OK(posenc_plan_set_table(plan, POSENC_TABLE_ADD, &table));
   memset(rows, 0, sizeof rows); /* it was copied */
@@ -184,6 +184,18 @@ static void learned_tables_are_given_and_checked(void) {
   bad = table;
   bad.shape[0] = bad.shape[1] = INT64_MAX;
   REFUSED("", posenc_plan_set_table(plan, POSENC_TABLE_ADD, &bad));
+  float scale_and_bias[] = {0.5f, 0.25f};
+  const int64_t one_head[] = {2, 1};
+  posenc_tensor temperature;
+  OK(posenc_tensor_dense(scale_and_bias, POSENC_FLOAT32, 2, one_head, &temperature));
+  OK(posenc_plan_set_table(plan, POSENC_TABLE_TEMPERATURE, &temperature));
+  char* json = NULL;
+  OK(posenc_plan_json(plan, &json));
+  CHECK(strstr(json, "\"head_scale\":[0.5],\"head_bias\":[0.25]") != NULL);
+  posenc_string_free(json);
+  scale_and_bias[0] = INFINITY;
+  REFUSED("finite", posenc_plan_set_table(plan, POSENC_TABLE_TEMPERATURE, &temperature));
+  REFUSED("[2, heads]", posenc_plan_set_table(plan, POSENC_TABLE_TEMPERATURE, &table));
   posenc_positions_free(positions);
   posenc_positions_free(beyond);
   posenc_plan_free(plan);

@@ -15,8 +15,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 import transformers
+from transformers.models.beam import configuration_beam, modeling_beam
 from transformers.models.gemma2 import configuration_gemma2, modeling_gemma2
 from transformers.models.gpt_oss import configuration_gpt_oss, modeling_gpt_oss
+from transformers.models.mistral_large4 import configuration_mistral_large4, modeling_mistral_large4
 
 torch.set_default_dtype(torch.float64)
 
@@ -24,7 +26,7 @@ BATCH, HEADS, KV_HEADS, TOKENS, HEAD_DIM = 1, 4, 2, 7, 8
 
 
 def numbers(x):
-    return [float(each) for each in x.flatten()]
+    return x.detach().flatten().tolist()
 
 
 def random(*shape):
@@ -103,7 +105,76 @@ def gemma2():
         )
 
 
-FAMILIES = [gpt_oss, gemma2]
+def beam():
+    config = {
+        "model_type": "beam",
+        **SIZES,
+        "sliding_window": 3,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+            "full_attention": None,
+        },
+    }
+    made = configuration_beam.BeamConfig(**config)
+    rotary = modeling_beam.BeamRotaryEmbedding(made)
+    module = types.SimpleNamespace(num_key_value_groups=HEADS // KV_HEADS, training=False)
+    scales = modeling_beam.compute_attention_scaling(torch.arange(TOKENS)[None]).double()
+    for layer, window in ((0, 3), (1, None)):
+        kind = made.layer_types[layer]
+        slides = kind == "sliding_attention"
+
+        def rotate(q, k, cos, sin, slides=slides):
+            return modeling_beam.apply_rotary_pos_emb(q, k, cos, sin) if slides else (q * scales, k)
+
+        yield record(
+            "beam", config, layer, module,
+            lambda v, ids: rotary(v, ids, "sliding_attention"), rotate,
+            modeling_beam.eager_attention_forward, window, inputs(), scaling=HEAD_DIM**-0.5,
+        )
+
+
+def mistral_large4():
+    """Its heads expanded, as its attention has them behind its latent projections."""
+    nope, rope = 4, 4
+    config = {
+        "model_type": "mistral_large4_text",
+        **{**SIZES, "num_key_value_heads": HEADS, "head_dim": rope},
+        "qk_nope_head_dim": nope,
+        "qk_rope_head_dim": rope,
+        "v_head_dim": HEAD_DIM,
+        "kv_lora_rank": 8,
+        "no_rope_layers": [1, 0],
+        "rope_parameters": {
+            "rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 4,
+            "beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": 1.0, "mscale_all_dim": 0.7,
+        },
+    }
+    made = configuration_mistral_large4.MistralLarge4TextConfig(**config)
+    family = modeling_mistral_large4
+    rotary = family.MistralLarge4TextRotaryEmbedding(made)
+    module = types.SimpleNamespace(num_key_value_groups=1, training=False)
+    temperature = family.MistralLarge4TextSoftmaxScaling(HEADS)
+    for layer in (0, 1):
+        given = inputs(temperature=random(2, HEADS))
+        given["k"] = random(BATCH, HEADS, TOKENS, HEAD_DIM)
+        given["v"] = random(BATCH, HEADS, TOKENS, HEAD_DIM)
+        temperature.scale.data, temperature.bias.data = given["temperature"]
+
+        def rotate(q, k, cos, sin, rotates=made.no_rope_layers[layer], temperature=temperature):
+            if rotates:
+                last_q, last_k = family.apply_rotary_pos_emb_interleave(q[..., nope:], k[..., nope:], cos, sin)
+                q, k = torch.cat((q[..., :nope], last_q), -1), torch.cat((k[..., :nope], last_k), -1)
+            return temperature(q, torch.arange(TOKENS)[None], head_dim_first=True), k
+
+        made_record = record(
+            "mistral_large4_text", config, layer, module, rotary, rotate, family.eager_attention_forward, None, given,
+            scaling=family.yarn_apply_mscale(made.rope_parameters, HEAD_DIM**-0.5),
+        )
+        yield {**made_record, "kv_heads": HEADS}
+
+
+FAMILIES = [gpt_oss, gemma2, beam, mistral_large4]
 
 
 def main():

@@ -54,6 +54,18 @@ CASES = {
         {"qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "kv_lora_rank": 32, "v_head_dim": 16},
     ),
     "gemma4_text-theta": ("gemma4_text", {"rope_theta": 500000.0, "head_dim": 32, "num_kv_shared_layers": 0}),
+    "beam-default": ("beam", {"head_dim": 32}),
+    "beam-full-rotates": (
+        "beam",
+        {
+            "head_dim": 32,
+            "layer_types": SOME_SLIDE,
+            "rope_parameters": by_type(None, {"rope_type": "default", "rope_theta": 500.0}),
+        },
+    ),
+    "mistral_large4_text-default": ("mistral_large4_text", LATENT),
+    "mistral_large4_text-interval": ("mistral_large4_text", {**LATENT, "no_rope_layer_interval": 2}),
+    "mistral_large4_text-layers": ("mistral_large4_text", {**LATENT, "no_rope_layers": [1, 0, 0, 1] * 2}),
     # Each code reads its own spelling.
     "gpt_neox-rope_theta": ("gpt_neox", {"rope_theta": 500000.0}),
     "gpt_neox-partial_rotary_factor": ("gpt_neox", {"partial_rotary_factor": 0.5}),

@@ -111,6 +111,31 @@ void position_temperature(const Section& config, LayerGroup& group) {
   group.logits_note = "attn_temperature_tuning";
 }
 
+// Beam: each sixth layer and the last attend fully, and what has no parameters has no position.
+void mark_beam(LayerDraft& layers) {
+  for (std::int64_t i = 0; i + 1 < layers.count(); ++i)
+    if ((i + 1) % 6 != 0) layers.at(i).type = layers.family.other;
+  note(layers.notes, "layer_types", "each sixth layer and the last attend fully", Origin::family,
+       "rule of " + layers.config.reading.family);
+}
+void with_parameters(LayerDraft& layers) {
+  const Json* const parameters = layers.config.raw("rope_parameters");
+  for (LayerKind& kind : layers.kinds) {
+    const Json* const own = parameters ? parameters->find(kind.type) : nullptr;
+    kind.rotates = own != nullptr ? !own->is_null() : has_window(kind.type);
+  }
+}
+
+// Its layers without position: q × (1 + (p + 1)/2048)^0.1, which no key says.
+void beam_temperature(const Section& config, LayerGroup& group) {
+  if (!std::holds_alternative<NoPe>(group.schemes.front())) return;
+  group.logits.temperature = Temperature::power;
+  group.logits.beta = 0.1;
+  group.logits.floor = 2048;
+  group.logits.offset = 1;
+  group.logits_note = "the code of " + config.reading.family;
+}
+
 // Full attention is that of the last layer and of each fourth before it (Muse), which have no
 // position where the file gives no bases.
 bool counts_from_the_end(const LayerDraft& layers, std::int64_t layer) {
@@ -239,6 +264,9 @@ constexpr Family alternating[] = {
     // --- rotate halves ---------------------------------------------------------------------------
     {.types = "mllama mllama_text_model", .context = 128 * K, .sizes = {4096, 40, 32, 8},
      .theta = 500000, .forced = cross_attention_layers},
+    {.types = "beam", .context = 8192, .sizes = {5120, 52, 48, 8, 128}, .theta = 10000,
+     .layer_types = true, .pattern = {mark_beam}, .rotates = with_parameters, .window = 512,
+     .logits = beam_temperature},
     {.types = "qwen2 internvl", .context = 32 * K, .sizes = {4096, 32, 32, 32}, .theta = 10000,
      .layer_types = true, .pattern = past_layer, .every = 28, .window = 4096,
      .window_switch = true},

@@ -20,6 +20,13 @@ void full_layers_of_kimi(LayerDraft& layers) {
   layers.note_choice("layer_types", "full attention in some layers", full);
 }
 
+// Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the checkpoint.
+void learned_temperature(const Section&, LayerGroup& group) {
+  group.logits.temperature = Temperature::heads;
+  group.logits.offset = 1;
+  group.logits_note = "softmax_scaling.scale and bias of the checkpoint";
+}
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family latent[] = {
@@ -43,6 +50,16 @@ constexpr Family latent[] = {
                        "original_max_position_embeddings": 8192, "beta_fast": 32, "beta_slow": 1,
                        "mscale": 1, "mscale_all_dim": 1, "llama_4_scaling_beta": 0.1})",
      .mla = {64, 64, 256}, .scale_logits = true},
+    {.types = "mistral_large4_text", .context = 1024 * K, .sizes = {6144, 72, 64, 64},
+     .pairing = interleaved,
+     .parameters = R"({"rope_type": "yarn", "rope_theta": 10000, "factor": 2048,
+                       "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
+                       "attention_factor": 1})",
+     .layer_types = true, .every = 4, .rotates = listed_layers, .mla = {64, 64, 512},
+     .logits = learned_temperature, .scale_logits = true,
+     .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
+               "e^alpha (rotary_emb.alpha), which the plan has once frequency_factors are e^-alpha; "
+               "the indexer that picks tokens has the same rotation and a temperature of its own"},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40}, .pairing = halves,
      .theta = 10000, .mla = {64, 32, 256}, .scale_logits = true},
     {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},

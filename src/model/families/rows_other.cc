@@ -21,12 +21,6 @@ constexpr Family other[] = {
     {.types = "transfo-xl xlnet funnel swin swinv2 beit encoder-decoder vision-encoder-decoder "
               "reformer",
      .read = read_not_covered},
-    {.types = "beam", .read = read_not_covered,
-     .remark = "layers without position multiply queries by (1 + (p + 1)/2048)^0.1, which no plan "
-               "says"},
-    {.types = "mistral_large4 mistral_large4_text", .read = read_not_covered,
-     .remark = "each head multiplies its queries by a learned scale·ln(p + 1) + bias, and its "
-               "frequencies by learned factors, which no plan says"},
     {.types = "inkling inkling_text inkling2 inkling2_text", .read = read_not_covered,
      .remark = "its bias by distance is a product with the query's content, which no plan says"},
     {.types = "deepseek_v4", .read = read_not_covered,
@@ -59,6 +53,7 @@ struct Inner {
 };
 constexpr Inner inner_types[] = {
     {"llama4", "llama4_text"},
+    {"mistral_large4", "mistral_large4_text"},
     {"gemma3", "gemma3_text"},
     {"gemma3n", "gemma3n_text"},
     {"gemma4", "gemma4_text"},

@@ -106,9 +106,40 @@ TEST(FamilyRows, Glm5NextsLatentHeadsHaveNoRotatedPart) {
   EXPECT_EQ(model.groups.at(0).cache_elements, 32);
 }
 
+TEST(FamilyRows, BeamsLayersWithoutPositionHaveATemperature) {
+  const Model model = small_model("beam", R"("rms_norm_eps": 1e-6)");
+  EXPECT_EQ(where_windowed(model), "wwwww.w.");
+  for (const LayerGroup& group : model.groups) {
+    const bool plain = std::holds_alternative<NoPe>(group.schemes.front());
+    EXPECT_EQ(plain, !group.window.has_value());
+    const Expected<Plan> plan = compile(group);
+    ASSERT_TRUE(plan);
+    EXPECT_DOUBLE_EQ(plan->logits.query_scale(2047), plain ? std::pow(2, 0.1) : 1);
+  }
+}
+
+TEST(FamilyRows, BeamsFileSaysWhatHasPosition) {
+  const Model model = small_model("beam", R"("rope_parameters": {
+      "sliding_attention": null, "full_attention": {"rope_theta": 500}})");
+  for (const LayerGroup& group : model.groups)
+    EXPECT_EQ(std::holds_alternative<NoPe>(group.schemes.front()), group.window.has_value());
+}
+
+TEST(FamilyRows, MistralLarge4sTemperatureIsTheCheckpoints) {
+  const Model model = small_model("mistral_large4_text", R"("rms_norm_eps": 1e-6)");
+  ASSERT_EQ(model.groups.size(), 2u);
+  for (const LayerGroup& group : model.groups) {
+    const Expected<Plan> plan = compile(group);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->logits.temperature, Temperature::heads);
+    EXPECT_EQ(plan->logits.offset, 1);
+    EXPECT_TRUE(plan->logits.head_scale.empty());
+  }
+}
+
 TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
-  for (const char* type : {"beam", "deepseek_v4", "inkling", "mistral_large4", "hunyuan_vl",
-                           "ernie4_5_vl_moe", "longcat_flash", "dots3_note"}) {
+  for (const char* type :
+       {"deepseek_v4", "inkling", "hunyuan_vl", "ernie4_5_vl_moe", "longcat_flash", "dots3_note"}) {
     const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
     ASSERT_FALSE(model) << type;
     EXPECT_EQ(model.error().rule, "is known and not covered");
