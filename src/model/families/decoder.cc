@@ -3,6 +3,7 @@
 // come here too.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -162,16 +163,17 @@ class DecoderReader {
   }
 
   void add_rotation(const LayerKind& kind, const ModelDims& dims, LayerGroup& group) {
-    if (!kind.rotates) {
-      group.schemes = {NoPe{}};
-      return;
-    }
     RopeAsk ask{.layer_type = kind.type,
                 .local = has_window(kind.type),
                 .head_dim = dims.head_dim,
                 .rotary_dim = {},
                 .context = dims.context,
                 .theta = kind.theta};
+    if (!kind.rotates) {
+      group.schemes = {NoPe{}};
+      if (family_.scale_logits) scale_logits(ask, dims, group);
+      return;
+    }
     ask.rotary_dim = rotary_dim(dims, group.provenance);
     RopeFound found = read_rope(config_, family_, ask, group.provenance);
     if (!found.rope) {
@@ -199,6 +201,21 @@ class DecoderReader {
       group.logits_note = "llama_4_scaling_beta " + number_text(found.beta);
     }
     group.schemes = {std::move(*found.rope)};
+  }
+
+  // Such a family multiplies the logits by YaRN's factor in every layer, also where nothing rotates.
+  void scale_logits(RopeAsk ask, const ModelDims& dims, LayerGroup& group) {
+    ProvenanceList notes;
+    ask.rotary_dim = rotary_dim(dims, notes);
+    const RopeFound found = read_rope(config_, family_, ask, notes);
+    if (!found.rope) return;
+    const Expected<Plan> plan = compile(Scheme{*found.rope}, dims.geometry());
+    if (!plan || plan->logits.multiplier == 1) return;
+    group.logits.multiplier = plan->logits.multiplier;
+    group.logits_note = "YaRN's (0.1·mscale_all_dim·ln s + 1)²";
+    std::ranges::copy_if(notes, std::back_inserter(group.provenance), [](const Provenance& each) {
+      return each.field == "factor" || each.field == "mscale_all_dim" || each.field == "scale_logits";
+    });
   }
 
   // The family's rule for how much of a head rotates, where it is not partial_rotary_factor's.

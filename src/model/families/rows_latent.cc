@@ -24,7 +24,8 @@ void full_layers_of_kimi(LayerDraft& layers) {
 void learned_temperature(const Section&, LayerGroup& group) {
   group.logits.temperature = Temperature::heads;
   group.logits.offset = 1;
-  group.logits_note = "softmax_scaling.scale and bias of the checkpoint";
+  if (!group.logits_note.empty()) group.logits_note += ", ";
+  group.logits_note += "softmax_scaling.scale and bias of the checkpoint";
 }
 
 // clang-format off: one row a family, as dense as it can be read.
