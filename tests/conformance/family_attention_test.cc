@@ -26,8 +26,9 @@ void expect_family(const Json& record) {
   ASSERT_TRUE(plan) << plan.error().message();
   const bool learned = record.contains("temperature");
   EXPECT_EQ(plan->logits.temperature == Temperature::heads, learned);
-  if (learned)
+  if (learned) {
     ASSERT_TRUE(set_temperature(plan->logits, Numbers(record, "temperature", {2, heads}).view));
+  }
   EXPECT_EQ(group->sink_logits, record.contains("sink_logits"));
 
   Numbers q(record, "q", {batch, heads, tokens, dim}),
