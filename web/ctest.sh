@@ -3,6 +3,7 @@
 skip() { echo "skipped: $1"; exit "${POSENC_NEED_PLAYGROUND:-77}"; }
 web=$(cd "$(dirname "$0")" && pwd)
 cd "$web" || exit 1
+[ -t 1 ] || export NO_COLOR=1
 command -v node >/dev/null 2>&1 || skip "there is no node here"
 [ -d node_modules ] || skip "npm ci has not been run in web/; make site runs it"
 # The tests of a build must not fetch: an old Node is reason enough to skip.

@@ -14,6 +14,23 @@ void sixty_fourth(const Section& config, LayerGroup& group) {
                             std::sqrt(static_cast<double>(group.geometry.head_dim));
 }
 
+// Qwen: a query at p takes max(1, ln(p + 1)/ln seq_length).
+void log_of_seq_length(const Section& config, LayerGroup& group) {
+  const auto wanted = config.flag("use_logn_attn");
+  if (wanted && !wanted->value) return;
+  const auto length =
+      config.integer("seq_length", {.least = 2, .most = static_cast<double>(most_length)});
+  const double trained = length ? static_cast<double>(length->value) : 8192;
+  group.logits.temperature = Temperature::log;
+  group.logits.beta = 1 / std::log(trained);
+  group.logits.floor = trained;
+  group.logits.offset = 1;
+  group.logits_note = "use_logn_attn, seq_length " + number_text(trained);
+  note(group.provenance, "seq_length", number_text(trained),
+       length ? Origin::file : Origin::family,
+       length ? length->key : "default of " + config.reading.family);
+}
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family alike[] = {
@@ -83,9 +100,9 @@ constexpr Family alike[] = {
     {.types = "internlm3", .context = 32 * K, .sizes = {4096, 48, 32, 2, 128}, .theta = 10000},
     {.types = "deepseek orion minicpm exaone aquila xverse Yi", .theta = 10000},
     {.types = "qwen", .context = 8192, .theta = 10000, .theta_keys = "rotary_emb_base rope_theta",
-     .partial_keys = "rotary_pct",
-     .remark = "qwen: beyond seq_length its own code stretches the base (use_dynamic_ntk) and "
-               "the logits (use_logn_attn); the plan is that of lengths up to seq_length"},
+     .partial_keys = "rotary_pct", .logits = log_of_seq_length,
+     .remark = "qwen: beyond seq_length its own code stretches the base (use_dynamic_ntk); the "
+               "plan has the base of lengths up to seq_length"},
     {.types = "baichuan", .read = read_baichuan, .context = 4096, .theta = 10000},
     {.types = "granite granitemoe granitemoeshared granite4_vision_text", .context = 2048,
      .sizes = {4096, 32, 32}, .theta = 10000, .logits = attention_multiplier},

@@ -125,6 +125,17 @@ TEST(FamilyRows, BeamsFileSaysWhatHasPosition) {
     EXPECT_EQ(std::holds_alternative<NoPe>(group.schemes.front()), group.window.has_value());
 }
 
+TEST(FamilyRows, QwensQueriesGrowWithTheLogarithmPastItsSeqLength) {
+  const auto scale = [](std::string_view more, std::int64_t position) {
+    const Expected<Plan> plan = compile(small_model("qwen", more).groups.at(0));
+    return plan ? plan->logits.query_scale(position) : 0;
+  };
+  EXPECT_EQ(scale(R"("seq_length": 2048)", 2047), 1);
+  EXPECT_NEAR(scale(R"("seq_length": 2048)", 9999), std::log(10000) / std::log(2048), 1e-12);
+  EXPECT_NEAR(scale(R"("rotary_pct": 1.0)", 9999), std::log(10000) / std::log(8192), 1e-12);
+  EXPECT_EQ(scale(R"("seq_length": 2048, "use_logn_attn": false)", 9999), 1);
+}
+
 TEST(FamilyRows, MistralLarge4sTemperatureIsTheCheckpoints) {
   const Model model = small_model("mistral_large4_text", R"("rms_norm_eps": 1e-6)");
   ASSERT_EQ(model.groups.size(), 2u);
