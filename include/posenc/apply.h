@@ -19,7 +19,7 @@ namespace [[gnu::visibility("default")]] posenc {
 // How many threads a call may use. Fewer are used for small work, and one inside the caller's own
 // OpenMP threads; the bits do not depend on it.
 struct Threads {
-  int count = 0;  // 0: as many as OpenMP gives; 1: the caller's alone
+  int count = 0;  // 0: OMP_NUM_THREADS, or as many as there are processors; 1: the caller's alone
 };
 
 enum class Side { query, key, value };  // xPos grows queries and shrinks keys; values only rotate
