@@ -5,14 +5,17 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures models wasm site serve web-test asan tsan fuzz soak lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures models wasm site serve web-test python asan tsan fuzz soak lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 export RUNS TIME
+# Builds of several kinds share what a compiler cache has, where there is one.
+export CCACHE_BASEDIR ?= $(CURDIR)
 JOBS := $(shell nproc)
 posenc := ./build/release/posenc
 peers := build/peers-venv
+python := build/python-venv
 
 packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
             gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev
@@ -96,6 +99,14 @@ web-test: site  ## the playground's tests, and the playground in a browser (Chro
 	@cmake/need.sh "to open the playground in a browser" chromium:chromium
 	@cd web && ./node.sh npm --silent run check && ./node.sh npm --silent test && ./node.sh npm --silent run browser
 
+# The wheel is built with what is installed beside its tests, so that its folder of objects serves the next build.
+python: site  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)
+	@cmake/need.sh "to build the Python package" $(packages) python3:python3 python3-venv libpython3-dev
+	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
+	@$(python)/bin/pip install -q -r python/requirements.txt $(if $(PEERS),-r python/requirements-peers.txt)
+	@python/wheel.sh $(python)/bin build/python dist
+	@POSENC_PEERS=$(PEERS) $(python)/bin/pytest
+
 web/node_modules/.package-lock.json: web/package-lock.json
 	@cmake/need.sh "to build the playground" node:nodejs npm:npm
 	@cd web && ./node.sh npm ci --no-fund --no-audit --loglevel=error
@@ -119,9 +130,11 @@ lint: build/dev/build.ninja  ## clang-tidy over the sources, the include rules, 
 	@cmake/check_family_names.sh
 	@$(files) 'src/*.cc' 'cli/*.cc' ':!*_test.cc' ':!src/wasm/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
 
-format:  ## clang-format over the C and C++ files, prettier over the playground
+format:  ## clang-format over the C and C++ files, ruff over the Python package, prettier over the playground
 	@cmake/need.sh "to format" clang-format-22:clang-format-22
 	@$(files) '*.h' '*.c' '*.cc' | xargs -r clang-format-22 -i
+	@if [ -x $(python)/bin/ruff ]; then $(python)/bin/ruff check -q --fix && $(python)/bin/ruff format -q; \
+	  else echo "python/ stays as it is: ruff comes with make python"; fi
 	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
 	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
 

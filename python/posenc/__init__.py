@@ -1,0 +1,56 @@
+"""posenc: the position layer of a transformer, computed exactly, explained, and checked in running models.
+
+    import posenc
+    m = posenc.model("llama-3.1-8b")             # a folder, config.json, .gguf, a bundled name, a config, a live model
+    print(posenc.explain(m, at=131072))          # what its files mean about position
+    p = m.plan(length=131072)                    # frequencies, pairing, amplitude
+    q, k = p.rotate(q, k, position_ids)          # numpy, torch, anything with DLPack; p.rotate_ in place
+
+Importing it needs neither numpy nor torch; `posenc.torch` and `posenc.hf` are read when they are first named.
+"""
+
+from __future__ import annotations
+
+from . import positions
+from ._posenc import KvCache, Plan, Positions, attend, attend_backward
+from .errors import Error, Warning
+from .models import Model, bundled_models, explain, model, plan
+from .values import *  # noqa: F403
+from .values import Value
+from .values import __all__ as _values
+
+__version__ = "0.1.0"
+
+_tools = [
+    "check_positions",
+    "command",
+    "diff",
+    "engines",
+    "extend",
+    "identify",
+    "lint",
+    "mend",
+    "precision",
+    "schemes",
+    "translate",
+    "verify",
+]
+
+__all__ = [
+    "Error", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "attend", "attend_backward",
+    "bundled_models", "explain", "model", "plan", "positions", *_tools, *_values,
+]  # fmt: skip
+
+
+def __getattr__(name: str):
+    import importlib
+
+    if name in _tools:
+        return getattr(importlib.import_module(".tools", __name__), name)
+    if name in ("torch", "hf", "tools", "display"):
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_tools, "torch", "hf"])

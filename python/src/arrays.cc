@@ -1,0 +1,314 @@
+// Reads arrays through DLPack or the buffer protocol, by nanobind; what these two cannot say (bfloat16 of ml_dtypes, whose
+// arrays refuse both) goes by a view of the same memory.
+#include "arrays.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "bindings.h"
+#include "errors.h"
+
+namespace posenc::python {
+namespace {
+
+std::string class_of(nb::handle object) { return said(nb::inst_name(object)); }
+
+bool has(nb::handle object, const char* name) { return PyObject_HasAttrString(object.ptr(), name); }
+
+// What arrays of a type are, found out once while calls see one type after the other.
+struct Kind {
+  PyTypeObject* type = nullptr;
+  bool torch = false, numpy = false;
+  PyObject* empty_like = nullptr;
+};
+
+Kind& kind_of(nb::handle object) {
+  static Kind last;
+  auto* const type = reinterpret_cast<PyTypeObject*>(object.type().ptr());
+  if (type != last.type) {
+    const std::string module = said(nb::getattr(object.type(), "__module__", nb::none()));
+    const bool torch = module.starts_with("torch");
+    Py_INCREF(reinterpret_cast<PyObject*>(type));
+    Py_XDECREF(reinterpret_cast<PyObject*>(last.type));
+    Py_XDECREF(last.empty_like);
+    last = {type, torch, module.starts_with("numpy"), nullptr};
+  }
+  return last;
+}
+
+bool is_torch(nb::handle object) { return kind_of(object).torch; }
+
+bool is_bfloat16(nb::handle object) {
+  return said(nb::getattr(object, "dtype", nb::none())) == "bfloat16";
+}
+
+template <class T>
+bool read(nb::handle object, T& into) {
+  return nb::try_cast(object, into, false);
+}
+
+std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
+  const auto code = static_cast<nb::dlpack::dtype_code>(dtype.code);
+  if (dtype.lanes != 1) return {};
+  if (code == nb::dlpack::dtype_code::Bfloat && dtype.bits == 16) return DType::bf16;
+  if (code != nb::dlpack::dtype_code::Float) return {};
+  switch (dtype.bits) {
+    case 64: return DType::f64;
+    case 32: return DType::f32;
+    case 16: return DType::f16;
+    default: return {};
+  }
+}
+
+// Why nanobind would not take it.
+[[noreturn]] void no_array(nb::handle object, std::string_view where, std::string_view name,
+                           Access access) {
+  const std::string what(name);
+  if (is_torch(object) && has(object, "is_cpu") && !nb::cast<bool>(object.attr("is_cpu"))) {
+    throw nb::type_error((std::string(where) + ": " + what + " must lie in the CPU's memory, got " +
+                          said(object.attr("device")) +
+                          "; posenc.torch.cos_sin works on any device, or move it by .cpu()")
+                             .c_str());
+  }
+  if (access == Access::write && has(object, "flags") && has(object.attr("flags"), "writeable") &&
+      !nb::cast<bool>(object.attr("flags").attr("writeable")))
+    refuse(where, what + " must be writable", "a read-only array",
+           "pass " + what +
+               ".copy(), or call the verb without an underscore, which makes a new array");
+  nb::ndarray<nb::ro> read_only;
+  if (access == Access::write && read(object, read_only))
+    refuse(where, what + " must be writable", "a read-only array",
+           "copy it, or call the verb without an underscore, which makes a new array");
+  PyErr_Clear();
+  throw nb::type_error(
+      (std::string(where) + ": " + what +
+       " must be an array on the CPU (numpy, torch, or what has __dlpack__ or a buffer), got " +
+       class_of(object))
+          .c_str());
+}
+
+Array as_array(nb::ndarray<>&& memory, DType dtype, std::string_view where, std::string_view name) {
+  Array array{std::move(memory), {}};
+  const auto rank = static_cast<int>(array.memory.ndim());
+  if (rank > Tensor::max_rank)
+    refuse(where, std::string(name) + " must have at most 4 axes", std::to_string(rank),
+           "reshape it");
+  array.tensor.data = array.memory.data();
+  array.tensor.dtype = dtype;
+  array.tensor.rank = rank;
+  for (int axis = 0; axis < rank; ++axis) {
+    array.tensor.shape[static_cast<std::size_t>(axis)] = array.memory.shape_ptr()[axis];
+    array.tensor.stride[static_cast<std::size_t>(axis)] = array.memory.stride_ptr()[axis];
+  }
+  return array;
+}
+
+}  // namespace
+
+bool is_recorded(nb::handle object) {
+  return is_torch(object) && nb::cast<bool>(object.attr("requires_grad")) &&
+         nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")());
+}
+
+Array array_of(nb::handle object, std::string_view where, std::string_view name, Access access) {
+  nb::ndarray<> memory;
+  nb::object view = nb::borrow(object);
+  const auto imported = [&] {
+    if (access == Access::write) return read(view, memory);
+    nb::ndarray<nb::ro> seen;
+    if (!read(view, seen)) return false;
+    memory = nb::ndarray<>(seen);
+    return true;
+  };
+  bool bits = false;
+  if (is_recorded(object))
+    refuse(where, std::string(name) + " must need no gradient here", "a tensor that requires one",
+           "pass " + std::string(name) + ".detach(), or take posenc.torch, which has gradients");
+  if (is_torch(object) && nb::cast<bool>(object.attr("requires_grad")))
+    view = object.attr("detach")();
+  if (!imported()) {
+    PyErr_Clear();
+    bits = is_bfloat16(object) && has(object, "view") && !is_torch(object);
+    if (bits) view = object.attr("view")("uint16");
+    if (!bits || !imported()) no_array(object, where, name, access);
+  }
+  if (memory.device_type() != nb::device::cpu::value) no_array(object, where, name, access);
+  const std::optional<DType> dtype = bits ? DType::bf16 : dtype_of(memory.dtype());
+  if (!dtype) {
+    refuse(where, std::string(name) + " must be of float64, float32, float16 or bfloat16",
+           said(nb::getattr(object, "dtype", nb::none())), "convert it first");
+  }
+  return as_array(std::move(memory), *dtype, where, name);
+}
+
+Tensor in_layout(const Tensor& tensor, std::string_view layout, std::string_view where) {
+  constexpr std::string_view usual = "bhsd";
+  const auto rank = static_cast<std::size_t>(tensor.rank);
+  if (layout.empty()) layout = usual.substr(usual.size() - rank);
+  if (layout.size() != rank)
+    refuse(where, "layout must name each of the array's " + std::to_string(rank) + " axes",
+           "'" + std::string(layout) + "'",
+           "letters are b batch, h heads, s or t tokens, d channels");
+  Tensor out{
+      .data = tensor.data, .dtype = tensor.dtype, .rank = 4, .shape = {1, 1, 1, 1}, .stride = {}};
+  std::array<bool, 4> named{};
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::size_t meant = usual.find(layout[axis] == 't' ? 's' : layout[axis]);
+    if (meant == usual.npos || named[meant])
+      refuse(where, "layout must be made of b, h, s (or t) and d, each once",
+             "'" + std::string(layout) + "'", "write 'bhsd' or 'bshd'");
+    named[meant] = true;
+    out.shape[meant] = tensor.shape[axis];
+    out.stride[meant] = tensor.stride[axis];
+  }
+  return out;
+}
+
+std::vector<std::int64_t> in_order(const Tensor& logical, std::int64_t dim, std::string_view layout,
+                                   int rank) {
+  constexpr std::string_view usual = "bhsd";
+  if (layout.empty()) layout = usual.substr(usual.size() - static_cast<std::size_t>(rank));
+  std::vector<std::int64_t> shape;
+  for (const char axis : layout) {
+    const std::size_t meant = usual.find(axis == 't' ? 's' : axis);
+    shape.push_back(meant == 3 ? dim : logical.shape[meant]);
+  }
+  return shape;
+}
+
+nb::object empty_like(nb::handle like) {
+  Kind& kind = kind_of(like);
+  if (!kind.empty_like) {
+    const nb::object maker =
+        nb::module_::import_(kind.torch ? "torch" : "numpy").attr("empty_like");
+    kind.empty_like = maker.inc_ref().ptr();
+  }
+  return nb::handle(kind.empty_like)(like);
+}
+
+nb::object new_array(nb::handle like, const std::vector<std::int64_t>& shape,
+                     std::string_view dtype) {
+  nb::list extents;
+  for (const std::int64_t extent : shape) extents.append(extent);
+  const std::string of(dtype);
+  if (is_torch(like)) {
+    const nb::object torch = nb::module_::import_("torch");
+    return torch.attr("empty")(extents, nb::arg("dtype") = torch.attr(of.c_str()));
+  }
+  const nb::object numpy = nb::module_::import_("numpy");
+  if (dtype == name(DType::bf16))
+    return numpy.attr("empty")(
+        extents, nb::arg("dtype") = nb::module_::import_("ml_dtypes").attr("bfloat16"));
+  return numpy.attr("empty")(extents, nb::arg("dtype") = of);
+}
+
+std::string dtype_name(nb::handle dtype, std::string_view otherwise) {
+  if (dtype.is_none()) return std::string(otherwise);
+  std::string word =
+      said(PyType_Check(dtype.ptr()) ? nb::object(dtype.attr("__name__")) : nb::borrow(dtype));
+  if (word.starts_with("torch.")) word.erase(0, 6);
+  return word;
+}
+
+nb::object handed_back(nb::object made, nb::handle like) {
+  const Kind& kind = kind_of(like);
+  if (kind.torch || kind.numpy || !has(like, "__array_namespace__")) return made;
+  return like.attr("__array_namespace__")().attr("from_dlpack")(made);
+}
+
+// --- positions -------------------------------------------------------------------------------------
+
+namespace {
+
+// Rows of ids that all count up by one from the same first one are a range: it costs no memory, and kernels like it.
+Positions of_ids(const std::vector<std::int64_t>& ids, std::int64_t axes, std::int64_t batch,
+                 std::int64_t seq) {
+  if (seq > 0) {
+    const auto count = static_cast<std::size_t>(seq);
+    bool counts = true;
+    for (std::size_t i = 0; i < ids.size() && counts; ++i)
+      counts = ids[i] == ids[0] + static_cast<std::int64_t>(i % count);
+    if (counts && !ids.empty() && ids[0] >= 0) return Positions::range(ids[0], seq);
+  }
+  return unwrap(Positions::ids(ids, axes, batch));
+}
+
+template <class T>
+std::vector<std::int64_t> copied(const nb::ndarray<nb::ro>& array) {
+  std::array<std::int64_t, 3> shape{1, 1, 1}, stride{0, 0, 0};
+  const std::size_t rank = array.ndim();
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    shape[3 - rank + axis] = array.shape_ptr()[axis];
+    stride[3 - rank + axis] = array.stride_ptr()[axis];
+  }
+  std::vector<std::int64_t> ids;
+  ids.reserve(array.size());
+  const T* const data = static_cast<const T*>(array.data());
+  for (std::int64_t a = 0; a < shape[0]; ++a)
+    for (std::int64_t b = 0; b < shape[1]; ++b)
+      for (std::int64_t t = 0; t < shape[2]; ++t)
+        ids.push_back(
+            static_cast<std::int64_t>(data[a * stride[0] + b * stride[1] + t * stride[2]]));
+  return ids;
+}
+
+}  // namespace
+
+Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where) {
+  if (ids.is_none()) return Positions::range(0, seq);
+  if (nb::isinstance<Positions>(ids)) return nb::cast<Positions>(ids);
+  if (PyLong_Check(ids.ptr())) return Positions::range(nb::cast<std::int64_t>(ids), seq);
+  if (PyRange_Check(ids.ptr()) && nb::cast<std::int64_t>(ids.attr("step")) == 1)
+    return Positions::range(nb::cast<std::int64_t>(ids.attr("start")),
+                            static_cast<std::int64_t>(nb::len(ids)));
+  nb::ndarray<nb::ro> array;
+  if (!PyList_Check(ids.ptr()) && !PyTuple_Check(ids.ptr()) && !PyRange_Check(ids.ptr()) &&
+      read(ids, array)) {
+    if (array.ndim() == 0)
+      return Positions::range(
+          nb::cast<std::int64_t>(nb::module_::import_("operator").attr("index")(ids)), seq);
+    if (array.ndim() > 3)
+      refuse(where, "position_ids must be [seq], [batch, seq] or [axes, batch, seq]",
+             std::to_string(array.ndim()) + " axes");
+    const auto extent = [&](std::size_t from_right) {
+      return array.ndim() >= from_right ? array.shape_ptr()[array.ndim() - from_right] : 1;
+    };
+    const auto dtype = array.dtype();
+    const auto code = static_cast<nb::dlpack::dtype_code>(dtype.code);
+    if (code == nb::dlpack::dtype_code::Int && dtype.bits == 64)
+      return of_ids(copied<std::int64_t>(array), extent(3), extent(2), extent(1));
+    if (code == nb::dlpack::dtype_code::Int && dtype.bits == 32)
+      return of_ids(copied<std::int32_t>(array), extent(3), extent(2), extent(1));
+    refuse(where, "position_ids must be of int64 or int32",
+           said(nb::getattr(ids, "dtype", nb::none())), "convert them first");
+  }
+  PyErr_Clear();
+  std::vector<std::int64_t> listed;
+  nb::object iterator = nb::steal(PyObject_GetIter(ids.ptr()));
+  if (!iterator.is_valid()) {
+    PyErr_Clear();
+    throw nb::type_error(
+        (std::string(where) + ": position_ids must be integers, got " + class_of(ids)).c_str());
+  }
+  for (const nb::handle id : ids) listed.push_back(nb::cast<std::int64_t>(id));
+  const auto count = static_cast<std::int64_t>(listed.size());
+  return of_ids(listed, 1, 1, count);
+}
+
+nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
+  const nb::bytes bytes(reinterpret_cast<const char*>(values.data()),
+                        values.size() * sizeof(double));
+  nb::object numpy = nb::steal(PyImport_ImportModule("numpy"));
+  if (!numpy.is_valid()) {
+    PyErr_Clear();
+    return nb::module_::import_("array").attr("array")("d", bytes);
+  }
+  nb::list extents;
+  for (const std::int64_t extent : shape) extents.append(extent);
+  return numpy.attr("frombuffer")(bytes).attr("reshape")(extents).attr("copy")();
+}
+
+}  // namespace posenc::python

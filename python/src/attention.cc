@@ -1,0 +1,265 @@
+// Attention with any plan and any scheme that reads the content, its truth in double, and its gradients.
+#include "posenc/attention.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "attention_arguments.h"
+#include "bindings.h"
+#include "errors.h"
+#include "posenc/content.h"
+#include "posenc/gradients.h"
+
+namespace posenc::python {
+namespace {
+
+// Null for None. Python's values hold the library's as `_value`.
+const ContentScheme* content_of(nb::handle scheme) {
+  if (scheme.is_none()) return nullptr;
+  const nb::object held = nb::getattr(scheme, "_value", scheme);
+  const auto* const content = nb::isinstance<Value>(held)
+                                  ? std::get_if<ContentScheme>(&nb::cast<const Value&>(held).held)
+                                  : nullptr;
+  if (!content)
+    refuse("attend", "scheme must be one that reads the content", said(nb::borrow(scheme)),
+           "compile it to a plan: posenc.plan");
+  return content;
+}
+
+// The arrays of a call, which live as long as it.
+struct Call {
+  Array q, k, v, sinks, keep;
+  std::vector<std::uint8_t> kept;
+  AttentionInputs in;
+
+  Call(const char* where, nb::handle q_array, nb::handle k_array, nb::handle v_array,
+       nb::handle position_ids, nb::handle key_position_ids, const MaskWords& mask,
+       nb::handle keep_array, nb::handle sink_logits, std::string_view layout, int threads)
+      : q(array_of(q_array, where, "q", Access::read)),
+        k(array_of(k_array, where, "k", Access::read)),
+        v(array_of(v_array, where, "v", Access::read)),
+        in{.q = in_layout(q.tensor, layout, where),
+           .k = in_layout(k.tensor, layout, where),
+           .v = in_layout(v.tensor, layout, where),
+           .queries = Positions::range(0, 0),
+           .keys = Positions::range(0, 0),
+           .mask = mask.mask(),
+           .threads = {threads}} {
+    const std::int64_t queries = in.q.shape[2], keys = in.k.shape[2];
+    // The last query stands at the last key, as while decoding.
+    in.keys = positions_of(key_position_ids, keys, where);
+    in.queries = position_ids.is_none() && key_position_ids.is_none() && queries != keys
+                     ? Positions::range(keys > queries ? keys - queries : 0, queries)
+                     : positions_of(position_ids.is_none() && queries == keys ? key_position_ids
+                                                                              : position_ids,
+                                    queries, where);
+    if (key_position_ids.is_none() && !position_ids.is_none() && queries == keys)
+      in.keys = in.queries;
+    if (!sink_logits.is_none()) {
+      sinks = array_of(sink_logits, where, "sink_logits", Access::read);
+      in.sink_logits = sinks.tensor;
+    }
+    if (!keep_array.is_none()) {
+      kept = bytes_of(keep_array, where);
+      if (kept.size() != static_cast<std::size_t>(in.k.shape[0] * keys))
+        refuse(where, "keep must be [batch, keys]", std::to_string(kept.size()) + " numbers");
+      in.mask.keep = kept.data();
+    }
+  }
+};
+
+nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const CompiledPlan* plan,
+                         nb::handle scheme, nb::handle position_ids, nb::handle key_position_ids,
+                         bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
+                         nb::handle keep, nb::handle sink_logits, nb::handle out,
+                         std::string_view layout, int threads, bool reference, nb::handle logits) {
+  constexpr const char* where = "attend";
+  const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
+                  keep, sink_logits, layout, threads);
+  const std::int64_t value_dim = call.in.v.shape[3];
+  nb::object made = !out.is_none() ? nb::borrow(out)
+                    : value_dim == call.in.q.shape[3]
+                        ? empty_like(q)
+                        : new_array(q, in_order(call.in.q, value_dim, layout, call.q.tensor.rank),
+                                    name(call.in.q.dtype));
+  const Array to = array_of(made, where, "out", Access::write);
+  const Tensor into = in_layout(to.tensor, layout, where);
+  Array shown;
+  if (!logits.is_none()) {
+    if (!reference)
+      refuse(where, "logits are shown by the reference alone", "", "pass reference=True");
+    shown = array_of(logits, where, "logits", Access::write);
+  }
+  const Plan empty, &what = plan ? plan->plan : empty;
+  const ContentScheme* const content = content_of(scheme);
+  unlocked([&] {
+    if (content && reference) return attend_reference(call.in, *content, what, into, shown.tensor);
+    if (content) return attend(call.in, *content, what, into);
+    if (reference) return attend_reference(call.in, what, into, shown.tensor);
+    return attend(call.in, what, into);
+  });
+  return out.is_none() ? handed_back(std::move(made), q) : made;
+}
+
+using Shape = std::vector<std::int64_t>;
+
+Shape shape_of(const Tensor& tensor) {
+  return {tensor.shape.begin(), tensor.shape.begin() + tensor.rank};
+}
+
+// A member of the gradients, and the shape of what it is the gradient of; none: there is no such part.
+template <class Gradients>
+struct Wanted {
+  const char* name;
+  Tensor Gradients::* member;
+  Shape shape;
+};
+
+std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& call) {
+  using G = AttentionGradients;
+  std::vector<Wanted<G>> all;
+  if (const Slopes* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr)
+    all.push_back({"slopes", &G::slopes, {static_cast<std::int64_t>(slopes->slope.size())}});
+  if (const BiasTable* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr)
+    all.push_back({"bias", &G::bias, shape_of(table->values.values)});
+  if (plan.relative) {
+    all.push_back({"relative_query", &G::relative_query, shape_of(plan.relative->query.values)});
+    all.push_back({"relative_key", &G::relative_key, shape_of(plan.relative->key.values)});
+    all.push_back({"relative_value", &G::relative_value, shape_of(plan.relative->value.values)});
+  }
+  if (plan.rotate)
+    all.push_back({"rotation_frequency",
+                   &G::rotation_frequency,
+                   {plan.rotate->heads, plan.rotate->axes, plan.rotate->pairs()}});
+  const auto scales = static_cast<std::int64_t>(plan.logits.head_scale.size());
+  if (plan.logits.temperature == Temperature::heads) {
+    all.push_back({"head_scale", &G::head_scale, {scales}});
+    all.push_back({"head_bias", &G::head_bias, {scales}});
+  }
+  if (call.in.sink_logits)
+    all.push_back({"sink_logits", &G::sink_logits, shape_of(call.in.sink_logits)});
+  return all;
+}
+
+std::vector<Wanted<ContentGradients>> wanted_of(const ContentScheme& scheme, const Call& call) {
+  using G = ContentGradients;
+  std::vector<Wanted<G>> all;
+  if (const Fire* const fire = std::get_if<Fire>(&scheme)) {
+    const auto hidden = static_cast<std::int64_t>(fire->hidden_weight.size());
+    const auto heads = static_cast<std::int64_t>(fire->output_bias.size());
+    all = {{"hidden_weight", &G::hidden_weight, {hidden}},
+           {"hidden_bias", &G::hidden_bias, {hidden}},
+           {"output_weight", &G::output_weight, {heads, hidden}},
+           {"output_bias", &G::output_bias, {heads}},
+           {"c", &G::c, {1}},
+           {"length_multiplier", &G::length_multiplier, {1}}};
+  } else if (const Cope* const cope = std::get_if<Cope>(&scheme)) {
+    all.push_back({"embeddings", &G::embeddings, shape_of(cope->embeddings.values)});
+  } else if (const Forgetting* const forgetting = std::get_if<Forgetting>(&scheme)) {
+    all.push_back({"log_gates", &G::log_gates, shape_of(forgetting->log_gates.values)});
+  }
+  if (call.in.sink_logits)
+    all.push_back({"sink_logits", &G::sink_logits, shape_of(call.in.sink_logits)});
+  return all;
+}
+
+nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::handle out_gradient,
+                                const CompiledPlan* plan, nb::handle scheme,
+                                const std::vector<std::string>& parameters, nb::handle position_ids,
+                                nb::handle key_position_ids, bool causal, std::int64_t window,
+                                std::int64_t chunk, std::int64_t prefix, nb::handle keep,
+                                nb::handle sink_logits, std::string_view layout, int threads) {
+  constexpr const char* where = "attend_backward";
+  const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
+                  keep, sink_logits, layout, threads);
+  const Array by = array_of(out_gradient, where, "out_gradient", Access::read);
+  const Tensor gradient = in_layout(by.tensor, layout, where);
+  const Plan empty, &what = plan ? plan->plan : empty;
+  nb::dict made;
+  std::vector<Array> arrays;
+  // Those of the tokens always, those of parameters in float64 where they are named.
+  const auto run = [&](auto wanted, auto learned, const auto& act) {
+    using G = decltype(wanted);
+    const std::pair<const char*, nb::handle> tokens[] = {{"q", q}, {"k", k}, {"v", v}};
+    Tensor G::* const members[] = {&G::q, &G::k, &G::v};
+    for (int i = 0; i < 3; ++i) {
+      made[tokens[i].first] = empty_like(tokens[i].second);
+      arrays.push_back(array_of(made[tokens[i].first], where, tokens[i].first, Access::write));
+      wanted.*members[i] = in_layout(arrays.back().tensor, layout, where);
+    }
+    for (const std::string& parameter : parameters) {
+      bool known = false;
+      std::string all;
+      for (const Wanted<G>& each : learned) {
+        all += (all.empty() ? "" : ", ") + std::string(each.name);
+        if (parameter != each.name) continue;
+        known = true;
+        made[each.name] = new_array(q, each.shape, name(DType::f64));
+        arrays.push_back(array_of(made[each.name], where, each.name, Access::write));
+        wanted.*each.member = arrays.back().tensor;
+      }
+      if (!known)
+        refuse(where, "parameters must be learned ones of the plan or scheme", parameter,
+               all.empty() ? "there is none" : "there is " + all);
+    }
+    unlocked([&] { return act(wanted); });
+  };
+  if (const ContentScheme* const content = content_of(scheme))
+    run(ContentGradients{}, wanted_of(*content, call), [&](const ContentGradients& wanted) {
+      return attend_backward(call.in, *content, what, gradient, wanted);
+    });
+  else
+    run(AttentionGradients{}, wanted_of(what, call), [&](const AttentionGradients& wanted) {
+      return attend_backward(call.in, what, gradient, wanted);
+    });
+  for (const auto& [name, like] : {std::pair{"q", q}, std::pair{"k", k}, std::pair{"v", v}})
+    made[name] = handed_back(nb::borrow(made[name]), like);
+  return made;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> bytes_of(nb::handle given, std::string_view where) {
+  nb::ndarray<nb::ro> array;
+  nb::object seen = nb::borrow(given);
+  if (!nb::try_cast(seen, array, false) || array.itemsize() != 1) {
+    PyErr_Clear();
+    throw nb::type_error(
+        (std::string(where) + ": keep must be an array of bool or uint8 [batch, keys]").c_str());
+  }
+  std::vector<std::uint8_t> out;
+  const auto* const data = static_cast<const std::uint8_t*>(array.data());
+  const std::int64_t rows = array.ndim() > 1 ? array.shape_ptr()[0] : 1;
+  const std::int64_t columns = array.ndim() > 0 ? array.shape_ptr()[array.ndim() - 1] : 1;
+  const std::int64_t row = array.ndim() > 1 ? array.stride_ptr()[0] : 0;
+  const std::int64_t column = array.ndim() > 0 ? array.stride_ptr()[array.ndim() - 1] : 0;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) out.push_back(data[r * row + c * column]);
+  return out;
+}
+
+void bind_attention(nb::module_& m) {
+  m.def("attend", &attend_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
+        nb::arg("plan").none() = nb::none(), nb::kw_only(), nb::arg("scheme").none() = nb::none(),
+        nb::arg("position_ids").none() = nb::none(),
+        nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
+        nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
+        nb::arg("keep").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
+        nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+        nb::arg("reference") = false, nb::arg("logits").none() = nb::none());
+  m.def("attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
+        nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
+        nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
+        nb::arg("position_ids").none() = nb::none(),
+        nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
+        nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
+        nb::arg("keep").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
+        nb::arg("layout") = "", nb::arg("threads") = 0);
+}
+
+}  // namespace posenc::python

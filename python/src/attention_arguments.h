@@ -1,0 +1,28 @@
+// What attention and the cache take alike.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "posenc/attention.h"
+
+namespace posenc::python {
+
+namespace nb = nanobind;
+
+// The keywords that make a mask, but for keep.
+struct MaskWords {
+  bool causal;
+  std::int64_t window, chunk, prefix;
+  Mask mask() const {
+    return {.causal = causal, .window = window, .chunk = chunk, .prefix = prefix};
+  }
+};
+
+// bool or uint8 [batch, keys], copied row by row.
+std::vector<std::uint8_t> bytes_of(nb::handle given, std::string_view where);
+
+}  // namespace posenc::python

@@ -1,0 +1,127 @@
+// Models: read from files and texts, compiled layer by layer, explained.
+#include "posenc/model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bindings.h"
+#include "errors.h"
+#include "posenc/explain.h"
+
+namespace posenc::python {
+namespace {
+
+Stack stack_of(std::string_view word) {
+  for (const Stack each : {Stack::text, Stack::encoder, Stack::decoder, Stack::vision})
+    if (name(each) == word) return each;
+  refuse("plan", "stack must be text, encoder, decoder or vision", word);
+}
+
+ReadModel read_path(const std::string& path) {
+  return {unlocked([&] { return read_model(path); }), path, ""};
+}
+
+ReadModel read_bytes(nb::bytes contents, const std::string& name) {
+  const auto* const data = static_cast<const std::byte*>(contents.data());
+  const std::span<const std::byte> bytes(data, contents.size());
+  Model model = unlocked([&] { return read_model_bytes(bytes, name); });
+  return {std::move(model), "",
+          std::string(static_cast<const char*>(contents.data()), contents.size())};
+}
+
+// Groups that hold the layer, or the only one that there is.
+CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
+                     std::string_view stack, std::optional<std::int64_t> group, std::int64_t length,
+                     std::string_view angles) {
+  const auto& groups = read.model.groups;
+  const LayerGroup* chosen = nullptr;
+  if (group) {
+    if (*group < 0 || *group >= static_cast<std::int64_t>(groups.size()))
+      refuse("plan", "group must be one of the model's " + std::to_string(groups.size()),
+             std::to_string(*group));
+    chosen = &groups[static_cast<std::size_t>(*group)];
+  } else if (layer) {
+    chosen = find_group(read.model, *layer, stack_of(stack));
+    if (!chosen)
+      refuse("plan", "the model has no such layer in its " + std::string(stack),
+             std::to_string(*layer));
+  } else {
+    const Stack asked = stack_of(stack);
+    const auto of_stack = [&](const LayerGroup& each) { return each.stack == asked; };
+    const auto count = std::ranges::count_if(groups, of_stack);
+    if (count == 1) chosen = &*std::ranges::find_if(groups, of_stack);
+    if (!chosen)
+      refuse("plan", "layer must be given where layers differ",
+             std::to_string(count) + " groups of " + std::string(stack) + " layers",
+             "pass layer= or group=");
+  }
+  CompiledPlan made{unwrap(compile(*chosen, length, angles_of(angles))), chosen->geometry};
+  made.geometry.length = length;
+  return made;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  nb::class_<ReadModel>(m, "Model", "What a model's files say about position, layer by layer.",
+                        nb::dynamic_attr())
+      .def_prop_ro("name", [](const ReadModel& r) { return text(r.model.name); })
+      .def_prop_ro("family", [](const ReadModel& r) { return text(r.model.family); })
+      .def_prop_ro("known_family", [](const ReadModel& r) { return r.model.known_family; })
+      .def_prop_ro("context", [](const ReadModel& r) { return r.model.context; })
+      .def_prop_ro("trained_context", [](const ReadModel& r) { return r.model.trained_context; })
+      .def_prop_ro("dtype", [](const ReadModel& r) { return text(r.model.dtype); })
+      .def_ro("source", &ReadModel::source)
+      .def_prop_ro(
+          "contents",
+          [](const ReadModel& r) { return nb::bytes(r.contents.data(), r.contents.size()); })
+      .def_prop_ro("group_count", [](const ReadModel& r) { return r.model.groups.size(); })
+      .def("group_schemes",
+           [](const ReadModel& r, std::size_t group) {
+             if (group >= r.model.groups.size())
+               throw nb::index_error("the model has no such group");
+             nb::list all;
+             for (const Scheme& scheme : r.model.groups[group].schemes)
+               all.append(nb::cast(Value{scheme}));
+             return all;
+           })
+      .def("plan", &plan_of, nb::kw_only(), nb::arg("layer").none() = nb::none(),
+           nb::arg("stack") = "text", nb::arg("group").none() = nb::none(), nb::arg("length") = 0,
+           nb::arg("angles") = "exact",
+           "The plan of a layer (or group) for a length; exact angles, or an engine's: hf_float, "
+           "ggml_float.")
+      .def(
+          "explain_json",
+          [](const ReadModel& r, std::int64_t at, std::optional<std::int64_t> layer) {
+            return unlocked([&]() -> Expected<std::string> {
+              const Expected<Explanation> made = explain(r.model, {.at = at, .layer = layer});
+              if (!made) return std::unexpected(made.error());
+              return to_json(*made);
+            });
+          },
+          nb::arg("at") = 0, nb::arg("layer").none() = nb::none())
+      .def(
+          "pairs",
+          [](const ReadModel& r, std::int64_t at, std::size_t group) {
+            const Explanation made = unwrap(explain(r.model, {.at = at, .layer = {}}));
+            if (group >= made.groups.size()) throw nb::index_error("the model has no such group");
+            nb::list all;
+            for (const PairFact& p : made.groups[group].pairs)
+              all.append(nb::make_tuple(p.pair, p.axis, p.frequency, p.unscaled, p.wavelength,
+                                        p.turns_trained, p.turns_asked));
+            return all;
+          },
+          nb::arg("at") = 0, nb::arg("group") = 0,
+          "(pair, axis, frequency, unscaled, wavelength, turns trained, turns asked) of a group's "
+          "pairs.");
+  m.def("read_path", &read_path, nb::arg("path"));
+  m.def("read_bytes", &read_bytes, nb::arg("contents"), nb::arg("name"));
+  m.def("models_json", &models_to_json);
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,235 @@
+// Plans: compiled from values, read as numbers, applied to arrays.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "errors.h"
+#include "posenc/apply.h"
+#include "posenc/explain.h"
+#include "posenc/gradients.h"
+
+namespace posenc::python {
+
+Angles angles_of(std::string_view word) {
+  for (const Angles each : {Angles::exact, Angles::hf_float, Angles::ggml_float})
+    if (name(each) == word) return each;
+  refuse("plan", "angles must be exact, hf_float or ggml_float", word);
+}
+
+Side side_of(std::string_view word) {
+  constexpr std::string_view sides[] = {"query", "key", "value"};
+  for (int side = 0; side < 3; ++side)
+    if (sides[side] == word) return static_cast<Side>(side);
+  refuse("rotate", "side must be query, key or value", word);
+}
+
+Table copied_table(const Tensor& values) {
+  const Tensor seen = values.with_rank(Tensor::max_rank);
+  std::vector<double> copy;
+  copy.reserve(static_cast<std::size_t>(values.size()));
+  for (std::int64_t a = 0; a < seen.shape[0]; ++a)
+    for (std::int64_t b = 0; b < seen.shape[1]; ++b)
+      for (std::int64_t c = 0; c < seen.shape[2]; ++c)
+        for (std::int64_t d = 0; d < seen.shape[3]; ++d)
+          copy.push_back(seen.get(seen.offset(a, b, c, d)));
+  const std::int64_t columns =
+      values.rank > 0 ? values.shape[static_cast<std::size_t>(values.rank - 1)] : 1;
+  Table table = Table::own(std::move(copy), columns > 0 ? values.size() / columns : 0, columns);
+  if (values.rank != 2) {
+    std::int64_t step = 1;
+    table.values.rank = values.rank;
+    for (int axis = values.rank - 1; axis >= 0; --axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      table.values.shape[at] = values.shape[at];
+      table.values.stride[at] = step;
+      step *= values.shape[at];
+    }
+  }
+  return table;
+}
+
+const Rotate& rotation(const CompiledPlan& plan, std::string_view where) {
+  if (!plan.plan.rotate)
+    refuse(where, "the plan must rotate", "one that does not", "ask posenc.explain what it does");
+  return *plan.plan.rotate;
+}
+
+namespace {
+
+CompiledPlan compiled(const Value& value, std::int64_t head_dim, std::int64_t heads,
+                      std::int64_t kv_heads, std::int64_t width, std::int64_t length,
+                      std::pair<std::int64_t, std::int64_t> grid, std::string_view angles) {
+  const auto* const scheme = std::get_if<Scheme>(&value.held);
+  if (!scheme)
+    refuse("plan", "a scheme is needed",
+           std::visit([](const auto& held) { return info(held).name; }, value.held),
+           std::holds_alternative<Scaling>(value.held)
+               ? "put the scaling into posenc.Rope(scaling=...)"
+               : "pass it to posenc.attend(..., scheme=)");
+  const Geometry geometry{.width = width,
+                          .heads = heads,
+                          .kv_heads = kv_heads,
+                          .head_dim = head_dim,
+                          .length = length,
+                          .grid_height = grid.first,
+                          .grid_width = grid.second};
+  return {unwrap(compile(*scheme, geometry, angles_of(angles))), geometry};
+}
+
+nb::object inv_freq(const CompiledPlan& plan) {
+  const Rotate& rotate = rotation(plan, "inv_freq");
+  if (rotate.heads == 1 && rotate.axes == 1) return numbers(rotate.frequency, {rotate.pairs()});
+  if (rotate.heads == 1) return numbers(rotate.frequency, {rotate.axes, rotate.pairs()});
+  return numbers(rotate.frequency, {rotate.heads, rotate.axes, rotate.pairs()});
+}
+
+// A plan written by hand: what every rotation comes down to.
+CompiledPlan of_frequencies(nb::handle inv_freq, std::string_view pairing, std::int64_t first_dim,
+                            std::int64_t blocks, double attention_factor) {
+  constexpr std::string_view where = "of_frequencies";
+  const Array given = array_of(inv_freq, where, "inv_freq", Access::read);
+  const Tensor frequency = given.tensor.with_rank(3);
+  Rotate rotate_part{
+      .pairing = pairing == name(Pairing::interleaved) ? Pairing::interleaved : Pairing::halves,
+      .first_dim = first_dim,
+      .rotary_dim = 2 * frequency.shape[2],
+      .blocks = blocks,
+      .heads = frequency.shape[0],
+      .axes = frequency.shape[1],
+      .frequency = {},
+      .amplitude = attention_factor};
+  if (pairing != name(rotate_part.pairing))
+    refuse(where, "pairing must be halves or interleaved", pairing);
+  if (given.tensor.rank > 3)
+    refuse(where, "inv_freq must be [pairs], [axes, pairs] or [heads, axes, pairs]",
+           std::to_string(given.tensor.rank) + " axes");
+  for (std::int64_t h = 0; h < frequency.shape[0]; ++h)
+    for (std::int64_t a = 0; a < frequency.shape[1]; ++a)
+      for (std::int64_t p = 0; p < frequency.shape[2]; ++p)
+        rotate_part.frequency.push_back(frequency.get(frequency.offset(h, a, p)));
+  Plan plan;
+  plan.rotate = std::move(rotate_part);
+  return {unwrap(checked(std::move(plan))), {}};
+}
+
+CompiledPlan with_table(CompiledPlan plan, std::string_view part, nb::handle values) {
+  constexpr std::string_view where = "with_table";
+  const Array given = array_of(values, where, "values", Access::read);
+  const Table table = copied_table(given.tensor);
+  Plan& made = plan.plan;
+  const auto missing = [&]() -> void {
+    refuse(where, "the plan has no learned table of that name", part);
+  };
+  if (part == "add") {
+    auto* const rows = made.add ? std::get_if<Rows>(&made.add->kind) : nullptr;
+    if (!rows) missing();
+    rows->table = table;
+  } else if (part == "bias") {
+    auto* const rows = made.bias ? std::get_if<BiasTable>(&*made.bias) : nullptr;
+    if (!rows) missing();
+    rows->values = table;
+  } else if (part == "temperature") {
+    unwrap(set_temperature(made.logits, given.tensor));
+  } else if (made.relative && (part == "query" || part == "key" || part == "value")) {
+    (part == "query" ? made.relative->query
+     : part == "key" ? made.relative->key
+                     : made.relative->value) = table;
+  } else {
+    refuse(where, "part must be add, bias, query, key, value or temperature, and the plan's", part);
+  }
+  made = unwrap(checked(std::move(made), plan.geometry.head_dim));
+  return plan;
+}
+
+}  // namespace
+
+void bind_plans(nb::module_& m) {
+  nb::class_<CompiledPlan> plan(m, "Plan",
+                                "A positional encoding as tables and numbers, for one geometry.",
+                                nb::dynamic_attr());
+  bind_verbs(plan);
+  plan.def_prop_ro("inv_freq", &inv_freq,
+                   "Radians per position: [pairs], or [axes, pairs], or [heads, axes, pairs].")
+      .def_prop_ro(
+          "attention_factor",
+          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->amplitude : 1.0; },
+          "On cos and sin of queries and keys: logits grow by its square.")
+      .def_prop_ro("rotates", [](const CompiledPlan& p) { return p.plan.rotate.has_value(); })
+      .def_prop_ro("pairing",
+                   [](const CompiledPlan& p) { return text(name(rotation(p, "pairing").pairing)); })
+      .def_prop_ro("rotary_dim",
+                   [](const CompiledPlan& p) { return rotation(p, "rotary_dim").rotary_dim; })
+      .def_prop_ro("first_dim",
+                   [](const CompiledPlan& p) { return rotation(p, "first_dim").first_dim; })
+      .def_prop_ro("axes",
+                   [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->axes : 1; })
+      .def_prop_ro("frequency_heads",
+                   [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->heads : 1; })
+      .def_prop_ro(
+          "angles_of",
+          [](const CompiledPlan& p) { return text(name(rotation(p, "angles_of").angles)); })
+      .def_prop_ro("blocks", [](const CompiledPlan& p) { return rotation(p, "blocks").blocks; })
+      .def_prop_ro("grows",
+                   [](const CompiledPlan& p) { return p.plan.rotate && p.plan.rotate->growth; })
+      .def_prop_ro("width", [](const CompiledPlan& p) { return p.geometry.width; })
+      .def_prop_ro("head_dim", [](const CompiledPlan& p) { return p.geometry.head_dim; })
+      .def_prop_ro("heads", [](const CompiledPlan& p) { return p.geometry.heads; })
+      .def_prop_ro(
+          "valid",
+          [](const CompiledPlan& p) -> nb::object {
+            if (!p.plan.valid) return nb::none();
+            const bool ends = p.plan.valid->to != std::numeric_limits<std::int64_t>::max();
+            return nb::make_tuple(p.plan.valid->from,
+                                  ends ? nb::cast(p.plan.valid->to) : nb::none());
+          },
+          "Lengths that it holds for, (from, to) with both included; None: any.")
+      .def("to_json", [](const CompiledPlan& p) { return to_json(p.plan); })
+      .def_static(
+          "of_frequencies", &of_frequencies, nb::arg("inv_freq"), nb::kw_only(),
+          nb::arg("pairing") = "halves", nb::arg("first_dim") = 0, nb::arg("blocks") = 1,
+          nb::arg("attention_factor") = 1.0,
+          "A plan written by hand, of an array [pairs], [axes, pairs] or [heads, axes, pairs].")
+      .def("with_table", &with_table, nb::arg("part"), nb::arg("values"),
+           "A copy with a learned table: part add, bias, query, key, value or temperature.")
+      .def("_repr_html_",
+           [](nb::object self) {
+             return nb::module_::import_("posenc.display").attr("plan_html")(self);
+           })
+      .def("__repr__",
+           [](nb::object self) {
+             return nb::module_::import_("posenc.display").attr("plan_text")(self);
+           })
+      .def("to_dict",
+           [](const CompiledPlan& p) {
+             return nb::module_::import_("json").attr("loads")(text(to_json(p.plan)));
+           })
+      .def(
+          "plot",
+          [](nb::object self, nb::handle kind, nb::handle ax) {
+            return nb::module_::import_("posenc.display").attr("plot_plan")(self, kind, ax);
+          },
+          nb::arg("kind") = "wavelengths", nb::arg("ax").none() = nb::none(),
+          "Draws with matplotlib and returns the Axes: wavelengths, or bias.")
+      .def("__eq__", [](const CompiledPlan& a, nb::handle b) {
+        return nb::isinstance<CompiledPlan>(b) && a.plan == nb::cast<const CompiledPlan&>(b).plan;
+      });
+  m.def(
+      "compile_plan",
+      [](const Value& scheme, std::int64_t head_dim, std::int64_t heads, std::int64_t kv_heads,
+         std::int64_t width, std::int64_t length, std::int64_t grid_height, std::int64_t grid_width,
+         std::string_view angles) {
+        return compiled(scheme, head_dim, heads, kv_heads, width, length, {grid_height, grid_width},
+                        angles);
+      },
+      nb::arg("scheme"), nb::kw_only(), nb::arg("head_dim") = 0, nb::arg("heads") = 0,
+      nb::arg("kv_heads") = 0, nb::arg("width") = 0, nb::arg("length") = 0,
+      nb::arg("grid_height") = 0, nb::arg("grid_width") = 0, nb::arg("angles") = "exact");
+}
+
+}  // namespace posenc::python

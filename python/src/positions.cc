@@ -1,0 +1,139 @@
+// Positions: where each token stands.
+#include "posenc/positions.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "errors.h"
+
+namespace posenc::python {
+namespace {
+
+// Integers of any array or list, with their shape.
+struct Integers {
+  std::vector<std::int64_t> values, shape;
+};
+
+Integers integers_of(nb::handle given, std::string_view name) {
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object array = numpy.attr("ascontiguousarray")(given, nb::arg("dtype") = "int64");
+  const auto seen = nb::cast<nb::ndarray<const std::int64_t, nb::c_contig>>(array);
+  Integers out;
+  out.values.assign(seen.data(), seen.data() + seen.size());
+  for (std::size_t axis = 0; axis < seen.ndim(); ++axis)
+    out.shape.push_back(seen.shape_ptr()[axis]);
+  if (out.shape.empty()) refuse("positions", std::string(name) + " must be a list", "a number");
+  return out;
+}
+
+Positions from_mask(nb::handle mask, std::int64_t cached, std::int64_t padding) {
+  const Integers given = integers_of(mask, "mask");
+  const std::vector<std::uint8_t> keep(given.values.begin(), given.values.end());
+  const std::int64_t batch = given.shape.size() > 1 ? given.shape[0] : 1;
+  return unwrap(Positions::from_mask(keep, batch, cached, padding));
+}
+
+nb::object ids_of(const Positions& positions) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t axis = 0; axis < positions.axes(); ++axis)
+    for (std::int64_t b = 0; b < positions.batch(); ++b)
+      for (std::int64_t t = 0; t < positions.size(); ++t) ids.push_back(positions.at(t, b, axis));
+  const nb::bytes bytes(reinterpret_cast<const char*>(ids.data()),
+                        ids.size() * sizeof(std::int64_t));
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object flat = numpy.attr("frombuffer")(bytes, "int64");
+  if (positions.axes() > 1)
+    return flat.attr("reshape")(positions.axes(), positions.batch(), positions.size())
+        .attr("copy")();
+  return flat.attr("reshape")(positions.batch(), positions.size()).attr("copy")();
+}
+
+GridAdvance advance_of(std::string_view name) {
+  if (name == "past_largest") return GridAdvance::past_largest;
+  if (name == "past_height_width") return GridAdvance::past_height_width;
+  refuse("positions.vision", "advance must be past_largest or past_height_width", name);
+}
+
+FrameStep step_of(std::string_view name) {
+  if (name == "one") return FrameStep::one;
+  if (name == "seconds") return FrameStep::seconds;
+  if (name == "per_frame") return FrameStep::per_frame;
+  refuse("positions.vision", "step must be one, seconds or per_frame", name);
+}
+
+nb::tuple vision(nb::handle input_ids, nb::handle image_grid_thw, nb::handle video_grid_thw,
+                 std::int64_t image_token_id, std::int64_t video_token_id,
+                 std::int64_t spatial_merge_size, std::string_view advance, std::string_view step,
+                 double tokens_per_second, nb::handle seconds_per_grid) {
+  const auto grids = [](nb::handle given, std::string_view name) {
+    return given.is_none() ? std::vector<std::int64_t>() : integers_of(given, name).values;
+  };
+  std::vector<double> seconds;
+  if (!seconds_per_grid.is_none())
+    for (const nb::handle each : seconds_per_grid)
+      seconds.push_back(nb::cast<double>(nb::float_(each)));
+  const VisionPositions made = unwrap(vision_positions(integers_of(input_ids, "input_ids").values,
+                                                       grids(image_grid_thw, "image_grid_thw"),
+                                                       grids(video_grid_thw, "video_grid_thw"),
+                                                       {.image_token_id = image_token_id,
+                                                        .video_token_id = video_token_id,
+                                                        .spatial_merge_size = spatial_merge_size},
+                                                       {.advance = advance_of(advance),
+                                                        .step = step_of(step),
+                                                        .tokens_per_second = tokens_per_second},
+                                                       seconds));
+  return nb::make_tuple(made.positions, made.delta);
+}
+
+}  // namespace
+
+void bind_positions(nb::module_& m) {
+  const VisionTokens tokens;
+  nb::class_<Positions>(m, "Positions",
+                        "Where each token stands: 64-bit integers [axis][batch][seq].")
+      .def_prop_ro("axes", &Positions::axes)
+      .def_prop_ro("batch", &Positions::batch)
+      .def_prop_ro("length", &Positions::length, "Largest position plus one.")
+      .def("__len__", &Positions::size)
+      .def(
+          "shifted",
+          [](const Positions& p, std::int64_t offset) { return unwrap(p.shifted(offset)); },
+          nb::arg("offset"), "The same tokens moved by an offset.")
+      .def("numpy", &ids_of,
+           "The ids: [batch, seq], or [axes, batch, seq] where there are several axes.")
+      .def("__eq__", [](const Positions& a, nb::handle b) {
+        return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
+      });
+  m.def("positions_range", &Positions::range, nb::arg("first"), nb::arg("count"));
+  m.def(
+      "positions_ids", [](nb::handle ids) { return positions_of(ids, 0, "positions.ids"); },
+      nb::arg("ids"));
+  m.def("positions_from_mask", &from_mask, nb::arg("mask"), nb::arg("cached") = 0,
+        nb::arg("padding") = 0);
+  m.def(
+      "positions_packed",
+      [](nb::handle cu_seqlens) {
+        return unwrap(Positions::packed(integers_of(cu_seqlens, "cu_seqlens").values));
+      },
+      nb::arg("cu_seqlens"));
+  m.def(
+      "positions_patches",
+      [](std::int64_t height, std::int64_t width, std::int64_t spatial_merge_size,
+         std::int64_t frames) {
+        return unwrap(patch_positions(height, width, spatial_merge_size, frames));
+      },
+      nb::arg("height"), nb::arg("width"), nb::arg("spatial_merge_size") = 1,
+      nb::arg("frames") = 1);
+  m.def("positions_vision", &vision, nb::arg("input_ids"),
+        nb::arg("image_grid_thw").none() = nb::none(),
+        nb::arg("video_grid_thw").none() = nb::none(), nb::kw_only(),
+        nb::arg("image_token_id") = tokens.image_token_id,
+        nb::arg("video_token_id") = tokens.video_token_id,
+        nb::arg("spatial_merge_size") = tokens.spatial_merge_size,
+        nb::arg("advance") = "past_height_width", nb::arg("step") = "one",
+        nb::arg("tokens_per_second") = 2.0, nb::arg("seconds_per_grid").none() = nb::none());
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,174 @@
+// Schemes, scalings and content schemes as Python's values: made by name, with their fields as keywords. What there is, and
+// what each has, comes from the library's lists.
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "errors.h"
+#include "posenc/explain.h"
+
+namespace posenc::python {
+namespace {
+
+FieldValue field_value(nb::handle value) {
+  if (value.is_none()) return std::monostate();
+  if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
+  if (PyLong_Check(value.ptr())) return nb::cast<std::int64_t>(value);
+  if (PyUnicode_Check(value.ptr())) return said(nb::borrow(value));
+  if (PyFloat_Check(value.ptr()) || !PySequence_Check(value.ptr()))
+    return nb::cast<double>(nb::float_(value));
+  std::vector<double> list;
+  const nb::object flat =
+      PyObject_HasAttrString(value.ptr(), "ravel") ? value.attr("ravel")() : nb::borrow(value);
+  for (const nb::handle item : flat) list.push_back(nb::cast<double>(nb::float_(item)));
+  return list;
+}
+
+nb::object of_field(const FieldValue& value) {
+  return std::visit(
+      [](const auto& held) -> nb::object {
+        using T = std::remove_cvref_t<decltype(held)>;
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return nb::none();
+        else if constexpr (std::is_same_v<T, std::string>)
+          return text(held);
+        else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          nb::list list;
+          for (const double x : held) list.append(x);
+          return list;
+        } else
+          return nb::cast(held);
+      },
+      value);
+}
+
+Scaling scaling_of(nb::handle given) {
+  Value* value = nullptr;
+  if (nb::try_cast(given, value) && std::holds_alternative<Scaling>(value->held))
+    return std::get<Scaling>(value->held);
+  if (!PyDict_Check(given.ptr()))
+    throw nb::type_error(
+        "Rope: scaling must be a scaling (posenc.Yarn(factor=4)) or a dict as a config.json has "
+        "it");
+  const nb::dict fields = nb::cast<nb::dict>(given);
+  std::string type = "default";
+  for (const char* const key : {"rope_type", "type"})
+    if (fields.contains(key)) type = said(fields[key]);
+  Scaling scaling = unwrap(make_scaling(type));
+  for (const auto [key, field] : fields) {
+    const std::string name = said(nb::borrow(key));
+    if (name != "rope_type" && name != "type") unwrap(set_field(scaling, name, field_value(field)));
+  }
+  return scaling;
+}
+
+template <class T>
+void set_fields(T& value, const nb::dict& fields) {
+  if constexpr (std::is_same_v<T, Scheme>)
+    if (Rope* const rope = std::get_if<Rope>(&value); rope && fields.contains("scaling"))
+      rope->scaling = scaling_of(fields["scaling"]);
+  for (const auto [key, field] : fields) {
+    const std::string name = said(nb::borrow(key));
+    if constexpr (std::is_same_v<T, Scheme>)
+      if (name == "scaling" && std::holds_alternative<Rope>(value)) continue;
+    unwrap(set_field(value, name, field_value(field)));
+  }
+}
+
+Value make(std::string_view kind, std::string_view name, const nb::dict& fields) {
+  const auto made = [&](auto value) {
+    set_fields(value, fields);
+    return Value{std::move(value)};
+  };
+  if (kind == "scaling") return made(unwrap(make_scaling(name)));
+  if (kind == "content") return made(unwrap(make_content_scheme(name)));
+  return made(unwrap(make_scheme(name)));
+}
+
+nb::dict fields_of(const Value& value) {
+  nb::dict fields;
+  std::visit(
+      [&](const auto& held) {
+        for (const FieldSetting& setting : settings(held))
+          fields[text(setting.name)] = of_field(setting.value);
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(held)>, Scheme>)
+          if (const Rope* const rope = std::get_if<Rope>(&held))
+            fields["scaling"] = nb::cast(Value{rope->scaling});
+      },
+      value.held);
+  return fields;
+}
+
+const SchemeInfo& about(const Value& value) {
+  return std::visit([](const auto& held) -> const SchemeInfo& { return info(held); }, value.held);
+}
+
+// "Rope" of posenc::Rope: what the value is called in C++, and so in Python.
+template <class T>
+constexpr std::string_view class_name() {
+  std::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = ") + 4);
+  name = name.substr(0, name.find_first_of(";]"));
+  return name.substr(name.rfind(':') + 1);
+}
+
+template <class... T>
+void list(nb::list& to, std::string_view kind, const std::variant<T...>*) {
+  (to.append(nb::make_tuple(text(class_name<T>()), text(kind), text(T::name))), ...);
+}
+
+}  // namespace
+
+void bind_schemes(nb::module_& m) {
+  nb::class_<Value>(
+      m, "Value",
+      "One word of the library's lists with its fields; posenc.Rope and its kin hold one.")
+      .def_prop_ro("name", [](const Value& value) { return text(about(value).name); })
+      .def_prop_ro("title", [](const Value& value) { return text(about(value).title); })
+      .def_prop_ro("formula", [](const Value& value) { return text(about(value).formula); })
+      .def_prop_ro("paper", [](const Value& value) { return text(about(value).paper); })
+      .def_prop_ro("kind",
+                   [](const Value& value) {
+                     constexpr std::string_view kinds[] = {"scheme", "scaling", "content"};
+                     return text(kinds[value.held.index()]);
+                   })
+      .def("fields", &fields_of, "Every field with its value, in the library's order.")
+      .def(
+          "set_table",
+          [](Value& value, std::string_view name, nb::handle array) {
+            auto* const scheme = std::get_if<ContentScheme>(&value.held);
+            if (!scheme)
+              refuse("set_table", "only a scheme that reads the content has tables",
+                     about(value).name);
+            const Array given = array_of(array, "set_table", name, Access::read);
+            unwrap(set_table(*scheme, name, copied_table(given.tensor)));
+          },
+          nb::arg("name"), nb::arg("values"))
+      .def("same_as", [](const Value& a, const Value& b) {
+        return std::visit(
+            [](const auto& x, const auto& y) {
+              if constexpr (std::is_same_v<decltype(x), decltype(y)>) {
+                if constexpr (requires { x == y; }) return x == y;
+              }
+              return false;
+            },
+            a.held, b.held);
+      });
+  m.def("make_value", &make, nb::arg("kind"), nb::arg("name"), nb::arg("fields"));
+  m.def(
+      "value_classes",
+      [] {
+        nb::list all;
+        list(all, "scheme", static_cast<const Scheme*>(nullptr));
+        list(all, "scaling", static_cast<const Scaling*>(nullptr));
+        list(all, "content", static_cast<const ContentScheme*>(nullptr));
+        return all;
+      },
+      "(class, kind, name) of every word of the lists.");
+  m.def("schemes_json", &scheme_list_to_json);
+}
+
+}  // namespace posenc::python

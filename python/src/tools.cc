@@ -1,0 +1,124 @@
+// The doctor: what the library's tools find, as the JSON that the command prints.
+#include "posenc/tools.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arrays.h"
+#include "attention_arguments.h"
+#include "bindings.h"
+#include "errors.h"
+
+namespace posenc::python {
+namespace {
+
+std::string findings(const std::vector<Finding>& found) {
+  return "{\"findings\":" + to_json(std::span<const Finding>(found)) + "}";
+}
+
+std::string diff(const ReadModel& expected, const ReadModel& found, std::int64_t length) {
+  const auto differ = unlocked([&] { return differences(expected.model, found.model, length); });
+  return differences_to_json(expected.model, found.model, differ);
+}
+
+std::string identify_arrays(nb::handle after, nb::handle before, nb::handle position_ids,
+                            bool repeated) {
+  constexpr const char* where = "identify";
+  const Array seen = array_of(after, where, "after", Access::read);
+  Array unrotated;
+  if (!before.is_none()) unrotated = array_of(before, where, "before", Access::read);
+  if (seen.tensor.rank < 2)
+    refuse(where, "after must be [head, seq, dim] or [batch, head, seq, dim]",
+           std::to_string(seen.tensor.rank) + " axes");
+  const std::int64_t tokens = seen.tensor.shape[static_cast<std::size_t>(seen.tensor.rank - 2)];
+  const Positions positions = positions_of(position_ids, tokens, where);
+  return to_json(unlocked([&] {
+    return identify({.after = seen.tensor,
+                     .before = unrotated.tensor,
+                     .positions = positions,
+                     .repeated = repeated});
+  }));
+}
+
+std::string check(nb::handle found, const Positions& expected, nb::handle keep) {
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object array = numpy.attr("ascontiguousarray")(found, nb::arg("dtype") = "int64");
+  const auto ids = nb::cast<nb::ndarray<const std::int64_t, nb::c_contig>>(array);
+  PositionIds given{{ids.data(), ids.data() + ids.size()}};
+  const auto extent = [&](std::size_t from_right) {
+    return ids.ndim() >= from_right ? ids.shape_ptr()[ids.ndim() - from_right] : 1;
+  };
+  given.axes = extent(3), given.batch = extent(2), given.seq = extent(1);
+  std::vector<std::uint8_t> kept;
+  if (!keep.is_none()) kept = bytes_of(keep, "check_positions");
+  return findings(unlocked([&] { return check_positions(given, expected, kept); }));
+}
+
+}  // namespace
+
+void bind_tools(nb::module_& m) {
+  m.def("diff_json", &diff, nb::arg("expected"), nb::arg("found"), nb::arg("length") = 0);
+  m.def(
+      "engine_diff_json",
+      [](const ReadModel& model, const std::string& engine, std::int64_t length) {
+        return to_json(unlocked([&] { return engine_differences(model.model, engine, length); }));
+      },
+      nb::arg("model"), nb::arg("engine"), nb::arg("length") = 0);
+  m.def(
+      "log_diff_json",
+      [](const ReadModel& model, const std::string& log, std::int64_t length) {
+        return findings(unlocked([&] { return log_differences(model.model, log, length); }));
+      },
+      nb::arg("model"), nb::arg("log"), nb::arg("length") = 0);
+  m.def(
+      "lint_json",
+      [](const ReadModel& model, const std::vector<std::string>& engines, std::int64_t length) {
+        return findings(
+            unlocked([&] { return lint(model.model, {.length = length, .engines = engines}); }));
+      },
+      nb::arg("model"), nb::arg("engines"), nb::arg("length") = 0);
+  m.def(
+      "mend_json",
+      [](const std::string& config) {
+        const MendedConfig mended = unlocked([&] { return mend(config); });
+        return nb::make_tuple(mended.text, to_json(std::span<const Finding>(mended.mended)));
+      },
+      nb::arg("config"));
+  m.def(
+      "translate_json",
+      [](const ReadModel& model, const std::string& engine, std::int64_t length) {
+        return to_json(unlocked([&] { return translate(model.model, engine, length); }));
+      },
+      nb::arg("model"), nb::arg("engine"), nb::arg("length") = 0);
+  m.def(
+      "extend_json",
+      [](const ReadModel& model, std::int64_t to, const std::string& engine, std::int64_t trained,
+         bool training) {
+        return to_json(unlocked([&] {
+          return extend(model.model,
+                        {.to = to, .engine = engine, .trained = trained, .training = training});
+        }));
+      },
+      nb::arg("model"), nb::arg("to"), nb::arg("engine") = "transformers", nb::arg("trained") = 0,
+      nb::arg("training") = false);
+  m.def("identify_json", &identify_arrays, nb::arg("after"), nb::arg("before").none() = nb::none(),
+        nb::arg("position_ids").none() = nb::none(), nb::arg("repeated") = false);
+  m.def("check_positions_json", &check, nb::arg("found"), nb::arg("expected"),
+        nb::arg("keep").none() = nb::none());
+  m.def(
+      "engines",
+      [] {
+        nb::list all;
+        for (const Engine& each : engines())
+          all.append(nb::make_tuple(text(each.name), text(each.title), text(each.version),
+                                    text(each.source)));
+        return all;
+      },
+      "(name, title, version, source) of every profile.");
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,164 @@
+"""Arrays of every kind: dtypes, strides, layouts, in place and not; what is refused, and what a call costs."""
+
+import os
+import threading
+import time
+
+import posenc
+import pytest
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+PLAN = posenc.plan(posenc.Rope(theta=1e6), head_dim=64, heads=4)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_dtypes_in_and_out_of_place(np, rng, dtype):
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    exact = rng.standard_normal((2, 4, 9, 64))
+    x = exact.astype(kind)
+    expected = PLAN.rotate(x.astype("float64"), position_ids=7)
+    rotated = PLAN.rotate(x, position_ids=7)
+    assert rotated.dtype == x.dtype and rotated.shape == x.shape
+    tolerance = {"float64": 1e-14, "float32": 1e-6, "float16": 4e-3, "bfloat16": 3e-2}[dtype]
+    np.testing.assert_allclose(rotated.astype("float64"), expected, atol=tolerance)
+    memory = x.__array_interface__["data"]
+    assert PLAN.rotate_(x, position_ids=7) is None
+    assert x.__array_interface__["data"] == memory
+    np.testing.assert_array_equal(x.astype("float64"), rotated.astype("float64"))
+
+
+def test_any_strides(np, rng):
+    x = rng.standard_normal((2, 9, 3, 4, 64)).astype("float32")
+    expected = PLAN.rotate(np.ascontiguousarray(x[:, :, 1].transpose(0, 2, 1, 3)))
+    for view, layout in ((x[:, :, 1], "bshd"), (x[:, :, 1].transpose(0, 2, 1, 3), "bhsd")):
+        got = PLAN.rotate(view, layout=layout)
+        np.testing.assert_array_equal(got if layout == "bhsd" else got.transpose(0, 2, 1, 3), expected)
+    backwards = np.ascontiguousarray(x[:, ::-1, 1])[:, ::-1]
+    np.testing.assert_array_equal(PLAN.rotate(backwards, layout="bshd").transpose(0, 2, 1, 3), expected)
+    whole = x.copy()
+    PLAN.rotate_(whole[:, :, 1], layout="bshd")
+    np.testing.assert_array_equal(whole[:, :, 1].transpose(0, 2, 1, 3), expected)
+    np.testing.assert_array_equal(whole[:, :, 0], x[:, :, 0])
+    np.testing.assert_array_equal(PLAN.rotate(x[0, :, 1], layout="thd"), expected[0].transpose(1, 0, 2))
+
+
+def test_queries_and_keys_together(np, rng):
+    q, k = rng.standard_normal((1, 4, 5, 64)), rng.standard_normal((1, 2, 5, 64))
+    both = PLAN.rotate(q, k, [3, 1, 4, 1, 5])
+    for one, x in zip(both, (q, k), strict=True):
+        np.testing.assert_array_equal(one, PLAN.rotate(x, position_ids=[3, 1, 4, 1, 5]))
+    in_place = q.copy(), k.copy()
+    PLAN.rotate_(*in_place, [3, 1, 4, 1, 5])
+    np.testing.assert_array_equal(in_place[1], both[1])
+
+
+def test_position_ids_in_every_form(np, rng):
+    x = rng.standard_normal((2, 4, 3, 64))
+    expected = PLAN.rotate(x, position_ids=posenc.positions.range(5, 3))
+    forms = [
+        5,
+        np.int64(5),
+        range(5, 8),
+        [5, 6, 7],
+        np.arange(5, 8),
+        np.arange(5, 8, dtype="int32"),
+        np.tile(np.arange(5, 8), (2, 1)),
+    ]
+    forms.append(np.arange(20)[10:16:2] // 2)
+    for ids in forms:
+        np.testing.assert_array_equal(PLAN.rotate(x, position_ids=ids), expected)
+    left_padded = posenc.positions.from_mask([[0, 1, 1], [1, 1, 1]])
+    np.testing.assert_array_equal(left_padded.numpy(), [[0, 0, 1], [0, 1, 2]])
+    rotated = PLAN.rotate(x, position_ids=left_padded)
+    np.testing.assert_array_equal(rotated[0, :, 1], x[0, :, 1])
+    np.testing.assert_array_equal(posenc.positions.packed([0, 2, 3]).numpy(), [[0, 1, 0]])
+
+
+def test_inverse_and_transpose(np, rng):
+    plan = posenc.plan(posenc.Rope(scaling=posenc.Yarn(factor=8, original_max_position_embeddings=128)), head_dim=64)
+    x = rng.standard_normal((4, 6, 64))
+    np.testing.assert_allclose(plan.rotate_inverse(plan.rotate(x)), x, atol=1e-14)
+    np.testing.assert_allclose(plan.rotate_transpose(plan.rotate(x)), x * plan.attention_factor**2, atol=1e-13)
+
+
+def test_what_is_refused(np):
+    x = np.zeros((1, 4, 3, 64), "float32")
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(posenc.Error, match=r"x must be writable, got a read-only array; pass x\.copy\(\)"):
+        PLAN.rotate_(frozen)
+    assert PLAN.rotate(frozen).flags.writeable
+    with pytest.raises(posenc.Error, match="got int64; convert it first"):
+        PLAN.rotate(x.astype("int64"))
+    with pytest.raises(TypeError, match="must be an array on the CPU"):
+        PLAN.rotate([[1.0, 2.0]])
+    with pytest.raises(posenc.Error, match="layout"):
+        PLAN.rotate(x, layout="bsd")
+    with pytest.raises(posenc.Error, match="layout"):
+        PLAN.rotate(x, layout="bhxd")
+    with pytest.raises(posenc.Error, match="position_ids must be of int64 or int32, got float64"):
+        PLAN.rotate(x, position_ids=np.zeros(3))
+    with pytest.raises(posenc.Error, match="side must be query, key or value, got q"):
+        PLAN.rotate(x, side="q")
+    with pytest.raises(posenc.Error):
+        PLAN.rotate(x, position_ids=[0, 1])
+    with pytest.raises(posenc.Error):
+        PLAN.rotate(x[..., :32])
+
+
+def test_any_buffer_will_do(np):
+    import array
+
+    x = array.array("d", [1.0, 2.0, 3.0, 4.0])
+    plan = posenc.plan(posenc.Rope(), head_dim=2)
+    view = memoryview(x).cast("B").cast("d", (2, 2))
+    plan.rotate_(view)
+    np.testing.assert_allclose(x, [1, 2, 3 * np.cos(1) - 4 * np.sin(1), 3 * np.sin(1) + 4 * np.cos(1)])
+
+
+def test_the_same_bits_for_any_number_of_threads(np, rng):
+    x = rng.standard_normal((2, 4, 700, 64)).astype("float32")
+    one = PLAN.rotate(x, threads=1)
+    for threads in (0, 2, 3, 7):
+        np.testing.assert_array_equal(PLAN.rotate(x, threads=threads), one)
+
+
+def test_the_interpreter_is_free_meanwhile(np, rng):
+    x = rng.standard_normal((1, 32, 8192, 64)).astype("float32")
+    counted = 0
+    done = threading.Event()
+
+    def count():
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    for _ in range(20):
+        before = counted
+        PLAN.rotate_(x, threads=1)
+        if counted > before:
+            break
+    done.set()
+    counter.join()
+    assert counted > before
+
+
+def test_a_forked_child_rotates(np, rng):
+    x = rng.standard_normal((2, 4, 700, 64)).astype("float32")
+    expected = PLAN.rotate(x, threads=3)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (PLAN.rotate(x, threads=3) == expected).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif("POSENC_TIMES" not in os.environ, reason="timings are for a quiet machine: POSENC_TIMES=1")
+def test_a_call_costs_at_most_3_microseconds(np):
+    import timeit
+
+    x = np.zeros((1, 1, 1, 64), "float32")
+    call = min(timeit.repeat(lambda: PLAN.rotate_(x), number=10000, repeat=7)) / 10000
+    assert call < 3e-6

@@ -1,0 +1,101 @@
+"""Attention, its gradients and the cache."""
+
+import posenc
+import pytest
+
+
+def reference(np, q, k, v, rotate, bias=0.0):
+    q, k = rotate(q), rotate(k)
+    logits = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]) + bias
+    logits[..., np.triu(np.ones(logits.shape[-2:], bool), 1)] = -np.inf
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v
+
+
+def test_attention_against_numpy(np, rng):
+    q, k, v = rng.standard_normal((3, 2, 4, 7, 16))
+    rope = posenc.plan(posenc.Rope(), head_dim=16, heads=4)
+    np.testing.assert_allclose(posenc.attend(q, k, v, rope), reference(np, q, k, v, rope.rotate), atol=1e-12)
+    alibi = posenc.plan(posenc.Alibi(), head_dim=16, heads=4)
+    bias = alibi.bias(7, dtype="float64")
+    np.testing.assert_allclose(posenc.attend(q, k, v, alibi), reference(np, q, k, v, lambda x: x, bias), atol=1e-12)
+    np.testing.assert_allclose(posenc.attend(q, k, v), reference(np, q, k, v, lambda x: x), atol=1e-12)
+    np.testing.assert_allclose(posenc.attend(q, k, v, rope), posenc.attend(q, k, v, rope, reference=True), atol=1e-12)
+    across = [x.transpose(0, 2, 1, 3) for x in (q, k, v)]
+    got = posenc.attend(*across, rope, layout="bshd")
+    np.testing.assert_allclose(got.transpose(0, 2, 1, 3), posenc.attend(q, k, v, rope), atol=1e-14)
+
+
+def test_masks_values_and_sinks(np, rng):
+    q, k, v = rng.standard_normal((1, 4, 5, 16)), rng.standard_normal((1, 2, 5, 16)), rng.standard_normal((1, 2, 5, 24))
+    assert posenc.attend(q, k, v).shape == (1, 4, 5, 24)
+    keep = np.array([[0, 1, 1, 1, 1]], bool)
+    padded = posenc.attend(q, k, v, keep=keep, position_ids=posenc.positions.from_mask(keep))
+    np.testing.assert_allclose(padded[:, :, 1:], posenc.attend(q[:, :, 1:], k[:, :, 1:], v[:, :, 1:]), atol=1e-14)
+    last = posenc.attend(q[:, :, -1:], k, v)
+    np.testing.assert_allclose(last, posenc.attend(q, k, v)[:, :, -1:], atol=1e-14)
+    np.testing.assert_allclose(posenc.attend(q, k, v, window=1), np.repeat(v, 2, axis=1), atol=1e-14)
+    sunk = posenc.attend(q, k, v, window=1, sink_logits=np.full(4, 50.0))
+    assert np.abs(sunk).max() < 1e-15
+
+
+def test_the_default_queries_are_the_last(np, rng):
+    rope = posenc.plan(posenc.Rope(), head_dim=16)
+    q, k, v = rng.standard_normal((3, 1, 2, 6, 16))
+    np.testing.assert_allclose(
+        posenc.attend(q[:, :, -2:], k, v, rope), posenc.attend(q, k, v, rope)[:, :, -2:], atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("scheme, parameters", [
+    (posenc.Rope(), ["rotation_frequency"]), (posenc.Alibi(), ["slopes"]), (posenc.Kerple(), ["bias"]),
+])  # fmt: skip
+def test_gradients(np, rng, scheme, parameters):
+    plan = posenc.plan(scheme, head_dim=8, heads=2, length=5)
+    q, k, v, g = rng.standard_normal((4, 1, 2, 5, 8))
+    made = posenc.attend_backward(q, k, v, g, plan, parameters=parameters)
+    assert set(made) == {"q", "k", "v", *parameters}
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        index = 0, 1, 3, 2
+        x[index] += 1e-6
+        more = (posenc.attend(q, k, v, plan) * g).sum()
+        x[index] -= 2e-6
+        less = (posenc.attend(q, k, v, plan) * g).sum()
+        x[index] += 1e-6
+        assert made[name][index] == pytest.approx((more - less) / 2e-6, rel=1e-6, abs=1e-9)
+    with pytest.raises(posenc.Error, match="parameters must be learned ones"):
+        posenc.attend_backward(q, k, v, g, plan, parameters=["nothing"])
+
+
+def test_a_scheme_that_reads_the_content(np, rng):
+    q, k, v = rng.standard_normal((3, 1, 2, 5, 8))
+    gates = -rng.random((1, 2, 5))
+    scheme = posenc.Forgetting(log_gates=gates)
+    for each in (scheme, posenc.StickBreaking()):
+        got = posenc.attend(q, k, v, scheme=each)
+        np.testing.assert_allclose(got, posenc.attend(q, k, v, scheme=each, reference=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_a_cache_decodes_what_attention_gives(np, rng, rotated):
+    plan = posenc.plan(posenc.Rope(), head_dim=16, heads=4)
+    q, k, v = (
+        rng.standard_normal((1, 4, 12, 16)),
+        rng.standard_normal((1, 2, 12, 16)),
+        rng.standard_normal((1, 2, 12, 16)),
+    )
+    expected = posenc.attend(q, k, v, plan)
+    cache = posenc.KvCache(kv_heads=2, head_dim=16, dtype="float64", rotated=rotated)
+    sequence = cache.add()
+    cache.append([sequence], k[:, :, :8], v[:, :, :8], plan)
+    np.testing.assert_allclose(cache.attend([sequence], q[:, :, :8], plan), expected[:, :, :8], atol=1e-12)
+    for t in range(8, 12):
+        cache.append([sequence], k[:, :, t : t + 1], v[:, :, t : t + 1], plan)
+        np.testing.assert_allclose(
+            cache.attend([sequence], q[:, :, t : t + 1], plan), expected[:, :, t : t + 1], atol=1e-12
+        )
+    assert cache.tokens(sequence) == cache.length(sequence) == 12 and cache.bytes > 0
+    cache.evict(sequence, 4, 6, close=True)
+    assert cache.tokens(sequence) == cache.length(sequence) == 10
+    with pytest.raises(posenc.Error, match="sequence"):
+        cache.tokens(99)

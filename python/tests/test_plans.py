@@ -1,0 +1,142 @@
+"""Plans against numbers made by other engines' own code (tests/data/golden)."""
+
+from pathlib import Path
+
+import posenc
+import pytest
+
+zoo = Path(__file__).resolve().parents[2] / "tests" / "data"
+
+
+def plans_of(model, length):
+    """Those of the groups that rotate, for a length."""
+    plans = [model.plan(group=i, length=length) for i in range(model.group_count)]
+    return [plan for plan in plans if plan.rotates]
+
+
+def test_frequencies_of_every_zoo_configuration(golden, np):
+    """Each set of frequencies that transformers' own code makes of a file is one of the model's plans."""
+
+    def same(plan, expected):
+        got = np.sort(np.abs(np.ravel(plan.inv_freq)))
+        got, wanted = got[got > 0], np.sort([f for f in expected["inv_freq_f64"] if f > 0])
+        factor = plan.attention_factor == pytest.approx(expected["attention_factor"], rel=1e-12)
+        return factor and got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-12, atol=0)
+
+    records = golden("zoo_rope.json")["records"]
+    for record in records:
+        model = posenc.model(zoo / record["config"])
+        for expected in record["sets"]:
+            if "vision" not in expected["label"] and "mrope" not in expected["rope_type"]:
+                plans = plans_of(model, expected["seq_len"] or 0)
+                assert any(same(plan, expected) for plan in plans), (record["name"], expected["label"])
+    assert len(records) > 50
+
+
+def test_rotations_of_other_engines(golden, np):
+    for record in golden("rotation.json")["records"]:
+        if record["pairing"] not in ("half", "interleaved") or "rope_parameters" not in record:
+            continue
+        parameters = dict(record["rope_parameters"])
+        fields = {
+            name: parameters.pop(name)
+            for name in ("rope_theta", "mrope_section", "mrope_interleaved")
+            if name in parameters
+        }
+        parameters.pop("partial_rotary_factor", None)
+        rope = posenc.Rope(
+            pairing="halves" if record["pairing"] == "half" else "interleaved",
+            rotary_dim=record["rotary_dim"],
+            scaling=parameters,
+            **fields,
+        )
+        plan = posenc.plan(rope, head_dim=record["head_dim"])
+        ids = np.array(record["positions"])
+        ids = ids[:, None] if ids.ndim == 2 else ids
+        for which in "qk":
+            shape = (record[f"n_{which}_heads"], record["seq"], record["head_dim"])
+            rotated = plan.rotate(np.reshape(np.float64(record[which]), shape), position_ids=ids)
+            np.testing.assert_allclose(rotated.ravel(), record[which + "_out_f64"], atol=1e-9, err_msg=record["name"])
+
+
+def test_far_out(golden, np):
+    for record in golden("large_positions.json")["records"]:
+        plan = posenc.plan(posenc.Rope(theta=record["rope_theta"]), head_dim=record["head_dim"])
+        cos, sin = plan.cos_sin(record["positions"], dtype="float64", halves=True)
+        np.testing.assert_allclose(cos, np.reshape(record["cos"], cos.shape), atol=1e-9)
+        np.testing.assert_allclose(sin, np.reshape(record["sin"], sin.shape), atol=1e-9)
+
+
+def test_slopes_of_alibi(golden, np):
+    for record in golden("alibi.json")["records"]:
+        if "bloom" not in record:
+            continue
+        bias = posenc.plan(posenc.Alibi(), heads=record["n_heads"]).bias([1], [0], dtype="float64")
+        np.testing.assert_allclose(-bias.ravel(), record["bloom"], rtol=2e-6)
+
+
+def test_numbers_of_a_plan(np):
+    rope = posenc.Rope(theta=1e6, scaling=posenc.Yarn(factor=4, original_max_position_embeddings=32768))
+    plan = posenc.plan(rope, head_dim=128)
+    assert plan.inv_freq.shape == (64,) and plan.inv_freq.dtype == np.float64
+    assert plan.pairing == "halves" and plan.rotary_dim == 128 and plan.valid is None
+    assert plan.attention_factor == pytest.approx(0.1 * np.log(4) + 1)
+    assert plan == posenc.plan(rope, head_dim=128) != posenc.plan(posenc.Rope(), head_dim=128)
+    assert plan.to_dict()["rotate"]["pairing"] == "halves"
+    assert "pairing halves" in repr(plan) and "<svg" in plan._repr_html_()
+    assert posenc.plan(
+        posenc.Rope(scaling=posenc.DynamicNtk(factor=2, max_position_embeddings=4096)), head_dim=64
+    ).valid == (0, 4096)
+    with pytest.raises(posenc.Error, match="head_dim"):
+        posenc.plan(posenc.Rope())
+
+
+@pytest.mark.parametrize("pairing", ["halves", "interleaved"])
+def test_cos_sin_make_hugging_faces_rotation(np, rng, pairing):
+    rope = posenc.Rope(
+        pairing=pairing, partial_rotary_factor=0.5, scaling=posenc.Yarn(factor=4, original_max_position_embeddings=64)
+    )
+    plan = posenc.plan(rope, head_dim=32)
+    ids = np.array([[0, 1, 2, 900], [5, 5, 7, 8]])
+    x = rng.standard_normal((2, 3, 4, 32))
+    cos, sin = plan.cos_sin(ids, dtype="float64")
+    assert cos.shape == (2, 4, 16)
+    part = x[..., :16]
+    if pairing == "halves":
+        other = np.concatenate([-part[..., 8:], part[..., :8]], axis=-1)
+    else:
+        other = np.stack([-part[..., 1::2], part[..., ::2]], axis=-1).reshape(part.shape)
+    expected = np.concatenate([part * cos[:, None] + other * sin[:, None], x[..., 16:]], axis=-1)
+    np.testing.assert_allclose(plan.rotate(x, position_ids=ids), expected, atol=1e-12)
+
+
+def test_angles_are_position_times_frequency(np):
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+    np.testing.assert_allclose(plan.angles([3, 10**9]), np.outer([3, 10**9], plan.inv_freq), rtol=1e-15)
+
+
+def test_added_vectors_and_tables(np, rng):
+    plan = posenc.plan(posenc.Sinusoidal(), width=16)
+    vectors = plan.position_vectors(seq=5, dtype="float64")
+    np.testing.assert_allclose(vectors[:, 0], np.sin(np.arange(5)), atol=1e-15)
+    x = rng.standard_normal((2, 5, 16))
+    np.testing.assert_allclose(plan.add(x), x + vectors, atol=1e-15)
+    table = rng.standard_normal((12, 16))
+    learned = posenc.plan(posenc.Learned(rows=12), width=16).with_table("add", table)
+    np.testing.assert_array_equal(learned.position_vectors([3, 11], dtype="float64"), table[[3, 11]])
+    with pytest.raises(posenc.Error, match="12"):
+        learned.position_vectors([12])
+
+
+def test_gradient_by_frequencies(np, rng):
+    def loss(frequencies):
+        rope = posenc.Rope(scaling=posenc.Explicit(frequencies=frequencies))
+        return (posenc.plan(rope, head_dim=8).rotate(x, position_ids=[0, 1, 5]) * g).sum()
+
+    x, g = rng.standard_normal((2, 2, 3, 8))
+    frequencies = np.array([1.0, 0.5, 0.1, 0.02])
+    plan = posenc.plan(posenc.Rope(scaling=posenc.Explicit(frequencies=frequencies)), head_dim=8)
+    got = plan.frequency_gradient(plan.rotate(x, position_ids=[0, 1, 5]), g, [0, 1, 5]).ravel()
+    step = np.eye(4) * 1e-6
+    expected = [(loss(frequencies + s) - loss(frequencies - s)) / 2e-6 for s in step]
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)

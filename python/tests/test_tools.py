@@ -1,0 +1,77 @@
+"""The doctor from Python: the same findings as the command's."""
+
+import json
+
+import posenc
+import pytest
+
+YARN = {
+    "model_type": "qwen2", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 32768, "rope_theta": 1e6, "vocab_size": 10,
+    "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+}  # fmt: skip
+
+
+def test_diff():
+    other = {**YARN, "rope_theta": 1e4}
+    report = posenc.diff(YARN, other)
+    assert not report and not report.ok
+    assert report.findings[0].code == "rope_theta" and report.findings[0].expected == "1000000"
+    assert "rope_theta" in str(report) and "<table>" in report._repr_html_()
+    assert posenc.diff(YARN, YARN)
+    dynamic = {**YARN, "max_position_embeddings": 65536, "rope_scaling": {"rope_type": "dynamic", "factor": 4.0}}
+    assert posenc.diff(dynamic, engine="llama.cpp", at=131072).findings
+    assert posenc.diff(YARN, log="print_info: freq_base_train = 10000.0\n").findings
+    with pytest.raises(TypeError, match="one of"):
+        posenc.diff(YARN)
+
+
+def test_lint_and_mend(tmp_path):
+    config = {**YARN, "rope_scaling": {"rope_type": "yarn", "original_max_position_embeddings": 8192}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    report = posenc.lint(tmp_path / "config.json")
+    said = json.loads(posenc.command("lint", str(tmp_path / "config.json"), "--json").stdout)
+    assert [f["code"] for f in said["findings"]] == [f.code for f in report.findings]
+    assert any(finding.code == "factor_missing" for finding in report.findings)
+    mended, findings = posenc.mend(config)
+    assert mended["rope_scaling"]["factor"] == 4 and findings
+
+
+def test_translate_and_extend():
+    assert "yarn" in posenc.translate(YARN, "vllm").target
+    plan = posenc.extend("qwen2.5-7b" if "qwen2.5-7b" in {m["name"] for m in posenc.bundled_models()} else YARN, 131072)
+    assert plan.recommended and plan.options
+    with pytest.raises(posenc.Error, match="engine"):
+        posenc.translate(YARN, "nothing")
+    assert {"vllm", "llama.cpp"} <= {engine["name"] for engine in posenc.engines()}
+
+
+def test_identify(np, rng):
+    plan = posenc.plan(posenc.Rope(theta=5e5, pairing="interleaved"), head_dim=32)
+    q = rng.standard_normal((4, 64, 32))
+    found = posenc.identify(plan.rotate(q), before=q)
+    assert found.verdict == "rotation" and found.pairing == "interleaved"
+    same = np.repeat(rng.standard_normal((4, 1, 32)), 128, axis=1)
+    assert posenc.identify(plan.rotate(same), repeated=True).pairing == "interleaved"
+
+
+def test_positions_of_an_engine(np):
+    mask = [[0, 0, 1, 1, 1]]
+    expected = posenc.positions.from_mask(mask)
+    keep = np.array(mask, np.uint8)
+    assert posenc.check_positions([[0, 0, 0, 1, 2]], expected, keep=keep)
+    wrong = posenc.check_positions([[0, 1, 2, 3, 4]], expected, keep=keep)
+    assert not wrong and wrong.findings
+
+
+def test_claims_and_precision():
+    assert posenc.verify("4b").rows[0].agrees
+    report = posenc.precision("llama-3.1-8b", at=8192)
+    assert report.groups[0].engines[0].angles and "Hugging Face" in str(report)
+
+
+def test_the_command():
+    assert posenc.command("--help").returncode == 0
+    assert "posenc" in posenc.command("rotate").stderr
+    with pytest.raises(posenc.Error, match="neither a file, a folder nor a bundled model"):
+        posenc.command("explain", "/nowhere", check=True)
