@@ -1,0 +1,193 @@
+"""Live transformers models, small and random: nothing is found in healthy ones, every planted bug in the others."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import posenc  # noqa: E402
+import posenc.hf as hf  # noqa: E402
+
+SIZES = dict(
+    vocab_size=50, hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=16, max_position_embeddings=512, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+)  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128, "rope_theta": 1e6}
+# What each family needs besides.
+FAMILIES = {
+    "llama": {}, "mistral": {}, "qwen2": {}, "qwen3": {}, "gemma": {}, "gemma2": {}, "gemma3_text": dict(num_hidden_layers=6),
+    "phi": {}, "phi3": {}, "olmo": {}, "olmo2": {}, "olmo3": dict(num_hidden_layers=4), "smollm3": dict(num_hidden_layers=4), "stablelm": {},
+    "starcoder2": {}, "granite": {}, "cohere": {}, "cohere2": dict(num_hidden_layers=4), "glm": {}, "glm4": {},
+    "mixtral": dict(num_local_experts=2), "qwen2_moe": dict(num_experts=2, num_experts_per_tok=1),
+    "qwen3_moe": dict(num_experts=2, num_experts_per_tok=1, moe_intermediate_size=16),
+    "gpt_oss": dict(num_local_experts=2, num_experts_per_tok=1), "gpt_neox": dict(rotary_pct=0.25), "persimmon": {},
+    "helium": {}, "nemotron": {}, "ernie4_5": {}, "hunyuan_v1_dense": {}, "seed_oss": {}, "exaone4": dict(num_hidden_layers=4),
+    "arcee": {}, "apertus": {}, "bitnet": {}, "diffllama": {}, "olmoe": dict(num_experts=2, num_experts_per_tok=1),
+    "granitemoe": dict(num_local_experts=2, num_experts_per_tok=1), "lfm2": dict(layer_types=["full_attention"] * 2),
+    "dots1": dict(n_routed_experts=2, num_experts_per_tok=1, n_group=1, topk_group=1, moe_intermediate_size=16, first_k_dense_replace=2),
+    "minimax": dict(num_local_experts=2, layer_types=["full_attention"] * 2),
+    "deepseek_v3": dict(num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=16, v_head_dim=16, n_routed_experts=2,
+                        num_experts_per_tok=1, n_group=1, topk_group=1, moe_intermediate_size=16, first_k_dense_replace=2),
+}  # fmt: skip
+
+
+def built(family, **more):
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **{**SIZES, **FAMILIES[family], **more})
+    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+
+
+def run(model, ids=None, **inputs):
+    ids = torch.randint(3, 50, (1, 24), generator=torch.Generator().manual_seed(1)) if ids is None else ids
+    with torch.no_grad(), hf.capture(model, layers="all") as seen:
+        out = model(ids, **inputs)
+    return seen, out
+
+
+@pytest.fixture
+def llama():
+    return built("llama", rope_parameters=YARN)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_healthy_models_have_nothing(family):
+    try:
+        model = built(family)
+    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+        pytest.skip(f"{family} of transformers {transformers.__version__}: {reason}")
+    seen, _ = run(model)
+    report = seen.check()
+    assert report.ok, str(report)
+    assert seen.applied, "nothing was seen"
+
+
+@pytest.mark.parametrize("family", ["llama", "cohere", "gemma3_text", "glm", "gpt_neox", "phi3"])
+def test_a_patched_model_gives_the_same_logits(family):
+    model = built(family)
+    ids = torch.randint(3, 50, (1, 40))
+    with torch.no_grad():
+        before = model(ids).logits
+        with hf.patch(model) as patched:
+            assert patched.changes and not any(each["left"] for each in patched.changes), str(patched)
+            after = model(ids).logits
+        again = model(ids).logits
+    assert torch.allclose(before, after, atol=1e-4) and torch.equal(before, again)
+
+
+def codes(seen):
+    return {finding.code for finding in seen.check().findings if finding.severity == "error"}
+
+
+def test_frequencies_cast_to_bfloat16(llama):
+    llama.to(torch.bfloat16)
+    seen, _ = run(llama)
+    assert "inv_freq_dtype" in codes(seen)
+    with hf.patch(llama):
+        assert not codes(run(llama)[0])
+
+
+def test_a_lost_scaling(llama):
+    rotary = llama.model.rotary_emb
+    rotary.inv_freq = 1 / 1e6 ** (torch.arange(0, 16, 2) / 16)
+    assert "scaling_lost" in codes(run(llama)[0])
+    with pytest.raises(posenc.Error, match="scaling_lost"):
+        run(llama)[0].check(strict=True)
+
+
+def test_another_base():
+    model = built("llama")
+    model.model.rotary_emb.inv_freq = 1 / 5e5 ** (torch.arange(0, 16, 2) / 16)
+    report = run(model)[0].check()
+    assert report.findings[0].code == "rope_theta" and "500000" in report.findings[0].message
+
+
+def test_a_lost_attention_factor(llama):
+    llama.model.rotary_emb.attention_scaling = 1.0
+    assert "attention_factor" in codes(run(llama)[0])
+
+
+def test_padding_that_is_counted(llama):
+    mask = torch.tensor([[0, 0, 0, *[1] * 21]])
+    seen, _ = run(llama, attention_mask=mask)
+    findings = seen.check().findings
+    assert findings and all(finding.severity == "note" for finding in findings)
+    ids = torch.arange(24)[None].clone()
+    ids[0, 10:] += 5
+    assert codes(run(llama, attention_mask=torch.ones(1, 24, dtype=torch.long), position_ids=ids)[0])
+
+
+def test_positions_that_start_again_in_a_second_chunk(llama):
+    ids = torch.randint(3, 50, (1, 24))
+    with torch.no_grad():
+        cache = llama(ids[:, :12], use_cache=True).past_key_values
+    good, _ = run(llama, ids[:, 12:], past_key_values=cache)
+    assert not good.check().findings
+    with torch.no_grad():
+        cache = llama(ids[:, :12], use_cache=True).past_key_values
+    bad, _ = run(llama, ids[:, 12:], past_key_values=cache, position_ids=torch.arange(12)[None])
+    assert bad.check().findings
+
+
+def planted(model, monkeypatch, made):
+    module = __import__(type(model.model.layers[0].self_attn).__module__, fromlist=["x"])
+    own = module.apply_rotary_pos_emb
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", lambda *a, **k: made(own, *a, **k))
+    return codes(run(model)[0])
+
+
+def test_rotated_twice(llama, monkeypatch):
+    assert "rotated_twice" in planted(
+        llama, monkeypatch, lambda own, q, k, *cs, **o: own(*own(q, k, *cs, **o), *cs, **o)
+    )
+
+
+def test_not_rotated(llama, monkeypatch):
+    assert "not_rotated" in planted(llama, monkeypatch, lambda own, q, k, *cs, **o: (q, k))
+
+
+def test_the_other_pairing(llama, monkeypatch):
+    def neighbours(own, q, k, cos, sin, unsqueeze_dim=1):
+        c, s = (
+            each[..., : each.shape[-1] // 2].repeat_interleave(2, -1).unsqueeze(unsqueeze_dim) for each in (cos, sin)
+        )
+        return tuple(x * c + torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2) * s for x in (q, k))
+
+    assert "pairing" in planted(llama, monkeypatch, neighbours)
+
+
+def test_rotated_backwards(llama, monkeypatch):
+    assert "rotation" in planted(llama, monkeypatch, lambda own, q, k, cos, sin, **o: own(q, k, cos, -sin, **o))
+
+
+def test_local_layers_that_rotate_as_global_ones(monkeypatch):
+    model = built("gemma3_text")
+    rotary = model.model.rotary_emb
+    rotary.sliding_attention_inv_freq = rotary.full_attention_inv_freq.clone()
+    assert {"rope_theta", "frequencies"} & codes(run(model)[0])
+
+
+def test_a_layer_that_should_not_rotate(monkeypatch):
+    model = built("smollm3")
+    for layer in model.model.layers:
+        layer.self_attn.use_rope = 1
+    assert "rotated" in codes(run(model)[0])
+
+
+def test_a_function_that_somebody_replaced(llama, monkeypatch):
+    module = __import__(type(llama.model.layers[0].self_attn).__module__, fromlist=["x"])
+    own = module.apply_rotary_pos_emb
+
+    def fused(q, k, cos, sin, unsqueeze_dim=1):
+        return own(q, k, cos, sin, unsqueeze_dim)
+
+    fused.__module__ = "liger_kernel.transformers.rope"
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", fused)
+    seen, _ = run(llama)
+    assert not codes(seen) and seen.replaced
+
+
+def test_generation_is_the_same_with_posencs_rotary(llama):
+    ids = torch.randint(3, 50, (1, 10))
+    before = llama.generate(ids, max_new_tokens=10, do_sample=False)
+    with hf.patch(llama):
+        assert torch.equal(llama.generate(ids, max_new_tokens=10, do_sample=False), before)
