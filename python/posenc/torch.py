@@ -252,16 +252,19 @@ def score_mod(plan: Plan, heads: int, length: int, device=None):
 class RotaryEmbedding(torch.nn.Module):
     """A drop-in for a model's rotary module: forward(x, position_ids, layer_type=None) -> (cos, sin) in x's dtype.
 
-    config: transformers' configuration, or whatever posenc.model takes. layer_type: for a module that serves one kind of layers.
+    config: transformers' configuration, or whatever posenc.model takes. layer_type, or the number of a layer: for a module that
+    serves one kind of layers and is not told which.
     style: how the model's own code takes the numbers of pairs, "cat" (twice, one after the other), "repeat" (each twice), or
     "complex" (once, as cos + i sin). Frequencies are kept in float64 and never cast with the model. A scaling that goes by the
     length of the text (dynamic NTK, LongRoPE) is compiled anew for the length that the ids show.
     """
 
-    def __init__(self, config, device=None, *, layer_type: str | None = None, style: str = "cat") -> None:
+    def __init__(
+        self, config, device=None, *, layer_type: str | None = None, layer: int | None = None, style: str = "cat"
+    ) -> None:
         super().__init__()
         self.model = models.model(config)
-        self.layer_type, self.style = layer_type, style
+        self.layer_type, self.layer, self.style = layer_type, layer, style
         self._layers = _layers_by_type(config)
         self._plans: dict = {}
 
@@ -278,6 +281,8 @@ class RotaryEmbedding(torch.nn.Module):
     def _compiled(self, kind: str | None, length: int) -> Plan:
         if kind is not None and kind in self._layers:
             return self.model.plan(layer=self._layers[kind], length=length)
+        if kind is None and self.layer is not None:
+            return self.model.plan(layer=self.layer, length=length)
         for group in range(self.model.group_count):
             made = self.model.plan(group=group, length=length)
             if made.rotates:

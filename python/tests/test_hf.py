@@ -12,11 +12,13 @@ SIZES = dict(
     vocab_size=50, hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, head_dim=16, max_position_embeddings=512, pad_token_id=0, bos_token_id=1, eos_token_id=2,
 )  # fmt: skip
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128, "rope_theta": 1e6}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
+V5 = transformers.__version__ >= "5"
+SCALED = {"rope_parameters": {**YARN, "rope_theta": 1e6}} if V5 else {"rope_scaling": YARN, "rope_theta": 1e6}
 # What each family needs besides.
 FAMILIES = {
     "llama": {}, "mistral": {}, "qwen2": {}, "qwen3": {}, "gemma": {}, "gemma2": {}, "gemma3_text": dict(num_hidden_layers=6),
-    "phi": {}, "phi3": {}, "olmo": {}, "olmo2": {}, "olmo3": dict(num_hidden_layers=4), "smollm3": dict(num_hidden_layers=4), "stablelm": {},
+    "phi": {}, "phi3": {}, "olmo": {}, "olmo2": {}, "olmo3": dict(num_hidden_layers=4, rope_theta=5e5), "smollm3": dict(num_hidden_layers=4), "stablelm": {},
     "starcoder2": {}, "granite": {}, "cohere": {}, "cohere2": dict(num_hidden_layers=4), "glm": {}, "glm4": {},
     "mixtral": dict(num_local_experts=2), "qwen2_moe": dict(num_experts=2, num_experts_per_tok=1),
     "qwen3_moe": dict(num_experts=2, num_experts_per_tok=1, moe_intermediate_size=16),
@@ -46,7 +48,7 @@ def run(model, ids=None, **inputs):
 
 @pytest.fixture
 def llama():
-    return built("llama", rope_parameters=YARN)
+    return built("llama", **SCALED)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -162,8 +164,11 @@ def test_rotated_backwards(llama, monkeypatch):
 def test_local_layers_that_rotate_as_global_ones(monkeypatch):
     model = built("gemma3_text")
     rotary = model.model.rotary_emb
-    rotary.sliding_attention_inv_freq = rotary.full_attention_inv_freq.clone()
-    assert {"rope_theta", "frequencies"} & codes(run(model)[0])
+    if V5:
+        rotary.sliding_attention_inv_freq = rotary.full_attention_inv_freq.clone()
+    else:
+        model.model.rotary_emb_local.inv_freq = rotary.inv_freq.clone()
+    assert {"rope_theta", "rotation"} & codes(run(model)[0])
 
 
 def test_a_layer_that_should_not_rotate(monkeypatch):

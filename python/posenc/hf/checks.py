@@ -1,54 +1,17 @@
-"""posenc on a live transformers model: what it really does about position, against what its configuration says.
-
-with posenc.hf.capture(model) as seen:
-    model(**inputs)
-report = seen.check()            # findings: layer, code, expected, found, cure; true where there is none
-
-with posenc.hf.patch(model) as patched:     # exact angles in every rotary module, until unpatch()
-    print(patched)
-"""
+"""What was seen in a live model, compared with what its configuration says."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
 
 import torch
 
-from . import _posenc, models, positions, tools
-from ._posenc import Plan
-from .reports import Report
-from .torch import RotaryEmbedding
-
-# --- what there is in a model -----------------------------------------------------------------------------------
-
-
-def _rotates(name: str) -> bool:
-    """Whether a function of a modeling file is one that rotates: apply_rotary_pos_emb and its kin."""
-    return name.startswith("apply_") and "rotary" in name and "vision" not in name
-
-
-def rotary_modules(model) -> dict:
-    """The modules that make cos and sin, by name."""
-    found = {}
-    for name, module in model.named_modules():
-        buffers = [buffer for buffer, _ in module.named_buffers(recurse=False)]
-        if isinstance(module, RotaryEmbedding) or (
-            "Rotary" in type(module).__name__ and any(buffer.endswith("inv_freq") for buffer in buffers)
-        ):
-            found[name] = module
-    return found
-
-
-def attention_modules(model) -> dict:
-    """The self-attention of each layer of text: {layer: module}."""
-    found: dict = {}
-    for name, module in model.named_modules():
-        layer = getattr(module, "layer_idx", None)
-        if isinstance(layer, int) and "Attention" in type(module).__name__ and "vision" not in name.lower():
-            found.setdefault(layer, module)
-    return found
+from .. import positions, tools
+from .._posenc import Plan
+from ..reports import Report
+from ..torch import RotaryEmbedding
+from .live import distance, rotating_groups, text_config
 
 
 def _slice_plan(plan: Plan, channels: int) -> Plan:
@@ -64,241 +27,36 @@ def _tolerance(dtype, length: int, plan: Plan) -> float:
     return (4 * epsilon + 2.0**-22 * length) * max(1.0, plan.attention_factor)
 
 
-def _text_of(config):
-    return getattr(config, "text_config", None) or config
+class Checks:
+    """The findings of a Capture, one tap after the other; of each layer and module the first that differs."""
 
+    def __init__(self, seen) -> None:
+        self.seen = seen
 
-# --- patch ------------------------------------------------------------------------------------------------------
-
-
-class Patched:
-    """What patch() did: `changes`, one a rotary module, and how to undo it."""
-
-    def __init__(self, model) -> None:
-        self.model, self.changes, self._before = model, [], {}
-
-    def unpatch(self) -> None:
-        """Puts the model's own modules back."""
-        for name, module in self._before.items():
-            _replace(self.model, name, module)
-        self._before = {}
-
-    def __enter__(self) -> Patched:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.unpatch()
-
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{each['module']} ({each['class']}): "
-            + (
-                each["left"]
-                or f"replaced; cos and sin differ by up to {each['largest_difference']:.2g} up to {each['length']:,}"
-            )
-            for each in self.changes
-        )
-
-    __repr__ = __str__
-
-
-def _replace(model, name: str, module) -> None:
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, module)
-
-
-def _probe(module, position_ids, layer_type):
-    x = torch.zeros(1, 1, dtype=torch.float32, device=position_ids.device)
-    return module(x, position_ids, layer_type) if layer_type else module(x, position_ids)
-
-
-def _style(made, halves) -> str | None:
-    """How a module's answer lays out the numbers of pairs."""
-    if isinstance(made, torch.Tensor):
-        return "complex" if made.is_complex() else None
-    cos = made[0]
-    if cos.shape != (*halves.shape[:-1], 2 * halves.shape[-1]):
-        return None
-    double = halves.to(cos.dtype)
-    errors = {
-        "cat": (cos - torch.cat((double, double), -1)).abs().max().item(),
-        "repeat": (cos - double.repeat_interleave(2, -1)).abs().max().item(),
-    }
-    return min(errors, key=errors.get)
-
-
-def patch(model) -> Patched:
-    """Replaces a model's rotary modules by posenc.torch.RotaryEmbedding: frequencies in float64 that no cast reaches, exact
-    angles. Everything else stays. What cannot be replaced (three axes of pictures among text) is left, and said."""
-    done = Patched(model)
-    for name, module in rotary_modules(model).items():
-        if isinstance(module, RotaryEmbedding):
-            continue
-        change = {"module": name, "class": type(module).__name__, "left": "", "largest_difference": None, "length": 0}
-        done.changes.append(change)
-        config = getattr(module, "config", None) or model.config
-        try:
-            exact = RotaryEmbedding(config)
-            kinds = sorted(getattr(module, "layer_types", [])) if hasattr(module, "layer_types") else []
-            length = min(int(getattr(_text_of(config), "max_position_embeddings", 0) or 4096), 8192)
-            ids = torch.cat((torch.arange(64), torch.arange(length - 64, length)))[None]
-            ids = ids.to(next(module.buffers()).device)
-            largest = 0.0
-            for kind in kinds or [None]:
-                plan = exact.plan(kind, length)
-                made = _probe(module, ids, kind)
-                halves = plan.cos_sin(ids.cpu(), dtype=torch.float32, halves=True)[0].to(ids.device)
-                style = _style(made, halves)
-                if style is None:
-                    raise ValueError(f"left as it is: what {type(module).__name__} gives is of another shape")
-                exact.style = style
-                ours = _probe(exact, ids, kind)
-                pairs = [(made, ours)] if style == "complex" else zip(made, ours, strict=True)
-                largest = max(largest, *((a - b).abs().max().item() for a, b in pairs))
-            change.update(largest_difference=largest, length=length)
-        except (ValueError, TypeError, RuntimeError) as reason:
-            change["left"] = str(reason)
-            continue
-        done._before[name] = module
-        _replace(model, name, exact)
-    return done
-
-
-# --- capture ----------------------------------------------------------------------------------------------------
-
-
-class Capture:
-    """What a model did while it was watched. Taps: its rotary modules (ids, cos, sin, buffers), its rotating function (queries
-    and keys before and after, layer by layer), and the arguments that it was called with (mask, cached tokens)."""
-
-    def __init__(self, model, layers="one per group") -> None:
-        self.model = model
-        self.said = models.model(model)
-        self.layers = self._wanted(layers)
-        self.calls: list[dict] = []
-        self.rotary: list[dict] = []
-        self.applied: list[dict] = []
-        self.replaced: dict[str, str] = {}
-        self._layer: int | None = None
-        self._depth = 0  # one rotating function may call another
-        self._undo: list = []
-
-    def _wanted(self, layers) -> set[int]:
-        if layers == "all":
-            return set(attention_modules(self.model))
-        if layers == "one per group":
-            return {group.layers[0] for group in self.said.groups if group.stack in ("text", "decoder")}
-        return set(layers)
-
-    # --- taps
-
-    def __enter__(self) -> Capture:
-        self._undo.append(self.model.register_forward_pre_hook(self._called, with_kwargs=True).remove)
-        for name, module in rotary_modules(self.model).items():
-            hook = module.register_forward_hook(self._rotary_hook(name), with_kwargs=True)
-            self._undo.append(hook.remove)
-        modules = set()
-        for layer, module in attention_modules(self.model).items():
-            self._undo.append(module.register_forward_pre_hook(self._enter_layer(layer)).remove)
-            modules.add(type(module).__module__)
-        for name in sorted(modules):
-            self._wrap(sys.modules[name])
-        return self
-
-    def __exit__(self, *_) -> None:
-        while self._undo:
-            self._undo.pop()()
-
-    def _called(self, module, args, kwargs):
-        cache = kwargs.get("past_key_values")
-        mask = kwargs.get("attention_mask")
-        self.calls.append(
-            {
-                "mask": mask.detach().cpu().clone() if isinstance(mask, torch.Tensor) and mask.dim() == 2 else None,
-                "cached": int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0,
-            }
-        )
-
-    def _enter_layer(self, layer: int):
-        def enter(module, args):
-            self._layer = layer
-
-        return enter
-
-    def _rotary_hook(self, name: str):
-        def hook(module, args, kwargs, output):
-            ids = args[1] if len(args) > 1 else kwargs.get("position_ids")
-            kind = args[2] if len(args) > 2 else kwargs.get("layer_type")
-            self.rotary.append(
-                {
-                    "call": len(self.calls) - 1,
-                    "name": name,
-                    "module": module,
-                    "layer_type": kind,
-                    "ids": ids.detach().cpu().clone(),
-                    "output": output,
-                }
-            )
-
-        return hook
-
-    def _wrap(self, module) -> None:
-        for name in filter(_rotates, list(vars(module))):
-            function = getattr(module, name)
-            home = getattr(function, "__module__", "")
-            if not home.startswith("transformers.") and home != module.__name__:
-                self.replaced[f"{module.__name__}.{name}"] = f"{home}.{getattr(function, '__qualname__', function)}"
-
-            def watched(q, k, *args, _function=function, **kwargs):
-                self._depth += 1
-                try:
-                    after = _function(q, k, *args, **kwargs)
-                finally:
-                    self._depth -= 1
-                if self._depth == 0 and self._layer in self.layers and isinstance(after, tuple) and len(after) == 2:
-                    self.applied.append(
-                        {
-                            "call": len(self.calls) - 1,
-                            "layer": self._layer,
-                            "before": (q.detach().cpu().clone(), k.detach().cpu().clone()),
-                            "after": tuple(each.detach().cpu().clone() for each in after),
-                        }
-                    )
-                return after
-
-            setattr(module, name, watched)
-            self._undo.append(lambda m=module, n=name, f=function: setattr(m, n, f))
-
-    # --- what they tell
-
-    def check(self, *, strict: bool = False) -> Report:
-        """Compares what was seen with the model's configuration. strict: raises posenc.Error where an error is found."""
-        findings = [*self._check_ids(), *self._check_rotary(), *self._check_applied()]
+    def report(self) -> Report:
+        findings = [*self._ids(), *self._rotary(), *self._applied()]
         order = {"error": 0, "warning": 1, "note": 2}
         findings.sort(key=lambda each: order[each["severity"]])
-        report = Report(
-            json.dumps({"model": self.said.name, "layers": sorted(self.layers), "findings": findings}), "capture"
+        seen = self.seen
+        return Report(
+            json.dumps({"model": seen.said.name, "layers": sorted(seen.layers), "findings": findings}), "capture"
         )
-        if strict and not report.ok:
-            from .errors import Error
-
-            raise Error(str(report), "posenc.hf.capture")
-        return report
 
     def _layers_of(self, kind: str | None) -> list[int]:
-        types = getattr(_text_of(self.model.config), "layer_types", None) or []
+        types = getattr(text_config(self.seen.model.config), "layer_types", None) or []
         return [layer for layer, each in enumerate(types) if each == kind] if kind else []
 
     def _plan(self, layer: int, length: int) -> Plan:
         for stack in ("text", "decoder"):
             try:
-                return self.said.plan(layer=layer, stack=stack, length=length)
+                return self.seen.said.plan(layer=layer, stack=stack, length=length)
             except ValueError as error:
                 last = error
         raise last
 
     def _served(self, record) -> Plan | None:
-        """The plan of the layers that a rotary module serves."""
+        """The plan of the layers that a rotary module serves. Where nothing says which these are (Gemma 3 of transformers 4 has a
+        module for local layers and one for the others), the one that its frequencies are nearest to."""
         module, length = record["module"], int(record["ids"].max()) + 1
         if isinstance(module, RotaryEmbedding):
             return None
@@ -306,19 +64,15 @@ class Capture:
         if layers:
             plan = self._plan(layers[0], length)
             return plan if plan.rotates else None
-        for group in self.said.groups:
-            if group.stack in ("text", "decoder"):
-                plan = self._plan(group.layers[0], length)
-                if plan.rotates:
-                    return plan
-        return None
+        plans = [self._plan(group.layers[0], length) for group in rotating_groups(self.seen.said)]
+        return min(plans, key=lambda plan: distance(plan, getattr(module, "inv_freq", None)), default=None)
 
-    def _check_ids(self):
+    def _ids(self):
         checked = set()
-        for record in self.rotary:
+        for record in self.seen.rotary:
             ids, call = (
                 record["ids"],
-                self.calls[record["call"]] if record["call"] >= 0 else {"mask": None, "cached": 0},
+                self.seen.calls[record["call"]] if record["call"] >= 0 else {"mask": None, "cached": 0},
             )
             if record["call"] in checked or ids.dim() != 2:
                 continue
@@ -337,9 +91,9 @@ class Capture:
                     data["message"] += " Every token of a sequence is shifted alike, which a rotation does not see."
                 yield data
 
-    def _check_rotary(self):
+    def _rotary(self):
         told = set()
-        for record in self.rotary:
+        for record in self.seen.rotary:
             key = record["name"], record["layer_type"]
             plan = self._served(record)
             if key in told or plan is None:
@@ -362,7 +116,7 @@ class Capture:
             )  # fmt: skip
             return
         if buffer is not None and plan.axes == 1 and plan.frequency_heads == 1:
-            found = _frequency_finding(self.said, plan, buffer.detach().cpu().double(), layers, record["name"])
+            found = _frequency_finding(self.seen.said, plan, buffer.detach().cpu().double(), layers, record["name"])
             if found:
                 yield found
                 return
@@ -398,9 +152,9 @@ class Capture:
                 position=int(record["ids"][0, where]),
             )  # fmt: skip
 
-    def _check_applied(self):
+    def _applied(self):
         seen: dict = {}
-        for record in self.applied:
+        for record in self.seen.applied:
             seen.setdefault((record["call"], record["layer"]), []).append(record)
         told = set()
         for (call, layer), records in seen.items():
@@ -410,16 +164,16 @@ class Capture:
             if found:
                 told.add(layer)
             yield from found
-        if self.applied or not self.rotary:
+        if self.seen.applied or not self.seen.rotary:
             return
-        how = ", ".join(f"{name} is {other}" for name, other in self.replaced.items())
+        how = ", ".join(f"{name} is {other}" for name, other in self.seen.replaced.items())
         yield _finding(
             "not_seen", [], "No layer called its module's rotating function" + (f": {how}." if how else "."),
             "posenc.identify tells the rotation from queries or keys of a dump", severity="note",
         )  # fmt: skip
 
     def _layer_findings(self, call: int, layer: int, records):
-        ids = [each["ids"] for each in self.rotary if each["call"] == call]
+        ids = [each["ids"] for each in self.seen.rotary if each["call"] == call]
         if not ids or ids[0].dim() != 2:
             return
         ids = ids[0]
@@ -452,14 +206,6 @@ class Capture:
             if finding:
                 yield finding
                 return
-
-
-def capture(model, layers="one per group") -> Capture:
-    """Watches a model while it runs. layers: "one per group" of layers that treat position alike, "all", or numbers."""
-    return Capture(model, layers)
-
-
-# --- findings ---------------------------------------------------------------------------------------------------
 
 
 def _finding(code, layers, message, cure, expected="", found="", *, severity="error", pair=None, position=None) -> dict:
@@ -545,7 +291,7 @@ def _rotation_finding(plan: Plan, layer: int, which: str, before, after, ids):
             "none",
         )
     heads = (before, after) if layout == "bhsd" else (before.transpose(1, 2), after.transpose(1, 2))
-    found = json.loads(_posenc.identify_json(heads[1][0].float(), heads[0][0].float(), ids[0], False))
+    found = tools.identify(heads[1][0].float(), before=heads[0][0].float(), position_ids=ids[0]).to_dict()
     if found.get("verdict") == "rotation" and found.get("pairing") != mine.pairing:
         return _finding(
             "pairing", [layer], f"The layer's {which} are rotated in other pairs of channels.",

@@ -1,0 +1,56 @@
+"""What there is in a model: the modules that make cos and sin, the attention of each layer, the functions that rotate."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from .._posenc import Plan
+from ..torch import RotaryEmbedding
+
+
+def rotates(name: str) -> bool:
+    """Whether a function of a modeling file is one that rotates: apply_rotary_pos_emb and its kin."""
+    return name.startswith("apply_") and "rotary" in name and "vision" not in name
+
+
+def rotary_modules(model) -> dict:
+    """The modules that make cos and sin, by name."""
+    found = {}
+    for name, module in model.named_modules():
+        buffers = [buffer for buffer, _ in module.named_buffers(recurse=False)]
+        if isinstance(module, RotaryEmbedding) or (
+            "Rotary" in type(module).__name__ and any(buffer.endswith("inv_freq") for buffer in buffers)
+        ):
+            found[name] = module
+    return found
+
+
+def attention_modules(model) -> dict:
+    """The self-attention of each layer of text: {layer: module}."""
+    found: dict = {}
+    for name, module in model.named_modules():
+        layer = getattr(module, "layer_idx", None)
+        if isinstance(layer, int) and "Attention" in type(module).__name__ and "vision" not in name.lower():
+            found.setdefault(layer, module)
+    return found
+
+
+def text_config(config):
+    return getattr(config, "text_config", None) or config
+
+
+def rotating_groups(said) -> list:
+    """A model's groups of layers of text that rotate, as constructed."""
+    groups = [group for group in said.groups if group.stack in ("text", "decoder")]
+    return [group for group in groups if said.plan(layer=group.layers[0], stack=group.stack).rotates]
+
+
+def distance(plan: Plan, frequencies) -> float:
+    """How far off a module's frequencies are from a plan's, in logarithms; what cannot be compared is as far as any."""
+    expected = torch.as_tensor(plan.inv_freq)
+    if frequencies is None or frequencies.shape != expected.shape:
+        return math.inf
+    found = frequencies.detach().cpu().double()
+    return (found.clamp_min(1e-300).log() - expected.clamp_min(1e-300).log()).abs().max().item()
