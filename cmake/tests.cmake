@@ -83,12 +83,14 @@ add_test(NAME doc_snippets
          COMMAND ${repo}/snippets.sh test ${root} $<TARGET_FILE:doc_snippets>)
 
 # The C interface from files compiled as C; and what WebAssembly makes of it beside the native answers.
-foreach(name IN ITEMS c/c_test wasm/native)
-  cmake_path(GET name FILENAME target)
-  add_executable(posenc_${target} tests/${name}.c)
-  target_link_libraries(posenc_${target} PRIVATE posenc)
-  set_target_properties(posenc_${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-  target_compile_options(posenc_${target} PRIVATE -Werror)
+file(GLOB c_sources CONFIGURE_DEPENDS tests/c/*.c)
+add_executable(posenc_c_test ${c_sources})
+target_include_directories(posenc_c_test PRIVATE ${root})
+add_executable(posenc_native tests/wasm/native.c)
+foreach(target IN ITEMS posenc_c_test posenc_native)
+  target_link_libraries(${target} PRIVATE posenc)
+  set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE -Werror)
 endforeach()
 add_test(NAME c_interface COMMAND posenc_c_test WORKING_DIRECTORY ${root}/tests/data)
 add_test(NAME wasm_answers_like_native
