@@ -46,10 +46,10 @@ Row row_of(const ContextOption& option) {
           option.unseen.empty()
               ? "none"
               : fmt::format("{} from {}", listed(option.unseen), grouped(*option.unseen_from)),
-          times(option.fastest_pair) == "" && times(option.middle_pair) == ""
+          times(option.fastest_pair).empty() && times(option.middle_pair).empty()
               ? "as before"
               : fmt::format("{:.3g}, {:.3g} times", option.fastest_pair, option.middle_pair),
-          times(option.logits) == "" ? "as before" : times(option.logits),
+          times(option.logits).empty() ? "as before" : times(option.logits),
           option.short_texts_from ? fmt::format("from {}", grouped(*option.short_texts_from))
                                   : "as before",
           option.rerotate ? "rotate again" : "stay"};

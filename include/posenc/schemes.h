@@ -268,6 +268,7 @@ struct Rope {
   Slice slice = Slice::leading;
   std::vector<std::int64_t> mrope_section = {};
   bool mrope_interleaved = false;
+  std::vector<std::int64_t> pair_axes = {};
   std::vector<double> frequency_factors = {};
   bool rotate_values = false;
   Scaling scaling = {};
@@ -291,6 +292,8 @@ struct Rope {
               not_negative, "pairs"},
         Field{"mrope_interleaved", &Rope::mrope_interleaved,
               "axes alternate pair by pair instead of section by section"},
+        Field{"pair_axes", &Rope::pair_axes,
+              "axis of each pair, where sections cannot say it (Ernie 4.5 VL)", not_negative},
         Field{"frequency_factors", &Rope::frequency_factors,
               "divisor of each pair beside any scaling (GGUF rope_freqs)", positive, "",
               "freq_factors rope_freqs"},
@@ -340,11 +343,15 @@ struct Axial {
   AxisFrequencies frequencies = AxisFrequencies::shared;
   bool blocks = false;
   bool normalised = false;
+  std::vector<std::int64_t> axes_dim = {};
+  std::vector<double> axis_theta = {};
 
   static constexpr std::string_view
       name = "axial",
       aliases = "rope2d rope-2d 2d", title = "2-D axial RoPE",
-      formula = "half of the pairs rotate by x·b^(−4r/d), half by y·b^(−4r/d)",
+      formula =
+          "half of the pairs rotate by x·b^(−4r/d), half by y·b^(−4r/d); with axes_dim, pair k of "
+          "axis a by p_a·b_a^(−2k/D_a)",
       paper = "2403.13298";
   static constexpr auto fields() {
     return std::tuple{
@@ -356,7 +363,12 @@ struct Axial {
               "the same for both axes, or alternating (Pixtral)"},
         Field{"blocks", &Axial::blocks, "each axis pairs its own half of the head (Gemma 4)"},
         Field{"normalised", &Axial::normalised,
-              "patch centres in [−1, 1] times 2π (DINOv3): positions are 2i + 1 − grid"}};
+              "patch centres in [−1, 1] times 2π (DINOv3): positions are 2i + 1 − grid"},
+        Field{"axes_dim", &Axial::axes_dim,
+              "D_a, channels of each axis in their order (Flux: 16,56,56); none: two halves",
+              Range{.least = 2}, "channels"},
+        Field{"axis_theta", &Axial::axis_theta, "b_a, base of each of them; none: rope_theta",
+              above_one}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
   bool operator==(const Axial&) const = default;

@@ -88,7 +88,7 @@ struct EngineProfile {
   void (*read)(EngineRope& rope);
 };
 std::span<const EngineProfile> engine_profiles();
-Expected<EngineProfile> find_profile(std::string_view name);
+Expected<EngineProfile> find_profile(std::string_view asked);
 extern const EngineProfile transformers_profile, transformers4_profile, vllm_profile,
     sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav3_profile, onnxruntime_genai_profile,
     lmdeploy_profile, megatron_profile;

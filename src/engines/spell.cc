@@ -155,6 +155,8 @@ SpelledRope sayable(const LayerGroup& group, Spelling spelling, std::int64_t len
         "frequency_factors: only tensors of a GGUF have them (rope_freqs.weight)");
     rope.frequency_factors.clear();
   }
+  rope.pair_axes
+      .clear();  // which axis a pair takes is in the family's own code, and no key says it
   if (const auto* ntk = std::get_if<NtkAware>(&rope.scaling))
     say_by_base(rope, geometry, ntk->factor);
   if (auto* yarn = std::get_if<Yarn>(&rope.scaling)) {

@@ -268,6 +268,7 @@ struct Say {
         " rotates by position × frequency, so a logit depends on the distance between two "
         "tokens and not on where they stand.");
     if (!x.mrope_section.empty()) sections(x);
+    if (!x.pair_axes.empty()) pair_axes();
     if (std::string text = say_scaling(x.scaling); !text.empty()) out.push_back(text);
     if (!x.frequency_factors.empty())
       out.push_back("Each frequency is first divided by a factor of its own from the file.");
@@ -283,6 +284,16 @@ struct Say {
     rotation();
   }
   void operator()(const Axial& x) {
+    if (!x.axes_dim.empty()) {
+      std::string text = "Patches of a picture or a video: a head's channels are dealt out, ";
+      for (std::size_t a = 0; a < x.axes_dim.size(); ++a) {
+        text += (a ? ", " : "") + std::to_string(x.axes_dim[a]) + " by axis " + std::to_string(a);
+        if (!x.axis_theta.empty()) text += " (base " + shown(x.axis_theta[a]) + ")";
+      }
+      out.push_back(text + "; the frequencies of each axis begin anew.");
+      rotation();
+      return;
+    }
     out.push_back("Patches of a picture: half of the pairs rotate by the row, half by the column" +
                   std::string(x.normalised ? ", measured from the centre of the picture" : "") +
                   ".");
@@ -302,12 +313,25 @@ struct Say {
   void scaled_embedding(bool scaled) {
     if (scaled) out.push_back("Token embeddings are multiplied by √width before the sum.");
   }
+  void pair_axes() {
+    const Rotate& rotate = *plan().rotate;
+    std::vector<std::int64_t> count(static_cast<std::size_t>(rotate.axes));
+    for (std::int64_t r = 0; r < rotate.pairs(); ++r)
+      for (std::int64_t a = 0; a < rotate.axes; ++a)
+        if (rotate.at(0, a, r) != 0) ++count[static_cast<std::size_t>(a)];
+    std::string text = "Pairs take their position from ids of their own, each as a list says: ";
+    for (std::size_t a = 0; a < count.size(); ++a)
+      text += (a ? ", " : "") + std::to_string(count[a]) + " by " + axis_name(a);
+    out.push_back(text + ". Text has the same id in all of them.");
+  }
+  static std::string axis_name(std::size_t axis) {
+    constexpr std::string_view names[] = {"time", "height", "width"};
+    return axis < 3 ? std::string(names[axis]) : "axis " + std::to_string(axis);
+  }
   void sections(const Rope& x) {
-    constexpr std::string_view axes[] = {"time", "height", "width"};
     std::string text = "Pairs take their position from ids of their own: ";
     for (std::size_t i = 0; i < x.mrope_section.size(); i++)
-      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " +
-              (i < 3 ? std::string(axes[i]) : "axis " + std::to_string(i));
+      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " + axis_name(i);
     out.push_back(text +
                   (x.mrope_interleaved ? ", alternating from pair to pair." : ", in blocks.") +
                   " Text has the same id in all of them.");
@@ -316,9 +340,13 @@ struct Say {
 
 std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t head_dim) {
   const Rope* rope = std::get_if<Rope>(&scheme);
+  const Axial* axial = std::get_if<Axial>(&scheme);
+  if (axial && plan.rotate && !axial->axes_dim.empty())
+    return "axial RoPE, " + std::string(name(axial->pairing)) + ", " +
+           std::to_string(plan.rotate->axes) + " axes";
   if (!rope || !plan.rotate) return std::string(info(scheme).title);
   std::string text = "RoPE, " + std::string(name(rope->pairing));
-  if (!rope->mrope_section.empty()) text += ", M-RoPE";
+  if (!rope->mrope_section.empty() || !rope->pair_axes.empty()) text += ", M-RoPE";
   if (plan.rotate->rotary_dim < head_dim)
     text += ", " + std::to_string(plan.rotate->rotary_dim) + " of " + std::to_string(head_dim) +
             " channels";

@@ -23,8 +23,9 @@ Section text_part(const Section& whole) {
 
 std::string type_of(const Section& whole, const Section& text) {
   if (const auto inner = text.word("model_type")) return inner->value;
-  const auto outer = whole.word("model_type");
-  return outer ? std::string(inner_type(outer->value)) : std::string();
+  if (const auto outer = whole.word("model_type")) return std::string(inner_type(outer->value));
+  const auto of_diffusers = whole.word("_class_name");
+  return of_diffusers ? of_diffusers->value : std::string();
 }
 
 // What Hugging Face's generic rule takes for granted, said aloud.

@@ -140,5 +140,24 @@ TEST(AxialScheme, NormalisedNeedsTheGrid) {
       "axial: grid_width must be known, got 0; set --grid-width");
 }
 
+TEST(AxialScheme, AListOfAxesBeginsEachSeriesAnew) {
+  const Rotate rotate = rotate_of({.rope_theta = 100, .axes_dim = {4, 8}, .axis_theta = {50, 200}});
+  EXPECT_EQ(rotate.rotary_dim, 12);
+  for (std::int64_t r = 0; r < 6; ++r) {
+    const double k = static_cast<double>(r < 2 ? r : r - 2);
+    const double f = r < 2 ? std::pow(50.0, -2 * k / 4) : std::pow(200.0, -2 * k / 8);
+    EXPECT_DOUBLE_EQ(rotate.at(0, r < 2 ? 0 : 1, r), f);
+    EXPECT_EQ(rotate.at(0, r < 2 ? 1 : 0, r), 0);
+  }
+}
+
+TEST(AxialScheme, AListOfAxesThatCannotBeIsRefused) {
+  for (const Axial& wrong :
+       {Axial{.axes_dim = {3, 4}}, Axial{.axes_dim = {16, 16}}, Axial{.axes_dim = {0, 4}},
+        Axial{.axes_dim = {2, 2, 2, 2, 2, 2, 2, 2, 2}}, Axial{.axis_theta = {100}},
+        Axial{.axes_dim = {4, 4}, .axis_theta = {100}}, Axial{.blocks = true, .axes_dim = {4, 4}}})
+    EXPECT_FALSE(wrong.compiled({.head_dim = 16}));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -6,7 +6,7 @@
 //   own code does.
 #include "src/schemes/mrope.h"
 
-#include <limits>
+#include <algorithm>
 #include <string>
 
 namespace posenc::detail {
@@ -47,6 +47,25 @@ Expected<std::vector<std::int64_t>> mrope_axes(const std::vector<std::int64_t>& 
     for (std::int64_t i = 0; i < section[static_cast<std::size_t>(a)]; ++i) axis[r++] = a;
   }
   return axis;
+}
+
+Expected<std::int64_t> axes_of_pairs(const std::vector<std::int64_t>& axis_of_pair,
+                                     std::int64_t pairs) {
+  constexpr std::int64_t most_axes = 8;
+  if (static_cast<std::int64_t>(axis_of_pair.size()) != pairs) {
+    return fail("rope: pair_axes",
+                "needs an axis for each of rotary_dim/2 = " + std::to_string(pairs) + " pairs",
+                std::to_string(axis_of_pair.size()), "count pairs, not channels");
+  }
+  std::int64_t axes = 0;
+  for (const std::int64_t axis : axis_of_pair) {
+    if (axis < 0 || axis >= most_axes) {
+      return fail("rope: pair_axes", "each axis lies within 0 and 7", std::to_string(axis),
+                  "axes are counted as the positions have them: 0 time, 1 height, 2 width");
+    }
+    axes = std::max(axes, axis + 1);
+  }
+  return axes;
 }
 
 std::vector<double> spread_over_axes(const std::vector<double>& frequency,

@@ -14,6 +14,10 @@ namespace posenc::detail {
 Expected<std::vector<std::int64_t>> mrope_axes(const std::vector<std::int64_t>& section,
                                                bool interleaved, std::int64_t pairs);
 
+// How many axes a list of the axis of each pair speaks of. Errors: another count, an axis beyond 7.
+Expected<std::int64_t> axes_of_pairs(const std::vector<std::int64_t>& axis_of_pair,
+                                     std::int64_t pairs);
+
 // [axes][pairs]: each pair's frequency in its axis' row, zero in the others.
 std::vector<double> spread_over_axes(const std::vector<double>& frequency,
                                      const std::vector<std::int64_t>& axis_of_pair,

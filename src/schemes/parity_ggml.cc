@@ -114,6 +114,9 @@ float step(double base, std::int64_t dim) {
 }  // namespace
 
 Expected<GgmlRope> ggml_rope(const Rope& rope, const Geometry& geometry, const Rotate& exact) {
+  if (!rope.pair_axes.empty()) {
+    return fail(where, "ggml's rope knows axes by sections", "pair_axes", cure);
+  }
   Rope scaled_only = rope;
   scaled_only.frequency_factors.clear();
   Numbers numbers{scaled_only, geometry, exact};
@@ -142,7 +145,7 @@ Expected<GgmlRope> ggml_rope(const Rope& rope, const Geometry& geometry, const R
 
 Expected<GgmlRope> ggml_rope(const Axial& axial, const Geometry& geometry) {
   if (axial.pairing != Pairing::halves || axial.order != AxisOrder::height_width || axial.blocks ||
-      axial.normalised || axial.frequencies != AxisFrequencies::shared) {
+      axial.normalised || axial.frequencies != AxisFrequencies::shared || !axial.axes_dim.empty()) {
     return fail("axial: ggml_float",
                 "ggml's rope for pictures has halves, the height first and shared frequencies",
                 "another axial rotation", cure);

@@ -22,7 +22,7 @@ class JsonWriter {
   JsonWriter& key(std::string_view name);
 
   void null();
-  void json(std::string_view text);  // a value that is JSON already
+  void json(std::string_view value);  // a value that is JSON already
   void value(std::string_view word);
   void value(const char* word) { value(std::string_view(word)); }
   void value(const std::string& word) { value(std::string_view(word)); }

@@ -30,11 +30,13 @@ std::string scaling_or_none(const Rope& rope) {
                                                         : detail::scaling_text(rope.scaling);
 }
 
-// Which pairs take which axis of pictures: "sections 16 24 24", "interleaved 24 20 20", "none".
+// Which pairs take which axis of pictures: "sections 16 24 24", "interleaved 24 20 20", "axes 1 2 1 2 0", "none".
 std::string axes_text(const Rope& rope) {
-  if (rope.mrope_section.empty()) return "none";
-  std::string text = rope.mrope_interleaved ? "interleaved" : "sections";
-  for (const std::int64_t pairs : rope.mrope_section) text += " " + std::to_string(pairs);
+  const bool listed = !rope.pair_axes.empty();
+  const std::vector<std::int64_t>& numbers = listed ? rope.pair_axes : rope.mrope_section;
+  if (numbers.empty()) return "none";
+  std::string text = listed ? "axes" : rope.mrope_interleaved ? "interleaved" : "sections";
+  for (const std::int64_t number : numbers) text += " " + std::to_string(number);
   return text;
 }
 
@@ -462,7 +464,7 @@ Expected<EngineDifferences> engine_differences(const Model& model, std::string_v
     out.findings = std::move(found);
     if (const auto rows = out.reading.table_rows; rows && *rows < asked)
       out.findings.push_back({.code = "table_end",
-                              .position = *rows,
+                              .position = rows,
                               .expected = grouped(asked) + " positions",
                               .found = grouped(*rows) + " rows",
                               .message =

@@ -53,6 +53,7 @@ constexpr LintRule lint_rules[] = {
     {"local_theta_fixed", note, ""},
     {"partial_conflict", error, "keep one of the two factors"},
     {"partial_disputed", warning, "check the engine you serve with"},
+    {"own_code_key", warning, "check which of the two you run"},
     {"unknown_key", warning, "correct its spelling, or drop the key"},
     {"unread_key", warning, "drop the key, or correct model_type"},
     {"foreign_key", warning, "drop the key, or correct model_type"},
@@ -160,6 +161,7 @@ std::string reasons(const EngineReading& reading) {
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options) {
   POSENC_TRY(explanation, explain(model, {.at = options.length}));
   std::vector<Finding> findings;
+  findings.reserve(explanation.warnings.size());
   for (const Warning& warning : explanation.warnings) findings.push_back(as_finding(warning));
   if (!model.files.empty() && model.files.front().format == FileFormat::gguf)
     lint_gguf(model, findings);

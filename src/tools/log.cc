@@ -97,7 +97,7 @@ class ToldRope {
     const auto* own = std::get_if<DynamicNtk>(&rope_.scaling);
     out.member("max_position_embeddings", own ? own->max_position_embeddings : context);
   }
-  void remark(std::string code, std::string found, std::string message, std::string cure) {
+  void remark(std::string code, std::string_view found, std::string message, std::string cure) {
     findings_.push_back({.code = std::move(code),
                          .found = printable(found),
                          .message = std::move(message),

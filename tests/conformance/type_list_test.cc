@@ -51,8 +51,12 @@ FieldValue perturbed(const FieldInfo& field, const FieldValue& value) {
       const double more = x ? *x * 1.1 + 0.1 : 1.7;
       return field.range.contains(more) ? more : 0.7;
     }
-    case FieldKind::numbers: return std::vector<double>{0.1, 1.0 / 3, 7};
-    case FieldKind::integers: return std::vector<double>{3, 2, 1};
+    case FieldKind::numbers:
+      if (!field.range.contains(0.1)) return std::vector<double>{4.0 / 3, 7};
+      return std::vector<double>{0.1, 1.0 / 3, 7};
+    case FieldKind::integers:
+      if (!field.range.contains(1)) return std::vector<double>{4, 2};
+      return std::vector<double>{3, 2, 1};
   }
   return value;
 }

@@ -214,7 +214,8 @@ class DecoderReader {
     group.logits.multiplier = plan->logits.multiplier;
     group.logits_note = "YaRN's (0.1·mscale_all_dim·ln s + 1)²";
     std::ranges::copy_if(notes, std::back_inserter(group.provenance), [](const Provenance& each) {
-      return each.field == "factor" || each.field == "mscale_all_dim" || each.field == "scale_logits";
+      return each.field == "factor" || each.field == "mscale_all_dim" ||
+             each.field == "scale_logits";
     });
   }
 

@@ -30,6 +30,9 @@ using LayerRule = void(LayerDraft& layers);
 // Sets the scale of a group's logits where it is not 1/√head_dim.
 using LogitRule = void(const Section& config, LayerGroup& group);
 
+// The axis of each pair, from the sections.
+using PairAxesRule = std::vector<std::int64_t>(const std::vector<std::int64_t>& sections);
+
 // How full attention and the other kind of layer alternate where the file does not list its layers.
 struct LayerPattern {
   LayerRule* mark = nullptr;  // null: all layers attend fully; a sliding_window is not read
@@ -63,8 +66,9 @@ constexpr std::string_view any_every =
 // Documented defaults of the configuration class; 0: the class has none that one could mean.
 struct Sizes {
   std::int64_t width = 0, layers = 0, heads = 0;
-  std::int64_t kv_heads = 0;  // 0: as many as heads
-  std::int64_t head_dim = 0;  // 0: width / heads
+  std::int64_t kv_heads = 0;       // 0: as many as heads
+  std::int64_t head_dim = 0;       // 0: width / heads
+  std::int64_t single_layers = 0;  // of a diffusion transformer, behind its layers
 };
 
 // Multi-head latent attention: a head is `nope` channels without position, then `rope` rotated
@@ -98,13 +102,21 @@ struct Family {
   std::int64_t original = 0;           // default of original_max_position_embeddings beside them
   double partial = 1;                  // default of partial_rotary_factor
   std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
-  bool partial_disputed = false;   // vLLM reads these keys, Hugging Face's code rotates whole heads
-  std::int64_t rotary_dim = 0;     // default of rotary_dim; 0: partial says it
-  bool reads_rotary_dim = false;   // the key rotary_dim
-  bool rotary_half = false;        // half of a head rotates, and no key says otherwise (ChatGLM)
-  bool alpha = false;              // dynamic with alpha is NTK-aware (HunYuan)
-  std::string_view sections = {};  // default of mrope_section
+  bool partial_disputed = false;  // vLLM reads these keys, Hugging Face's code rotates whole heads
+  std::int64_t rotary_dim = 0;    // default of rotary_dim; 0: partial says it
+  bool reads_rotary_dim = false;  // the key rotary_dim
+  std::string_view own_code =
+      {};                    // keys of these that the code published with the weights reads, and
+                             // transformers' class for it does not
+  bool rotary_half = false;  // half of a head rotates, and no key says otherwise (ChatGLM)
+  bool alpha = false;        // dynamic with alpha is NTK-aware (HunYuan)
+  std::string_view sections = {};     // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
+  std::string_view axes_keys =
+      {};  // of a diffusion transformer: where the channels of each axis stand
+  std::string_view axes_dim =
+      {};  // their default; "": a third of the head each, time takes the rest
+  PairAxesRule* pair_axes = nullptr;  // deals pairs to axes where sections do not say it
 
   // Layers that are not alike.
   bool layer_types = false;  // the class has them, so parameters may be given by layer type
@@ -125,6 +137,7 @@ struct Family {
   std::string_view local_theta_keys = {};  // where it stands; "": nowhere
   std::int64_t full_head_dim = 0;     // default of global_head_dim; 0: all layers have one head_dim
   std::int64_t shared_kv = 0;         // default of num_kv_shared_layers
+  bool shares_width = false;          // heads share the width, whatever head_dim says
   std::string_view heads_width = {};  // key of the width that heads share, where it is not the
   std::int64_t heads_share = 0;       // model's, and its default (MobileBERT)
   std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
@@ -190,6 +203,7 @@ Reader read_marian;
 Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
+Reader read_diffusion;     // diffusion.cc
 Reader read_no_attention;  // known, and known not to be covered: families.cc
 Reader read_not_covered;
 

@@ -70,6 +70,7 @@ class RopeReader {
     found.original = static_cast<std::int64_t>(
         number_of(rope_.scaling, "original_max_position_embeddings").value_or(0));
     warn_of_unread();
+    warn_of_own_code();
     for (Provenance& value : std::span(notes_).subspan(first)) {
       if (value.detail.starts_with("default of ")) value.origin = Origin::family;
     }
@@ -394,6 +395,25 @@ class RopeReader {
     }
   }
 
+  // What the checkpoint's own code makes of these keys holds here, and transformers' class has its defaults.
+  void warn_of_own_code() {
+    for (const std::string_view key : split(family_.own_code)) {
+      const Json* value = config_.raw(key);
+      if (!value || value->is_null()) continue;
+      if (const bool* const flag = value->get<bool>()) {
+        if (!*flag) continue;
+      } else {
+        const bool base = contains_word(family_.theta_keys, key);
+        const auto number = config_.number(key);
+        if (number && number->value == (base ? family_.theta : family_.partial)) continue;
+      }
+      reading_.warn("own_code_key", config_.where(key) + " is " + value->text() +
+                                        ": the code published with the weights reads it; "
+                                        "transformers' own class for " +
+                                        reading_.family + " does not");
+    }
+  }
+
   // ChatGLM stretches its base by a key of its own.
   void ratio() {
     const auto stretch = config_.number("rope_ratio", positive);
@@ -404,7 +424,16 @@ class RopeReader {
   }
 
   void read_rotary_dim() {
-    const auto inside = parameters_.section.number("partial_rotary_factor", fraction);
+    auto inside = parameters_.section.number("partial_rotary_factor", fraction);
+    if (inside && !family_.partial_keys.empty() &&
+        contains_word(family_.own_code, family_.partial_keys)) {
+      if (inside->value != 1) {
+        reading_.warn("unread_key", inside->key + " is " + number_text(inside->value) +
+                                        ", which no code for " + reading_.family +
+                                        " reads; it has no effect");
+      }
+      inside.reset();
+    }
     const auto beside = config_.number(family_.partial_keys, fraction);
     if (inside && beside && inside->value != beside->value) {
       reading_.warn("partial_conflict",
@@ -473,11 +502,16 @@ class RopeReader {
       }
       origin = Origin::family;
     }
-    rope_.mrope_section = sections->value;
+    if (family_.pair_axes != nullptr) {
+      rope_.pair_axes = family_.pair_axes(sections->value);
+    } else {
+      rope_.mrope_section = sections->value;
+    }
     std::string list;
     for (const std::int64_t pairs : sections->value)
       list += (list.empty() ? "" : ", ") + std::to_string(pairs);
     note(notes_, "mrope_section", "[" + list + "]", origin, sections->key);
+    if (family_.pair_axes != nullptr) return;
     const auto interleaved = p.flag("mrope_interleaved");
     rope_.mrope_interleaved = family_.sections_interleaved || (interleaved && interleaved->value);
     note(notes_, "mrope_interleaved", rope_.mrope_interleaved ? "true" : "false",

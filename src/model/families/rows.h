@@ -12,10 +12,11 @@ namespace posenc::detail {
 
 std::span<const Family> rows_alike();  // all layers rotate alike
 std::span<const Family>
-rows_alternating();                     // layers with and without a window, position, attention
-std::span<const Family> rows_latent();  // multi-head latent attention
-std::span<const Family> rows_added();   // vectors on the embedding, biases on the logits
-std::span<const Family> rows_other();   // pictures; what is known not to be covered
+rows_alternating();                        // layers with and without a window, position, attention
+std::span<const Family> rows_latent();     // multi-head latent attention
+std::span<const Family> rows_added();      // vectors on the embedding, biases on the logits
+std::span<const Family> rows_diffusion();  // diffusion transformers, by their class of diffusers
+std::span<const Family> rows_other();      // pictures; what is known not to be covered
 
 // --- short words of the rows ---------------------------------------------------------------------
 

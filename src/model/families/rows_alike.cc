@@ -14,6 +14,16 @@ void sixty_fourth(const Section& config, LayerGroup& group) {
                             std::sqrt(static_cast<double>(group.geometry.head_dim));
 }
 
+// Ernie 4.5 VL: height and width take pairs in turns, time the last ones; sections are said in that order.
+std::vector<std::int64_t> height_width_then_time(const std::vector<std::int64_t>& sections) {
+  std::vector<std::int64_t> axes;
+  if (sections.size() != 3) return axes;
+  for (std::int64_t r = 0; r < sections[0] + sections[1] && r < most_head_dim; ++r)
+    axes.push_back(1 + r % 2);
+  for (std::int64_t r = 0; r < sections[2] && r < most_head_dim; ++r) axes.push_back(0);
+  return axes;
+}
+
 // Qwen: a query at p takes max(1, ln(p + 1)/ln seq_length).
 void log_of_seq_length(const Section& config, LayerGroup& group) {
   const auto wanted = config.flag("use_logn_attn");
@@ -26,8 +36,7 @@ void log_of_seq_length(const Section& config, LayerGroup& group) {
   group.logits.floor = trained;
   group.logits.offset = 1;
   group.logits_note = "use_logn_attn, seq_length " + number_text(trained);
-  note(group.provenance, "seq_length", number_text(trained),
-       length ? Origin::file : Origin::family,
+  note(group.provenance, "seq_length", number_text(trained), length ? Origin::file : Origin::family,
        length ? length->key : "default of " + config.reading.family);
 }
 
@@ -61,9 +70,10 @@ constexpr Family alike[] = {
      .pattern = all_slide, .short_factors = true},
     {.types = "gemma", .context = 8192, .sizes = {3072, 28, 16, 16, 256}, .theta = 10000},
     {.types = "gpt_neox", .context = 2048, .sizes = {6144, 44, 64}, .theta = 10000,
-     .theta_keys = "rotary_emb_base", .partial = 0.25, .partial_keys = "rotary_pct"},
+     .theta_keys = "rotary_emb_base", .partial = 0.25, .partial_keys = "rotary_pct",
+     .shares_width = true},
     {.types = "gpt_neox_japanese", .context = 2048, .sizes = {2560, 32, 32}, .theta = 10000,
-     .theta_keys = "rotary_emb_base", .partial_keys = "rotary_pct"},
+     .theta_keys = "rotary_emb_base", .partial_keys = "rotary_pct", .shares_width = true},
     {.types = "dbrx", .read = read_dbrx, .context = 2048, .sizes = {2048, 24, 16, 1},
      .theta = 10000},
     {.types = "falcon RefinedWeb RefinedWebModel", .read = read_falcon, .context = 2048,
@@ -142,8 +152,9 @@ constexpr Family alike[] = {
     {.types = "jina_embeddings_v3", .context = 8194, .sizes = {1024, 24, 16}, .causal = false,
      .theta = 20000},
     {.types = "nomic_bert", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
-     .pairing_key = interleave_keys, .theta = 1000, .theta_keys = "rope_theta rotary_emb_base",
-     .partial_keys = "rotary_emb_fraction"},
+     .pairing_key = "rotary_emb_interleaved", .theta = 1000,
+     .theta_keys = "rope_theta rotary_emb_base", .partial_keys = "rotary_emb_fraction",
+     .own_code = "rotary_emb_base rotary_emb_fraction rotary_emb_interleaved"},
 
     // --- rotate neighbours -----------------------------------------------------------------------
     {.types = "gptj codegen", .context = 2048, .sizes = {4096, 28, 16}, .pairing = interleaved,
@@ -160,6 +171,9 @@ constexpr Family alike[] = {
      .counts_groups = true},
     {.types = "ernie4_5", .context = 128 * K, .sizes = {1024, 18, 16, 2, 128},
      .pairing = interleaved, .theta = 500000},
+    {.types = "ernie4_5_vl_moe ernie4_5_vl_moe_text", .context = 128 * K,
+     .sizes = {2560, 28, 20, 4}, .pairing = interleaved, .theta = 500000, .sections = "22 22 20",
+     .pair_axes = height_width_then_time},
     {.types = "ernie4_5_moe", .context = 128 * K, .sizes = {2560, 28, 20, 4},
      .pairing = interleaved, .theta = 500000},
     {.types = "blt blt_global_transformer", .context = 4096, .sizes = {2048, 25, 16},

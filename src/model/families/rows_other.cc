@@ -30,9 +30,6 @@ constexpr Family other[] = {
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
      .remark = "layers that slide have latent heads of another width"},
-    {.types = "ernie4_5_vl_moe ernie4_5_vl_moe_text", .read = read_not_covered,
-     .remark = "height and width alternate by pair and time has the last ones, which no layout of "
-               "mrope_section says"},
     {.types = "hunyuan_vl hunyuan_vl_text neomme neomme_text", .read = read_not_covered,
      .remark = "its position axes are dealt to channels in a way that no layout of mrope_section "
                "says"},

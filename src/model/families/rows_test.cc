@@ -125,6 +125,51 @@ TEST(FamilyRows, BeamsFileSaysWhatHasPosition) {
     EXPECT_EQ(std::holds_alternative<NoPe>(group.schemes.front()), group.window.has_value());
 }
 
+TEST(FamilyRows, WhatOnlyACheckpointsOwnCodeReadsIsTold) {
+  for (const char* key : {R"("rotary_emb_base": 10000)", R"("rotary_emb_fraction": 0.5)",
+                          R"("rotary_emb_interleaved": true)"})
+    EXPECT_TRUE(rows_warn(small_model("nomic_bert", key), "own_code_key")) << key;
+  for (const char* key : {R"("rotary_emb_base": 1000)", R"("rotary_emb_fraction": 1.0)",
+                          R"("rotary_emb_interleaved": false)", R"("rope_theta": 10000)"})
+    EXPECT_FALSE(rows_warn(small_model("nomic_bert", key), "own_code_key")) << key;
+}
+
+TEST(FamilyRows, NomicsPartStandsInItsOwnKeyAlone) {
+  const Model model = small_model(
+      "nomic_bert", R"("rope_parameters": {"rope_theta": 1000, "partial_rotary_factor": 0.5})");
+  EXPECT_TRUE(rows_warn(model, "unread_key"));
+  EXPECT_EQ(compile(model.groups.at(0))->rotate->rotary_dim, 64);
+}
+
+TEST(FamilyRows, NeoXsHeadsShareTheWidth) {
+  const Model model = small_model("gpt_neox", R"("head_dim": 16)");
+  EXPECT_EQ(model.groups.at(0).geometry.head_dim, 64);
+  EXPECT_TRUE(rows_warn(model, "unread_key"));
+}
+
+TEST(FamilyRows, ErniesPairsTakeHeightAndWidthInTurns) {
+  const Model model = small_model("ernie4_5_vl_moe_text", R"("rope_parameters": {
+      "rope_type": "default", "rope_theta": 500000, "mrope_section": [12, 12, 8]})");
+  const Expected<Plan> plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  for (std::int64_t r = 0; r < 32; ++r)
+    EXPECT_NE(plan->rotate->at(0, r >= 24 ? 0 : 1 + r % 2, r), 0) << r;
+}
+
+TEST(FamilyRows, ADiffusionTransformersAxesAreInItsFile) {
+  const Model model = read_model_text(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 2,
+      "num_single_layers": 3, "attention_head_dim": 64, "axes_dims_rope": [16, 24, 24]})");
+  EXPECT_EQ(model.groups.at(0).layers.size(), 5u);
+  EXPECT_EQ(std::get<Axial>(model.groups.at(0).schemes.at(0)).axes_dim,
+            (std::vector<std::int64_t>{16, 24, 24}));
+}
+
+TEST(FamilyRows, WansAxesShareAHead) {
+  const Model model = read_model_text(R"({"_class_name": "WanTransformer3DModel"})");
+  EXPECT_EQ(std::get<Axial>(model.groups.at(0).schemes.at(0)).axes_dim,
+            (std::vector<std::int64_t>{44, 42, 42}));
+}
+
 TEST(FamilyRows, QwensQueriesGrowWithTheLogarithmPastItsSeqLength) {
   const auto scale = [](std::string_view more, std::int64_t position) {
     const Expected<Plan> plan = compile(small_model("qwen", more).groups.at(0));
@@ -149,8 +194,7 @@ TEST(FamilyRows, MistralLarge4sTemperatureIsTheCheckpoints) {
 }
 
 TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
-  for (const char* type :
-       {"deepseek_v4", "inkling", "hunyuan_vl", "ernie4_5_vl_moe", "longcat_flash", "dots3_note"}) {
+  for (const char* type : {"deepseek_v4", "inkling", "hunyuan_vl", "longcat_flash", "dots3_note"}) {
     const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
     ASSERT_FALSE(model) << type;
     EXPECT_EQ(model.error().rule, "is known and not covered");

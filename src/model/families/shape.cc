@@ -101,6 +101,20 @@ std::int64_t latent_rotated(const Section& config, const Family& family, Provena
   return rotated;
 }
 
+// head_dim where the family's code reads it.
+std::optional<Found<std::int64_t>> said_head_dim(const Section& config, const Family& family,
+                                                 const ModelDims& dims) {
+  auto said = config.integer("head_dim kv_channels attention_head_dim",
+                             Range{.least = 1, .most = static_cast<double>(most_head_dim)});
+  if (!said || !family.shares_width) return said;
+  if (dims.heads > 0 && said->value * dims.heads != dims.width) {
+    config.reading.warn("unread_key", said->key + " is " + std::to_string(said->value) +
+                                          ", and heads of " + config.reading.family +
+                                          " share the width whatever it says");
+  }
+  return std::nullopt;
+}
+
 ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
   Reading& reading = config.reading;
   ModelDims dims;
@@ -132,8 +146,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
     dims.head_dim = nope + rotated;
     note(notes, "head_dim", std::to_string(dims.head_dim), Origin::derived,
          "qk_nope_head_dim + qk_rope_head_dim");
-  } else if (const auto said =
-                 config.integer("head_dim kv_channels attention_head_dim", head_range)) {
+  } else if (const auto said = said_head_dim(config, family, dims)) {
     dims.head_dim = said->value;
     note(notes, "head_dim", std::to_string(said->value), Origin::file, said->key);
   } else if (family.sizes.head_dim > 0) {

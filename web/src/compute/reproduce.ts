@@ -237,12 +237,13 @@ export function extended(engine: Engine, at: Stretch, { name, settings, length }
   const link = format({ panel: 'extend', values, scheme: based, scaling })
   const whole = { type: 'rope', ...at.scheme, scaling: { type: name, ...settings } }
   // A plan has the frequencies of each axis by itself, where there are several.
-  const made = scheme.mrope_section
-    ? [
-        `auto scaled = *posenc::rope_frequencies<double>(${schemeCpp(engine, whole)}, ${geometryCpp({ head_dim: d, length })});`,
-        'scaled.frequency',
-      ]
-    : [planCpp(engine, whole, { head_dim: d, length }), 'plan.rotate->frequency']
+  const made =
+    scheme.mrope_section || scheme.pair_axes
+      ? [
+          `auto scaled = *posenc::rope_frequencies<double>(${schemeCpp(engine, whole)}, ${geometryCpp({ head_dim: d, length })});`,
+          'scaled.frequency',
+        ]
+      : [planCpp(engine, whole, { head_dim: d, length }), 'plan.rotate->frequency']
   return [
     `posenc explain "${link}" --pairs`,
     `${made[0]}\nfor (auto f : ${made[1]})\n  std::printf("%g\\n", 2 * std::numbers::pi / f);`,
