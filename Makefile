@@ -105,7 +105,8 @@ python: site  ## the Python package: a wheel in dist/, installed and tested (PEE
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
 	@$(python)/bin/pip install -q -r python/requirements.txt $(if $(PEERS),-r python/requirements-peers.txt)
 	@python/wheel.sh $(python)/bin build/python dist
-	@POSENC_PEERS=$(PEERS) $(python)/bin/pytest
+	@$(python)/bin/pytest
+	@python/debian_torch.sh $(python)/bin dist
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@cmake/need.sh "to build the playground" node:nodejs npm:npm

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Times posenc from Python beside what one would write or install instead, in one run, each case in turns.
+
+    build/python-venv/bin/python bench/python.py                 what is installed there (make python PEERS=1 has PyTorch)
+    build/python-venv/bin/python bench/python.py --threads 2 --json
+
+Rotation: 32 heads x 4096 tokens x 128 channels, queries alone. Peers are handed cos and sin; posenc makes its own. Attention: 16 heads x
+2048 x 64, causal. A cell is the fastest of the runs in milliseconds; `ratio` is the peer's time over posenc's.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--tokens", type=int, default=4096)
+    parser.add_argument("--compiled", action="store_true", help="torch.compile as well (a minute)")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+ask = arguments()
+os.environ["OMP_NUM_THREADS"] = str(ask.threads)
+
+import numpy as np  # noqa: E402
+
+import posenc  # noqa: E402
+
+try:
+    import torch
+except ImportError:
+    torch = None
+else:
+    torch.set_num_threads(ask.threads)
+
+
+def fastest(contenders: dict) -> dict:
+    """Milliseconds of each, the fastest of runs that take turns. On one thread other programs have no part in the time."""
+    clock = time.process_time if ask.threads == 1 else time.perf_counter
+    best = dict.fromkeys(contenders, float("inf"))
+    for run in range(ask.runs + 1):
+        for name, call in contenders.items():
+            before = clock()
+            call()
+            if run:
+                best[name] = min(best[name], (clock() - before) * 1e3)
+    return best
+
+
+# --- rotation -----------------------------------------------------------------------------------------------------
+
+
+def rotate_half(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+
+def as_transformers(x, cos, sin):
+    """What apply_rotary_pos_emb of every llama-like model does to a tensor."""
+    return x * cos + rotate_half(x) * sin
+
+
+def as_numpy(x, cos, sin):
+    half = x.shape[-1] // 2
+    return x * cos + np.concatenate((-x[..., half:], x[..., :half]), axis=-1) * sin
+
+
+def rotations(dtype: str) -> dict:
+    plan = posenc.plan(posenc.Rope(), head_dim=128)
+    shape = (1, 32, ask.tokens, 128)
+    threads = ask.threads
+    if torch is None:
+        x = np.random.default_rng(0).standard_normal(shape, dtype="float32").astype(dtype)
+        cos, sin = plan.cos_sin(seq=ask.tokens, dtype=dtype)
+        return {
+            "posenc rotate_": lambda: plan.rotate_(x, threads=threads),
+            "posenc rotate": lambda: plan.rotate(x, threads=threads),
+            "numpy": lambda: as_numpy(x, cos, sin),
+        }
+    kind = getattr(torch, dtype)
+    x = torch.randn(shape).to(kind)
+    cos, sin = (each.to(kind) for each in posenc.torch.cos_sin(plan, torch.arange(ask.tokens)))
+    contenders = {
+        "posenc rotate_": lambda: plan.rotate_(x, threads=threads),
+        "posenc rotate": lambda: plan.rotate(x, threads=threads),
+        "transformers' formula": lambda: as_transformers(x, cos, sin),
+    }
+    if ask.compiled:
+        compiled = torch.compile(as_transformers)
+        compiled(x, cos, sin)
+        contenders["the same, torch.compile"] = lambda: compiled(x, cos, sin)
+    try:
+        from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+    except ImportError:
+        return contenders
+    k = x[:, :1]
+    contenders["apply_rotary_pos_emb"] = lambda: apply_rotary_pos_emb(x, k, cos[None], sin[None])
+    return contenders
+
+
+# --- attention ------------------------------------------------------------------------------------------------------
+
+
+def attentions() -> dict:
+    """Attention with a plan beside scaled_dot_product_attention with what one would hand to it."""
+    heads, tokens, dim = 16, 2048, 64
+    q, k, v = (torch.randn(1, heads, tokens, dim) for _ in range(3))
+    nope, alibi = None, posenc.plan(posenc.Alibi(), heads=heads, head_dim=dim)
+    hidden = torch.full((tokens, tokens), float("-inf")).triu(1)
+    bias = torch.as_tensor(alibi.bias(tokens)) + hidden
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    return {
+        "posenc, no position": lambda: posenc.attend(q, k, v, nope, threads=ask.threads),
+        "sdpa, no position": lambda: sdpa(q, k, v, is_causal=True),
+        "posenc, ALiBi": lambda: posenc.attend(q, k, v, alibi, threads=ask.threads),
+        "sdpa, ALiBi as a mask": lambda: sdpa(q, k, v, attn_mask=bias),
+    }
+
+
+def main() -> None:
+    rows = []
+    for dtype in ("float32", "bfloat16", "float16"):
+        if torch is None and dtype == "bfloat16":
+            continue
+        times = fastest(rotations(dtype))
+        rows += [("rotate", dtype, name, took, took / times["posenc rotate_"]) for name, took in times.items()]
+    if torch is not None:
+        times = fastest(attentions())
+        for name, took in times.items():
+            mine = times["posenc, " + name.split(", ")[1].removesuffix(" as a mask")]
+            rows.append(("attend", "float32", name, took, took / mine))
+    one = np.zeros((1, 1, 1, 128), "float32")
+    plan = posenc.plan(posenc.Rope(), head_dim=128)
+
+    def calls():
+        for _ in range(10000):
+            plan.rotate_(one)
+
+    rows.append(("call", "float32", "one token of one head, microseconds", fastest({"": calls})[""] / 10, 1.0))
+    if ask.json:
+        json.dump([dict(zip(("case", "dtype", "name", "ms", "ratio"), row, strict=True)) for row in rows], sys.stdout)
+        return
+    for case, dtype, name, took, ratio in rows:
+        print(f"{case:8} {dtype:9} {name:36} {took:10.2f} {ratio:7.2f}")
+
+
+if __name__ == "__main__":
+    main()
