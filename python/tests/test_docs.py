@@ -1,6 +1,7 @@
 """The blocks of Python in the docs run, and the code is in the form that ruff gives it."""
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -21,6 +22,15 @@ def test_blocks_of_a_page_run_one_after_the_other(page, np, capsys):
     for needs, block in re.findall(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", page.read_text(), re.S):
         if not needs or importlib.util.find_spec(needs):
             exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "python/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_run(notebook, np, capsys):
+    names: dict = {}
+    for cell in json.loads(notebook.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), str(notebook), "exec"), names)
+            assert all(output["output_type"] != "error" for output in cell["outputs"])
 
 
 def test_the_code_is_formatted():
