@@ -29,6 +29,7 @@ ask = arguments()
 os.environ["OMP_NUM_THREADS"] = str(ask.threads)
 
 import numpy as np  # noqa: E402
+
 import posenc  # noqa: E402
 
 try:

@@ -18,5 +18,5 @@ class Warning(UserWarning):
     """Something in a model's files that deserves a look; `code` is stable (docs/warnings.md)."""
 
     def __init__(self, message: str, code: str = "") -> None:
-        super().__init__(message)
+        super().__init__(f"{code}: {message}" if code else message)
         self.code = code

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from . import _posenc
 from ._posenc import Model, Plan
+from .errors import Warning
 from .values import Value, of_value
 
 
@@ -14,8 +16,19 @@ def model(x) -> Model:
 
     x: a folder, config.json, params.json or .gguf file, a bundled name (`bundled_models()`), a config as a dict or as JSON
     text, the bytes of such a file, a transformers configuration, or a module that has one as `.config`.
-    Raises posenc.Error with the rule, the value and the cure where a file is not what it should be.
+    Raises posenc.Error with the rule, the value and the cure where a file is not what it should be, and warns with
+    posenc.Warning of what deserves a look in it.
     """
+    if isinstance(x, Model):
+        return x
+    made = read(x)
+    for code, message in made.file_warnings:
+        warnings.warn(Warning(message, code), stacklevel=2)
+    return made
+
+
+def read(x) -> Model:
+    """model() without its warnings, for those who show them otherwise."""
     if isinstance(x, Model):
         return x
     if isinstance(x, (bytes, bytearray, memoryview)):
@@ -52,7 +65,7 @@ def plan(scheme, **geometry) -> Plan:
     """
     if isinstance(scheme, Value):
         return _posenc.compile_plan(scheme._value, **geometry)
-    return model(scheme).plan(**geometry)
+    return read(scheme).plan(**geometry)
 
 
 class Explanation:
@@ -98,7 +111,7 @@ class Explanation:
 
 def explain(of, *, at: int = 0, layer: int | None = None) -> Explanation:
     """What a model's files mean about position: for a length (`at` tokens, 0 as constructed), one layer or all."""
-    return Explanation(model(of), at, layer)
+    return Explanation(read(of), at, layer)
 
 
 def bundled_models() -> list[dict]:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from . import _posenc
-from .models import Model, model
+from .models import Model, read
 from .reports import Report
 
 
@@ -36,11 +36,11 @@ def page(name: str, of: Model, *flags: str) -> str:
 def diff(expected, found=None, *, at: int = 0, engine: str | None = None, log: str | None = None) -> Report:
     """Where position is treated differently: two models, a model and what an engine makes of it (`engine="vllm"`), or a
     model and what an engine printed at its start (`log=` text). at: the length to compare for; 0: the context."""
-    a = model(expected)
+    a = read(expected)
     if (found is not None) + (engine is not None) + (log is not None) != 1:
         raise TypeError("posenc.diff takes one of: a second model, engine=, log=")
     if found is not None:
-        return Report(_posenc.diff_json(a, model(found), at), "diff")
+        return Report(_posenc.diff_json(a, read(found), at), "diff")
     if engine is not None:
         return Report(_posenc.engine_diff_json(a, engine, at), "diff")
     return Report(_posenc.log_diff_json(a, log, at), "diff")
@@ -48,7 +48,7 @@ def diff(expected, found=None, *, at: int = 0, engine: str | None = None, log: s
 
 def lint(of, *, at: int = 0, engines=()) -> Report:
     """What deserves a look in a model's file. engines: those that it is for; without, what any does otherwise is a warning."""
-    return Report(_posenc.lint_json(model(of), [engines] if isinstance(engines, str) else list(engines), at), "lint")
+    return Report(_posenc.lint_json(read(of), [engines] if isinstance(engines, str) else list(engines), at), "lint")
 
 
 def mend(config) -> tuple[dict, list]:
@@ -63,12 +63,12 @@ def mend(config) -> tuple[dict, list]:
 
 def translate(of, to: str, *, at: int = 0) -> Report:
     """A model's rotation in an engine's own words (`to="vllm"`, "llama.cpp", "transformers@4"): `.target`, and what is lost."""
-    return Report(_posenc.translate_json(model(of), to, at), "translate")
+    return Report(_posenc.translate_json(read(of), to, at), "translate")
 
 
 def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, training: bool = False) -> Report:
     """A plan for a context of `to` tokens: every scaling with what it does, the recommended one, and an engine's words."""
-    return Report(_posenc.extend_json(model(of), to, engine, trained, training), "extend")
+    return Report(_posenc.extend_json(read(of), to, engine, trained, training), "extend")
 
 
 def identify(after, *, before=None, position_ids=None, repeated: bool = False) -> Report:
@@ -84,7 +84,7 @@ def check_positions(found, expected, *, keep=None) -> Report:
 
 def precision(of, *, at: int = 0, layer: int | None = None) -> Report:
     """How far off angles are that engines form in float, by position."""
-    m = model(of)
+    m = read(of)
     flags = ["--at", str(at)] if at else []
     flags += ["--layer", str(layer)] if layer is not None else []
     return Report(page("precision", m, "--json", *flags), "precision", lambda: page("precision", m, *flags))

@@ -263,7 +263,7 @@ class RotaryEmbedding(torch.nn.Module):
         self, config, device=None, *, layer_type: str | None = None, layer: int | None = None, style: str = "cat"
     ) -> None:
         super().__init__()
-        self.model = models.model(config)
+        self.model = models.read(config)
         self.layer_type, self.layer, self.style = layer_type, layer, style
         self._layers = _layers_by_type(config)
         self._plans: dict = {}

@@ -181,6 +181,19 @@ std::vector<std::int64_t> in_order(const Tensor& logical, std::int64_t dim, std:
 
 nb::object empty_like(nb::handle like) {
   Kind& kind = kind_of(like);
+  if (!kind.torch && !kind.numpy && has(like, "__array_namespace__")) {
+    // Memory of our own that speaks DLPack, which the array's library then takes over: numpy cannot pass bfloat16 on.
+    const Array given = array_of(like, "empty_like", "x", Access::read);
+    const auto rank = static_cast<std::size_t>(given.tensor.rank);
+    const std::vector<std::size_t> shape(given.tensor.shape.begin(),
+                                         given.tensor.shape.begin() + given.tensor.rank);
+    const std::size_t bytes =
+        static_cast<std::size_t>(given.tensor.size()) * size_of(given.tensor.dtype);
+    auto* const memory = new std::byte[bytes + 1];
+    const nb::capsule owner(memory, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
+    return nb::cast(nb::ndarray<nb::array_api>(memory, rank, shape.data(), owner, nullptr,
+                                               given.memory.dtype(), nb::device::cpu::value));
+  }
   if (!kind.empty_like) {
     const nb::object maker =
         nb::module_::import_(kind.torch ? "torch" : "numpy").attr("empty_like");

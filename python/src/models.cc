@@ -76,6 +76,15 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("context", [](const ReadModel& r) { return r.model.context; })
       .def_prop_ro("trained_context", [](const ReadModel& r) { return r.model.trained_context; })
       .def_prop_ro("dtype", [](const ReadModel& r) { return text(r.model.dtype); })
+      .def_prop_ro(
+          "file_warnings",
+          [](const ReadModel& r) {
+            nb::list all;
+            for (const posenc::Warning& each : r.model.warnings)
+              all.append(nb::make_tuple(text(each.code), text(each.message)));
+            return all;
+          },
+          "(code, message) of what deserves a look in the files; posenc.model warns of them.")
       .def_ro("source", &ReadModel::source)
       .def_prop_ro(
           "contents",

@@ -4,8 +4,9 @@ import os
 import threading
 import time
 
-import posenc
 import pytest
+
+import posenc
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 PLAN = posenc.plan(posenc.Rope(theta=1e6), head_dim=64, heads=4)

@@ -1,7 +1,8 @@
 """Attention, its gradients and the cache."""
 
-import posenc
 import pytest
+
+import posenc
 
 
 def reference(np, q, k, v, rotate, bias=0.0):

@@ -4,8 +4,9 @@ import json
 import subprocess
 import sys
 
-import posenc
 import pytest
+
+import posenc
 
 CONFIG = {
     "model_type": "llama", "num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4,
@@ -88,3 +89,10 @@ def test_without_numpy_frequencies_are_an_array():
         "f = posenc.plan(posenc.Rope(), head_dim=4).inv_freq\nassert isinstance(f, array.array) and list(f) == [1.0, 0.01], f"
     )
     subprocess.check_call([sys.executable, "-c", script])
+
+
+def test_what_deserves_a_look_is_a_warning():
+    written = {**CONFIG, "rope_scaling": {**CONFIG["rope_scaling"], "attn_factor": 1.0}}
+    with pytest.warns(posenc.Warning) as warned:
+        model = posenc.model(written)
+    assert {each.message.code for each in warned} == {each.code for each in model.warnings}

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import posenc
 import pytest
+
+import posenc
 
 zoo = Path(__file__).resolve().parents[2] / "tests" / "data"
 

@@ -2,8 +2,9 @@
 
 import json
 
-import posenc
 import pytest
+
+import posenc
 
 YARN = {
     "model_type": "qwen2", "num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4,

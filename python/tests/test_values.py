@@ -3,8 +3,9 @@
 import copy
 import pickle
 
-import posenc
 import pytest
+
+import posenc
 
 
 def test_every_word_of_the_lists_is_a_class():

@@ -78,7 +78,7 @@ def _served(said, module) -> int | None:
 def patch(model) -> Patched:
     """Replaces a model's rotary modules by posenc.torch.RotaryEmbedding: frequencies in float64 that no cast reaches, exact
     angles. Everything else stays. What cannot be replaced (three axes of pictures among text) is left, and said."""
-    done, said = Patched(model), models.model(model)
+    done, said = Patched(model), models.read(model)
     for name, module in rotary_modules(model).items():
         if isinstance(module, RotaryEmbedding):
             continue

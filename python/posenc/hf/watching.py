@@ -17,7 +17,7 @@ class Capture:
 
     def __init__(self, model, layers="one per group") -> None:
         self.model = model
-        self.said = models.model(model)
+        self.said = models.read(model)
         self.layers = self._wanted(layers)
         self.calls: list[dict] = []
         self.rotary: list[dict] = []
