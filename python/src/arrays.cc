@@ -83,6 +83,10 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
     refuse(where, what + " must be writable", "a read-only array",
            "copy it, or call the verb without an underscore, which makes a new array");
   PyErr_Clear();
+  if (kind_of(object).numpy && has(object, "dtype"))
+    refuse(where, what + " must have the machine's byte order and strides of whole elements",
+           "dtype " + said(object.attr("dtype")),
+           "copy it: numpy.ascontiguousarray(" + what + ", dtype=\"float32\")");
   throw nb::type_error(
       (std::string(where) + ": " + what +
        " must be an array on the CPU (numpy, torch, or what has __dlpack__ or a buffer), got " +
@@ -270,19 +274,30 @@ std::vector<std::int64_t> copied(const nb::ndarray<nb::ro>& array) {
 
 }  // namespace
 
+namespace {
+
+std::int64_t integer_of(nb::handle id, std::string_view where) {
+  std::int64_t value = 0;
+  const nb::object index = nb::steal(PyNumber_Index(id.ptr()));
+  PyErr_Clear();
+  if (!index.is_valid() || !nb::try_cast(index, value))
+    refuse(where, "position_ids must be integers of 64 bits", said(nb::borrow(id)));
+  return value;
+}
+
+}  // namespace
+
 Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where) {
   if (ids.is_none()) return Positions::range(0, seq);
   if (nb::isinstance<Positions>(ids)) return nb::cast<Positions>(ids);
-  if (PyLong_Check(ids.ptr())) return Positions::range(nb::cast<std::int64_t>(ids), seq);
+  if (PyLong_Check(ids.ptr())) return Positions::range(integer_of(ids, where), seq);
   if (PyRange_Check(ids.ptr()) && nb::cast<std::int64_t>(ids.attr("step")) == 1)
     return Positions::range(nb::cast<std::int64_t>(ids.attr("start")),
                             static_cast<std::int64_t>(nb::len(ids)));
   nb::ndarray<nb::ro> array;
   if (!PyList_Check(ids.ptr()) && !PyTuple_Check(ids.ptr()) && !PyRange_Check(ids.ptr()) &&
       read(ids, array)) {
-    if (array.ndim() == 0)
-      return Positions::range(
-          nb::cast<std::int64_t>(nb::module_::import_("operator").attr("index")(ids)), seq);
+    if (array.ndim() == 0) return Positions::range(integer_of(ids, where), seq);
     if (array.ndim() > 3)
       refuse(where, "position_ids must be [seq], [batch, seq] or [axes, batch, seq]",
              std::to_string(array.ndim()) + " axes");
@@ -299,14 +314,14 @@ Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where)
            said(nb::getattr(ids, "dtype", nb::none())), "convert them first");
   }
   PyErr_Clear();
+  const bool nested = (PyList_Check(ids.ptr()) || PyTuple_Check(ids.ptr())) && nb::len(ids) > 0 &&
+                      PySequence_Check(nb::object(ids[nb::int_(0)]).ptr());
+  if (nested) return positions_of(nb::module_::import_("numpy").attr("asarray")(ids), seq, where);
   std::vector<std::int64_t> listed;
-  nb::object iterator = nb::steal(PyObject_GetIter(ids.ptr()));
-  if (!iterator.is_valid()) {
-    PyErr_Clear();
+  if (!PySequence_Check(ids.ptr()))
     throw nb::type_error(
         (std::string(where) + ": position_ids must be integers, got " + class_of(ids)).c_str());
-  }
-  for (const nb::handle id : ids) listed.push_back(nb::cast<std::int64_t>(id));
+  for (const nb::handle id : ids) listed.push_back(integer_of(id, where));
   const auto count = static_cast<std::int64_t>(listed.size());
   return of_ids(listed, 1, 1, count);
 }

@@ -107,6 +107,19 @@ def test_what_is_refused(np):
         PLAN.rotate(x[..., :32])
 
 
+def test_odd_arrays_and_ids(np, rng):
+    x = rng.standard_normal((2, 3, 64)).astype("float32")
+    with pytest.raises(posenc.Error, match=r"byte order .*got dtype >f4; copy it: numpy\.ascontiguousarray"):
+        PLAN.rotate(x.astype(">f4"))
+    with pytest.raises(posenc.Error, match="strides of whole elements"):
+        PLAN.rotate(np.zeros((2, 3), [("a", "u1"), ("v", "f4", 64)])["v"])
+    for ids in ([1.5, 2, 3], 2**70, [2**70] * 3, ["a", "b", "c"]):
+        with pytest.raises((posenc.Error, TypeError), match="position_ids must be"):
+            PLAN.rotate(x, position_ids=ids)
+    np.testing.assert_array_equal(PLAN.rotate(x, position_ids=[[4, 5, 7]]), PLAN.rotate(x, position_ids=[4, 5, 7]))
+    assert PLAN.rotate(x[:0]).shape == (0, 3, 64) and PLAN.rotate(x[:, :0]).shape == (2, 0, 64)
+
+
 def test_any_buffer_will_do(np):
     import array
 

@@ -100,3 +100,19 @@ def test_a_cache_decodes_what_attention_gives(np, rng, rotated):
     assert cache.tokens(sequence) == cache.length(sequence) == 10
     with pytest.raises(posenc.Error, match="sequence"):
         cache.tokens(99)
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_decoding_under_dynamic_ntk_is_a_recompute(np, rng, rotated):
+    """The rotation changes with each token beyond the trained length, and cached keys follow."""
+    rope = posenc.Rope(scaling=posenc.DynamicNtk(factor=4, max_position_embeddings=8))
+    q, k, v = rng.standard_normal((3, 1, 2, 14, 16))
+    cache = posenc.KvCache(kv_heads=2, head_dim=16, dtype="float64", rotated=rotated)
+    sequence = cache.add()
+    for t in range(14):
+        plan = posenc.plan(rope, head_dim=16, length=t + 1)
+        token = slice(t, t + 1)
+        cache.append([sequence], k[:, :, token], v[:, :, token], plan)
+        out = cache.attend([sequence], q[:, :, token], plan)
+        again = posenc.attend(q[:, :, : t + 1], k[:, :, : t + 1], v[:, :, : t + 1], plan)
+        np.testing.assert_allclose(out, again[:, :, -1:], atol=1e-12)

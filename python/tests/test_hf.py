@@ -1,5 +1,7 @@
 """Live transformers models, small and random: nothing is found in healthy ones, every planted bug in the others."""
 
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -196,3 +198,41 @@ def test_generation_is_the_same_with_posencs_rotary(llama):
     before = llama.generate(ids, max_new_tokens=10, do_sample=False)
     with hf.patch(llama):
         assert torch.equal(llama.generate(ids, max_new_tokens=10, do_sample=False), before)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3", "mistral", "gemma3_text", "gpt_oss", "phi3"])
+def test_posencs_attention_gives_the_same_logits(family):
+    model = built(family, **({"sliding_window": 7} if family in ("mistral", "gemma3_text", "gpt_oss") else {}))
+    ids = torch.randint(3, 50, (2, 24))
+    mask = torch.ones(2, 24, dtype=torch.long)
+    mask[0, :5] = 0
+    with torch.no_grad():
+        before = model(ids, attention_mask=mask).logits
+        hf.use_attention(model)
+        after = model(ids, attention_mask=mask).logits
+    shown = mask.bool()
+    assert torch.allclose(before[shown], after[shown], atol=1e-4)
+    loss = model(ids, attention_mask=mask, labels=ids).loss
+    loss.backward()
+    assert model.lm_head.weight.grad is not None
+
+
+FETCHED = Path(__file__).resolve().parents[2] / "models" / "fetched" / "smollm2-135m"
+
+
+@pytest.mark.skipif(not FETCHED.exists(), reason="make models fetches SmolLM2-135M")
+def test_a_real_model():
+    pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    name = next(FETCHED.glob("*.gguf")).name
+    model = transformers.AutoModelForCausalLM.from_pretrained(FETCHED, gguf_file=name, dtype=torch.float32).eval()
+    ids = torch.randint(5, 4000, (1, 64), generator=torch.Generator().manual_seed(1))
+    seen, out = run(model, ids)
+    assert not seen.check().findings and len(seen.applied) == 30
+    with torch.no_grad(), hf.patch(model):
+        hf.use_attention(model)
+        logits = model(ids).logits
+        assert (logits - out.logits).abs().max() < 1e-5 * out.logits.abs().max()
+        ours = model.generate(ids, max_new_tokens=12, do_sample=False)
+    model.set_attn_implementation("sdpa")
+    assert torch.equal(ours, model.generate(ids, max_new_tokens=12, do_sample=False))

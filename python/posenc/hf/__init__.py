@@ -8,8 +8,9 @@ with posenc.hf.patch(model) as patched:     # exact angles in every rotary modul
     print(patched)
 """
 
+from .attention import use_attention
 from .live import attention_modules, rotary_modules
 from .patching import Patched, patch
 from .watching import Capture, capture
 
-__all__ = ["Capture", "Patched", "attention_modules", "capture", "patch", "rotary_modules"]
+__all__ = ["Capture", "Patched", "attention_modules", "capture", "patch", "rotary_modules", "use_attention"]
