@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from . import positions
 from ._posenc import KvCache, Plan, Positions, attend, attend_backward
+from ._posenc import __version__ as __version__
 from .errors import Error, Warning
 from .models import Model, bundled_models, explain, model, plan
 from .values import *  # noqa: F403
 from .values import Value
 from .values import __all__ as _values
-
-__version__ = "0.1.0"
 
 _tools = [
     "check_positions",

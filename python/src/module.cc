@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "bindings.h"
+#include "posenc/c.h"
 
 namespace posenc::python {
 namespace {
@@ -33,6 +34,7 @@ void bind_errors(nb::module_&) {
 NB_MODULE(_posenc, m) {
   using namespace posenc::python;
   m.doc() = "What posenc's public headers declare; use it through the package posenc.";
+  m.attr("__version__") = posenc_version();
   bind_errors(m);
   bind_schemes(m);
   bind_positions(m);

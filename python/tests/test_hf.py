@@ -37,8 +37,9 @@ FAMILIES = {
 
 def built(family, **more):
     torch.manual_seed(0)
+    dtype = more.pop("dtype", torch.float32)
     config = transformers.AutoConfig.for_model(family, **{**SIZES, **FAMILIES[family], **more})
-    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=dtype).eval()
 
 
 def run(model, ids=None, **inputs):
@@ -63,6 +64,44 @@ def test_healthy_models_have_nothing(family):
     report = seen.check()
     assert report.ok, str(report)
     assert seen.applied, "nothing was seen"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("family", ["llama", "cohere", "gemma3_text", "gpt_neox", "deepseek_v3"])
+def test_healthy_models_of_16_bits_have_nothing(family, dtype):
+    report = run(built(family, dtype=dtype))[0].check()
+    assert report.ok, str(report)
+
+
+SCALINGS = {
+    "linear": {"factor": 4.0},
+    "dynamic": {"factor": 4.0},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16},
+    "llama3": {
+        "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 16,
+    },
+    "longrope": {
+        "short_factor": [1.0] * 8, "long_factor": [1.0 + i for i in range(8)], "original_max_position_embeddings": 16,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", [12, 48])
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_healthy_scalings_have_nothing(scaling, tokens):
+    """Within the trained length and beyond it: two of them go by the length of the text."""
+    said = {"rope_type": scaling, **SCALINGS[scaling]}
+    said = {"rope_parameters": {**said, "rope_theta": 1e4}} if V5 else {"rope_scaling": said, "rope_theta": 1e4}
+    if scaling == "longrope" and not V5:  # which wants these three and no more
+        said["rope_scaling"] = {
+            "type": scaling,
+            **{name: SCALINGS[scaling][name] for name in ("short_factor", "long_factor")},
+        }
+    length = 16 if scaling == "dynamic" else 64
+    family = "phi3" if scaling == "longrope" else "llama"
+    model = built(family, **said, max_position_embeddings=length, original_max_position_embeddings=16)
+    report = run(model, torch.randint(3, 50, (1, tokens)))[0].check()
+    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("family", ["llama", "cohere", "gemma3_text", "glm", "gpt_neox", "phi3"])
@@ -190,7 +229,8 @@ def test_a_function_that_somebody_replaced(llama, monkeypatch):
     fused.__module__ = "liger_kernel.transformers.rope"
     monkeypatch.setattr(module, "apply_rotary_pos_emb", fused)
     seen, _ = run(llama)
-    assert not codes(seen) and seen.replaced
+    (finding,) = seen.check().findings
+    assert finding.code == "replaced" and finding.severity == "note" and "liger_kernel" in finding.found
 
 
 def test_generation_is_the_same_with_posencs_rotary(llama):

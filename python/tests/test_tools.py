@@ -1,6 +1,8 @@
 """The doctor from Python: the same findings as the command's."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +74,8 @@ def test_claims_and_precision():
 
 
 def test_the_command():
+    said = subprocess.run([sys.executable, "-m", "posenc", "--version"], capture_output=True, text=True)
+    assert said.stdout == f"posenc {posenc.__version__}\n"
     assert posenc.command("--help").returncode == 0
     assert "posenc" in posenc.command("rotate").stderr
     with pytest.raises(posenc.Error, match="neither a file, a folder nor a bundled model"):

@@ -34,7 +34,7 @@ class Checks:
         self.seen = seen
 
     def report(self) -> Report:
-        findings = [*self._ids(), *self._rotary(), *self._applied()]
+        findings = [*self._ids(), *self._rotary(), *self._applied(), *self._replaced()]
         order = {"error": 0, "warning": 1, "note": 2}
         findings.sort(key=lambda each: order[each["severity"]])
         seen = self.seen
@@ -152,6 +152,14 @@ class Checks:
                 position=int(record["ids"][0, where]),
             )  # fmt: skip
 
+    def _replaced(self):
+        for name, other in self.seen.replaced.items():
+            yield _finding(
+                "replaced", [], f"{name} is {other}.",
+                "its rotation is compared like any other; where it is not seen, posenc.identify tells it from a dump",
+                name, other, severity="note",
+            )  # fmt: skip
+
     def _applied(self):
         seen: dict = {}
         for record in self.seen.applied:
@@ -166,9 +174,8 @@ class Checks:
             yield from found
         if self.seen.applied or not self.seen.rotary:
             return
-        how = ", ".join(f"{name} is {other}" for name, other in self.seen.replaced.items())
         yield _finding(
-            "not_seen", [], "No layer called its module's rotating function" + (f": {how}." if how else "."),
+            "not_seen", [], "No layer called a rotating function of its file.",
             "posenc.identify tells the rotation from queries or keys of a dump", severity="note",
         )  # fmt: skip
 
