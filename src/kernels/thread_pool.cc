@@ -4,8 +4,10 @@
 
 #include <pthread.h>
 
+#include <charconv>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -120,7 +122,8 @@ Pool& pool() {
 int usual_threads() {
   static const int usual = [] {
     const char* const said = std::getenv("OMP_NUM_THREADS");
-    const int number = said ? std::atoi(said) : 0;
+    int number = 0;  // the first of a list, one for each level of nesting
+    if (said) std::from_chars(said, said + std::strlen(said), number);
     const auto processors = static_cast<int>(std::thread::hardware_concurrency());
     return number > 0 ? number : processors > 0 ? processors : 1;
   }();
