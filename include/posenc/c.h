@@ -90,6 +90,44 @@ POSENC_API void posenc_model_free(posenc_model* model) POSENC_NOTHROW;
 POSENC_API posenc_status posenc_model_explain_json(const posenc_model* model, int64_t at,
                                                    int64_t layer, char** json) POSENC_NOTHROW;
 
+/* The doctor, of open models (docs/doctor.md, docs/json.md). Every length: positions to look at, 0: the model's context, or
+   the longer of two. Errors besides those named: a negative length, one that a model cannot reach. */
+
+/* [{"name", "title", "version", "source"}]: the profiles of engines, the newest version of each first. */
+POSENC_API posenc_status posenc_engines_json(char** json) POSENC_NOTHROW;
+
+/* Where two models treat position differently: {"equal", "expected", "found", "findings"}. */
+POSENC_API posenc_status posenc_model_diff_json(const posenc_model* expected,
+                                                const posenc_model* found, int64_t length,
+                                                char** json) POSENC_NOTHROW;
+
+/* What an engine ("vllm", "transformers@4") makes of it: one of "engines" of `posenc diff --engines --json`. Errors: no such
+   engine. */
+POSENC_API posenc_status posenc_model_engine_json(const posenc_model* model, const char* engine,
+                                                  int64_t length, char** json) POSENC_NOTHROW;
+
+/* What an engine's log of `size` bytes tells otherwise: {"equal", "expected", "findings"}. Errors: more than 64 MiB, a line
+   above 1 MiB, a zero byte. */
+POSENC_API posenc_status posenc_model_log_json(const posenc_model* model, const char* log,
+                                               size_t size, int64_t length,
+                                               char** json) POSENC_NOTHROW;
+
+/* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors; NULL: any. Errors: no such
+   engine. */
+POSENC_API posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine,
+                                                int64_t length, char** json) POSENC_NOTHROW;
+
+/* Its rotation in an engine's words. length: the context to start it for. Errors: no such engine, no rotation. */
+POSENC_API posenc_status posenc_model_translate_json(const posenc_model* model, const char* engine,
+                                                     int64_t length, char** json) POSENC_NOTHROW;
+
+/* A plan for a context of `to` tokens. engine may be NULL: transformers. trained: tokens that training has shown, 0: as
+   the file tells. training: nonzero if the weights will be trained at that length. Errors: no such engine, a length not
+   from 1 to 2^40, a trained length that nobody tells. */
+POSENC_API posenc_status posenc_model_extend_json(const posenc_model* model, int64_t to,
+                                                  const char* engine, int64_t trained,
+                                                  int32_t training, char** json) POSENC_NOTHROW;
+
 /* Groups of layers that treat position alike, in the order of explain's "groups". */
 POSENC_API posenc_status posenc_model_group_count(const posenc_model* model,
                                                   int64_t* count) POSENC_NOTHROW;
@@ -469,29 +507,16 @@ POSENC_API posenc_status posenc_cache_evict(posenc_cache* cache, int64_t sequenc
 POSENC_API posenc_status posenc_cache_size(const posenc_cache* cache, int64_t sequence,
                                            int64_t* tokens, int64_t* length) POSENC_NOTHROW;
 
-/* --- the doctor ---------------------------------------------------------------------------------- */
+/* --- the doctor, of text -------------------------------------------------------------------------- */
 
-/* Models are the text of a config.json or params.json here, or a bundled name (posenc_models_json); what comes back is the
-   JSON of the command of that name (docs/json.md, docs/doctor.md). Errors: text that is neither, a negative length. */
-
-/* Where two models treat position differently: {"equal", "expected", "found", "findings"}. length: positions to compare,
-   0: the longer context. */
+/* The functions of that name of an open model, of the text of a config.json or params.json, or a bundled name
+   (posenc_models_json). Errors besides theirs: text that is neither. */
 POSENC_API posenc_status posenc_diff_json(const char* expected, const char* found, int64_t length,
                                           char** json) POSENC_NOTHROW;
-
-/* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors; NULL: any. length: that
-   the model is to be run for, 0: its context. Errors besides: no such engine, a length that it cannot reach. */
 POSENC_API posenc_status posenc_lint_json(const char* model, const char* engine, int64_t length,
                                           char** json) POSENC_NOTHROW;
-
-/* A model's rotation in an engine's words ("vllm", "transformers@4"). length: the context to start it for, 0: the
-   model's. Errors besides: no such engine, no rotation. */
 POSENC_API posenc_status posenc_translate_json(const char* model, const char* engine,
                                                int64_t length, char** json) POSENC_NOTHROW;
-
-/* A plan for a context of `to` tokens. engine may be NULL: transformers. trained: tokens that training has shown, 0: as
-   the file tells. training: nonzero if the weights will be trained at that length. Errors besides: no such engine, a
-   length not from 1 to 2^40, a trained length that nobody tells. */
 POSENC_API posenc_status posenc_extend_json(const char* model, int64_t to, const char* engine,
                                             int64_t trained, int32_t training,
                                             char** json) POSENC_NOTHROW;

@@ -1,89 +1,105 @@
-// The C interface of the doctor: text in, JSON out.
+// The C interface of the doctor: an open model in, JSON out.
 #include "posenc/tools.h"
 
-#include <cstring>
-
 #include "src/c/handles.h"
-
-namespace {
+#include "src/text/json_writer.h"
 
 using namespace posenc;
 using namespace posenc::c;
 
-// A configuration's text, or the name of one that travels with the library; never a path.
-Expected<Model> model_of(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != text.npos && text[first] == '{')
-    return read_model_bytes(std::as_bytes(std::span(text)), "config.json");
-  const auto config = bundled_config(text);
-  if (!config) return std::unexpected(config.error());
-  return read_config(*config, text);
-}
-
-// Asks `answer`, which may fail, about a model that may not be one.
-template <class Answer>
-posenc_status answered(const char* text, char** json, const Answer& answer) {
-  const Expected<Model> model = model_of(text);
-  if (!model) return refused(model.error());
-  const Expected<std::string> made = answer(*model);
-  return made ? hand_out(*made, json) : refused(made.error());
-}
+namespace {
 
 template <class T>
-Expected<std::string> as_json(const Expected<T>& made) {
-  if (!made) return std::unexpected(made.error());
-  return to_json(*made);
+posenc_status hand_out_json(const Expected<T>& made, char** json) {
+  return made ? hand_out(to_json(*made), json) : refused(made.error());
 }
+
+std::string json_of(std::span<const Finding> findings) { return to_json(findings); }
 
 }  // namespace
 
-posenc_status posenc_diff_json(const char* expected, const char* found, int64_t length,
-                               char** json) noexcept {
-  constexpr std::string_view where = "posenc_diff_json";
+posenc_status posenc_engines_json(char** json) noexcept {
+  if (const auto bad = need("posenc_engines_json", {{"json", json}})) return bad;
+  detail::JsonWriter out;
+  out.array();
+  for (const Engine& engine : engines())
+    out.object()
+        .member("name", engine.name)
+        .member("title", engine.title)
+        .member("version", engine.version)
+        .member("source", engine.source)
+        .end();
+  out.end();
+  return hand_out(out.text, json);
+}
+
+posenc_status posenc_model_diff_json(const posenc_model* expected, const posenc_model* found,
+                                     int64_t length, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_diff_json";
   if (const auto bad = need(where, {{"json", json}})) return bad;
   *json = nullptr;
   if (const auto bad = need(where, {{"expected", expected}, {"found", found}})) return bad;
-  return answered(expected, json, [&](const Model& a) -> Expected<std::string> {
-    const Expected<Model> b = model_of(found);
-    if (!b) return std::unexpected(b.error());
-    const auto findings = differences(a, *b, length);
-    if (!findings) return std::unexpected(findings.error());
-    return differences_to_json(a, *b, *findings);
-  });
+  const auto findings = differences(expected->value, found->value, length);
+  if (!findings) return refused(findings.error());
+  return hand_out(differences_to_json(expected->value, found->value, *findings), json);
 }
 
-posenc_status posenc_lint_json(const char* model, const char* engine, int64_t length,
-                               char** json) noexcept {
-  constexpr std::string_view where = "posenc_lint_json";
+posenc_status posenc_model_engine_json(const posenc_model* model, const char* engine,
+                                       int64_t length, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_engine_json";
+  if (const auto bad = need(where, {{"json", json}})) return bad;
+  *json = nullptr;
+  if (const auto bad = need(where, {{"model", model}, {"engine", engine}})) return bad;
+  return hand_out_json(engine_differences(model->value, engine, length), json);
+}
+
+posenc_status posenc_model_log_json(const posenc_model* model, const char* log, size_t size,
+                                    int64_t length, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_log_json";
+  if (const auto bad = need(where, {{"json", json}})) return bad;
+  *json = nullptr;
+  if (const auto bad = need(where, {{"model", model}, {"log", log}})) return bad;
+  const auto findings = log_differences(model->value, {log, size}, length);
+  if (!findings) return refused(findings.error());
+  detail::JsonWriter out;
+  out.object()
+      .member("equal", only_notes(*findings))
+      .member("expected", model->value.name)
+      .key("findings")
+      .json(json_of(*findings));
+  out.end();
+  return hand_out(out.text, json);
+}
+
+posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine, int64_t length,
+                                     char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_lint_json";
   if (const auto bad = need(where, {{"json", json}})) return bad;
   *json = nullptr;
   if (const auto bad = need(where, {{"model", model}})) return bad;
   LintOptions options{.length = length};
   if (engine) options.engines = {engine};
-  return answered(model, json, [&](const Model& read) -> Expected<std::string> {
-    const auto findings = lint(read, options);
-    if (!findings) return std::unexpected(findings.error());
-    return "{\"findings\":" + to_json(std::span<const Finding>(*findings)) + "}";
-  });
+  const auto findings = lint(model->value, options);
+  if (!findings) return refused(findings.error());
+  return hand_out("{\"findings\":" + json_of(*findings) + "}", json);
 }
 
-posenc_status posenc_translate_json(const char* model, const char* engine, int64_t length,
-                                    char** json) noexcept {
-  constexpr std::string_view where = "posenc_translate_json";
+posenc_status posenc_model_translate_json(const posenc_model* model, const char* engine,
+                                          int64_t length, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_translate_json";
   if (const auto bad = need(where, {{"json", json}})) return bad;
   *json = nullptr;
   if (const auto bad = need(where, {{"model", model}, {"engine", engine}})) return bad;
-  return answered(model, json,
-                  [&](const Model& read) { return as_json(translate(read, engine, length)); });
+  return hand_out_json(translate(model->value, engine, length), json);
 }
 
-posenc_status posenc_extend_json(const char* model, int64_t to, const char* engine, int64_t trained,
-                                 int32_t training, char** json) noexcept {
-  constexpr std::string_view where = "posenc_extend_json";
+posenc_status posenc_model_extend_json(const posenc_model* model, int64_t to, const char* engine,
+                                       int64_t trained, int32_t training, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_extend_json";
   if (const auto bad = need(where, {{"json", json}})) return bad;
   *json = nullptr;
   if (const auto bad = need(where, {{"model", model}})) return bad;
   ExtendOptions options{.to = to, .trained = trained, .training = training != 0};
   if (engine) options.engine = engine;
-  return answered(model, json, [&](const Model& read) { return as_json(extend(read, options)); });
+  return hand_out_json(extend(model->value, options), json);
 }

@@ -217,6 +217,51 @@ static void the_doctor_takes_text(void) {
   CHECK(json == NULL);
 }
 
+static void the_doctor_takes_open_models(void) {
+  char* json = NULL;
+  OK(posenc_engines_json(&json));
+  CHECK(strstr(json, "[{\"name\":\"") == json && strstr(json, "\"llama.cpp\"") != NULL);
+  posenc_string_free(json);
+  posenc_model *llama, *long_qwen;
+  OK(posenc_model_open("llama-3.1-8b", &llama));
+  OK(posenc_model_open("qwen2.5-7b-yarn4", &long_qwen));
+  char* text = NULL;
+  OK(posenc_model_diff_json(llama, long_qwen, 0, &json));
+  OK(posenc_diff_json("llama-3.1-8b", "qwen2.5-7b-yarn4", 0, &text));
+  CHECK(strcmp(json, text) == 0);
+  posenc_string_free(json);
+  posenc_string_free(text);
+  OK(posenc_model_engine_json(long_qwen, "llama.cpp", 0, &json));
+  CHECK(strstr(json, "{\"engine\":\"llama.cpp\"") == json);
+  posenc_string_free(json);
+  const char log[] = "print_info: freq_base_train  = 10000.0\n";
+  OK(posenc_model_log_json(llama, log, sizeof log - 1, 0, &json));
+  CHECK(strstr(json, "\"code\":\"rope_theta\"") != NULL);
+  posenc_string_free(json);
+  OK(posenc_model_lint_json(long_qwen, NULL, 0, &json));
+  CHECK(strstr(json, "original_is_max") != NULL);
+  posenc_string_free(json);
+  OK(posenc_model_translate_json(long_qwen, "vllm", 0, &json));
+  CHECK(strstr(json, "--hf-overrides") != NULL);
+  posenc_string_free(json);
+  OK(posenc_model_extend_json(llama, 262144, NULL, 0, 0, &json));
+  CHECK(strstr(json, "\"recommended\"") != NULL);
+  posenc_string_free(json);
+
+  MISUSE("json", posenc_engines_json(NULL));
+  MISUSE("found", posenc_model_diff_json(llama, NULL, 0, &json));
+  MISUSE("engine", posenc_model_engine_json(llama, NULL, 0, &json));
+  MISUSE("log", posenc_model_log_json(llama, NULL, 0, 0, &json));
+  MISUSE("model", posenc_model_lint_json(NULL, NULL, 0, &json));
+  MISUSE("engine", posenc_model_translate_json(llama, NULL, 0, &json));
+  MISUSE("json", posenc_model_extend_json(llama, 1, NULL, 0, 0, NULL));
+  REFUSED("keras", posenc_model_engine_json(llama, "keras", 0, &json));
+  REFUSED("zero", posenc_model_log_json(llama, log, sizeof log, 0, &json));
+  CHECK(json == NULL);
+  posenc_model_free(llama);
+  posenc_model_free(long_qwen);
+}
+
 static void positions_are_read_back(void) {
   posenc_positions* positions = NULL;
   int64_t ids[8], shape[3];
@@ -275,5 +320,6 @@ void test_answers(void) {
   normal_numbers_are_those_of_their_seed();
   queries_and_keys_are_rotated_together();
   the_doctor_takes_text();
+  the_doctor_takes_open_models();
   positions_are_read_back();
 }
