@@ -19,6 +19,10 @@ export class Reader {
   bundled(): { name: string; about: string }[] {
     return this.memory.json('posenc_models_json')
   }
+  // The profiles of engines, the newest version of each first.
+  engines(): Profile[] {
+    return this.memory.json('posenc_engines_json')
+  }
   bundledModel(name: string): Model {
     return new Model(this.memory, this.memory.make('posenc_model_open', name))
   }
@@ -38,6 +42,107 @@ export class Model {
   explain(at = 0): Explained {
     return this.memory.json('posenc_model_explain_json', this.handle, BigInt(at), -1n)
   }
+
+  // What the commands of these names print with --json (docs/doctor.md). at: positions to look at, 0: the model's context, or
+  // the longer of two. An engine is "vllm", or "transformers@4" for that version.
+  diff(found: Model, at = 0): Compared {
+    return this.memory.json('posenc_model_diff_json', this.handle, found.handle, BigInt(at))
+  }
+  // What an engine makes of it.
+  readBy(engine: string, at = 0): Reading {
+    return this.memory.json('posenc_model_engine_json', this.handle, engine, BigInt(at))
+  }
+  // What an engine printed, beside it.
+  diffLog(log: Uint8Array, at = 0): Compared {
+    return this.memory.json('posenc_model_log_json', this.handle, log, log.length, BigInt(at))
+  }
+  lint(engine?: string, at = 0): { findings: Finding[] } {
+    return this.memory.json('posenc_model_lint_json', this.handle, engine ?? 0, BigInt(at))
+  }
+  translate(engine: string, at = 0): Translation {
+    return this.memory.json('posenc_model_translate_json', this.handle, engine, BigInt(at))
+  }
+  extend(to: number, { engine, trained = 0, training = false }: Extending = {}): ContextPlan {
+    const [wanted, shown] = [to, trained].map(BigInt)
+    return this.memory.json('posenc_model_extend_json', this.handle, wanted, engine ?? 0, shown, Number(training))
+  }
+}
+
+export type Profile = { name: string; title: string; version: string; source: string }
+export type Finding = {
+  code: string
+  severity: 'error' | 'warning' | 'note'
+  stack: string | null
+  layer: number | null
+  layers: number[]
+  pair: number | null
+  position: number | null
+  expected: string
+  found: string
+  message: string
+  cure: string
+  engines: string[]
+  line: number | null
+}
+export type Compared = { equal: boolean; expected: string; found?: string; findings: Finding[] }
+export type Note = { kind: 'lost' | 'approximated' | 'defaulted' | 'fixed' | 'rounded'; what: string }
+export type Reading = {
+  engine: string
+  version: string
+  source: string
+  refused: string | null
+  table_rows: number | null
+  notes: Note[]
+  findings: Finding[]
+}
+export type Translation = {
+  engine: string
+  version: string
+  target: string | Record<string, unknown>
+  notes: Note[]
+  length: number
+  largest_angle_difference: number | null
+  amplitude_difference: number | null
+}
+// trained: tokens that training has shown, 0: as the file tells. training: the weights will be trained at that length.
+export type Extending = { engine?: string; trained?: number; training?: boolean }
+export type ContextOption = { name: string } & (
+  | { unavailable: string }
+  | {
+      unavailable: null
+      needs_training: boolean
+      scheme: Scheme
+      frequencies: number[]
+      unseen: number[]
+      unseen_from: number | null
+      fastest_pair: number
+      middle_pair: number
+      amplitude: number
+      logits: number
+      short_texts_from: number | null
+      rerotate: boolean
+    }
+)
+export type ContextPlan = {
+  to: number
+  trained: number | null
+  trained_by: string
+  scheme: string
+  layers: number[]
+  untouched: number[]
+  base: number | null
+  least_base: number | null
+  turns: number[]
+  recommended: string
+  rule: string
+  reason: string
+  source: string | null
+  options: ContextOption[]
+  flags: string | Record<string, unknown> | null
+  engine: Translation | null
+  remarks: string[]
+  cache: { stack: string; layers: number[]; window: number | null; bytes: number; bytes_within_window: number }[]
+  unknown: string[]
 }
 
 // docs/json.md.

@@ -104,14 +104,16 @@ export async function budgets({ check, open }, site, timed) {
     assert(bytes <= 100e3, kb(bytes))
     return kb(bytes)
   })
-  await check(
-    'what a panel fetches when it wants it, gzipped',
-    () => `readers of models ${kb(size(/^posenc-models.*\.wasm$/))}, tables ${kb(size(/\.bin$/))}`,
-  )
+  await check('the readers of models and the doctor within 260 KB gzipped', () => {
+    const bytes = size(/^posenc-models.*\.wasm$/)
+    assert(bytes <= 260e3, kb(bytes))
+    return `${kb(bytes)}; tables ${kb(size(/\.bin$/))}`
+  })
   await check('the readers of models are fetched where models are read', async () => {
     for (const [panel, wanted] of [
       ['rope', 0],
       ['extend', 1],
+      ['doctor', 1],
     ]) {
       const page = await open(panel)
       await page.waitForLoadState('networkidle')

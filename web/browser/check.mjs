@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { budgets } from './budgets.mjs'
 import { conduct } from './conduct.mjs'
 import { content } from './content.mjs'
+import { doctor } from './doctor.mjs'
 import { drop } from './drop.mjs'
 import { live } from './live.mjs'
 import { layout } from './layout.mjs'
@@ -57,6 +58,7 @@ const jobs = {
   live: within => live(within, panels),
   layout: within => layout(within),
   drop: within => drop(within, panels),
+  doctored: within => doctor(within),
   tour_by_keys: within => tour(within, panels),
   content: within => content(within),
   printed: within => printed(within),

@@ -37,7 +37,8 @@ export async function panel(session, id, shots) {
   await check(`${id}: opens`, async () => {
     assert((await page.textContent('main h1')).trim(), 'no heading')
     assert((await page.textContent('.lead p')).length > 20, 'no lead')
-    assert(await page.locator('.stage').locator('canvas, svg, table').count(), 'nothing drawn')
+    // What reads models is fetched.
+    await page.locator('.stage').locator('canvas, svg, table').first().waitFor({ state: 'attached' })
   })
   await frame(page)
   await shot(page, 'light-wide')

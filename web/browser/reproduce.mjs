@@ -34,7 +34,9 @@ export function compiled(snippets, folder = tmpdir(), open_ended = []) {
   const given = ['q', 'k', 'v', 'x', 'y', 'out', 'logits', 'weights', 'rotated', 'back']
   const tensors = given.map(name => `const posenc::Tensor& ${name}`).join(', ')
   const taking = open_ended.map((text, i) => `void taking_${i}(${tensors}) {\n${text}\n}`).join('\n')
-  const headers = ['<posenc/posenc.h>', '<cmath>', '<cstdio>', '<numbers>'].map(name => `#include ${name}`).join('\n')
+  const headers = ['<posenc/posenc.h>', '<cmath>', '<cstdio>', '<fstream>', '<iterator>', '<numbers>']
+    .map(name => `#include ${name}`)
+    .join('\n')
   writeFileSync(source, `${headers}\n${taking}\n${body}\nint main() {\n${calls}\n}\n`)
   try {
     const include = `-I${here('../include')}`

@@ -12,15 +12,15 @@ function filled(words: string[], width: number, indent: string, end = '', betwee
   return lines.map((line, i) => (i < lines.length - 1 ? line + end : line))
 }
 
-// A flag keeps its value. Within double quotes a shell forgets a backslash with the end of its line, so that a link is folded
-// at its fields and its commas.
+// A flag keeps its value, and what stands between single quotes is one word. Within double quotes a shell forgets a backslash
+// with the end of its line, so that a link is folded at its fields and its commas.
 export function shell(text: string, width = narrow): string {
   const link = (word: string) => filled(word.match(/&?[^&,=]*[,=]?/g)!.filter(Boolean), width, '', '\\', '').join('\n')
   return text
     .split('\n')
     .map(line => {
       if (line.startsWith('#')) return filled(line.split(' '), width, '# ').join('\n')
-      const words = line.match(/--\S+ [^\s-]\S*|\S+/g) ?? []
+      const words = line.match(/(?:--\S+ (?=[^\s-]))?(?:\\'|'[^']*'|[^\s'])+/g) ?? []
       return filled(
         words.map(word => (word.startsWith('"#') ? link(word) : word)),
         width,

@@ -88,19 +88,33 @@ export function look(engine: Engine, index: number) {
   encoding.scheme = values.theta === theta ? rest : { ...rest, rope_theta }
   encoding.scaling = {}
   if (scheme.type !== 'rope') return
-  const scaling = scheme.scaling as Scheme
-  set('scaling', scaling.type)
   const trained = model.trained_context || model.context || 8192
+  const target = model.context! > trained ? model.context! : 4 * trained
+  stretch(engine, scheme.scaling as Scheme, trained, target, bases(group.plan.rotate).length)
+}
+
+// The scheme at hand, stretched so. What trained and target lengths say already is left out.
+export function stretch(engine: Engine, scaling: Scheme, trained: number, target: number, pairs: number) {
+  set('scaling', scaling.type)
   set('trained', trained)
-  set('target', model.context! > trained ? model.context! : 4 * trained)
-  // What trained and target lengths say already is left out.
+  set('target', target)
   const described = engine.scalings.find(k => k.name === scaling.type)!
-  const stretch = { d: values.d, trained: values.trained, target: values.target, scheme: rope(engine) }
-  const said = settings(described, stretch, bases(group.plan.rotate).length)
+  const at = { d: values.d, trained: values.trained, target: values.target, scheme: rope(engine) }
+  const said = settings(described, at, pairs)
   encoding.scaling = Object.fromEntries(
     described.fields
       .map(f => [f.name, scaling[f.name], said[f.name] ?? f.default])
       .filter(([, value, told]) => JSON.stringify(value) !== JSON.stringify(told))
       .map(([name, value]) => [name, value]),
   )
+}
+
+// A model's group on the panel that shows it, beside another model where that draws both.
+export function show(engine: Engine, panel: string, model: Explained, index: number, before?: Explained | null) {
+  Object.assign(opened, { model, before: before ?? null, refused: '' })
+  const { scheme } = model.groups[index]
+  const fits = scheme?.type === 'rope' || !follows(panel) || panel === 'compare'
+  visit(panel) // what the model says stands, also where that is no scaling
+  look(engine, index)
+  open(fits ? panel : home(scheme?.type ?? ''))
 }

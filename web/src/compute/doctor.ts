@@ -1,0 +1,145 @@
+// What the doctor says, as a page says it; and what to type to have the same.
+import { short } from '../draw/number'
+import type { Compared, ContextOption, Finding, Model, Profile, Reading, Reader } from 'posenc/reader'
+
+// What was asked, or the library's sentence why there is none.
+export type Answer<T> = { is: T; not?: undefined } | { is?: undefined; not: string }
+export function ask<T>(question: () => T): Answer<T> {
+  try {
+    return { is: question() }
+  } catch (error) {
+    return { not: (error as Error).message }
+  }
+}
+
+// A file that was dropped, picked or pasted. What is no model is what an engine printed.
+export type Given = { bytes: Uint8Array; name: string }
+export function isModel({ bytes }: Given): boolean {
+  const start = new TextDecoder().decode(bytes.subarray(0, 64)).trimStart()
+  return start.startsWith('{') || start.startsWith('GGUF')
+}
+
+// "0–3, 8" of 0, 1, 2, 3, 8; "3, 7, … 47" where runs are many.
+export function listed(numbers: number[]): string {
+  const runs: [number, number][] = []
+  for (const n of numbers) {
+    const last = runs.at(-1)
+    if (last && last[1] === n - 1) last[1] = n
+    else runs.push([n, n])
+  }
+  const words = runs.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`))
+  return words.length > 4 ? `${words[0]}, ${words[1]}, … ${words.at(-1)}` : words.join(', ')
+}
+
+// Where in the model a finding stands.
+export function place({ stack, layers, pair, position, line }: Finding): string {
+  const at = (what: string, x: number | null) => (x === null ? [] : [`${what} ${x.toLocaleString('en')}`])
+  return [
+    ...(stack && stack !== 'text' ? [stack] : []),
+    ...(layers.length ? [`layer${layers.length > 1 ? 's' : ''} ${listed(layers)}`] : []),
+    ...at('pair', pair),
+    ...at('from position', position),
+    ...at('line', line),
+  ].join(', ')
+}
+
+// The panel that shows what a finding is of, where one does. Codes of engines begin with engine_.
+const shownBy: [RegExp, string][] = [
+  [/^(pairing|rotary_dim)/, 'vectors'],
+  [/^mrope/, 'pictures'],
+  [/^(window|chunked|causal|bias|relative|xpos|scheme)$/, 'compare'],
+  [/^(added|embedding_scale)$/, 'added'],
+  [/^values$/, 'pitfalls'],
+  [/^(layers|heads|kv_heads|refused|unreadable|log_unknown)$/, ''],
+]
+export const panelOf = ({ code }: Finding): string =>
+  shownBy.find(([codes]) => codes.test(code.replace(/^engine_/, '')))?.[1] ?? 'extend'
+
+// What lint says of engines, which stands beside each engine as well.
+export const ofEngines = ({ code }: Finding) => code.startsWith('engine_')
+export const grave = (findings: Finding[]) => findings.filter(f => f.severity !== 'note')
+export const titled = (profiles: Profile[], { engine, version }: Pick<Reading, 'engine' | 'version'>) =>
+  `${profiles.find(p => p.name === engine)?.title ?? engine} ${version}`
+
+// An option's row, as `posenc extend` prints it.
+export type Open = Extract<ContextOption, { unavailable: null }>
+export const isOpen = (option: ContextOption): option is Open & { name: string } => option.unavailable === null
+const is_one = (x: number) => Math.abs(x - 1) < 5e-4
+export function row(option: Open): string[] {
+  const { unseen, unseen_from, fastest_pair, middle_pair, logits, short_texts_from, rerotate } = option
+  return [
+    unseen.length ? `${listed(unseen)} from ${unseen_from!.toLocaleString('en')}` : 'none',
+    is_one(fastest_pair) && is_one(middle_pair)
+      ? 'as before'
+      : `${short(fastest_pair, 3)}, ${short(middle_pair, 3)} times`,
+    is_one(logits) ? 'as before' : `×${short(logits, 3)}`,
+    short_texts_from === null ? 'as before' : `from ${short_texts_from.toLocaleString('en')}`,
+    rerotate ? 'rotate again' : 'stay',
+  ]
+}
+
+// What stands beside the model: another, what an engine printed, or nothing but what engines make of it.
+export type Beside = { name: string; model: Model } | { name: string; log: Uint8Array } | null
+export function compare(model: Model, beside: Beside): Compared | null {
+  if (!beside) return null
+  return 'log' in beside ? model.diffLog(beside.log) : model.diff(beside.model)
+}
+export const readings = (reader: Reader, model: Model) =>
+  reader.engines().map(({ name, version }) => model.readBy(`${name}@${version}`))
+
+// A word as a shell takes it.
+export const quoted = (name: string) =>
+  /^[\w.@%+=:,/][\w.@%+=:,/-]*$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`
+// Two files may have one name: the second one's folder tells them apart.
+const second = (name: string, beside: Beside) => (beside?.name === name ? `found/${name}` : (beside?.name ?? ''))
+export function commands(name: string, beside: Beside, engine: string, wanted: number): string {
+  const [a, b] = [quoted(name), quoted(second(name, beside))]
+  const against = !beside ? '--engines all' : 'log' in beside ? `--log ${b}` : b
+  return [
+    `posenc lint ${a}`,
+    `posenc diff ${a} ${against}`,
+    `posenc translate ${a} --to ${quoted(engine)}`,
+    `posenc extend ${a} --to ${wanted} --engine ${quoted(engine)}`,
+  ].join('\n')
+}
+// Prints how many findings there are, the largest difference of an angle, and of each option how many pairs are unseen.
+export function cpp(name: string, beside: Beside, engine: string, wanted: number): string {
+  const text = JSON.stringify
+  const other = text(second(name, beside))
+  const count = (list: string) => `std::printf("%zu\\n", ${list}.size());`
+  const compared = !beside
+    ? [
+        'for (auto& engine : posenc::engines()) {',
+        '  std::string id(engine.name);',
+        "  id += '@';",
+        '  id += engine.version;',
+        '  auto made = *posenc::engine_differences(model, id);',
+        '  ' + count('made.findings'),
+        '}',
+      ]
+    : [
+        ...('log' in beside
+          ? [
+              `std::ifstream file(${other});`,
+              'std::string log(std::istreambuf_iterator<char>(file), {});',
+              'auto found = *posenc::log_differences(model, log);',
+            ]
+          : [`auto other = *posenc::read_model(${other});`, 'auto found = *posenc::differences(model, other);']),
+        count('found'),
+      ]
+  return [
+    `auto model = *posenc::read_model(${text(name)});`,
+    'auto findings = *posenc::lint(model);',
+    count('findings'),
+    ...compared,
+    `auto said = posenc::translate(model, ${text(engine)});`,
+    'if (said) {',
+    '  auto off = said->largest_angle_difference;',
+    '  std::printf("%g\\n", off.value_or(-1));',
+    '}',
+    `auto plan = posenc::extend(model, {.to = ${wanted}, .engine = ${text(engine)}});`,
+    'if (plan)',
+    '  for (auto& option : plan->options)',
+    '    ' + count('option.unseen'),
+  ].join('\n')
+}

@@ -1,0 +1,175 @@
+// The doctor's words, and what the module answers: as docs/doctor.md has it, and a sentence where there is no answer.
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Finding, Reader } from 'posenc/reader'
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  ask,
+  commands,
+  compare,
+  cpp,
+  isModel,
+  isOpen,
+  listed,
+  panelOf,
+  place,
+  quoted,
+  readings,
+  row,
+} from '../src/compute/doctor'
+import { shell } from '../src/draw/fold'
+import { panels } from '../src/state/link'
+import { choose, exchange, files, receive } from '../src/state/doctor.svelte'
+import { restore, values } from '../src/state/store.svelte'
+import { built, bytes, loadReader } from './disk'
+
+const none: Finding = {
+  ...{ code: 'rope_theta', severity: 'error', stack: null, layer: null, layers: [], pair: null, position: null },
+  ...{ expected: '', found: '', message: '', cure: '', engines: [], line: null },
+}
+const text = (words: string) => ({ bytes: new TextEncoder().encode(words), name: words.slice(0, 8) })
+
+describe('words', () => {
+  it('numbers are told by their runs', () => {
+    expect(listed([0, 1, 2, 3, 8])).toBe('0–3, 8')
+    expect(listed([3, 7, 11, 15, 19, 47])).toBe('3, 7, … 47')
+    expect(listed([])).toBe('')
+  })
+  it('a finding says where it is', () => {
+    expect(place(none)).toBe('')
+    expect(place({ ...none, layers: [0, 1], pair: 29, position: 1130 })).toBe(
+      'layers 0–1, pair 29, from position 1,130',
+    )
+    expect(place({ ...none, stack: 'vision', layers: [4], line: 19 })).toBe('vision, layer 4, line 19')
+  })
+  it('every code of docs/doctor.md leads to a panel that there is, or to none', () => {
+    const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8')
+    const rows = [...page.matchAll(/^\| (`[a-z_`, ]+`) \|/gm)].flatMap(([, cell]) => cell.match(/[a-z_]+/g)!)
+    expect(rows.length).toBeGreaterThan(20)
+    for (const code of rows)
+      for (const name of [code, `engine_${code}`])
+        expect(['', ...panels], name).toContain(panelOf({ ...none, code: name }))
+    expect(panelOf({ ...none, code: 'engine_amplitude' })).toBe('extend')
+    expect(panelOf({ ...none, code: 'refused' })).toBe('')
+  })
+  it('a name that a shell would take apart is quoted, and folded whole', () => {
+    expect(quoted('config.json')).toBe('config.json')
+    expect(quoted("it's mine.json")).toBe("'it'\\''s mine.json'")
+    expect(quoted('--help')).toBe("'--help'")
+    const folded = shell(commands("it's my own long name.json", null, 'vllm', 131072))
+    expect(folded).toContain("'it'\\''s my own long name.json'")
+    expect(folded).not.toContain('my \\\n')
+  })
+  it('a model is told from a log', () => {
+    expect(isModel(text(' \n{"model_type"'))).toBe(true)
+    expect(isModel(text('GGUF\u0003'))).toBe(true)
+    expect(isModel(text('print_info: arch = llama'))).toBe(false)
+    expect(isModel(text(''))).toBe(false)
+  })
+})
+
+describe('files', () => {
+  it('the first model is the patient, the next and every log stand beside it; they change places', () => {
+    restore('#/doctor?v=1&patient=llama-2-7b')
+    receive(text('a log\n'))
+    expect([files.patient, files.beside?.name]).toEqual([null, 'a log\n'])
+    receive(text('{"a": 1}'))
+    receive(text('{"b": 1}'))
+    expect([files.patient?.name, files.beside?.name]).toEqual(['{"a": 1}', '{"b": 1}'])
+    exchange()
+    expect([files.patient?.name, files.beside?.name]).toEqual(['{"b": 1}', '{"a": 1}'])
+    choose('beside', 'llama-3.1-8b')
+    exchange()
+    expect([files.patient, files.beside?.name, values.patient, values.beside]).toEqual([
+      ...[null, '{"b": 1}', 'llama-3.1-8b', ''],
+    ])
+    exchange()
+    expect([files.patient?.name, files.beside, values.beside]).toEqual(['{"b": 1}', null, 'llama-3.1-8b'])
+    choose('patient', 'gpt-oss-20b')
+    exchange()
+    expect([files.patient, values.patient, values.beside]).toEqual([null, 'llama-3.1-8b', 'gpt-oss-20b'])
+  })
+})
+
+describe.skipIf(!built)('answers', () => {
+  let reader: Reader
+  beforeAll(async () => {
+    reader = await loadReader()
+  })
+  const open = (name: string) => reader.read(bytes(name), name.split('/').at(-1)!)
+
+  it('one file is three models', () => {
+    const model = open('tests/data/doctor/deepseek-r1-0528-qwen3-8b.json')
+    const all = readings(reader, model)
+    expect(all.length).toBe(reader.engines().length)
+    const of = (engine: string) => all.find(r => r.engine === engine)!
+    expect(of('vllm').findings).toEqual([])
+    expect(of('sglang').findings.map(f => [f.code, f.expected, f.found])).toEqual([['amplitude', '×1.13863', '×1']])
+    expect(of('onnxruntime-genai').refused).toContain('beta_fast')
+    expect(model.lint('sglang').findings.map(f => f.code)).toEqual(['attn_factor', 'engine_amplitude'])
+    model.free()
+  })
+  it('a scaling that was lost, and a log that tells of another base', () => {
+    const [model, found] = [
+      reader.bundledModel('llama-3.1-8b'),
+      open('tests/data/doctor/llama-3.1-without-scaling.json'),
+    ]
+    const [lost] = compare(model, { name: '', model: found })!.findings
+    expect([lost.code, lost.pair, lost.position]).toEqual(['rope_scaling', 32, 113])
+    const log = bytes('tests/data/logs/llama-3.1-without-base.log')
+    expect(compare(model, { name: '', log })!.findings.map(f => [f.code, f.line])).toEqual([
+      ...[['rope_theta', 19]],
+      ...[['context_shorter', 18]],
+    ])
+    expect(compare(model, { name: '', model })).toMatchObject({ equal: true, findings: [] })
+    for (const each of [model, found]) each.free()
+  })
+  it('words for an engine, and a plan: the rows of docs/doctor.md', () => {
+    const model = reader.bundledModel('llama-2-7b')
+    const plan = model.extend(32768, { engine: 'llama.cpp' })
+    expect(plan.flags).toBe('--rope-freq-base 10000 --rope-scaling yarn --rope-scale 8 --yarn-orig-ctx 4096 -c 32768')
+    const rows = plan.options.filter(isOpen).map(option => [option.name, ...row(option)])
+    expect(rows).toContainEqual(['ntk', '46–62 from 18,697', '1, 2.88 times', 'as before', 'from 2', 'stay'])
+    expect(rows).toContainEqual(['yarn', 'none', '1, 1.68 times', '×1.46', 'from 21', 'stay'])
+    expect(rows).toContainEqual(['dynamic', 'none', '1, 7.8 times', 'as before', 'as before', 'rotate again'])
+    expect(model.translate('vllm').largest_angle_difference).toBe(0)
+    model.free()
+  })
+  it('whatever is asked of any model is answered, or refused with a sentence', () => {
+    const folders = ['models', 'tests/data/doctor']
+    const all = folders.flatMap(folder =>
+      readdirSync(new URL(`../../${folder}`, import.meta.url))
+        .filter(name => name.endsWith('.json') && name !== 'index.json')
+        .map(name => `${folder}/${name}`),
+    )
+    const engines = reader.engines().map(({ name }) => name)
+    let refused = 0
+    for (const file of all) {
+      const { is: model, not } = ask(() => open(file))
+      if (!model) {
+        expect(not, file).toMatch(/ /)
+        continue
+      }
+      expect(readings(reader, model).length, file).toBeGreaterThan(5)
+      for (const finding of model.lint().findings) expect(finding.message, file).toMatch(/ /)
+      const asked = [
+        ...engines.map(engine => ask(() => model.translate(engine))),
+        ask(() => model.extend(1 << 17, { engine: engines[all.indexOf(file) % engines.length] })),
+      ]
+      for (const { not } of asked)
+        if (not !== undefined) {
+          expect(not, file).toMatch(/^\w[^]*: /)
+          refused++
+        }
+      model.free()
+    }
+    expect(all.length).toBeGreaterThan(20)
+    expect(refused).toBeGreaterThan(0)
+  }, 60_000)
+  it('the C++ counts what the page lists', () => {
+    const printed = cpp('a "b".json', { name: 'server.log', log: new Uint8Array() }, 'vllm', 4096)
+    expect(printed).toContain('read_model("a \\"b\\".json")')
+    expect(printed).toContain('log_differences(model, log)')
+    const twin = { name: 'config.json', log: new Uint8Array() }
+    expect(commands('config.json', twin, 'vllm', 4096)).toContain('diff config.json --log found/config.json\n')
+  })
+})
