@@ -16,8 +16,10 @@ list(FILTER exports_without_models EXCLUDE REGEX "=posenc_(models?|engines)_")
 
 # What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without
-# their texts; calls between files inlined only where that makes the code shorter.
+# their texts; calls between files inlined only where that makes the code shorter; no destructors of what lives as long as
+# the module, and no locks about what is made once.
 foreach(part posenc posenc_fast)
+  target_compile_options(${part} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-c++-static-destructors;-fno-threadsafe-statics>)
   target_compile_options(${part} PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
     "-D_LIBCPP_VERBOSE_ABORT(...)=__builtin_trap()")
 endforeach()

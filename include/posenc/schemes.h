@@ -292,8 +292,8 @@ struct Rope {
               not_negative, "pairs"},
         Field{"mrope_interleaved", &Rope::mrope_interleaved,
               "axes alternate pair by pair instead of section by section"},
-        Field{"pair_axes", &Rope::pair_axes,
-              "axis of each pair, where sections cannot say it (Ernie 4.5 VL)", not_negative},
+        Field{"pair_axes", &Rope::pair_axes, "axis of each pair, instead of sections",
+              not_negative},
         Field{"frequency_factors", &Rope::frequency_factors,
               "divisor of each pair beside any scaling (GGUF rope_freqs)", positive, "",
               "freq_factors rope_freqs"},
@@ -365,9 +365,9 @@ struct Axial {
         Field{"normalised", &Axial::normalised,
               "patch centres in [−1, 1] times 2π (DINOv3): positions are 2i + 1 − grid"},
         Field{"axes_dim", &Axial::axes_dim,
-              "D_a, channels of each axis in their order (Flux: 16,56,56); none: two halves",
-              Range{.least = 2}, "channels"},
-        Field{"axis_theta", &Axial::axis_theta, "b_a, base of each of them; none: rope_theta",
+              "D_a, channels of each axis (Flux: 16,56,56); none: two halves", Range{.least = 2},
+              "channels"},
+        Field{"axis_theta", &Axial::axis_theta, "b_a, base of each axis; none: rope_theta",
               above_one}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim

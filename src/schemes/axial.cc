@@ -22,68 +22,44 @@
 // frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes; channels beyond Σ D_a do not rotate.
 #include <array>
 #include <numbers>
-#include <numeric>
 #include <string>
 
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
+#include "src/schemes/mrope.h"
 
 namespace posenc {
 namespace {
 
-Expected<void> check_axes(const Axial& axial, std::int64_t head_dim) {
+bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
   constexpr std::size_t most_axes = 8;
   const std::vector<std::int64_t>& dims = axial.axes_dim;
-  if (dims.size() > most_axes) {
-    return fail("axial: axes_dim", "must have at most 8 axes", std::to_string(dims.size()),
-                "one number for each axis of the positions");
-  }
-  std::int64_t sum = 0;
-  for (const std::int64_t dim : dims) {
-    if (dim < 2 || dim % 2 != 0 || dim > head_dim) {
-      return fail("axial: axes_dim", "each must be even, at least 2 and within head_dim",
-                  std::to_string(dim), "every channel needs a partner on its own axis");
-    }
-    sum += dim;
-  }
-  if (sum > head_dim) {
-    return fail("axial: axes_dim", "must sum to head_dim " + std::to_string(head_dim) + " at most",
-                std::to_string(sum), "they count channels, not pairs");
-  }
-  if (!axial.axis_theta.empty() && axial.axis_theta.size() != dims.size()) {
-    return fail("axial: axis_theta", "needs a base for each of axes_dim",
-                std::to_string(axial.axis_theta.size()) + " for " + std::to_string(dims.size()),
-                "drop it where rope_theta is the base of all");
-  }
-  const Axial usual;
-  if (axial.order != usual.order || axial.frequencies != usual.frequencies || axial.blocks ||
-      axial.normalised) {
-    return fail("axial: axes_dim",
-                "cannot stand beside order, frequencies, blocks or normalised, which deal a head "
-                "to two axes",
-                "", "drop them: axes_dim says the order");
-  }
-  return {};
+  std::int64_t left = dims.size() > most_axes ? -1 : head_dim;
+  for (const std::int64_t dim : dims)
+    left = dim < 2 || dim % 2 != 0 || dim > left ? -1 : left - dim;
+  return left >= 0 && (axial.axis_theta.empty() || axial.axis_theta.size() == dims.size()) &&
+         axial.order == AxisOrder::width_height && !axial.blocks && !axial.normalised &&
+         axial.frequencies == AxisFrequencies::shared;
 }
 
 Plan compile_axes(const Axial& axial) {
-  const auto axes = axial.axes_dim.size();
-  const std::int64_t rotary_dim =
-      std::accumulate(axial.axes_dim.begin(), axial.axes_dim.end(), std::int64_t{0});
-  const auto pairs = static_cast<std::size_t>(rotary_dim / 2);
-  std::vector<double> frequency(axes * pairs);
-  std::size_t first = 0;
-  for (std::size_t axis = 0; axis < axes; ++axis) {
-    const std::int64_t dim = axial.axes_dim[axis];
-    const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[axis];
-    for (const double f : detail::geometric_frequencies(theta, dim, dim / 2))
-      frequency[axis * pairs + first++] = f;
+  std::vector<double> frequency;
+  std::vector<std::int64_t> axis_of_pair;
+  const auto axes = std::ssize(axial.axes_dim);
+  for (std::int64_t axis = 0; axis < axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const std::int64_t dim = axial.axes_dim[a];
+    const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[a];
+    for (const double f : detail::geometric_frequencies(theta, dim, dim / 2)) {
+      frequency.push_back(f);
+      axis_of_pair.push_back(axis);
+    }
   }
   Plan plan;
   plan.rotate = Rotate{.pairing = axial.pairing,
-                       .rotary_dim = rotary_dim,
-                       .axes = static_cast<std::int64_t>(axes),
-                       .frequency = std::move(frequency)};
+                       .rotary_dim = 2 * std::ssize(frequency),
+                       .axes = axes,
+                       .frequency = detail::spread_over_axes(frequency, axis_of_pair, axes)};
   return plan;
 }
 
@@ -93,7 +69,13 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
   const std::int64_t head_dim = geometry.head_dim;
   POSENC_CHECK(detail::usable_head_dim("axial", head_dim));
   if (!axes_dim.empty() || !axis_theta.empty()) {
-    POSENC_CHECK(check_axes(*this, head_dim));
+    if (!can_be_dealt_out(*this, head_dim)) {
+      return fail(
+          "axial: axes_dim",
+          "must be at most 8 even numbers, head_dim at most in sum, with as many of axis_theta "
+          "or none, and no order, frequencies, blocks or normalised",
+          "", "count the channels of each axis");
+    }
     return compile_axes(*this);
   }
   if (head_dim % 4 != 0) {

@@ -49,23 +49,18 @@ Expected<std::vector<std::int64_t>> mrope_axes(const std::vector<std::int64_t>& 
   return axis;
 }
 
-Expected<std::int64_t> axes_of_pairs(const std::vector<std::int64_t>& axis_of_pair,
-                                     std::int64_t pairs) {
-  constexpr std::int64_t most_axes = 8;
-  if (static_cast<std::int64_t>(axis_of_pair.size()) != pairs) {
+Expected<std::vector<std::int64_t>> axis_of_each_pair(const Rope& rope, std::int64_t pairs) {
+  const std::vector<std::int64_t>& list = rope.pair_axes;
+  if (list.empty()) return mrope_axes(rope.mrope_section, rope.mrope_interleaved, pairs);
+  const bool fits =
+      std::ranges::all_of(list, [](std::int64_t axis) { return axis >= 0 && axis < 8; });
+  if (!fits || std::ssize(list) != pairs || !rope.mrope_section.empty()) {
     return fail("rope: pair_axes",
-                "needs an axis for each of rotary_dim/2 = " + std::to_string(pairs) + " pairs",
-                std::to_string(axis_of_pair.size()), "count pairs, not channels");
+                "needs an axis from 0 to 7 for each of the " + std::to_string(pairs) +
+                    " pairs, and no mrope_section beside it",
+                std::to_string(list.size()), "say the axes of the pairs once");
   }
-  std::int64_t axes = 0;
-  for (const std::int64_t axis : axis_of_pair) {
-    if (axis < 0 || axis >= most_axes) {
-      return fail("rope: pair_axes", "each axis lies within 0 and 7", std::to_string(axis),
-                  "axes are counted as the positions have them: 0 time, 1 height, 2 width");
-    }
-    axes = std::max(axes, axis + 1);
-  }
-  return axes;
+  return list;
 }
 
 std::vector<double> spread_over_axes(const std::vector<double>& frequency,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "posenc/error.h"
+#include "posenc/schemes.h"
 
 namespace posenc::detail {
 
@@ -14,9 +15,8 @@ namespace posenc::detail {
 Expected<std::vector<std::int64_t>> mrope_axes(const std::vector<std::int64_t>& section,
                                                bool interleaved, std::int64_t pairs);
 
-// How many axes a list of the axis of each pair speaks of. Errors: another count, an axis beyond 7.
-Expected<std::int64_t> axes_of_pairs(const std::vector<std::int64_t>& axis_of_pair,
-                                     std::int64_t pairs);
+// The same from whichever of a rope's fields says it.
+Expected<std::vector<std::int64_t>> axis_of_each_pair(const Rope& rope, std::int64_t pairs);
 
 // [axes][pairs]: each pair's frequency in its axis' row, zero in the others.
 std::vector<double> spread_over_axes(const std::vector<double>& frequency,

@@ -31,13 +31,9 @@ Expected<void> hf_float(const Rope& rope, const Geometry& geometry, Rotate& rota
 }
 
 Expected<void> hf_float(const Axial& axial, const Geometry& geometry, Rotate& rotate) {
-  if (axial.normalised) {
-    return fail("axial: hf_float", "patch centres are not positions in DINOv3's code", "normalised",
-                exact_instead);
-  }
-  if (!axial.axes_dim.empty()) {
-    return fail("axial: hf_float", "no code of Hugging Face rotates by a list of axes in float",
-                "axes_dim", exact_instead);
+  if (axial.normalised || !axial.axes_dim.empty()) {
+    return fail("axial: hf_float", "no code of Hugging Face forms these angles in float",
+                "normalised or axes_dim", exact_instead);
   }
   const auto series = geometric_frequencies(static_cast<float>(axial.rope_theta), geometry.head_dim,
                                             geometry.head_dim / 2);

@@ -81,19 +81,11 @@ Expected<Plan> Rope::compiled(const Geometry& geometry) const {
   rotate.frequency = scaled->frequency;
   rotate.amplitude = scaled->amplitude;
   rotate.values = rotate_values;
-  if (!mrope_section.empty()) {
-    if (!pair_axes.empty()) {
-      return fail("rope: pair_axes", "cannot stand beside mrope_section", "both",
-                  "say the axes of the pairs once");
-    }
-    const auto axis = detail::mrope_axes(mrope_section, mrope_interleaved, rotate.pairs());
-    if (!axis) return std::unexpected(axis.error());
+  if (!mrope_section.empty() || !pair_axes.empty()) {
+    POSENC_TRY(axis, detail::axis_of_each_pair(*this, rotate.pairs()));
     rotate.axes = static_cast<std::int64_t>(mrope_section.size());
-    rotate.frequency = detail::spread_over_axes(scaled->frequency, *axis, rotate.axes);
-  } else if (!pair_axes.empty()) {
-    POSENC_TRY(axes, detail::axes_of_pairs(pair_axes, rotate.pairs()));
-    rotate.axes = axes;
-    rotate.frequency = detail::spread_over_axes(scaled->frequency, pair_axes, axes);
+    for (const std::int64_t each : pair_axes) rotate.axes = std::max(rotate.axes, each + 1);
+    rotate.frequency = detail::spread_over_axes(scaled->frequency, axis, rotate.axes);
   }
   Plan plan;
   plan.rotate = std::move(rotate);

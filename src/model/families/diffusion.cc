@@ -11,8 +11,11 @@ namespace {
 
 std::vector<std::int64_t> numbers_in(std::string_view words) {
   std::vector<std::int64_t> numbers;
-  for (const std::string_view word : split(words))
-    std::from_chars(word.data(), word.data() + word.size(), numbers.emplace_back());
+  for (const std::string_view word : split(words)) {
+    int number = 0;
+    std::from_chars(word.data(), word.data() + word.size(), number);
+    numbers.push_back(number);
+  }
   return numbers;
 }
 
