@@ -135,10 +135,10 @@ describe.skipIf(!built)('answers', () => {
     model.free()
   })
   it('whatever is asked of any model is answered, or refused with a sentence', () => {
-    const folders = ['models', 'tests/data/doctor']
+    const folders = ['models', 'tests/data/doctor', 'tests/data/files']
     const all = folders.flatMap(folder =>
       readdirSync(new URL(`../../${folder}`, import.meta.url))
-        .filter(name => name.endsWith('.json') && name !== 'index.json')
+        .filter(name => /\.(json|gguf)$/.test(name) && name !== 'index.json')
         .map(name => `${folder}/${name}`),
     )
     const engines = reader.engines().map(({ name }) => name)
