@@ -59,8 +59,9 @@ TEST(SeveralAxes, AClassThatIsGivenNothingHasItsOwnDefaults) {
     ASSERT_TRUE(model) << model.error().message();
     const LayerGroup& group = model->groups.at(0);
     const Axial& axial = std::get<Axial>(group.schemes.at(0));
-    if (record.contains("axes_dim"))
+    if (record.contains("axes_dim")) {
       EXPECT_EQ(axial.axes_dim, numbers<std::int64_t>(record.at("axes_dim")));
+    }
     EXPECT_EQ(axial.rope_theta, record.value("rope_theta", 10000.0));
     EXPECT_EQ(group.geometry.heads, record.at("heads"));
     EXPECT_EQ(group.geometry.kv_heads, record.value("kv_heads", group.geometry.heads));
