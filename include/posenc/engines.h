@@ -24,6 +24,7 @@ struct Engine {
 };
 // Every profile, engine by engine, the newest version first.
 std::vector<Engine> engines();
+std::string engines_to_json();  // an array: {"name", "title", "version", "source"}
 
 // "vllm", or "transformers@4": the newest profile of the engine, or of that version. Errors: no such engine or version,
 // with those that there are.

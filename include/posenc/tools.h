@@ -59,6 +59,8 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
 // {"equal", "expected", "found", "findings"} (docs/json.md).
 std::string differences_to_json(const Model& expected, const Model& found,
                                 std::span<const Finding> findings);
+// The same of a log, which has no name: {"equal", "expected", "findings"}.
+std::string differences_to_json(const Model& expected, std::span<const Finding> findings);
 
 // What an engine makes of a model, and where that differs from what the file says.
 struct EngineDifferences {

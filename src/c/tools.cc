@@ -2,7 +2,6 @@
 #include "posenc/tools.h"
 
 #include "src/c/handles.h"
-#include "src/text/json_writer.h"
 
 using namespace posenc;
 using namespace posenc::c;
@@ -20,17 +19,7 @@ std::string json_of(std::span<const Finding> findings) { return to_json(findings
 
 posenc_status posenc_engines_json(char** json) noexcept {
   if (const auto bad = need("posenc_engines_json", {{"json", json}})) return bad;
-  detail::JsonWriter out;
-  out.array();
-  for (const Engine& engine : engines())
-    out.object()
-        .member("name", engine.name)
-        .member("title", engine.title)
-        .member("version", engine.version)
-        .member("source", engine.source)
-        .end();
-  out.end();
-  return hand_out(out.text, json);
+  return hand_out(engines_to_json(), json);
 }
 
 posenc_status posenc_model_diff_json(const posenc_model* expected, const posenc_model* found,
@@ -61,14 +50,7 @@ posenc_status posenc_model_log_json(const posenc_model* model, const char* log, 
   if (const auto bad = need(where, {{"model", model}, {"log", log}})) return bad;
   const auto findings = log_differences(model->value, {log, size}, length);
   if (!findings) return refused(findings.error());
-  detail::JsonWriter out;
-  out.object()
-      .member("equal", only_notes(*findings))
-      .member("expected", model->value.name)
-      .key("findings")
-      .json(json_of(*findings));
-  out.end();
-  return hand_out(out.text, json);
+  return hand_out(differences_to_json(model->value, *findings), json);
 }
 
 posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine, int64_t length,

@@ -166,6 +166,20 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   return out;
 }
 
+std::string engines_to_json() {
+  detail::JsonWriter out;
+  out.array();
+  for (const Engine& engine : engines())
+    out.object()
+        .member("name", engine.name)
+        .member("title", engine.title)
+        .member("version", engine.version)
+        .member("source", engine.source)
+        .end();
+  out.end();
+  return out.text;
+}
+
 std::string to_json(const Translation& translation) {
   detail::JsonWriter out;
   out.object()
