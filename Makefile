@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures models wasm site serve web-test python asan tsan fuzz soak lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures models wasm site serve web-test npm python asan tsan fuzz soak lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -85,6 +85,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as We
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)
+	@npm/build.sh
 	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
 	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
@@ -98,6 +99,14 @@ serve: site build/release/build.ninja  ## the playground in a browser, served by
 web-test: site  ## the playground's tests, and the playground in a browser (Chromium)
 	@cmake/need.sh "to open the playground in a browser" chromium:chromium
 	@cd web && ./node.sh npm --silent run check && ./node.sh npm --silent test && ./node.sh npm --silent run browser
+
+npm: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the JavaScript package: a .tgz in dist/, installed and tested in Node 18 and 22 and in Chromium
+	@$(call ninja,wasm)
+	@cmake/need.sh "to test the package in a browser" chromium:chromium
+	@npm/pack.sh dist
+	@for version in 18 22; do [ -x build/node-$$version/node_modules/node/bin/node ] || \
+	  npm install --prefix build/node-$$version --no-save --no-package-lock --no-fund --no-audit --loglevel=error node@$$version >/dev/null; done
+	@npm/test.sh dist/posenc-*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
 
 # The wheel is built with what is installed beside its tests, so that its folder of objects serves the next build.
 python: site  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)

@@ -2,10 +2,7 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import katex from 'katex'
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
-
-const modules = fileURLToPath(new URL('../build/wasm', import.meta.url))
 
 // tex`…` becomes a string of MathML, so that neither KaTeX nor its fonts are shipped.
 function tex(): Plugin {
@@ -145,7 +142,6 @@ export default defineConfig(() => {
       svelte({ configFile: false }),
       ...(single ? [oneFile()] : []),
     ],
-    resolve: { alias: [{ find: /^(?=posenc(-models)?\.wasm)/, replacement: `${modules}/` }] },
     server: { fs: { allow: ['..'] } },
     build: {
       target: 'es2023',

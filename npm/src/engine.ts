@@ -1,6 +1,6 @@
 // The library as JavaScript objects, in the same words as in C and on the command line: schemes become plans, plans act
 // on arrays of numbers.
-import { Memory, Struct, type Argument, type Wasm } from './memory.ts'
+import { Memory, Struct, type Argument, type Wasm } from './memory.js'
 
 export type Geometry = {
   width?: number
@@ -12,7 +12,7 @@ export type Geometry = {
   grid_width?: number
 }
 
-// What posenc_schemes_json says of a field.
+/** What posenc_schemes_json says of a field. */
 export type SchemeField = {
   name: string
   aliases: string[]
@@ -36,7 +36,7 @@ export type Described = {
   fields: SchemeField[]
 }
 
-// A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}.
+/** A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}. */
 export type Scheme = { type: string; [field: string]: unknown }
 
 // docs/json.md, "plan".
@@ -78,16 +78,16 @@ export type PlanInfo = {
   valid: unknown
 }
 
-// Where tokens stand: first, first + 1, …; or one by one; or one by one along several axes, [axis][token].
+/** Where tokens stand: first, first + 1, …; or one by one; or one by one along several axes, [axis][token]. */
 export type Where = { first: number; count: number } | number[] | number[][]
 export type Masked = { causal?: boolean; window?: number; keep?: boolean[] } // keep: false hides a key
 export type Side = 'query' | 'key' | 'value'
 const sides = { query: 0, key: 1, value: 2 }
 const whichTable = { add: 0, bias: 1, query: 2, key: 3, value: 4, temperature: 5 }
 
-// Attention by a scheme that reads the content, with its inside: [heads][queries][keys].
+/** Attention by a scheme that reads the content, with its inside: [heads][queries][keys]. */
 export type Attended = { out: Float64Array; logits: Float64Array; weights: Float64Array }
-// Row-major numbers.
+/** Row-major numbers. */
 export type Table = { values: ArrayLike<number>; shape: number[] }
 
 export class Engine {
@@ -109,7 +109,7 @@ export class Engine {
     return new Engine(await Memory.of(wasm))
   }
 
-  // The plan of a scheme; the same one for the same question. Throws with the library's own sentence.
+  /** The plan of a scheme; the same one for the same question. Throws with the library's own sentence. */
   plan(scheme: Scheme, size: Geometry): Plan {
     const key = JSON.stringify([scheme, size])
     let plan = this.plans.get(key)
@@ -135,7 +135,7 @@ export class Engine {
     return plan
   }
 
-  // Normal numbers first, first + 1, … of a seed's sequence: those that the command draws.
+  /** Normal numbers first, first + 1, … of a seed's sequence: those that the command draws. */
   normals(seed: number, count: number, first = 0): Float64Array {
     return this.memory.scratch(tensor => {
       const out = tensor([count])
@@ -144,8 +144,10 @@ export class Engine {
     })
   }
 
-  // Attention by a scheme of `content`, whose tensors are `tables`, of q, k, v [heads][tokens][head_dim]. Where the
-  // scheme has no softmax logits are the logarithms of the weights.
+  /**
+   * Attention by a scheme of `content`, whose tensors are `tables`, of q, k, v [heads][tokens][head_dim]. Where the
+   * scheme has no softmax logits are the logarithms of the weights.
+   */
   attend(
     scheme: Scheme,
     tables: Record<string, Table>,
@@ -171,12 +173,12 @@ export class Engine {
     }
   }
 
-  // Of a row with padding: a token's position is the number of tokens before it.
+  /** Of a row with padding: a token's position is the number of tokens before it. */
   positionsOf(mask: boolean[]): number[] {
     return this.positions('posenc_positions_from_mask', bytes(mask), 1n, BigInt(mask.length), 0n, 0n)[0]
   }
 
-  // Of a picture's patches, row by row: [row or column][patch].
+  /** Of a picture's patches, row by row: [row or column][patch]. */
   patches(height: number, width: number): number[][] {
     return this.positions('posenc_positions_patches', BigInt(height), BigInt(width), 1n, 1n)
   }
@@ -191,7 +193,7 @@ export class Engine {
     }
   }
 
-  // One pair of channels that rotates by `frequency` radians a position.
+  /** One pair of channels that rotates by `frequency` radians a position. */
   pair(frequency: number): Plan {
     return this.plan({ type: 'rope', scaling: { type: 'explicit', frequencies: [frequency] } }, { head_dim: 2 })
   }
@@ -222,7 +224,7 @@ export class Plan {
     return this.handle
   }
 
-  // Learned numbers, row-major.
+  /** Learned numbers, row-major. */
   setTable(table: keyof typeof whichTable, values: ArrayLike<number>, shape: number[]): this {
     const fill = () =>
       this.memory.scratch(tensor =>
@@ -233,27 +235,26 @@ export class Plan {
     return this
   }
 
-  // x [tokens][head_dim], rotated by the tokens' positions.
-  rotate(
-    x: ArrayLike<number>,
-    head_dim: number,
-    where: Where,
-    side: Side = 'query',
-    verb = 'posenc_rotate',
-  ): Float64Array {
+  /** x [tokens][head_dim] or [heads][tokens][head_dim], rotated by the tokens' positions. */
+  rotate(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query'): Float64Array {
+    return this.rotated('posenc_rotate', x, head_dim, where, side)
+  }
+  /** The rotation undone. */
+  rotateBack(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query'): Float64Array {
+    return this.rotated('posenc_rotate_inverse', x, head_dim, where, side)
+  }
+  private rotated(verb: string, x: ArrayLike<number>, head_dim: number, where: Where, side: Side): Float64Array {
     return this.on(where, positions =>
       this.memory.scratch(tensor => {
-        const out = tensor([x.length / head_dim, head_dim], x)
+        const tokens = size(where)
+        const out = tensor([x.length / (tokens * head_dim) || 1, tokens, head_dim], x)
         this.memory.call(verb, this.live(), out.view, positions, sides[side], out.view)
         return out.read() as Float64Array
       }),
     )
   }
-  rotateBack(x: ArrayLike<number>, head_dim: number, where: Where): Float64Array {
-    return this.rotate(x, head_dim, where, 'query', 'posenc_rotate_inverse')
-  }
 
-  // [tokens][pairs], in radians.
+  /** [tokens][pairs], in radians. */
   angles(where: Where): Float64Array {
     const pairs = this.info.rotate!.rotary_dim / 2
     return this.on(where, positions =>
@@ -265,7 +266,7 @@ export class Plan {
     )
   }
 
-  // What is added to the embedding: [tokens][width]; in float, or in double where asked.
+  /** What is added to the embedding: [tokens][width]; in float, or in double where asked. */
   vectors(where: Where, width: number): Float32Array
   vectors(where: Where, width: number, exact: true): Float64Array
   vectors(where: Where, width: number, exact = false) {
@@ -281,7 +282,7 @@ export class Plan {
     )
   }
 
-  // Embeddings [tokens][width] with what the plan adds.
+  /** Embeddings [tokens][width] with what the plan adds. */
   add(x: ArrayLike<number>, width: number, where: Where): Float64Array {
     return this.on(where, positions =>
       this.memory.scratch(tensor => {
@@ -292,7 +293,7 @@ export class Plan {
     )
   }
 
-  // What is added to the logits: [heads][queries][keys].
+  /** What is added to the logits: [heads][queries][keys]. */
   bias(heads: number, queries: Where, keys: Where): Float64Array {
     return this.on(queries, of_queries =>
       this.on(keys, of_keys =>
@@ -305,7 +306,7 @@ export class Plan {
     )
   }
 
-  // softmax(logits) v of q, k, v [heads][tokens][head_dim], and the logits [heads][queries][keys] (−∞ where hidden).
+  /** softmax(logits) v of q [heads][tokens][head_dim] and k, v of as many heads or fewer, and the logits [heads][queries][keys] (−∞ where hidden). */
   attend(
     q: ArrayLike<number>,
     k: ArrayLike<number>,
@@ -356,6 +357,7 @@ function attention(
 ): Attended {
   const rows = size(queries)
   const columns = size(keys)
+  const kv_heads = k.length / (columns * head_dim) || heads
   return positioned(memory, queries, of_queries =>
     positioned(memory, keys, of_keys =>
       memory.scratch(tensor => {
@@ -363,8 +365,8 @@ function attention(
         const [logits, weights] = [0, 1].map(() => tensor([1, heads, rows, columns]))
         const given = new Struct('posenc_attention', {
           q: tensor([1, heads, rows, head_dim], q).view,
-          k: tensor([1, heads, columns, head_dim], k).view,
-          v: tensor([1, heads, columns, head_dim], v).view,
+          k: tensor([1, kv_heads, columns, head_dim], k).view,
+          v: tensor([1, kv_heads, columns, head_dim], v).view,
           queries: of_queries,
           keys: of_keys,
           mask: new Struct('posenc_mask', {

@@ -22,7 +22,8 @@ const kinds = {
 export type DType = 0 | 1 // double, float
 export type Numbers = Float64Array | Float32Array
 export type Argument = number | bigint | string | Uint8Array | Struct
-export type Wasm = BufferSource | Response | Promise<Response>
+// A module's bytes, a response that brings them, or the module.
+export type Wasm = BufferSource | Response | Promise<Response> | WebAssembly.Module
 
 // A struct of c.h by the names of its members. Members left out are zero, struct_size is filled in, and a pointer may be
 // given as what it points to.
@@ -35,17 +36,25 @@ export class Struct {
   }
 }
 
+async function compiled(wasm: Wasm): Promise<WebAssembly.Module> {
+  const given = await wasm
+  if (given instanceof WebAssembly.Module) return given
+  if (!(given instanceof Response)) return WebAssembly.compile(given)
+  if (!given.ok) throw new Error(`${given.url}: ${given.status} ${given.statusText}`)
+  // Some servers do not know the type, and a stream must have it.
+  return given.headers.get('content-type') === 'application/wasm'
+    ? WebAssembly.compileStreaming(given)
+    : WebAssembly.compile(await given.arrayBuffer())
+}
+
 export class Memory {
   private readonly api: Exports
   private readonly layout: Layout
   private readonly slot: number
 
   static async of(wasm: Wasm): Promise<Memory> {
-    const { module, instance } =
-      wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)
-        ? await WebAssembly.instantiate(wasm, {})
-        : await WebAssembly.instantiateStreaming(wasm, {})
-    return new Memory(module, instance)
+    const module = await compiled(wasm)
+    return new Memory(module, await WebAssembly.instantiate(module, {}))
   }
 
   private constructor(module: WebAssembly.Module, instance: WebAssembly.Instance) {
@@ -129,6 +138,8 @@ export class Memory {
     try {
       return work((shape, from) => {
         const count = shape.reduce((a, b) => a * b, 1)
+        if (!shape.every(Number.isInteger) || (from && from.length !== count))
+          throw new Error(`${from?.length} numbers do not fill a tensor [${shape.join(', ')}]`)
         const at = this.alloc(count * (dtype === 0 ? 8 : 4))
         held.push(at)
         if (from) this.numbers(at, dtype, count).set(from)

@@ -1,6 +1,6 @@
 // The readers of model files. They are a module of their own, twice the engine's size: it is fetched when a model is.
-import type { PlanInfo, Scheme } from './engine.ts'
-import { Memory, type Wasm } from './memory.ts'
+import { Plan, type PlanInfo, type Scheme } from './engine.js'
+import { Memory, type Wasm } from './memory.js'
 
 export class Reader {
   private readonly memory: Memory
@@ -11,7 +11,7 @@ export class Reader {
     return new Reader(await Memory.of(wasm))
   }
 
-  // A config.json, a params.json or (the front of) a GGUF.
+  /** A config.json, a params.json or (the front of) a GGUF. */
   read(bytes: Uint8Array, name: string): Model {
     return new Model(this.memory, this.memory.make('posenc_model_read', bytes, bytes.length, name))
   }
@@ -19,7 +19,7 @@ export class Reader {
   bundled(): { name: string; about: string }[] {
     return this.memory.json('posenc_models_json')
   }
-  // The profiles of engines, the newest version of each first.
+  /** The profiles of engines, the newest version of each first. */
   engines(): Profile[] {
     return this.memory.json('posenc_engines_json')
   }
@@ -38,21 +38,30 @@ export class Model {
   free(): void {
     this.memory.call_void('posenc_model_free', this.handle)
   }
-  // What `posenc explain --json` prints (docs/json.md).
+  /** What `posenc explain --json` prints (docs/json.md). */
   explain(at = 0): Explained {
     return this.memory.json('posenc_model_explain_json', this.handle, BigInt(at), -1n)
   }
 
-  // What the commands of these names print with --json (docs/doctor.md). at: positions to look at, 0: the model's context, or
-  // the longer of two. An engine is "vllm", or "transformers@4" for that version.
+  /** The plan of a layer. at: tokens to compile for, which matters where a scaling depends on their number; 0: the model's context. */
+  plan(layer = 0, { at = 0, stack = 'text' }: { at?: number; stack?: string } = {}): Plan {
+    const { memory, handle } = this
+    const group = BigInt(memory.make('posenc_model_find_group', handle, stack, BigInt(layer)))
+    return new Plan(memory, () => memory.make('posenc_model_plan', handle, group, BigInt(at), 0))
+  }
+
+  /**
+   * What the commands of these names print with --json (docs/doctor.md). at: positions to look at, 0: the model's context, or
+   * the longer of two. An engine is "vllm", or "transformers@4" for that version.
+   */
   diff(found: Model, at = 0): Compared {
     return this.memory.json('posenc_model_diff_json', this.handle, found.handle, BigInt(at))
   }
-  // What an engine makes of it.
+  /** What an engine makes of it. */
   readBy(engine: string, at = 0): Reading {
     return this.memory.json('posenc_model_engine_json', this.handle, engine, BigInt(at))
   }
-  // What an engine printed, beside it.
+  /** What an engine printed, beside it. */
   diffLog(log: Uint8Array, at = 0): Compared {
     return this.memory.json('posenc_model_log_json', this.handle, log, log.length, BigInt(at))
   }
@@ -104,7 +113,7 @@ export type Translation = {
   largest_angle_difference: number | null
   amplitude_difference: number | null
 }
-// trained: tokens that training has shown, 0: as the file tells. training: the weights will be trained at that length.
+/** trained: tokens that training has shown, 0: as the file tells. training: the weights will be trained at that length. */
 export type Extending = { engine?: string; trained?: number; training?: boolean }
 export type ContextOption = { name: string } & (
   | { unavailable: string }

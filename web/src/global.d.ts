@@ -1,7 +1,3 @@
-declare module '*.wasm?url' {
-  const url: string
-  export default url
-}
 // TeX that the build turns into MathML; \live{name} marks a number that moves.
 declare function tex(source: TemplateStringsArray): string
 // What the list of panels tells of each, read from their files by the build.

@@ -1,11 +1,8 @@
 import { mount } from 'svelte'
-import models from 'posenc-models.wasm?url'
-import wasm from 'posenc.wasm?url'
 import App from './App.svelte'
 import './app.css'
 import './parts.css'
-import { Engine } from 'posenc'
-import { Reader } from 'posenc/reader'
+import { load, loadReader, type Reader } from 'posenc'
 import { entries, panel } from './panels'
 import { parse } from './state/link'
 import { follow, page } from './state/store.svelte'
@@ -14,7 +11,7 @@ import { startTheme } from './state/theme'
 // Fetched at the first call; a fetch that failed is tried again.
 let loading: Promise<Reader> | undefined
 const reader = () =>
-  (loading ??= Reader.load(fetch(models)).catch((error: Error) => {
+  (loading ??= loadReader().catch((error: Error) => {
     loading = undefined
     throw new Error(`The reader of models did not start: ${error.message}`)
   }))
@@ -26,7 +23,7 @@ page.figure = Number(frame.get('figure')) || 0
 page.present = frame.get('present') === '1'
 startTheme()
 const target = document.getElementById('app')!
-Promise.all([Engine.load(fetch(wasm)), panel(parse(location.hash).panel)])
+Promise.all([load(), panel(parse(location.hash).panel)])
   .then(([engine]) => {
     follow()
     mount(App, { target, props: { engine, reader } })

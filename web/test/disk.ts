@@ -1,17 +1,11 @@
-// The modules that `make wasm` builds, and the repository's golden numbers, from disk.
-import { existsSync, readFileSync } from 'node:fs'
+// The repository's golden numbers, from disk, and how far numbers are apart.
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Engine } from 'posenc'
-import { Reader } from 'posenc/reader'
 
 const root = new URL('../../', import.meta.url)
 const path = (name: string) => fileURLToPath(new URL(name, root))
-const wasm = path('build/wasm/posenc.wasm')
 
-export const built = existsSync(wasm)
 export const bytes = (name: string) => new Uint8Array(readFileSync(path(name)))
-export const load = () => Engine.load(bytes('build/wasm/posenc.wasm').buffer)
-export const loadReader = () => Reader.load(bytes('build/wasm/posenc-models.wasm').buffer)
 
 export function golden<T>(name: string): T[] {
   return (JSON.parse(readFileSync(path(`tests/data/golden/${name}.json`), 'utf8')) as { records: T[] }).records

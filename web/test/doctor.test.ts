@@ -1,6 +1,6 @@
 // The doctor's words, and what the module answers: as docs/doctor.md has it, and a sentence where there is no answer.
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Finding, Reader } from 'posenc/reader'
+import { loadReader, type Finding, type Reader } from 'posenc'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
   ask,
@@ -20,7 +20,7 @@ import { shell } from '../src/draw/fold'
 import { panels } from '../src/state/link'
 import { choose, exchange, files, receive } from '../src/state/doctor.svelte'
 import { restore, values } from '../src/state/store.svelte'
-import { built, bytes, loadReader } from './disk'
+import { bytes } from './disk'
 
 const none: Finding = {
   ...{ code: 'rope_theta', severity: 'error', stack: null, layer: null, layers: [], pair: null, position: null },
@@ -90,7 +90,7 @@ describe('files', () => {
   })
 })
 
-describe.skipIf(!built)('answers', () => {
+describe('answers', () => {
   let reader: Reader
   beforeAll(async () => {
     reader = await loadReader()

@@ -2,13 +2,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Engine, Scheme } from 'posenc'
-import type { Reader } from 'posenc/reader'
-import { apart, built, bytes, golden, load, loadReader } from './disk'
+import { load, loadReader, type Engine, type Reader, type Scheme } from 'posenc'
+import { apart, bytes, golden } from './disk'
 
 let engine: Engine, reader: Reader
 beforeAll(async () => {
-  if (built) [engine, reader] = [await load(), await loadReader()]
+  ;[engine, reader] = [await load(), await loadReader()]
 })
 
 type Rotation = {
@@ -43,7 +42,7 @@ type Zoo = {
   sets: { seq_len: number | null; rotary_dim: number; attention_factor: number; inv_freq_f64: number[] }[]
 }
 
-describe.skipIf(!built)('the engine (make wasm)', () => {
+describe('the engine', () => {
   const plain = golden<Rotation>('rotation').filter(
     r =>
       ['half', 'interleaved'].includes(r.pairing)
@@ -251,7 +250,7 @@ describe.skipIf(!built)('the engine (make wasm)', () => {
   })
 })
 
-describe.skipIf(!built)('normal numbers', () => {
+describe('normal numbers', () => {
   test('the same seed gives the same numbers, another others', () => {
     expect(engine.normals(5, 64)).toEqual(engine.normals(5, 64))
     expect(engine.normals(5, 64)).not.toEqual(engine.normals(6, 64))

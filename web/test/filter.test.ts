@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { gain, rowsFor, screen } from '../src/draw/filter'
-import type { Plan } from 'posenc'
-import { load } from './disk'
+import { load, type Plan } from 'posenc'
 
 const d = 512
 const length = 2048

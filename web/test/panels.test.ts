@@ -1,18 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { moving, Text } from '../src/compute/cache'
-import type { Engine } from 'posenc'
+import { load, loadReader, type Engine, type Reader } from 'posenc'
 import { properties } from '../src/compute/properties'
-import type { Reader } from 'posenc/reader'
 import { bands, bases, fragment, methods, unseen } from '../src/compute/scaling'
 import { content, filled, onText, scores, shiftResidual, softmax } from '../src/compute/scores'
-import { built, load, loadReader } from './disk'
 
 let engine: Engine, reader: Reader
 beforeAll(async () => {
-  if (built) [engine, reader] = [await load(), await loadReader()]
+  ;[engine, reader] = [await load(), await loadReader()]
 })
 
-describe.skipIf(!built)('scores', () => {
+describe('scores', () => {
   const size = { d: 16, heads: 4, length: 12 }
   it('are what attention itself gives, also where a bias is added apart', () => {
     const tokens = content(engine, 'random', size, 3)
@@ -68,7 +66,7 @@ describe.skipIf(!built)('scores', () => {
   })
 })
 
-describe.skipIf(!built)('extension', () => {
+describe('extension', () => {
   const at = { d: 128, trained: 4096, target: 16384, scheme: { rope_theta: 10000 } }
   it('counts the pairs at new angles as claim 19a does', () => {
     const all = methods(engine, at, 'default', {})
@@ -101,7 +99,7 @@ describe.skipIf(!built)('extension', () => {
   })
 })
 
-describe.skipIf(!built)('properties', () => {
+describe('properties', () => {
   const verdict = (id: string, type: string) =>
     properties
       .find(p => p.id === id)!
@@ -185,7 +183,7 @@ describe.skipIf(!built)('properties', () => {
   })
 })
 
-describe.skipIf(!built)('the cache', () => {
+describe('the cache', () => {
   const at = { d: 32, trained: 512, target: 2048, scheme: { rope_theta: 10000 } }
   it.each(moving)('%s: keys rotated once go stale past the trained length alone, others never', kind => {
     const text = new Text(engine, kind, at, 1)

@@ -4,12 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Engine } from 'posenc'
+import { load, type Engine } from 'posenc'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { largest, padded, pitfall, told, tokens, type Slip } from '../src/compute/pitfalls'
 import { npy } from '../src/draw/npy'
 import { fields } from '../src/state/link'
-import { apart, built, load } from './disk'
+import { apart } from './disk'
 
 const command = process.env.POSENC_COMMAND || fileURLToPath(new URL('../../build/release/posenc', import.meta.url))
 const at = { d: 16, theta: 10000, seed: 3 }
@@ -17,13 +17,13 @@ const slips = fields.pitfall.choices as Slip[]
 let engine: Engine
 const folder = mkdtempSync(join(tmpdir(), 'posenc-'))
 beforeAll(async () => {
-  if (built) engine = await load()
+  engine = await load()
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
 it('every slip of a link is told', () => expect(Object.keys(told)).toEqual(slips))
 
-describe.skipIf(!built)('the slips', () => {
+describe('the slips', () => {
   const made = (slip: Slip) => pitfall(engine, slip, at)
   it.each(slips)('%s parts what the panel shows', slip => {
     const { right, wrong } = made(slip)
@@ -56,7 +56,7 @@ const numbers = (name: string) => {
   const file = readFileSync(join(folder, name))
   return new Float64Array(new Uint8Array(file.subarray(10 + file.readUInt16LE(8))).buffer)
 }
-describe.skipIf(!built || !existsSync(command))('the commands that the panel prints', () => {
+describe.skipIf(!existsSync(command))('the commands that the panel prints', () => {
   it.each(slips.flatMap(slip => (['right', 'wrong'] as const).map(side => [slip, side] as const)))(
     '%s, %s: they give its logits and its outputs',
     async (slip, side) => {

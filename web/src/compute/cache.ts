@@ -40,7 +40,7 @@ export class Text {
       const plan = this.plan(p + 1)
       const rotated = plan.rotate(this.k, d, [p], 'key')
       this.kept.set(rotated, i * d)
-      this.recovered.set(plan.rotate(rotated, d, [p], 'key', 'posenc_rotate_inverse'), i * d)
+      this.recovered.set(plan.rotateBack(rotated, d, [p], 'key'), i * d)
     })
     const first = (length: number) => JSON.stringify(this.plan(length).info.rotate!.frequencies)
     this.changes = first(trained + 1) === first(target) ? 'once' : 'every token'

@@ -1,6 +1,5 @@
 import { createContext } from 'svelte'
-import type { Engine } from 'posenc'
-import type { Reader } from 'posenc/reader'
+import type { Engine, Reader } from 'posenc'
 
 export const [useEngine, provideEngine] = createContext<Engine>()
 export const [useReader, provideReader] = createContext<() => Promise<Reader>>()

@@ -1,6 +1,6 @@
 // What the doctor says, as a page says it; and what to type to have the same.
 import { short } from '../draw/number'
-import type { Compared, ContextOption, Finding, Model, Profile, Reading, Reader } from 'posenc/reader'
+import type { Compared, ContextOption, Finding, Model, Profile, Reading, Reader } from 'posenc'
 
 // What was asked, or the library's sentence why there is none.
 export type Answer<T> = { is: T; not?: undefined } | { is?: undefined; not: string }

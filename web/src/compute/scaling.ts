@@ -1,8 +1,7 @@
 // Every way to stretch RoPE from a trained length to a target, as plans; and a model's own, reduced to what a link holds.
 import type { Settings } from '../state/link'
 import { rope_scaling as phi } from '../../../models/phi-3.5-mini.json'
-import type { Described, Engine, PlanInfo, Scheme } from 'posenc'
-import type { Group } from 'posenc/reader'
+import type { Described, Engine, Group, PlanInfo, Scheme } from 'posenc'
 
 export type Stretch = { d: number; trained: number; target: number; scheme: Settings } // scheme: RoPE's own fields
 export type Method = {

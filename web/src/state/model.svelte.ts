@@ -1,8 +1,7 @@
 // A model's file that was opened, on whatever panel; what of it matters is in the link as well.
 import { bases, interesting, settings, stretched, unusual } from '../compute/scaling'
 import { encoding, open, page, set, values, visit } from './store.svelte'
-import type { Engine, Plan, Scheme } from 'posenc'
-import type { Explained, Group, Model, Reader } from 'posenc/reader'
+import type { Engine, Explained, Group, Model, Plan, Reader, Scheme } from 'posenc'
 
 class Opened {
   model = $state.raw<Explained | null>(null)
