@@ -184,6 +184,7 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   reading.model.files = {{std::string(name), FileFormat::config, FileRole::model}};
 
   const Section whole(reading, &json);
+  if (const auto version = whole.word("transformers_version")) reading.read_version(version->value);
   const Section text = text_part(whole);
   const auto outer = whole.word("model_type");
   read_text(reading, whole, text);

@@ -9,6 +9,7 @@ reproduce its keys; a layer whose keys are alike at all positions has none.
 """
 
 import copy
+import functools
 import inspect
 import json
 import os
@@ -28,6 +29,8 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 VERSION = transformers.__version__
 torch.set_num_threads(1)
+for layer in (torch.nn.Linear, torch.nn.Embedding):  # no weight is ever read
+    layer.reset_parameters = lambda self: None
 masking_utils.find_packed_sequence_indices = lambda *_: None  # gaps between positions part no sequences here
 
 # What costs memory and has no say in positions.
@@ -81,6 +84,11 @@ class Passing(torch.nn.Module):
         return (x, *self.more) if self.more else x
 
 
+@functools.cache
+def source_of_forward(kind):
+    return inspect.getsource(kind.forward)
+
+
 def weightless(model):
     """Replaces what would need weights."""
     seed = 0  # of each vector, so that a model is the same in every run
@@ -94,7 +102,7 @@ def weightless(model):
                 setattr(module, child_name, Constant(child.embedding_dim, seed))
             elif child_name in beside:
                 with_scores = re.search(
-                    rf", *\w+ = self\.{child_name}\(", inspect.getsource(type(module).forward)
+                    rf", *\w+ = self\.{child_name}\(", source_of_forward(type(module))
                 ) or getattr(module, "is_moe_layer", False)
                 setattr(module, child_name, Passing((None,) if with_scores else ()))
 

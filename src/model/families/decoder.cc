@@ -31,6 +31,8 @@ class DecoderReader {
         warn_of_unread("use_bidirectional_attention");
       }
     }
+    if (both && both->text() == "\"vision\"" && family_.reads_bidirectional)
+      reading_.warn("family_remark", reading_.family + ": " + std::string(picture_blocks));
     // Hugging Face's masks ask it of every decoder, whose window then reaches as far to both sides.
     const auto causal = config_.flag("is_causal");
     const bool both_ways = causal_ && causal && !causal->value;

@@ -176,6 +176,10 @@ const Family& unknown_family_with_table();
 // say.
 std::string_view inner_type(std::string_view outer);
 
+// What a decoder's causal mask leaves out where pictures stand among text (Mask::blocks).
+inline constexpr std::string_view picture_blocks =
+    "tokens of a picture see each other both ways, in every layer; text is causal";
+
 // What a model around a text model changes in it: a warning that its every file deserves.
 std::string_view outer_remark(std::string_view outer);
 

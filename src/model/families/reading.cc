@@ -4,6 +4,7 @@
 #include "src/model/families/reading.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace posenc::detail {
@@ -37,6 +38,15 @@ bool contains_word(std::string_view words, std::string_view word) {
 void note(ProvenanceList& notes, std::string_view field, std::string_view value, Origin origin,
           std::string_view detail) {
   notes.push_back({std::string(field), printable(value), origin, printable(detail)});
+}
+
+void Reading::read_version(std::string_view version) {
+  std::pair<int, int> read;
+  const char* const end = version.data() + version.size();
+  const auto major = std::from_chars(version.data(), end, read.first);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return;
+  const auto minor = std::from_chars(major.ptr + 1, end, read.second);
+  if (minor.ec == std::errc() && read.first >= 0 && read.second >= 0) saved_by = read;
 }
 
 void Reading::refuse(std::string_view path, std::string_view rule, std::string_view got,

@@ -311,7 +311,9 @@ class RopeReader {
       return;
     }
     std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
-    if (unscaled_layer() || (own_theta() && !parameters_.by_layer_type)) theta.reset();
+    // A base within the parameters of all layers is also that of those that slide in ModernBERT alone.
+    const bool of_all = family_.local == LocalRope::own_theta_scaled;
+    if (unscaled_layer() || (own_theta() && !of_all && !parameters_.by_layer_type)) theta.reset();
     const auto beside =
         config_.number(own_theta() ? family_.local_theta_keys : family_.theta_keys, above_one);
     if (theta && beside && theta->value != beside->value && !parameters_.by_layer_type) {
@@ -327,13 +329,20 @@ class RopeReader {
       ratio();
       return;
     }
-    const double fallback = own_theta() ? family_.local_theta : family_.theta;
+    const bool old = reading_.saved_before(5);
+    double fallback = own_theta() ? family_.local_theta : family_.theta;
     const auto of_full = config_.number(family_.theta_keys, above_one);
     if (own_theta() && family_.local_theta_keys.empty() && of_full && of_full->value != fallback) {
-      reading_.warn("local_theta_fixed", of_full->key + " is not read for sliding layers by " +
-                                             "transformers 5, which takes " +
-                                             number_text(fallback) +
-                                             "; before, it held for all layers");
+      reading_.warn("local_theta_fixed",
+                    of_full->key +
+                        " is not read for sliding layers by transformers 5, which takes " +
+                        number_text(fallback) + "; before, it held for all layers" +
+                        (old ? ", and does here, as in the version that saved the file" : ""));
+      if (old) {
+        rope_.rope_theta = of_full->value;
+        note(notes_, "rope_theta", number_text(of_full->value), Origin::file, of_full->key);
+        return;
+      }
     }
     if (fallback == 0) {
       reading_.refuse(config_.where("rope_theta"),
@@ -342,10 +351,12 @@ class RopeReader {
       return;
     }
     if (family_.theta_before_5 != 0) {
-      reading_.warn("default_changed", "rope_theta is not in the file: its default is " +
-                                           number_text(fallback) + ", and was " +
-                                           number_text(family_.theta_before_5) +
-                                           " before transformers 5; write it");
+      reading_.warn("default_changed",
+                    "rope_theta is not in the file: its default is " + number_text(fallback) +
+                        ", and was " + number_text(family_.theta_before_5) +
+                        " before transformers 5" +
+                        (old ? ", which saved the file and holds; write it" : "; write it"));
+      if (old) fallback = family_.theta_before_5;
     }
     base_from_default_ = true;
     rope_.rope_theta = fallback;
@@ -436,11 +447,16 @@ class RopeReader {
     }
     const auto beside = config_.number(family_.partial_keys, fraction);
     if (inside && beside && inside->value != beside->value) {
-      reading_.warn("partial_conflict",
-                    inside->key + " is " + number_text(inside->value) + " and " + beside->key +
-                        " is " + number_text(beside->value) +
-                        "; the first is used, as transformers does since 5.17: before, the second "
-                        "was where it stood beside rope_scaling");
+      const bool old = reading_.saved_before(5, 17) && config_.has("rope_scaling");
+      reading_.warn(
+          "partial_conflict",
+          inside->key + " is " + number_text(inside->value) + " and " + beside->key + " is " +
+              number_text(beside->value) +
+              (old ? "; the second is used, as the version of transformers that saved the "
+                     "file did: since 5.17 it is the first"
+                   : "; the first is used, as transformers does since 5.17: before, the "
+                     "second was where it stood beside rope_scaling"));
+      if (old) inside.reset();
     }
     const auto& said = inside ? inside : beside;
     rope_.rotary_dim = ask_.rotary_dim;  // the caller noted why

@@ -51,7 +51,7 @@ struct Inner {
 constexpr Inner inner_types[] = {
     {"llama4", "llama4_text"},
     {"mistral_large4", "mistral_large4_text"},
-    {"gemma3", "gemma3_text"},
+    {"gemma3", "gemma3_text", picture_blocks},
     {"gemma3n", "gemma3n_text"},
     {"gemma4", "gemma4_text"},
     {"qwen3_vl", "qwen3_vl_text"},
