@@ -55,6 +55,82 @@ Angles angles_named(const std::string& word) {
   return Angles::exact;
 }
 
+// Where tokens stand: at whole positions, at real ones, or turned by angles.
+struct Where {
+  Positions whole = Positions::range(0, 0);
+  std::optional<Array> numbers = {};
+  Tensor reals = {}, angles = {};  // of `numbers`: [axis][1][seq], [1][head or 1][seq][pair]
+};
+
+bool is_of_floats(const Array& array) {
+  return array.type == NpyType::f64 || array.type == NpyType::f32 || array.type == NpyType::f16;
+}
+
+Expected<Where> where_of(const std::string& positions_text, const std::string& by,
+                         std::int64_t seq) {
+  Where where;
+  const std::string& file = by.empty() ? positions_text : by;
+  const auto wrong_count = [&](std::int64_t count) {
+    return fail(by.empty() ? "--positions" : "--by",
+                "one for each of the tensor's " + std::to_string(seq) + " tokens",
+                std::to_string(count), "say which axis is the sequence with --seq_axis");
+  };
+  if (file.empty()) return fail("rotate", "--positions is required", "", "write it like 0:4096");
+  if (file.ends_with(".npy")) {
+    Expected<Array> array = read_npy(file);
+    if (!array) return std::unexpected(array.error());
+    if (is_of_floats(*array) || !by.empty()) where.numbers = std::move(*array);
+  } else if (!by.empty()) {
+    return fail("--by", "must be a .npy file", by);
+  }
+  if (!where.numbers) {
+    Expected<Positions> whole = positions(file);
+    if (!whole) return std::unexpected(whole.error());
+    if (whole->size() != seq) return wrong_count(whole->size());
+    where.whole = std::move(*whole);
+    return where;
+  }
+  const Expected<Tensor> seen = tensor_of(*where.numbers, "", file);
+  if (!seen) return std::unexpected(seen.error());
+  Tensor given = *seen;
+  if (by.empty() ? given.rank < 1 || given.rank > 2 : given.rank < 2 || given.rank > 3)
+    return fail(
+        file,
+        by.empty() ? "must be [seq] or [axis][seq]" : "must be [seq][pair] or [head][seq][pair]",
+        std::to_string(given.rank) + " axes");
+  if (by.empty()) {
+    given = given.with_rank(2);
+    if (given.shape[1] != seq) return wrong_count(given.shape[1]);
+    where.reals = {.data = given.data,
+                   .dtype = given.dtype,
+                   .rank = 3,
+                   .shape = {given.shape[0], 1, seq},
+                   .stride = {given.stride[0], 0, given.stride[1]}};
+  } else {
+    where.angles = given.with_rank(4);
+    if (where.angles.shape[2] != seq) return wrong_count(where.angles.shape[2]);
+  }
+  return where;
+}
+
+// In place.
+Expected<void> rotated(const Plan& plan, const Tensor& x, const Where& where, Side side,
+                       bool inverse) {
+  if (!where.numbers)
+    return inverse ? rotate_inverse(plan, x, where.whole, side, x)
+                   : rotate(plan, x, where.whole, side, x);
+  std::vector<double> memory;
+  Tensor angles = where.angles;
+  if (where.reals && plan.rotate) {
+    const std::int64_t heads = plan.rotate->heads, pairs = plan.rotate->pairs();
+    memory.resize(static_cast<std::size_t>(heads * x.shape[2] * pairs));
+    angles = Tensor::dense(memory.data(), {1, heads, x.shape[2], pairs});
+    if (auto made = rotation_angles(plan, where.reals, angles); !made) return made;
+  }
+  return inverse ? rotate_by_inverse(plan, x, angles, side, x)
+                 : rotate_by(plan, x, angles, side, x);
+}
+
 bool rotates_nothing(const Plan& plan) {
   return !plan.rotate && (plan.add || plan.bias || plan.relative);
 }
@@ -64,7 +140,7 @@ auto nothing_rotates() {
 
 Run define_rotate(CLI::App& app) {
   struct Options {
-    std::string in, out, positions, dtype, side = "q", angles = "exact";
+    std::string in, out, positions, by, dtype, side = "q", angles = "exact";
     std::optional<std::int64_t> head_axis, seq_axis;
     bool inverse = false;
     std::optional<Source> source;
@@ -73,9 +149,13 @@ Run define_rotate(CLI::App& app) {
   app.add_option("IN", options->in, "Queries or keys, .npy")->required();
   app.add_option("OUT", options->out, "Where the rotated tensor goes, .npy")->required();
   app.add_option("--positions", options->positions,
-                 "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]")
-      ->type_name("IDS")
-      ->required();
+                 "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of "
+                 "floats: real positions")
+      ->type_name("IDS");
+  app.add_option("--by", options->by,
+                 "Angles in radians instead, .npy [seq][pair] or [head][seq][pair]")
+      ->type_name("FILE")
+      ->excludes("--positions");
   app.add_flag("--inverse", options->inverse, "Rotate back");
   app.add_option("--side", options->side, "xPos treats queries and keys differently")
       ->check(CLI::IsMember({"q", "k", "query", "key"}));
@@ -109,12 +189,8 @@ Run define_rotate(CLI::App& app) {
     if (!whole) return std::unexpected(whole.error());
     const Expected<Tensor> x = arranged(*whole, options->head_axis, options->seq_axis);
     if (!x) return std::unexpected(x.error());
-    const Expected<Positions> where = positions(options->positions);
+    Expected<Where> where = where_of(options->positions, options->by, x->shape[2]);
     if (!where) return std::unexpected(where.error());
-    if (where->size() != x->shape[2])
-      return fail("--positions",
-                  "one for each of the tensor's " + std::to_string(x->shape[2]) + " tokens",
-                  std::to_string(where->size()), "say which axis is the sequence with --seq_axis");
     Geometry of_tensor;
     of_tensor.heads = x->shape[1];
     of_tensor.head_dim = x->shape[3];
@@ -128,8 +204,7 @@ Run define_rotate(CLI::App& app) {
     if (rotates_nothing(*plan)) return nothing_rotates();
     const Side side = options->side.starts_with("q") ? Side::query : Side::key;
     // In memory in place; the file read stays as it is.
-    const Expected<void> done = options->inverse ? rotate_inverse(*plan, *x, *where, side, *x)
-                                                 : rotate(*plan, *x, *where, side, *x);
+    const Expected<void> done = rotated(*plan, *x, *where, side, options->inverse);
     if (!done) return std::unexpected(done.error());
     if (Expected<void> written = write_npy(options->out, *array); !written)
       return std::unexpected(written.error());

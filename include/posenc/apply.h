@@ -62,6 +62,34 @@ Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out,
                                Threads threads = {});
 
+// --- tokens at real positions, or turned by angles of their own ----------------------------------------
+// Positions are whole numbers. Seconds, metres or a grid stretched to another are real ones: their angles are
+// made first, or come from elsewhere (a learned projection of coordinates, a sum over what tokens say).
+
+// The angles of tokens that stand at real positions of any sign, at [axis, batch, seq] of any dtype:
+//   out[batch, head, seq, pair] = Σ over axes of at · frequency, formed in double
+// Errors: no rotation, an engine's angles, shapes that do not match, a position that is not finite.
+Expected<void> rotation_angles(const Plan& plan, const Tensor& at, const Tensor& out,
+                               Threads threads = {});
+
+// x [batch, head, seq, head_dim] rotated by angles [batch, head, seq, pair] in radians, of any dtype; one
+// batch or one head of them serves all. Of the plan, the slice, the pairing and the amplitude hold;
+// its frequencies and the lengths that it holds for are not read.
+// Errors: no rotation of this side, xPos' growth (it needs a position), an engine's angles, shapes.
+Expected<void> rotate_by(const Plan& plan, const Tensor& x, const Tensor& angles, Side side,
+                         const Tensor& out, Threads threads = {});
+
+// The transpose of rotate_by: the gradient of its input from the gradient of its output. That by the angles is
+// angle_gradient() of gradients.h.
+Expected<void> rotate_by_transpose(const Plan& plan, const Tensor& x, const Tensor& angles,
+                                   Side side, const Tensor& out, Threads threads = {});
+
+// The inverse of rotate_by: divides by the amplitude where rotate_by multiplied.
+Expected<void> rotate_by_inverse(const Plan& plan, const Tensor& x, const Tensor& angles, Side side,
+                                 const Tensor& out, Threads threads = {});
+
+// --- a bias by distance ------------------------------------------------------------------------------
+
 // What is added to the logits by distance: out [head, query, key]. A plan without a bias gives
 // zeros.
 // Errors: heads that do not match, a learned table not given, a distance the table does not reach.

@@ -46,6 +46,12 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
                                          const Tensor& rotated_gradient, const Positions& positions,
                                          const Tensor& frequency_gradient);
 
+// The gradient by the angles of rotate_by, which gave `rotated`: out [batch, head, seq, pair] as the angles
+// were, summed over heads or sequences that shared them.
+// Errors: no rotation, shapes.
+Expected<void> angle_gradient(const Plan& plan, const Tensor& rotated,
+                              const Tensor& rotated_gradient, const Tensor& out);
+
 // The gradients of add: by the embedding (embedding_scale · out_gradient [batch, seq, width]) and by
 // the learned table [row][width] (the sum over the tokens that read a row; zero where none did).
 // Either may be absent; the embedding's has the dtype of out_gradient, and may be the same view.

@@ -27,6 +27,19 @@ class Positions {
   static Expected<Positions> ids(std::span<const std::int64_t> ids, std::int64_t axes = 1,
                                  std::int64_t batch = 1);
 
+  // The same where a position may be negative, as pictures are counted from their middle (Qwen-Image). Nothing that adds
+  // a table's row takes such positions.
+  // Errors: a size that is not axes·batch·seq, an id beyond ±furthest_position.
+  static Expected<Positions> signed_ids(std::span<const std::int64_t> ids, std::int64_t axes = 1,
+                                        std::int64_t batch = 1);
+
+  // Every cell of a grid, row by row: sizes {frames, height, width} or any others, an axis each, counted from `first`
+  // (as many, or none: 0). FLUX's picture is {1, h, w}; Qwen-Image's counts from {0, −⌈h/2⌉, −⌈w/2⌉}. append() puts text and
+  // further pictures behind.
+  // Errors: no size, sizes below 0 or of more than 2^28 numbers in all, `first` of another count.
+  static Expected<Positions> grid(std::span<const std::int64_t> sizes,
+                                  std::span<const std::int64_t> first = {});
+
   // From a padding mask [batch][seq] (nonzero = a real token): a real token's position is the
   // number of real tokens before it, so left padding shifts nothing. `cached` mask columns belong
   // to tokens already in the cache: they are counted and not returned, so the result is

@@ -58,16 +58,23 @@ Positions Positions::range(std::int64_t first, std::int64_t count) {
 
 Expected<Positions> Positions::ids(std::span<const std::int64_t> ids, std::int64_t axes,
                                    std::int64_t batch) {
-  const auto seq = columns("positions", ids.size(), axes, batch);
-  if (!seq) return std::unexpected(seq.error());
   if (const auto negative = std::ranges::find_if(ids, [](std::int64_t id) { return id < 0; });
       negative != ids.end()) {
     return fail("positions", "ids must not be negative",
                 std::to_string(*negative) + " at index " + std::to_string(negative - ids.begin()),
                 "for padding use a mask, Positions::from_mask");
   }
-  if (const auto far = std::ranges::find_if(ids, [](auto id) { return id > furthest_position; });
-      far != ids.end()) {
+  return signed_ids(ids, axes, batch);
+}
+
+Expected<Positions> Positions::signed_ids(std::span<const std::int64_t> ids, std::int64_t axes,
+                                          std::int64_t batch) {
+  const auto seq = columns("positions", ids.size(), axes, batch);
+  if (!seq) return std::unexpected(seq.error());
+  const auto is_far = [](std::int64_t id) {
+    return id > furthest_position || id < -furthest_position;
+  };
+  if (const auto far = std::ranges::find_if(ids, is_far); far != ids.end()) {
     return fail("positions", "ids must be 2^62 or less",
                 std::to_string(*far) + " at index " + std::to_string(far - ids.begin()),
                 "check for a sentinel or memory that nobody wrote");
@@ -79,6 +86,36 @@ Expected<Positions> Positions::ids(std::span<const std::int64_t> ids, std::int64
   positions.seq_ = *seq;
   positions.own(ids);
   return positions;
+}
+
+Expected<Positions> Positions::grid(std::span<const std::int64_t> sizes,
+                                    std::span<const std::int64_t> first) {
+  constexpr std::string_view where = "positions of a grid";
+  if (sizes.empty() || (!first.empty() && first.size() != sizes.size())) {
+    return fail(where, "there must be a size for each axis, and as many first positions or none",
+                std::to_string(sizes.size()) + " sizes and " + std::to_string(first.size()),
+                "pass {frames, height, width}");
+  }
+  std::int64_t cells = 1;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) return fail(where, "sizes must not be negative", std::to_string(size));
+    cells = detail::product(cells, size);
+  }
+  const auto axes = static_cast<std::int64_t>(sizes.size());
+  if (detail::product(cells, axes) > most_ids)
+    return fail(where, "the grid must have 2^28 numbers or fewer", std::to_string(cells) + " cells",
+                "check the sizes");
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(cells * axes));
+  std::int64_t run = cells;  // cells that share a position on this axis, and all before it
+  for (std::size_t axis = 0; axis < sizes.size() && cells > 0; ++axis) {
+    run /= sizes[axis];
+    std::int64_t* const row = ids.data() + static_cast<std::int64_t>(axis) * cells;
+    const std::int64_t start = first.empty() ? 0 : first[axis];
+    if (start < -furthest_position || start > furthest_position)
+      return fail(where, "the first position must be within 2^62 of 0", std::to_string(start));
+    for (std::int64_t i = 0; i < cells; ++i) row[i] = start + i / run % sizes[axis];
+  }
+  return signed_ids(ids, axes);
 }
 
 Expected<Positions> Positions::from_mask(std::span<const std::uint8_t> mask, std::int64_t batch,

@@ -307,5 +307,46 @@ TEST(PositionsAppend, WhatDoesNotMatchIsAnErrorThatChangesNothing) {
   EXPECT_EQ(positions, before);
 }
 
+TEST(Positions, GridsAreCountedRowByRowFromWhereTheyStart) {
+  const std::vector<std::int64_t> sizes = {2, 1, 3}, first = {5, 0, -1};
+  const Positions grid = *Positions::grid(sizes, first);
+  ASSERT_EQ(grid.axes(), 3);
+  ASSERT_EQ(grid.size(), 6);
+  for (std::int64_t t = 0; t < 6; ++t) {
+    EXPECT_EQ(grid.at(t, 0, 0), 5 + t / 3);
+    EXPECT_EQ(grid.at(t, 0, 1), 0);
+    EXPECT_EQ(grid.at(t, 0, 2), t % 3 - 1);
+  }
+}
+
+TEST(Positions, TextStandsBehindAGrid) {
+  const std::vector<std::int64_t> sizes = {1, 2, 2};
+  Positions all = *Positions::grid(sizes);
+  ASSERT_TRUE(all.append(Positions::range(4, 2)));
+  EXPECT_EQ(all.size(), 6);
+  EXPECT_EQ(all.at(5, 0, 2), 5);
+}
+
+TEST(Positions, GridsRefuseSizesThatNoMemoryHolds) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{}, {-1, 2}, {std::int64_t{1} << 40, 2}, {1 << 15, 1 << 15}})
+    EXPECT_FALSE(Positions::grid(sizes));
+  const std::vector<std::int64_t> sizes = {2, 2}, first = {0};
+  EXPECT_FALSE(Positions::grid(sizes, first));
+}
+
+TEST(Positions, AnEmptyGridHasNoTokens) {
+  const std::vector<std::int64_t> sizes = {3, 0, 2};
+  EXPECT_EQ(Positions::grid(sizes)->size(), 0);
+}
+
+TEST(Positions, SignedIdsMayBeNegative) {
+  const std::vector<std::int64_t> ids = {-3, -1, 0, 2};
+  EXPECT_EQ(Positions::signed_ids(ids)->at(0), -3);
+  EXPECT_FALSE(Positions::ids(ids));
+  const std::vector<std::int64_t> far = {-furthest_position - 1, 0};
+  EXPECT_FALSE(Positions::signed_ids(far));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,5 +1,7 @@
-// rotation_angles: the angles themselves, exact or as an engine forms them.
+// rotation_angles: the angles themselves, exact or as an engine forms them, of whole or real positions.
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "posenc/apply.h"
@@ -10,26 +12,34 @@
 #include "src/kernels/threads.h"
 
 namespace posenc {
+namespace {
+
+// The plan's rotation, for which out has an entry for each head and pair.
+Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, const Tensor& out) {
+  if (!plan.rotate)
+    return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
+  const Rotate& rotate = *plan.rotate;
+  POSENC_CHECK(
+      detail::check_rotation(where, rotate, out.shape[1], rotate.first_dim + rotate.rotary_dim));
+  if (out.shape[3] == rotate.pairs()) return &rotate;
+  return fail(where,
+              "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
+              shape_text(out), "pass [batch, head, seq, pair]");
+}
+
+}  // namespace
 
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
   POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
   POSENC_CHECK(detail::check_distinct(where, out));
-  if (!plan.rotate) {
-    return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
-  }
-  const Rotate& rotate = *plan.rotate;
+  POSENC_TRY(part, rotation_of(where, plan, out));
+  const Rotate& rotate = *part;
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
   POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.axes));
   POSENC_CHECK(detail::check_length(where, plan, positions));
-  POSENC_CHECK(detail::check_rotation(where, rotate, heads, rotate.first_dim + rotate.rotary_dim));
   POSENC_CHECK(detail::check_engine(where, rotate, positions));
-  if (out.shape[3] != rotate.pairs()) {
-    return fail(where,
-                "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
-                shape_text(out_view), "pass [batch, head, seq, pair]");
-  }
   const auto fill = [&](std::int64_t first, std::int64_t last) {
     std::vector<float> row(static_cast<std::size_t>(rotate.pairs()));
     for (; first < last; ++first) {
@@ -47,10 +57,49 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
       }
     }
   };
-  const std::int64_t numbers = batch * heads * seq * rotate.pairs();
-  detail::share_out(
-      batch * seq,
-      detail::thread_count(threads, numbers * static_cast<std::int64_t>(size_of(out.dtype))), fill);
+  detail::share_out(batch * seq, detail::thread_count(threads, detail::bytes_of(out)), fill);
+  return {};
+}
+
+Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Tensor& out_view,
+                               Threads threads) {
+  constexpr std::string_view where = "rotation_angles";
+  POSENC_TRY(at, detail::viewed(where, "at", at_view, 3));
+  POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
+  POSENC_CHECK(detail::check_distinct(where, out));
+  POSENC_TRY(part, rotation_of(where, plan, out));
+  const Rotate& rotate = *part;
+  if (rotate.angles != Angles::exact) {
+    return fail(where, "the plan's angles must be exact", name(rotate.angles),
+                "engines take whole positions");
+  }
+  const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
+  if (at.shape[0] != rotate.axes || at.shape[1] != batch || at.shape[2] != seq) {
+    return fail(where,
+                "at must be [" + std::to_string(rotate.axes) + " axes, " + std::to_string(batch) +
+                    ", " + std::to_string(seq) + "]",
+                shape_text(at_view), "pass a real position for each axis of each token");
+  }
+  for (std::int64_t a = 0; a < rotate.axes; ++a)
+    for (std::int64_t b = 0; b < batch; ++b)
+      for (std::int64_t t = 0; t < seq; ++t)
+        if (const double x = at.get(at.offset(a, b, t)); !std::isfinite(x))
+          return fail(where, "positions must be finite", std::to_string(x),
+                      "token " + std::to_string(t) + " on axis " + std::to_string(a));
+  const auto fill = [&](std::int64_t first, std::int64_t last) {
+    for (; first < last; ++first) {
+      const std::int64_t b = first / seq, t = first % seq;
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+          double angle = 0;
+          for (std::int64_t a = 0; a < rotate.axes; ++a)
+            angle = std::fma(at.get(at.offset(a, b, t)), rotate.at(h, a, r), angle);
+          out.set(out.offset(b, h, t, r), angle);
+        }
+      }
+    }
+  };
+  detail::share_out(batch * seq, detail::thread_count(threads, detail::bytes_of(out)), fill);
   return {};
 }
 

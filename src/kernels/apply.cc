@@ -21,12 +21,6 @@ using detail::Action;
 using detail::AddArguments;
 using detail::RotateArguments;
 
-#if POSENC_SIMD
-std::int64_t bytes_of(const Tensor& tensor) {
-  return tensor.size() * static_cast<std::int64_t>(size_of(tensor.dtype));
-}
-#endif
-
 Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions& positions,
                      const Tensor& out, [[maybe_unused]] Threads threads) {
   POSENC_TRY(arguments, detail::add_arguments(plan, embedding, positions, out));
@@ -35,7 +29,7 @@ Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions&
   detail::AddJob job{
       .part = &*plan.add, .positions = &positions, .x = arguments.x, .out = arguments.out};
   if (detail::adds(job)) {
-    const int count = detail::thread_count(threads, bytes_of(job.out));
+    const int count = detail::thread_count(threads, detail::bytes_of(job.out));
     job.shared = positions.batch() == 1 && job.out.shape[1] >= count;
     detail::share_out(job.tokens(), count, [&](std::int64_t first, std::int64_t last) {
       detail::add_tokens(job, first, last);
@@ -60,7 +54,7 @@ void rotate_together(const Rotate& rotate, const detail::CosSinRule& rule,
     const auto next = static_cast<std::size_t>(job.count++);
     job.x[next] = each.x;
     job.out[next] = each.out;
-    bytes += bytes_of(each.x);
+    bytes += detail::bytes_of(each.x);
   }
   if (job.count == 0) return;
   const int count = detail::thread_count(threads, bytes);

@@ -284,6 +284,27 @@ HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::
   }
 }
 
+// The same for angles that are given: `angle` holds those of all pairs, zeros behind the last, in memory of cos_sin.size.
+template <class C, class Put>
+HWY_INLINE void MakeGivenRow(CosSinRows& cos_sin, const double* angle, const Put& put) {
+  const Doubles d;
+  const hn::Rebind<C, Doubles> dc;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto amplitude = hn::Set(d, cos_sin.rule.amplitude);
+  for (std::int64_t i = 0; i < cos_sin.size; i += lanes) {
+    const auto x = hn::LoadU(d, angle + i);
+    auto s = x, c = x;
+    if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, largest_angle)))) {
+      SinCos(d, x, hn::Zero(d), s, c);
+    } else {
+      double* const row = cos_sin.all_axes;
+      CosSinRows::sincos_slowly(angle + i, lanes, row, row + cos_sin.size);
+      LoadRow({row, nullptr}, cos_sin.size, 0, c, s);
+    }
+    put(dc, i, As(d, C(), hn::Mul(c, amplitude)), As(d, C(), hn::Mul(s, amplitude)));
+  }
+}
+
 // The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
 // position + r. What they share is read, or made, once.
 template <class C, class Put>

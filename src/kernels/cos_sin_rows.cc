@@ -26,6 +26,17 @@ CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   return rule;
 }
 
+CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side side,
+                                 Action action) {
+  const double amplitude = side == Side::value ? 1 : rotate.amplitude;
+  return {.frequency = {},
+          .rows = heads,
+          .axes = 0,
+          .pairs = rotate.pairs(),
+          .backward = action != Action::forward,
+          .amplitude = action == Action::inverse ? 1 / amplitude : amplitude};
+}
+
 AlignedDoubles::AlignedDoubles(std::int64_t count)
     : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
 
@@ -74,6 +85,14 @@ void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, doubl
     angle.add(position, axis.frequency[i]);
     row[i] = angle.cosine();
     row[size + i] = angle.sine();
+  }
+}
+
+void CosSinRows::sincos_slowly(const double* angle, std::int64_t count, double* cosine,
+                               double* sine) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    cosine[i] = std::cos(angle[i]);
+    sine[i] = std::sin(angle[i]);
   }
 }
 

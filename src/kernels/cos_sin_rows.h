@@ -35,6 +35,8 @@ struct CosSinRule {
 
   static CosSinRule of(const Waves& waves);
   static CosSinRule of(const Rotate& rotate, Side side, Action action);
+  // Of angles that are given for so many heads: no axes, hence no factors.
+  static CosSinRule of_angles(const Rotate& rotate, std::int64_t heads, Side side, Action action);
 };
 
 // Zeroed doubles, aligned to a cache line.
@@ -82,6 +84,7 @@ struct CosSinRows {
   void scale_row(double* row, double position, double amplitude) const;
   // cos and sin one by one, for angles too large for the argument reduction of SinCos().
   void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;
+  static void sincos_slowly(const double* angle, std::int64_t count, double* cosine, double* sine);
 };
 
 }  // namespace posenc::detail

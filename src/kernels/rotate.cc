@@ -362,6 +362,19 @@ class Rotator {
   std::vector<T> slice_;
 };
 
+// The given angles of a token, of all heads that have their own; −angles to rotate back.
+inline void ReadAngles(const RotateJob& job, std::int64_t token, double* angle) {
+  const Tensor& from = job.angles;
+  const std::int64_t seq = from.shape[2];
+  const std::int64_t b = job.shared || from.shape[0] == 1 ? 0 : token / seq;
+  for (std::int64_t h = 0; h < from.shape[1]; ++h) {
+    for (std::int64_t r = 0; r < from.shape[3]; ++r) {
+      const double radians = from.get(from.offset(b, h, job.shared ? token : token % seq, r));
+      *angle++ = job.rule.backward ? -radians : radians;
+    }
+  }
+}
+
 template <class C>
 void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
   const Rotate& plan = *job.plan;
@@ -379,6 +392,8 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
 
   const std::int64_t seq = job.x[0].shape[2];
   std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
+  const bool given = static_cast<bool>(job.angles);
+  double* const angle = given ? scratch.take_zeros<double>(cos_sin.size) : nullptr;
 
   for (std::int64_t start = first_token; start < last_token; start += block) {
     const std::int64_t count = std::min(block, last_token - start);
@@ -390,7 +405,11 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
       const auto row = [&](std::int64_t i) {
         return Put{put.cosine + i * row_size, put.sine + i * row_size};
       };
-      for (std::int64_t i = 0; i < count;) {
+      for (std::int64_t i = 0; given && i < count; ++i) {
+        ReadAngles(job, start + i, angle);
+        MakeGivenRow<C>(cos_sin, angle, row(i));
+      }
+      for (std::int64_t i = 0; !given && i < count;) {
         for (std::int64_t a = 0; a < plan.axes; ++a) {
           position[a] = position_of(i, a);
         }

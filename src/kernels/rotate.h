@@ -12,7 +12,8 @@ namespace posenc::detail {
 struct RotateJob {
   const Rotate* plan = nullptr;
   CosSinRule rule = {};
-  const Positions* positions = nullptr;
+  const Positions* positions = nullptr;  // not where angles are given
+  Tensor angles = {};  // [batch or 1, head or 1, seq, pair]: given, instead of made from positions
   int count = 0;
   Tensor x[2] = {}, out[2] = {};
   // One row serves a token of every sequence. Otherwise tokens are counted through all sequences.

@@ -34,6 +34,10 @@ constexpr Share share_of(std::int64_t count, int team, int member) {
   return {first, first + share + (member < rest ? 1 : 0)};
 }
 
+inline std::int64_t bytes_of(const Tensor& tensor) {
+  return tensor.size() * static_cast<std::int64_t>(size_of(tensor.dtype));
+}
+
 // How many threads to use for so many bytes read or written.
 inline int thread_count(Threads threads, std::int64_t bytes) {
   if (threads.count == 1 || bytes < 2 * bytes_per_thread || within_part()) return 1;

@@ -63,7 +63,8 @@ TEST_F(Help, OfACommandIsAScreen) {
 
 TEST_F(Help, TellsWhatMustBeGivenAndWhereTheRestIs) {
   const std::string help = posenc("rotate --help").out;
-  EXPECT_TRUE(has(help, "Usage: posenc rotate IN OUT --positions IDS [flags]\n"));
+  EXPECT_TRUE(has(help, "Usage: posenc rotate IN OUT [flags]\n"));
+  EXPECT_TRUE(has(posenc("table --help").out, "Usage: posenc table OUT --positions IDS [flags]\n"));
   EXPECT_TRUE(has(help, "Fields of the scheme: posenc schemes NAME"));
   EXPECT_TRUE(has(help, "posenc rotate --help-all"));
   EXPECT_FALSE(has(help, "--num_buckets"));

@@ -55,6 +55,33 @@ TEST_F(TensorCommand, RotateTurnsPairsByPositionTimesFrequency) {
   EXPECT_NEAR(y[3], x[1] * std::sin(0.3) + x[3] * std::cos(0.3), 1e-15);
 }
 
+TEST_F(TensorCommand, RealPositionsAreAFileOfFloats) {
+  make("x.npy", NpyType::f64, {1, 2, 4});
+  Array at = *make_array(NpyType::f64, {2});
+  tensor(at).set(0, -2.5);
+  tensor(at).set(1, 0.125);
+  ASSERT_TRUE(write_npy(path("at.npy"), at));
+  expect_good("rotate x.npy y.npy --scheme rope --rope_theta 100 --positions at.npy");
+  const auto x = values("x.npy"), y = values("y.npy");
+  EXPECT_NEAR(y[0], x[0] * std::cos(-2.5) - x[2] * std::sin(-2.5), 1e-15);
+  EXPECT_NEAR(y[7], x[5] * std::sin(0.0125) + x[7] * std::cos(0.0125), 1e-15);
+  expect_good("rotate y.npy back.npy --scheme rope --rope_theta 100 --positions at.npy --inverse");
+  EXPECT_LT(difference("x.npy", "back.npy"), 1e-15);
+}
+
+TEST_F(TensorCommand, AnglesMayBeGiven) {
+  make("x.npy", NpyType::f64, {2, 3, 4});
+  make("angles.npy", NpyType::f64, {3, 2});
+  expect_good("rotate x.npy y.npy --scheme rope --by angles.npy");
+  const auto x = values("x.npy"), y = values("y.npy"), angle = values("angles.npy");
+  for (std::size_t h = 0; h < 2; h++)
+    for (std::size_t t = 0; t < 3; t++) {
+      const std::size_t at = (h * 3 + t) * 4;
+      EXPECT_NEAR(y[at], x[at] * std::cos(angle[2 * t]) - x[at + 2] * std::sin(angle[2 * t]),
+                  1e-14);
+    }
+}
+
 TEST_F(TensorCommand, AxesMayStandAnywhere) {
   make("x.npy", NpyType::f64, {3, 5, 8});  // [head][seq][dim]
   expect_good("rotate x.npy y.npy --scheme rope --positions 0:5");

@@ -1,5 +1,7 @@
-// Rotations by several axes as diffusion transformers and Ernie 4.5 VL make them, their configurations read by posenc.
-#include <numeric>
+// Rotations by several axes as diffusion transformers and Ernie 4.5 VL make them, their configurations read by posenc;
+// and by real positions.
+#include <tuple>
+#include <utility>
 
 #include "tests/conformance/golden.h"
 
@@ -14,7 +16,7 @@ std::vector<double> rotated_by_ids(const Json& record) {
   const Expected<Plan> plan = compile(model->groups.at(0));
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
   const auto ids = numbers<std::int64_t>(record.at("ids"));
-  const auto at = Positions::ids(ids, record.at("axes").get<std::int64_t>());
+  const auto at = Positions::signed_ids(ids, record.at("axes").get<std::int64_t>());
   if (!plan || !at) return {};
   auto rows = numbers<double>(record.at("x"));
   const Tensor x = Tensor::dense(rows.data(), {1, 1, record.at("tokens").get<std::int64_t>(),
@@ -23,31 +25,41 @@ std::vector<double> rotated_by_ids(const Json& record) {
   return rows;
 }
 
-std::vector<double> products(const std::vector<double>& rows, std::size_t dim) {
-  std::vector<double> all;
-  for (auto a = rows.begin(); a != rows.end(); a += static_cast<std::ptrdiff_t>(dim))
-    for (auto b = rows.begin(); b != rows.end(); b += static_cast<std::ptrdiff_t>(dim))
-      all.push_back(std::inner_product(a, a + static_cast<std::ptrdiff_t>(dim), b, 0.0));
-  return all;
-}
-
 // Their cos and sin are floats, and some form the angle in float: ids are below 64.
 constexpr double rounded = 2e-5;
 
 TEST(SeveralAxes, AreRotatedAsByTheModelsOwnCode) {
   for (const Json& record : records("axes")) {
-    if (record.at("out").is_null()) continue;
     SCOPED_TRACE(record.at("config").dump());
     expect_close(rotated_by_ids(record), numbers<double>(record.at("out")), rounded);
   }
 }
 
-TEST(SeveralAxes, IdsThatAreAllMovedGiveTheSameProducts) {
-  for (const Json& record : records("axes")) {
-    if (!record.contains("products")) continue;
-    SCOPED_TRACE(record.at("config").dump());
-    expect_close(products(rotated_by_ids(record), record.at("head_dim").get<std::size_t>()),
-                 numbers<double>(record.at("products")), 10 * rounded);
+// Video by the second, pictures by area: positions that are no whole numbers.
+TEST(RealPositions, AreRotatedAsByTheModelsOwnCode) {
+  for (const Json& record : load("golden/axes.json").at("real_positions")) {
+    SCOPED_TRACE(record.at("model").get<std::string>());
+    const auto [tokens, heads, axes, dim] = std::tuple(
+        record.at("tokens").get<std::int64_t>(), record.at("heads").get<std::int64_t>(),
+        record.at("axes").get<std::int64_t>(), record.at("head_dim").get<std::int64_t>());
+    auto frequency = numbers<double>(record.at("frequency"));
+    const std::int64_t own = std::ssize(frequency) / (axes * dim / 2);
+    Plan plan;
+    plan.rotate =
+        Rotate{.pairing = record.at("pairing") == "halves" ? Pairing::halves : Pairing::interleaved,
+               .rotary_dim = dim,
+               .heads = own,
+               .axes = axes,
+               .frequency = std::move(frequency)};
+    auto at = numbers<double>(record.at("at")), rows = numbers<double>(record.at("x"));
+    std::vector<double> angle(static_cast<std::size_t>(own * tokens * dim / 2));
+    const Tensor angles = Tensor::dense(angle.data(), {1, own, tokens, dim / 2});
+    Tensor x = Tensor::dense(rows.data(), {1, tokens, heads, dim});
+    std::swap(x.shape[1], x.shape[2]);
+    std::swap(x.stride[1], x.stride[2]);
+    ASSERT_TRUE(rotation_angles(plan, Tensor::dense(at.data(), {axes, 1, tokens}), angles));
+    ASSERT_TRUE(rotate_by(plan, x, angles, Side::query, x));
+    expect_close(rows, numbers<double>(record.at("out")), rounded);
   }
 }
 

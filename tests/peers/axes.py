@@ -19,12 +19,14 @@ import torch
 import transformers
 from diffusers.models.embeddings import apply_rotary_emb
 from diffusers.models.transformers import (
+    transformer_cosmos,
     transformer_flux,
     transformer_flux2,
     transformer_hidream_image,
     transformer_hunyuan_video,
     transformer_hunyuanimage,
     transformer_lumina2,
+    transformer_mochi,
     transformer_qwenimage,
     transformer_wan,
     transformer_z_image,
@@ -131,15 +133,15 @@ def wan():
 
 
 def qwen_image():
-    """Its ids may be negative: ids here are those plus 2, and what is compared are products of rotated vectors."""
+    """Counted from the picture's middle, so that ids are negative."""
     axes = [8, 12, 12]
     embed = transformer_qwenimage.QwenEmbedRope(theta=10000, axes_dim=axes, scale_rope=True)
     picture, _ = embed([GRID], max_txt_seq_len=0, device=torch.device("cpu"))
-    ids = grid_ids(GRID) - torch.tensor([0, GRID[1] - GRID[1] // 2, GRID[2] - GRID[2] // 2]) + 2
+    ids = grid_ids(GRID) - torch.tensor([0, GRID[1] - GRID[1] // 2, GRID[2] - GRID[2] // 2])
     x = vectors(len(ids), 32)
-    turned = transformer_qwenimage.apply_rotary_emb_qwen(x, picture, use_real=False)[0, :, 0]
+    turned = transformer_qwenimage.apply_rotary_emb_qwen(x, picture, use_real=False)
     config = {"_class_name": "QwenImageTransformer2DModel", "attention_head_dim": 32, "axes_dims_rope": axes}
-    yield {**record(config, ids, x, turned), "out": None, "products": (turned @ turned.T).double().flatten().tolist()}
+    yield record(config, ids, x, turned)
 
 
 def ernie():
@@ -154,6 +156,50 @@ def ernie():
     cos, sin = embed(x, ids.T[:, None])
     out, _ = modeling_ernie4_5_vl_moe.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)
     yield record(config, ids, x, out)
+
+
+# --- real positions -----------------------------------------------------------------------------------
+
+
+def real_record(name, rotation, at, x, out):
+    """rotation: pairing and frequency [head][axis][pair]; x [token][head][channel]."""
+    tokens, heads, dim = x.shape
+    return {
+        "model": name, **rotation, "tokens": tokens, "heads": heads, "axes": at.shape[1], "head_dim": dim,
+        "at": at.double().T.flatten().tolist(), "x": x.flatten().tolist(), "out": out.double().flatten().tolist(),
+    }  # fmt: skip
+
+
+def cosmos():
+    """Frames stand at frame · 24/fps, each axis has a base of its own."""
+    dim, fps = 44, 30
+    embed = transformer_cosmos.CosmosRotaryPosEmbed(dim, (8, 8, 8), (1, 1, 1), rope_scale=(2.0, 1.0, 1.0))
+    at = grid_ids(GRID).double() * torch.tensor([embed.base_fps / fps, 1, 1])
+    x = vectors(len(at), dim)
+    out = apply_rotary_emb(x, embed(torch.zeros(1, 4, *GRID), fps), sequence_dim=1, use_real_unbind_dim=-2)
+    widths = [embed.dim_t, embed.dim_h, embed.dim_w]
+    bases = [10000 * f for f in (embed.t_ntk_factor, embed.h_ntk_factor, embed.w_ntk_factor)]
+    frequency, pair = torch.zeros(1, 3, dim // 2, dtype=torch.float64), 0
+    for axis, (width, base) in enumerate(zip(widths, bases)):
+        for k in range(width // 2):
+            frequency[0, axis, pair] = base ** (-2 * k / width)
+            pair += 1
+    rotation = {"pairing": "halves", "frequency": frequency.flatten().tolist()}
+    yield real_record("Cosmos 1", rotation, at, x[0], out[0])
+
+
+def mochi():
+    """Frequencies are learned for each axis, head and pair; a picture's area is always the same."""
+    heads, dim = 2, 12
+    embed = transformer_mochi.MochiRoPE()
+    learned = torch.randn(3, heads, dim // 2).to(torch.bfloat16).to(torch.float64) * 0.1
+    at = embed._get_positions(*GRID, dtype=torch.float64)
+    x = torch.randn(len(at), heads, dim).to(torch.bfloat16).to(torch.float64)
+    cos, sin = embed(learned, *GRID, dtype=torch.float64)
+    a, b = x[..., 0::2], x[..., 1::2]
+    out = torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+    rotation = {"pairing": "interleaved", "frequency": learned.permute(1, 0, 2).flatten().tolist()}
+    yield real_record("Mochi", rotation, at, x, out)
 
 
 def defaults():
@@ -179,12 +225,14 @@ def defaults():
             yield {"class": name, **{key: list(v) if isinstance(v, tuple) else v for key, v in said.items()}}
 
 
+REALS = [cosmos, mochi]
 ROTATIONS = [flux, flux2, hidream, hunyuan_video, hunyuan_image, z_image, lumina2, wan, qwen_image, ernie]
 
 
 def main():
     torch.manual_seed(1)
     records = [each for family in ROTATIONS for each in family()]
+    reals = ",\n".join(json.dumps(each) for family in REALS for each in family())
     generator = (
         f"tests/peers/axes.py, diffusers {diffusers.__version__}, transformers {transformers.__version__}, "
         f"torch {torch.__version__.split('+')[0]}"
@@ -192,6 +240,7 @@ def main():
     lines = ",\n".join(json.dumps(each) for each in records)
     classes = ",\n".join(json.dumps(each) for each in defaults())
     sys.stdout.write('{"generator": ' + json.dumps(generator) + ',\n"records": [\n' + lines)
+    sys.stdout.write('\n],\n"real_positions": [\n' + reals)
     sys.stdout.write('\n],\n"defaults": [\n' + classes + "\n]}\n")
 
 
