@@ -212,7 +212,7 @@ void attention(Bytes& bytes, const posenc_plan* plan, const posenc_content* cont
 
 // Verbs of one view in and one out.
 void act(Bytes& bytes, posenc_plan* plan, const posenc_positions* positions) {
-  const std::int32_t verb = bytes.byte() % 8, rank = verb < 2 ? 3 : 4;
+  const std::int32_t verb = bytes.byte() % 12, rank = verb < 2 ? 3 : 4;
   const auto x = any_view(bytes, rank);
   const auto y = bytes.byte() % 2 ? x : any_view(bytes, rank);
   if (!x || !y) return;
@@ -227,6 +227,10 @@ void act(Bytes& bytes, posenc_plan* plan, const posenc_positions* positions) {
     case 4: return check_status(posenc_rotate_transpose(plan, in, positions, side, out, count));
     case 5: return check_status(posenc_rotate_qk(plan, in, out, positions, in, out, count));
     case 6: return check_status(posenc_rotation_angles(plan, positions, out, count));
+    case 7: return check_status(posenc_rotate_by(plan, in, out, side, in, count));
+    case 8: return check_status(posenc_rotate_by_transpose(plan, in, out, side, in, count));
+    case 9: return check_status(posenc_rotation_angles_at(plan, in, out, count));
+    case 10: return check_status(posenc_angle_gradient(plan, in, in, out));
     default: return check_status(posenc_bias(plan, positions, positions, out, count));
   }
 }

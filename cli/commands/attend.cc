@@ -139,31 +139,38 @@ Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, 
   return Places{*packed, *packed};
 }
 
-// [batch][key] of a padding mask, a row for all or one for each sequence; empty where none is given.
-Expected<std::vector<std::uint8_t>> kept(const std::string& text, std::int64_t batch,
-                                         std::int64_t keys) {
-  std::vector<std::uint8_t> out;
+// [batch][key] of a flag, a row for all or one for each sequence; empty where none is given.
+template <class T>
+Expected<std::vector<T>> for_keys(const std::string& text, std::string_view flag,
+                                  std::string_view cure, std::int64_t batch, std::int64_t keys,
+                                  T (*made)(std::int64_t)) {
+  std::vector<T> out;
   if (text.empty()) return out;
-  const Expected<IntegerRows> mask = integer_rows(text, "--mask");
-  if (!mask) return std::unexpected(mask.error());
-  const auto count = static_cast<std::int64_t>(mask->values.size());
-  if (count != mask->rows * keys || (mask->rows != 1 && mask->rows != batch))
-    return fail("--mask",
+  const Expected<IntegerRows> given = integer_rows(text, flag);
+  if (!given) return std::unexpected(given.error());
+  const auto count = static_cast<std::int64_t>(given->values.size());
+  if (count != given->rows * keys || (given->rows != 1 && given->rows != batch))
+    return fail(flag,
                 "must have a number for each of the " + std::to_string(keys) +
                     " keys, in one row or one for each of " + std::to_string(batch) + " sequences",
-                std::to_string(count) + " in " + std::to_string(mask->rows) + " rows",
-                "1: a token, 0: padding");
+                std::to_string(count) + " in " + std::to_string(given->rows) + " rows", cure);
   for (std::int64_t b = 0; b < batch; b++)
     for (std::int64_t j = 0; j < keys; j++)
-      out.push_back(mask->values[static_cast<std::size_t>((mask->rows == 1 ? 0 : b) * keys + j)] !=
-                    0);
+      out.push_back(
+          made(given->values[static_cast<std::size_t>((given->rows == 1 ? 0 : b) * keys + j)]));
   return out;
+}
+
+std::uint8_t is_kept(std::int64_t number) { return number != 0; }
+std::int32_t block_of(std::int64_t number) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(number, -1, 0x7fffffff));
 }
 
 Run define_attend(CLI::App& app) {
   struct Options {
-    std::string out, q, k, v, positions, key_positions, packed, keep, dtype, logits, sink_logits,
-        temperature;
+    std::string out, q, k, v, positions, key_positions, packed, keep, blocks, dtype, logits,
+        sink_logits, temperature;
+    std::optional<double> softcap;
     std::string relative_query, relative_key, relative_value;
     bool reference = false;
     Threads threads;
@@ -203,6 +210,16 @@ Run define_attend(CLI::App& app) {
                  "Large 4)")
       ->type_name("FILE")
       ->group(std::string(rare_group));
+  app.add_option("--blocks", options->blocks,
+                 "Pictures among text, [batch][key]: tokens of a block see each other both ways; "
+                 "-1: none")
+      ->type_name("ROWS")
+      ->group(std::string(rare_group));
+  app.add_option("--softcap", options->softcap,
+                 "Logits z become C·tanh(z / C), as Gemma 2 has them with 50")
+      ->type_name("C")
+      ->group(std::string(rare_group))
+      ->check(CLI::PositiveNumber);
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
       ->type_name("FILE");
@@ -288,11 +305,17 @@ Run define_attend(CLI::App& app) {
                                              options->relative_value);
         !given)
       return std::unexpected(given.error());
-    const Expected<std::vector<std::uint8_t>> keep = kept(options->keep, batch, keys);
+    const auto keep =
+        for_keys(options->keep, "--mask", "1: a token, 0: padding", batch, keys, is_kept);
     if (!keep) return std::unexpected(keep.error());
+    const auto blocks =
+        for_keys(options->blocks, "--blocks", "-1: a token of none", batch, keys, block_of);
+    if (!blocks) return std::unexpected(blocks.error());
     Expected<Mask> mask = options->mask->over(options->source->mask());
     if (!mask) return std::unexpected(mask.error());
     if (!keep->empty()) mask->keep = keep->data();
+    if (!blocks->empty()) mask->blocks = blocks->data();
+    if (options->softcap) plan->logits.softcap = *options->softcap;
 
     const auto like_q = [&](std::int64_t last) -> Expected<Held> {
       std::vector<std::int64_t> shape = q->array.shape;

@@ -18,12 +18,12 @@ namespace [[gnu::visibility("default")]] posenc {
 //   #####.    ..###.     ..####         ...##.     ...###         ##..#.         #..###
 //   ######    ...###     ...###         ...###     ...###         ##..##         #...##
 //
-// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix, which
-// overrules these three; `keep` and the bounds of packed sequences overrule the prefix. All go by
-// position, wherever in memory a token stands and however many queries there are. Padding counts by the
-// position that it has, -1 of from_mask() as one that is in no prefix and in no token's chunk: `keep`
-// is what hides it. With positions of several axes (pictures among text) order stands for position:
-// keys count from 0, and the last query stands at the last key.
+// A key is seen where causal, window and chunk all let it be, or where it belongs to the prefix or to the
+// query's own block, which overrule these three; `keep` and the bounds of packed sequences overrule both.
+// Causal, window, chunk and prefix go by position, wherever in memory a token stands and however many
+// queries there are. Padding counts by the position that it has, -1 of from_mask() as one that is in no prefix
+// and in no token's chunk: `keep` is what hides it. With positions of several axes (pictures among text)
+// order stands for position: keys count from 0, and the last query stands at the last key.
 struct Mask {
   bool causal = true;       // hides keys behind the query
   std::int64_t window = 0;  // 0: none; w: hides keys that are w or more away
@@ -31,6 +31,10 @@ struct Mask {
   std::int64_t prefix = 0;  // keys at positions 0 to prefix - 1 are seen by all (prefix LM)
   // [batch][key], zero hides a key (padding); null: none hidden
   const std::uint8_t* keep = nullptr;
+  // [batch][key], the block of each token, such as the picture that it is of (Gemma 3 and 4); below 0: none. Tokens of a
+  // block see each other both ways. Queries are the last of the keys. Null: no blocks.
+  //   causal, blocks −1 0 0 0 −1 −1: #..... ####.. ####.. ####.. #####. ######
+  const std::int32_t* blocks = nullptr;
 
   bool sees(std::int64_t query, std::int64_t key) const {
     if (0 <= key && key < prefix) return true;

@@ -239,6 +239,15 @@ POSENC_API posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t
                                                     int64_t cached, int64_t padding,
                                                     posenc_positions** out) POSENC_NOTHROW;
 
+/* The same where ids may be negative, as pictures are counted from their middle. */
+POSENC_API posenc_status posenc_positions_signed_ids(const int64_t* ids, int64_t axes,
+                                                     int64_t batch, int64_t seq,
+                                                     posenc_positions** out) POSENC_NOTHROW;
+
+/* Every cell of a grid of `axes` sizes, row by row, counted on each axis from first[axis] (NULL: 0). */
+POSENC_API posenc_status posenc_positions_grid(const int64_t* sizes, const int64_t* first,
+                                               int64_t axes, posenc_positions** out) POSENC_NOTHROW;
+
 /* Packed sequences, cu_seqlens = {0, n0, n0 + n1, ...} of `count` entries: positions restart at every boundary. */
 POSENC_API posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
                                                  posenc_positions** out) POSENC_NOTHROW;
@@ -313,14 +322,45 @@ POSENC_API posenc_status posenc_rotation_angles(const posenc_plan* plan,
                                                 const posenc_tensor* out,
                                                 int32_t threads) POSENC_NOTHROW;
 
+/* The angles of tokens that stand at real positions of any sign, at [axis, batch, seq]: out [batch, head, seq, pair],
+   the sum over axes of at · frequency. Errors: positions that are not finite, an engine's angles. */
+POSENC_API posenc_status posenc_rotation_angles_at(const posenc_plan* plan, const posenc_tensor* at,
+                                                   const posenc_tensor* out,
+                                                   int32_t threads) POSENC_NOTHROW;
+
+/* x [batch, head, seq, head_dim] rotated by given angles [batch or 1, head or 1, seq, pair] in radians instead of positions;
+   slice, pairing and amplitude are the plan's. Errors: a plan without a rotation of this side, xPos, an engine's angles. */
+POSENC_API posenc_status posenc_rotate_by(const posenc_plan* plan, const posenc_tensor* x,
+                                          const posenc_tensor* angles, posenc_side side,
+                                          const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
+
+/* The transpose: the gradient of posenc_rotate_by's input from the gradient of its output. */
+POSENC_API posenc_status posenc_rotate_by_transpose(const posenc_plan* plan, const posenc_tensor* x,
+                                                    const posenc_tensor* angles, posenc_side side,
+                                                    const posenc_tensor* out,
+                                                    int32_t threads) POSENC_NOTHROW;
+
+/* The inverse: divides by the amplitude where posenc_rotate_by multiplied. */
+POSENC_API posenc_status posenc_rotate_by_inverse(const posenc_plan* plan, const posenc_tensor* x,
+                                                  const posenc_tensor* angles, posenc_side side,
+                                                  const posenc_tensor* out,
+                                                  int32_t threads) POSENC_NOTHROW;
+
+/* The gradient by the angles of posenc_rotate_by, which gave `rotated`: out is like the angles. */
+POSENC_API posenc_status posenc_angle_gradient(const posenc_plan* plan,
+                                               const posenc_tensor* rotated,
+                                               const posenc_tensor* rotated_gradient,
+                                               const posenc_tensor* out) POSENC_NOTHROW;
+
 /* What is added to the logits by distance: out [head, query, key]; zeros of a plan without a bias. No causal mask
    is in it. */
 POSENC_API posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
                                      const posenc_positions* keys, const posenc_tensor* out,
                                      int32_t threads) POSENC_NOTHROW;
 
-/* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key is of the prefix,
-   which overrules these three; keep and the bounds of packed sequences overrule the prefix (attention.h draws them).
+/* Which keys a query sees, by position: where causal, window and chunk all let it, or where the key is of the prefix or
+   of the query's own block, which overrule these three; keep and the bounds of packed sequences overrule both
+   (attention.h draws them).
    What is hidden is of no effect, whatever its memory holds. */
 typedef struct posenc_mask {
   uint32_t struct_size; /* sizeof(posenc_mask) */
@@ -329,6 +369,9 @@ typedef struct posenc_mask {
   int64_t chunk;        /* hides keys with another floor(position / chunk); 0: none */
   int64_t prefix;       /* keys at positions 0 to prefix - 1 are seen by all */
   const uint8_t* keep;  /* [batch][key], zero hides a key; NULL: none hidden */
+  const int32_t*
+      blocks; /* [batch][key], tokens of a block (a picture) see each other both ways; below 0: of none. Queries
+                            are the last of the keys. NULL: no blocks */
 } posenc_mask;
 
 /* What every attention takes. Any strides, one dtype of q, k, v and the output; heads is a multiple of kv_heads. q

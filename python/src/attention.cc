@@ -31,15 +31,30 @@ const ContentScheme* content_of(nb::handle scheme) {
   return content;
 }
 
+// [batch, keys] of any array of integers; one row serves every sequence.
+std::vector<std::int32_t> blocks_of(nb::handle given, std::int64_t batch, std::int64_t keys,
+                                    const char* where) {
+  const nb::object numpy = nb::module_::import_("numpy");
+  const nb::object rows =
+      numpy.attr("broadcast_to")(numpy.attr("atleast_2d")(given), nb::make_tuple(batch, keys));
+  const nb::object clipped = numpy.attr("clip")(rows, -1, 0x7fffffff);
+  const nb::object array = numpy.attr("ascontiguousarray")(clipped, nb::arg("dtype") = "int32");
+  const auto seen = nb::cast<nb::ndarray<const std::int32_t, nb::c_contig>>(array);
+  if (seen.ndim() != 2) refuse(where, "blocks must be [batch, keys]", "other axes");
+  return {seen.data(), seen.data() + seen.size()};
+}
+
 // The arrays of a call, which live as long as it.
 struct Call {
   Array q, k, v, sinks, keep;
   std::vector<std::uint8_t> kept;
+  std::vector<std::int32_t> blocks;
   AttentionInputs in;
 
   Call(const char* where, nb::handle q_array, nb::handle k_array, nb::handle v_array,
        nb::handle position_ids, nb::handle key_position_ids, const MaskWords& mask,
-       nb::handle keep_array, nb::handle sink_logits, std::string_view layout, int threads)
+       nb::handle keep_array, nb::handle block_ids, nb::handle sink_logits, std::string_view layout,
+       int threads)
       : q(array_of(q_array, where, "q", Access::read)),
         k(array_of(k_array, where, "k", Access::read)),
         v(array_of(v_array, where, "v", Access::read)),
@@ -70,17 +85,21 @@ struct Call {
         refuse(where, "keep must be [batch, keys]", std::to_string(kept.size()) + " numbers");
       in.mask.keep = kept.data();
     }
+    if (!block_ids.is_none()) {
+      blocks = blocks_of(block_ids, in.k.shape[0], keys, where);
+      in.mask.blocks = blocks.data();
+    }
   }
 };
 
 nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const CompiledPlan* plan,
                          nb::handle scheme, nb::handle position_ids, nb::handle key_position_ids,
                          bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
-                         nb::handle keep, nb::handle sink_logits, nb::handle out,
+                         nb::handle keep, nb::handle blocks, nb::handle sink_logits, nb::handle out,
                          std::string_view layout, int threads, bool reference, nb::handle logits) {
   constexpr const char* where = "attend";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, sink_logits, layout, threads);
+                  keep, blocks, sink_logits, layout, threads);
   const std::int64_t value_dim = call.in.v.shape[3];
   nb::object made = !out.is_none() ? nb::borrow(out)
                     : value_dim == call.in.q.shape[3]
@@ -173,10 +192,11 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
                                 const std::vector<std::string>& parameters, nb::handle position_ids,
                                 nb::handle key_position_ids, bool causal, std::int64_t window,
                                 std::int64_t chunk, std::int64_t prefix, nb::handle keep,
-                                nb::handle sink_logits, std::string_view layout, int threads) {
+                                nb::handle blocks, nb::handle sink_logits, std::string_view layout,
+                                int threads) {
   constexpr const char* where = "attend_backward";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, sink_logits, layout, threads);
+                  keep, blocks, sink_logits, layout, threads);
   const Array by = array_of(out_gradient, where, "out_gradient", Access::read);
   const Tensor gradient = in_layout(by.tensor, layout, where);
   const Plan empty, &what = plan ? plan->plan : empty;
@@ -249,17 +269,18 @@ void bind_attention(nb::module_& m) {
         nb::arg("position_ids").none() = nb::none(),
         nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
-        nb::arg("keep").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
-        nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
-        nb::arg("reference") = false, nb::arg("logits").none() = nb::none());
+        nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
+        nb::arg("sink_logits").none() = nb::none(), nb::arg("out").none() = nb::none(),
+        nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
+        nb::arg("logits").none() = nb::none());
   m.def("attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
         nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
         nb::arg("position_ids").none() = nb::none(),
         nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
-        nb::arg("keep").none() = nb::none(), nb::arg("sink_logits").none() = nb::none(),
-        nb::arg("layout") = "", nb::arg("threads") = 0);
+        nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
+        nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0);
 }
 
 }  // namespace posenc::python

@@ -13,7 +13,7 @@ namespace posenc::python {
 
 namespace nb = nanobind;
 
-// The keywords that make a mask, but for keep.
+// The keywords that make a mask, but for keep and blocks.
 struct MaskWords {
   bool causal;
   std::int64_t window, chunk, prefix;

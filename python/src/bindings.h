@@ -48,8 +48,9 @@ struct ReadModel {
 // Of its plan, or an error that begins with `where`.
 const Rotate& rotation(const CompiledPlan& plan, std::string_view where);
 
-// The methods that take arrays.
+// The methods that take arrays, and those of them that take angles.
 void bind_verbs(nb::class_<CompiledPlan>& plan);
+void bind_angles(nb::class_<CompiledPlan>& plan);
 
 Angles angles_of(std::string_view name);
 Side side_of(std::string_view name);

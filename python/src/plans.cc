@@ -154,6 +154,7 @@ void bind_plans(nb::module_& m) {
                                 "A positional encoding as tables and numbers, for one geometry.",
                                 nb::dynamic_attr());
   bind_verbs(plan);
+  bind_angles(plan);
   plan.def_prop_ro("inv_freq", &inv_freq,
                    "Radians per position: [pairs], or [axes, pairs], or [heads, axes, pairs].")
       .def_prop_ro(

@@ -110,6 +110,21 @@ void bind_positions(nb::module_& m) {
   m.def(
       "positions_ids", [](nb::handle ids) { return positions_of(ids, 0, "positions.ids"); },
       nb::arg("ids"));
+  m.def(
+      "positions_signed_ids",
+      [](nb::handle ids) {
+        const Integers given = integers_of(ids, "ids");
+        const std::size_t rank = given.shape.size();
+        return unwrap(Positions::signed_ids(given.values, rank > 2 ? given.shape[0] : 1,
+                                            rank > 1 ? given.shape[rank - 2] : 1));
+      },
+      nb::arg("ids"));
+  m.def(
+      "positions_grid",
+      [](const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& first) {
+        return unwrap(Positions::grid(sizes, first));
+      },
+      nb::arg("sizes"), nb::arg("first") = std::vector<std::int64_t>());
   m.def("positions_from_mask", &from_mask, nb::arg("mask"), nb::arg("cached") = 0,
         nb::arg("padding") = 0);
   m.def(

@@ -166,6 +166,14 @@ void try_problem(unsigned seed, double& worst) {
     for (std::int64_t i = 0; i < batch * keys; ++i) keep.push_back(chance.in(4) ? 0 : 1);
     mask.keep = keep.data();
   }
+  std::vector<std::int32_t> blocks;
+  if (queries <= keys && chance.in(3)) {
+    const std::int64_t longest = chance.one_of({3, 40, 200});
+    while (std::ssize(blocks) < batch * keys)
+      blocks.insert(blocks.end(), static_cast<std::size_t>(chance.whole(1, longest)),
+                    static_cast<std::int32_t>(chance.whole(-2, 5)));
+    mask.blocks = blocks.data();
+  }
   std::vector<double> sinks;
   const std::int64_t sink_kind = chance.whole(0, 3);
   if (sink_kind == 1) sinks = chance.normals(heads, 3);

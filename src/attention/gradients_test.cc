@@ -190,6 +190,11 @@ TEST(AttendBackwardMask, Window) { expect_masked({.window = 3}); }
 TEST(AttendBackwardMask, WindowBothWays) { expect_masked({.causal = false, .window = 2}); }
 TEST(AttendBackwardMask, Chunk) { expect_masked({.chunk = 4}); }
 TEST(AttendBackwardMask, Prefix) { expect_masked({.window = 2, .prefix = 3}); }
+TEST(AttendBackwardMask, Blocks) {
+  const std::vector<std::int32_t> blocks = {-1, 3,  3,  3,  -1, -1, 0, 0, -1,
+                                            -1, -1, -1, -1, 2,  2,  2, 2, 2};
+  expect_masked({.window = 2, .blocks = blocks.data()});
+}
 TEST(AttendBackwardMask, Packed) {
   const std::vector<std::int64_t> cu_seqlens = {0, 2, 3, 9};
   expect_masked({}, *Positions::packed(cu_seqlens));

@@ -89,6 +89,36 @@ TEST(AttendMask, KeepHidesKeys) {
             ".11.11 .11.11 .11.11 .11.11 .11.11 .11.11");
 }
 
+TEST(AttendMask, TokensOfABlockSeeEachOtherBothWays) {
+  const std::vector<std::int32_t> blocks = {-1, 0, 0, 0, -1, -1};
+  EXPECT_EQ(seen({.blocks = blocks.data()}), "1..... 1111.. 1111.. 1111.. 11111. 111111");
+}
+
+TEST(AttendMask, BlocksAreSeenThroughAWindow) {
+  const std::vector<std::int32_t> blocks = {-1, 4, 4, 4, 4, -1};
+  EXPECT_EQ(seen({.window = 1, .blocks = blocks.data()}),
+            "1..... .1111. .1111. .1111. .1111. .....1");
+}
+
+TEST(AttendMask, KeepHidesKeysOfABlock) {
+  const std::vector<std::int32_t> blocks = {0, 0, 0, -1, -1, -1};
+  const std::vector<std::uint8_t> keep = {1, 1, 0, 1, 1, 1};
+  EXPECT_EQ(seen({.window = 1, .keep = keep.data(), .blocks = blocks.data()}),
+            "11.... 11.... 11.... ...1.. ....1. .....1");
+}
+
+TEST(AttendMask, BlocksNeedTheKeysOfTheirQueries) {
+  const std::vector<std::int32_t> blocks(6, 0);
+  std::vector<double> x(6 * 4);
+  const Tensor six = Tensor::dense(x.data(), {1, 1, 6, 4}),
+               five = Tensor::dense(x.data(), {1, 1, 5, 4});
+  const auto done = attend(
+      {six, five, five, Positions::range(0, 6), Positions::range(0, 5), {.blocks = blocks.data()}},
+      Plan{}, six);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().rule, "with blocks the queries must be the last of the keys");
+}
+
 TEST(AttendMask, GoesByPositionNotByPlaceInMemory) {
   const std::vector<std::int64_t> backwards = {5, 4, 3, 2, 1, 0};
   EXPECT_EQ(seen({}, *Positions::ids(backwards)), "111111 .11111 ..1111 ...111 ....11 .....1");

@@ -15,6 +15,11 @@ inline bool visible(const Mask& mask, const Positions& queries, const Positions&
                     std::int64_t b, std::int64_t i, std::int64_t j) {
   if (mask.keep != nullptr && mask.keep[b * keys.size() + j] == 0) return false;
   if (queries.segment(i) != keys.segment(j)) return false;
+  if (mask.blocks != nullptr) {
+    const std::int32_t* const row = mask.blocks + b * keys.size();
+    const std::int32_t own = row[keys.size() - queries.size() + i];
+    if (own >= 0 && own == row[j]) return true;
+  }
   const bool by_position = queries.axes() == 1 && keys.axes() == 1;
   return by_position ? mask.sees(queries.at(i, b), keys.at(j, b))
                      : mask.sees(keys.size() - queries.size() + i, j);
@@ -24,19 +29,29 @@ inline bool visible(const Mask& mask, const Positions& queries, const Positions&
 class PositionBlock {
  public:
   std::int64_t lowest_order = 0, highest_order = 0, lowest_segment = 0, highest_segment = 0;
+  std::int32_t lowest_block = 0, highest_block = -1;  // of the mask's blocks; none: an empty range
   // Each position and order is one above the last, all of one segment.
   bool consecutive = true;
 
   PositionBlock() = default;
-  // order_offset: the order of token 0 where the mask does not go by position.
+  // order_offset: the order of token 0 where the mask does not go by position. blocks: the mask's, of the
+  // block's first token on; null: none.
   PositionBlock(const Positions& positions, bool by_position, std::int64_t order_offset,
-                std::int64_t sequence, std::int64_t first, std::int64_t count)
+                std::int64_t sequence, std::int64_t first, std::int64_t count,
+                const std::int32_t* blocks)
       : positions_(&positions),
+        blocks_(blocks),
         sequence_(sequence),
         first_(first),
         by_position_(by_position),
         order_offset_(order_offset) {
     if (count == 0) return;
+    for (std::int64_t t = 0; blocks != nullptr && t < count; ++t) {
+      if (blocks[t] < 0) continue;
+      const bool first_found = lowest_block > highest_block;
+      lowest_block = first_found ? blocks[t] : std::min(lowest_block, blocks[t]);
+      highest_block = std::max(highest_block, blocks[t]);
+    }
     lowest_segment = highest_segment = positions.segment(first);
     lowest_order = order(0), highest_order = order(count - 1);
     if (positions.contiguous()) return;
@@ -55,9 +70,15 @@ class PositionBlock {
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
+  // Whether token t is of a block of the mask that may have tokens in `other`.
+  bool shares_block(std::int64_t t, const PositionBlock& other) const {
+    return blocks_ != nullptr && blocks_[t] >= 0 && other.lowest_block <= blocks_[t] &&
+           blocks_[t] <= other.highest_block;
+  }
 
  private:
   const Positions* positions_ = nullptr;
+  const std::int32_t* blocks_ = nullptr;
   std::int64_t sequence_ = 0, first_ = 0;
   bool by_position_ = true;
   std::int64_t order_offset_ = 0;
@@ -80,10 +101,11 @@ class Visibility {
         by_position_(queries.axes() == 1 && keys.axes() == 1) {}
 
   PositionBlock query_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
-    return {*queries_, by_position_, keys_->size() - queries_->size(), b, first, count};
+    const std::int64_t before = keys_->size() - queries_->size();
+    return {*queries_, by_position_, before, b, first, count, blocks_of(b, before + first)};
   }
   PositionBlock key_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
-    return {*keys_, by_position_, 0, b, first, count};
+    return {*keys_, by_position_, 0, b, first, count, blocks_of(b, first)};
   }
 
   bool pair(std::int64_t b, std::int64_t i, std::int64_t j) const {
@@ -94,6 +116,7 @@ class Visibility {
   bool some(const PositionBlock& q, const PositionBlock& k) const {
     if (k.highest_segment < q.lowest_segment || k.lowest_segment > q.highest_segment) return false;
     if (k.lowest_order < mask_->prefix) return true;
+    if (k.lowest_block <= q.highest_block && q.lowest_block <= k.highest_block) return true;
     if (mask_->causal && k.lowest_order > q.highest_order) return false;
     return mask_->window == 0 || (q.lowest_order - k.highest_order < mask_->window &&
                                   k.lowest_order - q.highest_order < mask_->window);
@@ -103,7 +126,7 @@ class Visibility {
   VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                      std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
-    const bool interval = k.consecutive && mask_->prefix <= 0;
+    const bool interval = k.consecutive && mask_->prefix <= 0 && !q.shares_block(t, k);
     if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
       seen = ordered(q.order(t), k.order(0), count);
@@ -130,6 +153,10 @@ class Visibility {
   }
 
  private:
+  const std::int32_t* blocks_of(std::int64_t b, std::int64_t token) const {
+    return mask_->blocks == nullptr ? nullptr : mask_->blocks + b * keys_->size() + token;
+  }
+
   // Of keys one after the other in the mask's order. Sums that might overflow are of distances beyond
   // the block, where nothing is cut.
   VisibleRange ordered(std::int64_t query, std::int64_t first_key, std::int64_t count) const {

@@ -43,8 +43,10 @@ bool definition(const Mask& m, const Positions& queries, const Positions& keys, 
   const auto chunk = [&](std::int64_t p) {
     return std::floor(static_cast<double>(p) / static_cast<double>(m.chunk));
   };
+  const std::int32_t* const own =
+      m.blocks == nullptr ? nullptr : m.blocks + keys.size() - queries.size() + i;
   return (m.keep == nullptr || m.keep[j] != 0) && queries.segment(i) == keys.segment(j) &&
-         ((k >= 0 && k < m.prefix) ||
+         ((k >= 0 && k < m.prefix) || (own != nullptr && *own >= 0 && *own == m.blocks[j]) ||
           ((!m.causal || k <= q) && (m.window == 0 || std::abs(q - k) < m.window) &&
            (m.chunk == 0 || chunk(q) == chunk(k))));
 }
@@ -53,12 +55,15 @@ bool definition(const Mask& m, const Positions& queries, const Positions& keys, 
 template <class Act>
 void for_each_mask(const Act& act) {
   static const std::vector<std::uint8_t> keep = {1, 0, 1, 1, 0, 1, 1, 1, 1, 0};
+  static const std::vector<std::int32_t> blocks = {-1, 0, 0, 0, -1, 7, 7, -1, 2, 2};
   for (const bool causal : {true, false}) {
     for (const std::int64_t window : {0, 1, 3}) {
       for (const std::int64_t chunk : {0, 1, 4}) {
         for (const std::int64_t prefix : {0, 2}) {
           for (const std::uint8_t* keeps : {static_cast<const std::uint8_t*>(nullptr), keep.data()})
-            act(Mask{causal, window, chunk, prefix, keeps});
+            for (const std::int32_t* of :
+                 {static_cast<const std::int32_t*>(nullptr), blocks.data()})
+              act(Mask{causal, window, chunk, prefix, keeps, of});
         }
       }
     }
@@ -68,7 +73,7 @@ void for_each_mask(const Act& act) {
 std::string words(const Case& c, const Mask& m) {
   return std::string(c.name) + (m.causal ? ", causal" : "") + ", window " +
          std::to_string(m.window) + ", chunk " + std::to_string(m.chunk) + ", prefix " +
-         std::to_string(m.prefix) + (m.keep ? ", some kept" : "");
+         std::to_string(m.prefix) + (m.keep ? ", some kept" : "") + (m.blocks ? ", blocks" : "");
 }
 
 TEST(Visible, IsWhatOneLineSays) {

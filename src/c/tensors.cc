@@ -10,6 +10,7 @@
 
 #include "posenc/apply.h"
 #include "posenc/attention.h"
+#include "posenc/gradients.h"
 #include "src/c/handles.h"
 #include "src/core/addressable.h"
 #include "src/core/saturating.h"
@@ -54,7 +55,8 @@ ReadMask read_mask(std::string_view function, const posenc_mask* mask) {
            .window = mask->window,
            .chunk = mask->chunk,
            .prefix = mask->prefix,
-           .keep = mask->keep}};
+           .keep = mask->keep,
+           .blocks = mask->blocks}};
 }
 
 posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor) {
@@ -142,9 +144,9 @@ Expected<std::size_t> product(std::string_view function,
 using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
                                     const Tensor&, Threads);
 
-posenc_status rotate_by(std::string_view where, Rotation rotation, const posenc_plan* plan,
-                        const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
-                        const posenc_tensor* out, std::int32_t threads) {
+posenc_status rotated(std::string_view where, Rotation rotation, const posenc_plan* plan,
+                      const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
+                      const posenc_tensor* out, std::int32_t threads) {
   if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
   if (const auto bad = need_threads(where, threads)) return bad;
   if (side < POSENC_QUERY || side > POSENC_VALUE)
@@ -155,6 +157,38 @@ posenc_status rotate_by(std::string_view where, Rotation rotation, const posenc_
   if (to.status) return to.status;
   return done(rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side),
                        to.tensor, Threads{threads}));
+}
+
+using MakePositions = Expected<Positions> (*)(std::span<const std::int64_t>, std::int64_t,
+                                              std::int64_t);
+
+posenc_status positions_of(std::string_view where, MakePositions make, const int64_t* ids,
+                           int64_t axes, int64_t batch, int64_t seq, posenc_positions** out) {
+  if (const auto bad = need(where, {{"out", out}})) return bad;
+  *out = nullptr;
+  const auto size = product(where, {axes, batch, seq});
+  if (!size) return refused(size.error());
+  if (*size > 0)
+    if (const auto bad = need(where, {{"ids", ids}})) return bad;
+  return hand_out(make({ids, *size}, axes, batch), out);
+}
+
+using RotationBy = Expected<void> (*)(const Plan&, const Tensor&, const Tensor&, Side,
+                                      const Tensor&, Threads);
+
+posenc_status rotated_by(std::string_view where, RotationBy rotation, const posenc_plan* plan,
+                         const posenc_tensor* x, const posenc_tensor* angles, posenc_side side,
+                         const posenc_tensor* out, std::int32_t threads) {
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  if (const auto bad = need_threads(where, threads)) return bad;
+  if (side < POSENC_QUERY || side > POSENC_VALUE)
+    return misuse(where, "side must be one of posenc_side", std::to_string(side));
+  const View from = view(where, "x", x), by = view(where, "angles", angles),
+             to = view(where, "out", out);
+  for (const View& each : {from, by, to})
+    if (each.status) return each.status;
+  return done(rotation(plan->value, from.tensor, by.tensor, static_cast<Side>(side), to.tensor,
+                       Threads{threads}));
 }
 
 Table* table_of(Plan& plan, posenc_table which) {
@@ -253,14 +287,7 @@ posenc_status posenc_positions_range(int64_t first, int64_t count,
 
 posenc_status posenc_positions_ids(const int64_t* ids, int64_t axes, int64_t batch, int64_t seq,
                                    posenc_positions** out) noexcept {
-  constexpr std::string_view where = "posenc_positions_ids";
-  if (const auto bad = need(where, {{"out", out}})) return bad;
-  *out = nullptr;
-  const auto size = c::product(where, {axes, batch, seq});
-  if (!size) return refused(size.error());
-  if (*size > 0)
-    if (const auto bad = need(where, {{"ids", ids}})) return bad;
-  return hand_out(Positions::ids({ids, *size}, axes, batch), out);
+  return c::positions_of("posenc_positions_ids", Positions::ids, ids, axes, batch, seq, out);
 }
 
 posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int64_t seq,
@@ -274,6 +301,23 @@ posenc_status posenc_positions_from_mask(const uint8_t* mask, int64_t batch, int
   if (*size > 0)
     if (const auto bad = need(where, {{"mask", mask}})) return bad;
   return hand_out(Positions::from_mask({mask, *size}, batch, cached, padding), out);
+}
+
+posenc_status posenc_positions_signed_ids(const int64_t* ids, int64_t axes, int64_t batch,
+                                          int64_t seq, posenc_positions** out) noexcept {
+  return c::positions_of("posenc_positions_signed_ids", Positions::signed_ids, ids, axes, batch,
+                         seq, out);
+}
+
+posenc_status posenc_positions_grid(const int64_t* sizes, const int64_t* first, int64_t axes,
+                                    posenc_positions** out) noexcept {
+  constexpr std::string_view where = "posenc_positions_grid";
+  if (const auto bad = need(where, {{"sizes", sizes}, {"out", out}})) return bad;
+  *out = nullptr;
+  if (axes < 1 || axes > 64)
+    return misuse(where, "axes must lie within 1 and 64", std::to_string(axes));
+  const auto count = static_cast<std::size_t>(axes);
+  return hand_out(Positions::grid({sizes, count}, {first, first ? count : 0}), out);
 }
 
 posenc_status posenc_positions_packed(const int64_t* cu_seqlens, int64_t count,
@@ -353,7 +397,7 @@ posenc_status posenc_position_vectors(const posenc_plan* plan, const posenc_posi
 posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                             const posenc_positions* positions, posenc_side side,
                             const posenc_tensor* out, int32_t threads) noexcept {
-  return c::rotate_by("posenc_rotate", rotate, plan, x, positions, side, out, threads);
+  return c::rotated("posenc_rotate", rotate, plan, x, positions, side, out, threads);
 }
 
 posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
@@ -377,15 +421,15 @@ posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
 posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
                                     const posenc_positions* positions, posenc_side side,
                                     const posenc_tensor* out, int32_t threads) noexcept {
-  return c::rotate_by("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out,
-                      threads);
+  return c::rotated("posenc_rotate_inverse", rotate_inverse, plan, x, positions, side, out,
+                    threads);
 }
 
 posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tensor* x,
                                       const posenc_positions* positions, posenc_side side,
                                       const posenc_tensor* out, int32_t threads) noexcept {
-  return c::rotate_by("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
-                      threads);
+  return c::rotated("posenc_rotate_transpose", rotate_transpose, plan, x, positions, side, out,
+                    threads);
 }
 
 posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
@@ -397,6 +441,49 @@ posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_posit
   return to.status
              ? to.status
              : done(rotation_angles(plan->value, positions->value, to.tensor, Threads{threads}));
+}
+
+posenc_status posenc_rotation_angles_at(const posenc_plan* plan, const posenc_tensor* at,
+                                        const posenc_tensor* out, int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_rotation_angles_at";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  const View from = view(where, "at", at), to = view(where, "out", out);
+  if (from.status) return from.status;
+  return to.status ? to.status
+                   : done(rotation_angles(plan->value, from.tensor, to.tensor, Threads{threads}));
+}
+
+posenc_status posenc_rotate_by(const posenc_plan* plan, const posenc_tensor* x,
+                               const posenc_tensor* angles, posenc_side side,
+                               const posenc_tensor* out, int32_t threads) noexcept {
+  return c::rotated_by("posenc_rotate_by", rotate_by, plan, x, angles, side, out, threads);
+}
+
+posenc_status posenc_rotate_by_transpose(const posenc_plan* plan, const posenc_tensor* x,
+                                         const posenc_tensor* angles, posenc_side side,
+                                         const posenc_tensor* out, int32_t threads) noexcept {
+  return c::rotated_by("posenc_rotate_by_transpose", rotate_by_transpose, plan, x, angles, side,
+                       out, threads);
+}
+
+posenc_status posenc_rotate_by_inverse(const posenc_plan* plan, const posenc_tensor* x,
+                                       const posenc_tensor* angles, posenc_side side,
+                                       const posenc_tensor* out, int32_t threads) noexcept {
+  return c::rotated_by("posenc_rotate_by_inverse", rotate_by_inverse, plan, x, angles, side, out,
+                       threads);
+}
+
+posenc_status posenc_angle_gradient(const posenc_plan* plan, const posenc_tensor* rotated,
+                                    const posenc_tensor* rotated_gradient,
+                                    const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_angle_gradient";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  const View x = view(where, "rotated", rotated),
+             by = view(where, "rotated_gradient", rotated_gradient), to = view(where, "out", out);
+  for (const View& each : {x, by, to})
+    if (each.status) return each.status;
+  return done(angle_gradient(plan->value, x.tensor, by.tensor, to.tensor));
 }
 
 posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,

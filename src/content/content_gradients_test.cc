@@ -347,7 +347,7 @@ TEST_P(ContentGradients, AskForCausalMasks) {
   const auto done = GetParam().backward(training.call, training.extra.view, training.g.view,
                                         training.dq.view, {}, {}, {}, {});
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().rule, "the mask must be causal, without a prefix");
+  EXPECT_EQ(done.error().rule, "the mask must be causal, without a prefix or blocks");
 }
 
 // A gate of 0 forgets whatever its logarithm is moved by.

@@ -75,9 +75,11 @@ std::uint64_t MaskWords::word(std::int64_t b, std::int64_t i, std::int64_t block
 
 Expected<void> check_counted(std::string_view where, const Positions& keys, const Mask& mask,
                              std::int64_t batch) {
-  if (!mask.causal || mask.prefix > 0) {
-    return fail(where, "the mask must be causal, without a prefix",
-                mask.causal ? "prefix " + std::to_string(mask.prefix) : "causal false",
+  if (!mask.causal || mask.prefix > 0 || mask.blocks != nullptr) {
+    return fail(where, "the mask must be causal, without a prefix or blocks",
+                !mask.causal      ? "causal false"
+                : mask.prefix > 0 ? "prefix " + std::to_string(mask.prefix)
+                                  : "blocks",
                 "what lies between a query and a key of its future is not defined");
   }
   if (keys.contiguous() || keys.axes() != 1) return {};

@@ -98,6 +98,45 @@ static void rotation_turns_and_turns_back(void) {
   posenc_plan_free(plan);
 }
 
+static void angles_are_given_and_made_of_real_positions(void) {
+  posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 8});
+  double seconds[] = {-2.5, 0.125}, angle[2 * 4], data[2 * 8], gradient[2 * 8], by_angle[2 * 4];
+  const int64_t shape[] = {1, 1, 2};
+  posenc_tensor at, angles = dense(angle, POSENC_FLOAT64, 1, 1, 2, 4),
+                    x = dense(data, POSENC_FLOAT64, 1, 1, 2, 8),
+                    by = dense(gradient, POSENC_FLOAT64, 1, 1, 2, 8),
+                    out = dense(by_angle, POSENC_FLOAT64, 1, 1, 2, 4);
+  OK(posenc_tensor_dense(seconds, POSENC_FLOAT64, 3, shape, &at));
+  OK(posenc_rotation_angles_at(plan, &at, &angles, 0));
+  CHECK(angle[0] == -2.5 && fabs(angle[5] - 0.0125) < 1e-15);
+  for (int i = 0; i < 16; i++) data[i] = i == 0, gradient[i] = i == 4;
+  OK(posenc_rotate_by(plan, &x, &angles, POSENC_QUERY, &x, 0));
+  CHECK(fabs(data[0] - cos(-2.5)) < 1e-15 && fabs(data[4] - sin(-2.5)) < 1e-15);
+  OK(posenc_angle_gradient(plan, &x, &by, &out));
+  CHECK(fabs(by_angle[0] - cos(-2.5)) < 1e-15 && by_angle[1] == 0);
+  OK(posenc_rotate_by_transpose(plan, &x, &angles, POSENC_QUERY, &x, 0));
+  CHECK(fabs(data[0] - 1) < 1e-15 && fabs(data[4]) < 1e-15);
+  OK(posenc_rotate_by_inverse(plan, &x, &angles, POSENC_KEY, &x, 0));
+  CHECK(fabs(data[0] - cos(-2.5)) < 1e-15);
+  MISUSE("angles", posenc_rotate_by(plan, &x, NULL, POSENC_QUERY, &x, 0));
+  REFUSED("must rotate this side", posenc_rotate_by(plan, &x, &angles, POSENC_VALUE, &x, 0));
+  posenc_plan_free(plan);
+}
+
+static void grids_and_signed_ids_are_positions(void) {
+  const int64_t sizes[] = {1, 2, 3}, first[] = {0, -1, -2};
+  int64_t ids[3 * 6];
+  posenc_positions *grid = NULL, *same = NULL;
+  OK(posenc_positions_grid(sizes, first, 3, &grid));
+  OK(posenc_positions_copy(grid, ids, 18));
+  CHECK(ids[0] == 0 && ids[6] == -1 && ids[11] == 0 && ids[12] == -2 && ids[17] == 0);
+  OK(posenc_positions_signed_ids(ids, 3, 1, 6, &same));
+  REFUSED("must not be negative", posenc_positions_ids(ids, 3, 1, 6, &same));
+  MISUSE("axes", posenc_positions_grid(sizes, first, 0, &same));
+  REFUSED("sizes must not be negative", posenc_positions_grid(first, NULL, 3, &same));
+  posenc_positions_free(grid);
+}
+
 static void learned_tables_are_given_and_checked(void) {
   posenc_plan* plan =
       plan_of("{\"type\": \"learned\", \"rows\": 3}", (posenc_geometry){.width = 2});
@@ -316,6 +355,8 @@ void test_answers(void) {
   alibi_is_what_its_paper_says();
   an_engines_angles_are_its_floats();
   rotation_turns_and_turns_back();
+  angles_are_given_and_made_of_real_positions();
+  grids_and_signed_ids_are_positions();
   learned_tables_are_given_and_checked();
   normal_numbers_are_those_of_their_seed();
   queries_and_keys_are_rotated_together();

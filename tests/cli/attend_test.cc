@@ -128,6 +128,7 @@ TEST_F(AttendCommand, GroupedHeadsReadTheKeysOfTheirGroup) {
 TEST_F(AttendCommand, MaskFlagsAreTheLibrarysMask) {
   make_qkv(NpyType::f64, 1, 1, 12, 12, 4);
   const std::vector<std::uint8_t> keep = {0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const std::vector<std::int32_t> blocks = {-1, -1, 0, 0, 0, 0, -1, -1, -1, 1, 1, 1};
   const struct {
     const char* flags;
     Mask mask;
@@ -137,12 +138,22 @@ TEST_F(AttendCommand, MaskFlagsAreTheLibrarysMask) {
                {"--chunk 5", {.chunk = 5}},
                {"--prefix 4", {.prefix = 4}},
                {"--keep 0,0,1,1,1,1,1,1,1,1,1,1", {.keep = keep.data()}},
+               {"--blocks=-1,-1,0,0,0,0,-1,-1,-1,1,1,1", {.blocks = blocks.data()}},
                {"--bidirectional --window 3", {.causal = false, .window = 3}}};
   const Positions all = Positions::range(0, 12);
   for (const auto& [flags, mask] : cases) {
     attend(std::string("--scheme nope --logits logits.npy ") + flags);
     EXPECT_EQ(array("logits.npy").data, library({}, all, all, mask).logits.data) << flags;
   }
+}
+
+TEST_F(AttendCommand, ASoftcapBoundsTheLogits) {
+  make_qkv(NpyType::f64, 1, 1, 5, 5, 4);
+  attend("--scheme nope --bidirectional --logits plain.npy");
+  attend("--scheme nope --bidirectional --softcap 0.5 --logits capped.npy");
+  const std::vector<double> plain = values("plain.npy"), capped = values("capped.npy");
+  for (std::size_t i = 0; i < plain.size(); i++)
+    EXPECT_NEAR(capped[i], 0.5 * std::tanh(plain[i] / 0.5), 1e-15);
 }
 
 TEST_F(AttendCommand, PaddingInFrontThatIsHiddenChangesNothing) {
