@@ -1,5 +1,6 @@
 # The C interface as WebAssembly modules that import nothing: posenc.wasm with all that computes, and
-# posenc-models.wasm with the readers of model files and the doctor besides, which are twice as large. Exported are the functions
+# posenc-models.wasm with the readers of model files and the doctor besides, which are twice as large, and with
+# what the playground does not call: q and k at once, gradients, rotation by given angles. Exported are the functions
 # of c.h up to its #ifndef __wasm__, and malloc and free for what is passed to them.
 file(READ include/posenc/c.h declarations)
 string(REGEX REPLACE "#ifndef __wasm__.*" "" declarations "${declarations}")
@@ -12,7 +13,8 @@ foreach(declaration IN LISTS declarations)
 endforeach()
 list(TRANSFORM exports PREPEND "LINKER:--export=")
 set(exports_without_models ${exports})
-list(FILTER exports_without_models EXCLUDE REGEX "=posenc_(models?|engines)_")
+list(FILTER exports_without_models EXCLUDE REGEX
+     "=posenc_(models?_|engines_|rotate_qk|rotate_transpose|rotate_by|angle_|rotation_angles_at|positions_grid|positions_signed)")
 
 # What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without

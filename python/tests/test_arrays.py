@@ -176,3 +176,41 @@ def test_a_call_costs_at_most_3_microseconds(np):
     x = np.zeros((1, 1, 1, 64), "float32")
     call = min(timeit.repeat(lambda: PLAN.rotate_(x), number=10000, repeat=7)) / 10000
     assert call < 3e-6
+
+
+def test_real_positions_are_angles(np, rng):
+    x = rng.standard_normal((2, 4, 9, 64))
+    seconds = rng.uniform(-50, 50, 9)
+    angles = PLAN.angles_at(seconds)
+    np.testing.assert_allclose(angles, seconds[:, None] * PLAN.inv_freq, rtol=1e-15)
+    turned = PLAN.rotate_by(x, angles)
+    a, b = x[..., :32], x[..., 32:]
+    np.testing.assert_allclose(turned[..., :32], a * np.cos(angles) - b * np.sin(angles), atol=1e-14)
+    np.testing.assert_allclose(turned[..., 32:], a * np.sin(angles) + b * np.cos(angles), atol=1e-14)
+    np.testing.assert_allclose(PLAN.rotate_by_inverse(turned, angles), x, atol=1e-14)
+    np.testing.assert_allclose(PLAN.rotate_by_transpose(turned, angles), x, atol=1e-14)
+
+
+def test_angles_of_whole_positions_are_those_of_rotate(np, rng):
+    x = rng.standard_normal((1, 9, 4, 64)).astype("float32")
+    turned = PLAN.rotate_by(x, PLAN.angles_at(np.arange(9.0)), layout="bshd")
+    np.testing.assert_allclose(turned, PLAN.rotate(x, layout="bshd"), atol=1e-6)
+
+
+def test_the_gradient_by_angles(np, rng):
+    x, weight = rng.standard_normal((2, 3, 5, 64)), rng.standard_normal((2, 3, 5, 64))
+    angles = rng.standard_normal((5, 32))
+    gradient = PLAN.angle_gradient(PLAN.rotate_by(x, angles), weight, angles)
+    assert gradient.shape == angles.shape
+    step = np.zeros_like(angles)
+    step[2, 7] = 1e-5
+    slope = ((PLAN.rotate_by(x, angles + step) - PLAN.rotate_by(x, angles - step)) * weight).sum() / 2e-5
+    assert abs(gradient[2, 7] - slope) < 1e-7
+
+
+def test_grids_and_negative_ids(np):
+    grid = posenc.positions.grid([1, 2, 3], [0, -1, -2])
+    assert grid.numpy()[:, 0].tolist() == [[0] * 6, [-1, -1, -1, 0, 0, 0], [-2, -1, 0] * 2]
+    assert posenc.positions.signed_ids([[-3, -1, 0]]).numpy().tolist() == [[-3, -1, 0]]
+    with pytest.raises(posenc.Error, match="must not be negative"):
+        posenc.positions.ids([-3, -1, 0])

@@ -179,10 +179,7 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     POSENC_CHECK(check_length(where, plan, *positions));
   }
   if (in.mask.blocks != nullptr && checked.q.shape[2] > checked.k.shape[2]) {
-    return fail(where, "with blocks the queries must be the last of the keys",
-                std::to_string(checked.q.shape[2]) + " queries of " +
-                    std::to_string(checked.k.shape[2]) + " keys",
-                "pass the keys of all tokens whose queries there are");
+    return fail(where, "with blocks the queries must be the last of the keys");
   }
   if (in.queries.axes() != in.keys.axes() && in.queries.axes() != 1 && in.keys.axes() != 1) {
     return fail(where, "queries and keys must have the same axes",

@@ -9,17 +9,17 @@
 
 namespace posenc::detail {
 
+// Whether the mask's blocks have both tokens in one.
+bool of_one_block(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t b,
+                  std::int64_t i, std::int64_t j);
+
 // A picture's patches share their position in time, so with several axes the mask goes by the order
 // of the tokens, the last query standing at the last key.
 inline bool visible(const Mask& mask, const Positions& queries, const Positions& keys,
                     std::int64_t b, std::int64_t i, std::int64_t j) {
   if (mask.keep != nullptr && mask.keep[b * keys.size() + j] == 0) return false;
   if (queries.segment(i) != keys.segment(j)) return false;
-  if (mask.blocks != nullptr) {
-    const std::int32_t* const row = mask.blocks + b * keys.size();
-    const std::int32_t own = row[keys.size() - queries.size() + i];
-    if (own >= 0 && own == row[j]) return true;
-  }
+  if (mask.blocks != nullptr && of_one_block(mask, queries, keys, b, i, j)) return true;
   const bool by_position = queries.axes() == 1 && keys.axes() == 1;
   return by_position ? mask.sees(queries.at(i, b), keys.at(j, b))
                      : mask.sees(keys.size() - queries.size() + i, j);
@@ -46,12 +46,7 @@ class PositionBlock {
         by_position_(by_position),
         order_offset_(order_offset) {
     if (count == 0) return;
-    for (std::int64_t t = 0; blocks != nullptr && t < count; ++t) {
-      if (blocks[t] < 0) continue;
-      const bool first_found = lowest_block > highest_block;
-      lowest_block = first_found ? blocks[t] : std::min(lowest_block, blocks[t]);
-      highest_block = std::max(highest_block, blocks[t]);
-    }
+    if (blocks != nullptr) read_blocks(count);
     lowest_segment = highest_segment = positions.segment(first);
     lowest_order = order(0), highest_order = order(count - 1);
     if (positions.contiguous()) return;
@@ -72,11 +67,13 @@ class PositionBlock {
   std::int64_t first() const { return first_; }
   // Whether token t is of a block of the mask that may have tokens in `other`.
   bool shares_block(std::int64_t t, const PositionBlock& other) const {
-    return blocks_ != nullptr && blocks_[t] >= 0 && other.lowest_block <= blocks_[t] &&
-           blocks_[t] <= other.highest_block;
+    return blocks_ != nullptr && other.has_block(blocks_[t]);
   }
 
  private:
+  void read_blocks(std::int64_t count);
+  bool has_block(std::int32_t block) const;
+
   const Positions* positions_ = nullptr;
   const std::int32_t* blocks_ = nullptr;
   std::int64_t sequence_ = 0, first_ = 0;

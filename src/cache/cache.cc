@@ -261,9 +261,8 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
                 "each key head serves heads/kv_heads query heads");
   }
   if (mask.keep != nullptr || mask.blocks != nullptr) {
-    return fail(where, "the mask must go by position", mask.keep ? "Mask::keep" : "Mask::blocks",
-                mask.keep ? "append real tokens only; evict() those that nobody is to see"
-                          : "posenc::attend() takes blocks: prefill with it, then decode here");
+    return fail(where, "the mask must go by position", "keep or blocks",
+                "append real tokens only, and prefill pictures with posenc::attend()");
   }
   const std::int64_t head_dim = state.options.head_dim;
   if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));

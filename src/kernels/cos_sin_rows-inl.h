@@ -158,6 +158,17 @@ HWY_NOINLINE inline Factors ProductOfAxes(CosSinRows& cos_sin, const std::int64_
   return {product, nullptr};
 }
 
+// The row of angles that are given, [size] with zeros behind the last: what position 1 gives at such frequencies.
+HWY_NOINLINE inline Factors FactorsOfAngles(CosSinRows& cos_sin, const double* angle) {
+  CosSinRows::Axis axis;
+  axis.frequency = angle;
+  for (std::int64_t i = 0; i < cos_sin.size; ++i)
+    axis.fastest = std::max(axis.fastest, std::abs(angle[i]));
+  ExactRow(cos_sin, axis, 1, cos_sin.all_axes);
+  if (cos_sin.rule.amplitude != 1) cos_sin.scale_row(cos_sin.all_axes, 0, cos_sin.rule.amplitude);
+  return {cos_sin.all_axes, nullptr};
+}
+
 // What four rows from a multiple of 4 on are made of: row r is base · coarse · fine[r - 1], the first
 // without a fine one. No coarse (null) at a multiple of 64.
 struct FourFactors {
@@ -268,15 +279,13 @@ struct Alternating {
 
 // --- Rows ------------------------------------------------------------------------------------------
 
-// Hands cos and sin of pairs [begin, end) at a position (one number an axis) to `put`, as vectors of C
-// and with the number of the first pair. Both are multiples of CosSinRows::lanes.
+// Hands cos and sin of pairs [begin, end) to `put`, as vectors of C and with the number of the first
+// pair. Both are multiples of CosSinRows::lanes.
 template <class C, class Put>
-HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::int64_t begin,
-                        std::int64_t end, const Put& put) {
+HWY_INLINE void PutRow(const CosSinRows& cos_sin, const Factors& row, std::int64_t begin,
+                       std::int64_t end, const Put& put) {
   const Doubles d;
   const hn::Rebind<C, Doubles> dc;
-  const Factors row = cos_sin.rule.axes == 1 ? FactorsOf(cos_sin, 0, position[0])
-                                             : ProductOfAxes(cos_sin, position);
   auto c = hn::Zero(d), s = c;
   for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     LoadRow(row, cos_sin.size, i, c, s);
@@ -284,25 +293,15 @@ HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::
   }
 }
 
-// The same for angles that are given: `angle` holds those of all pairs, zeros behind the last, in memory of cos_sin.size.
+// The factors of the row at a position, one number an axis.
+HWY_INLINE Factors RowAt(CosSinRows& cos_sin, const std::int64_t* position) {
+  return cos_sin.rule.axes == 1 ? FactorsOf(cos_sin, 0, position[0])
+                                : ProductOfAxes(cos_sin, position);
+}
 template <class C, class Put>
-HWY_INLINE void MakeGivenRow(CosSinRows& cos_sin, const double* angle, const Put& put) {
-  const Doubles d;
-  const hn::Rebind<C, Doubles> dc;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto amplitude = hn::Set(d, cos_sin.rule.amplitude);
-  for (std::int64_t i = 0; i < cos_sin.size; i += lanes) {
-    const auto x = hn::LoadU(d, angle + i);
-    auto s = x, c = x;
-    if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, largest_angle)))) {
-      SinCos(d, x, hn::Zero(d), s, c);
-    } else {
-      double* const row = cos_sin.all_axes;
-      CosSinRows::sincos_slowly(angle + i, lanes, row, row + cos_sin.size);
-      LoadRow({row, nullptr}, cos_sin.size, 0, c, s);
-    }
-    put(dc, i, As(d, C(), hn::Mul(c, amplitude)), As(d, C(), hn::Mul(s, amplitude)));
-  }
+HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::int64_t begin,
+                        std::int64_t end, const Put& put) {
+  PutRow<C>(cos_sin, RowAt(cos_sin, position), begin, end, put);
 }
 
 // The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes

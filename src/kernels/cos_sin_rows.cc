@@ -88,12 +88,4 @@ void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, doubl
   }
 }
 
-void CosSinRows::sincos_slowly(const double* angle, std::int64_t count, double* cosine,
-                               double* sine) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    cosine[i] = std::cos(angle[i]);
-    sine[i] = std::sin(angle[i]);
-  }
-}
-
 }  // namespace posenc::detail

@@ -84,7 +84,6 @@ struct CosSinRows {
   void scale_row(double* row, double position, double amplitude) const;
   // cos and sin one by one, for angles too large for the argument reduction of SinCos().
   void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;
-  static void sincos_slowly(const double* angle, std::int64_t count, double* cosine, double* sine);
 };
 
 }  // namespace posenc::detail

@@ -401,26 +401,31 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
       const std::int64_t b = job.shared ? 0 : (start + i) / seq;
       return job.positions->at(job.shared ? start + i : (start + i) % seq, b, axis);
     };
+    const auto starts_four = [&](std::int64_t i) {
+      if (given || plan.axes != 1 || count - i < 4) return false;
+      const std::int64_t p = position_of(i, 0);
+      return (p & 3) == 0 && position_of(i + 1, 0) == p + 1 && position_of(i + 2, 0) == p + 2 &&
+             position_of(i + 3, 0) == p + 3;
+    };
+    const auto factors_of = [&](std::int64_t i) HWY_ATTR {
+      if (given) {
+        ReadAngles(job, start + i, angle);
+        return FactorsOfAngles(cos_sin, angle);
+      }
+      for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
+      return RowAt(cos_sin, position);
+    };
     const auto make = [&]<class Put>(Put put) HWY_ATTR {
       const auto row = [&](std::int64_t i) {
         return Put{put.cosine + i * row_size, put.sine + i * row_size};
       };
-      for (std::int64_t i = 0; given && i < count; ++i) {
-        ReadAngles(job, start + i, angle);
-        MakeGivenRow<C>(cos_sin, angle, row(i));
-      }
-      for (std::int64_t i = 0; !given && i < count;) {
-        for (std::int64_t a = 0; a < plan.axes; ++a) {
-          position[a] = position_of(i, a);
-        }
-        const std::int64_t p = position[0];
-        if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
-            position_of(i + 2, 0) == p + 2 && position_of(i + 3, 0) == p + 3) {
+      for (std::int64_t i = 0; i < count;) {
+        if (starts_four(i)) {
           const Put puts[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
-          MakeFourRows<C>(cos_sin, p, 0, cos_sin.size, puts);
+          MakeFourRows<C>(cos_sin, position_of(i, 0), 0, cos_sin.size, puts);
           i += 4;
         } else {
-          MakeRow<C>(cos_sin, position, 0, cos_sin.size, row(i));
+          PutRow<C>(cos_sin, factors_of(i), 0, cos_sin.size, row(i));
           ++i;
         }
       }
