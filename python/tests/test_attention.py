@@ -44,7 +44,10 @@ def test_tokens_of_a_picture_see_each_other(np, rng):
     q = rng.standard_normal((2, 1, 5, 8))
     blocks = np.array([-1, 0, 0, 0, -1])
     out = posenc.attend(q, q, q, blocks=blocks)
-    first, whole = posenc.attend(q, q, q), posenc.attend(q, q, q, causal=False, keep=np.array([[1, 1, 1, 1, 0]] * 2, "uint8"))
+    first, whole = (
+        posenc.attend(q, q, q),
+        posenc.attend(q, q, q, causal=False, keep=np.array([[1, 1, 1, 1, 0]] * 2, "uint8")),
+    )
     np.testing.assert_allclose(out[:, :, [0, 4]], first[:, :, [0, 4]], atol=1e-14)
     np.testing.assert_allclose(out[:, :, 1:4], whole[:, :, 1:4], atol=1e-14)
 

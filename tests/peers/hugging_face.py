@@ -354,7 +354,8 @@ def _run(raw, length):
         raise Refused("has attention that the probe does not see")
     layers = []
     for far, near in zip(moved, still):
-        key, plain = far["key"][0].transpose(0, 1).double(), near["key"][0][:, 0].double()
+        own = far["key"][0][:, : len(steps)]  # what stands behind is of several tokens each (deepseek_v4)
+        key, plain = own.transpose(0, 1).double(), near["key"][0][:, 0].double()
         rotation = rotation_of(key, plain, positions, sets)
         scaling = far["scaling"]
         if far["measured"] and isinstance(rotation, dict):  # of queries and keys that were rotated

@@ -31,6 +31,8 @@ LONG = {
     "original_max_position_embeddings": 1024,
 }
 LATENT = {"qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "kv_lora_rank": 32, "v_head_dim": 16, "q_lora_rank": 32}
+V4 = {"num_key_value_heads": 1, "head_dim": 64, "qk_rope_head_dim": 16, "compress_rope_theta": 40000.0, "sliding_window": 64}
+V4_RATIOS = [0, 0, 4, 128, 4, 128, 4, 0]
 ALL_FULL = ["full_attention"] * 8
 SOME_SLIDE = ["sliding_attention", "full_attention"] * 4
 
@@ -40,6 +42,24 @@ def by_type(sliding, full):
 
 
 CASES = {
+    # DeepSeek-V4: base and scaling by what a layer compresses; labels that are no layer types.
+    "deepseek_v4-hub": ("deepseek_v4", {**V4, "rope_scaling": {**YARN, "type": "yarn"}, "compress_ratios": V4_RATIOS}),
+    "deepseek_v4-default": ("deepseek_v4", {"num_key_value_heads": 1, "head_dim": 512}),
+    "deepseek_v4-partial": (
+        "deepseek_v4",
+        {**V4, "qk_rope_head_dim": None, "partial_rotary_factor": 0.5, "rope_parameters": LINEAR},
+    ),
+    "deepseek_v4-saved": (
+        "deepseek_v4",
+        {
+            **V4,
+            "layer_types": ["sliding_attention", "compressed_sparse_attention"] * 4,
+            "rope_parameters": {
+                "main": {"rope_type": "default", "rope_theta": 20000.0, "partial_rotary_factor": 0.25},
+                "compress": {**YARN, "rope_theta": 80000.0, "partial_rotary_factor": 0.25},
+            },
+        },
+    ),
     # The class's own default is scaled.
     "gpt_oss-default": ("gpt_oss", {"head_dim": 32}),
     "gpt_oss-theta": ("gpt_oss", {"head_dim": 32, "rope_theta": 10000.0}),

@@ -182,10 +182,15 @@ class DecoderReader {
       group.schemes = {NoPe{}};
       return;
     }
-    if (family_.mla.nope > 0) {
+    if (family_.mla.nope > 0 || family_.keys_are_values) {
       found.rope->slice = Slice::trailing;
       note(group.provenance, "slice", "trailing", Origin::family,
            "a head is [no position, rotated]");
+    }
+    if (family_.keys_are_values) {
+      found.rope->rotate_values = true;
+      note(group.provenance, "rotate_values", "true", Origin::family,
+           "keys serve as values, and the output is rotated back");
     }
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
@@ -259,6 +264,10 @@ class DecoderReader {
       group.cache_elements = rank + rotated;
       group.cache_note =
           "compressed: " + std::to_string(rank) + " + " + std::to_string(rotated) + " (MLA)";
+    }
+    if (family_.keys_are_values) {
+      group.cache_elements = dims.kv_heads * dims.head_dim;
+      group.cache_note = std::to_string(dims.head_dim) + ", keys that serve as values";
     }
     if (kind.shares) {
       group.cache_elements = 0;

@@ -147,6 +147,7 @@ struct Family {
   bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
   LogitRule* logits = nullptr;  // null: 1/√head_dim
   Sinks sinks = Sinks::none;    // which layers learn a sink's logit for each head
+  bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)
   bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
   bool short_factors = false;   // LongRoPE's long factors are never taken (PhiMoE)
 
@@ -186,6 +187,7 @@ std::string_view outer_remark(std::string_view outer);
 // --- readers, each in its own file ---------------------------------------------------------------
 
 Reader read_dbrx;     // decoder.cc
+Reader read_deepseek_v4;
 Reader read_learned;  // vectors added to the embedding: absolute.cc
 Reader read_longformer;
 Reader read_gpt2;

@@ -205,7 +205,7 @@ bool LayerDraft::covers_layers(std::string_view key, std::int64_t entries,
 
 bool has_window(std::string_view type) {
   return type.contains("sliding") || is_chunked(type) || type.contains("window") ||
-         type == "local_attention";
+         type.contains("compressed") || type == "local_attention";
 }
 
 bool is_chunked(std::string_view type) { return type.contains("chunked"); }

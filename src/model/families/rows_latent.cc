@@ -61,6 +61,12 @@ constexpr Family latent[] = {
      .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
                "e^alpha (rotary_emb.alpha), which the plan has once frequency_factors are e^-alpha; "
                "the indexer that picks tokens has the same rotation and a temperature of its own"},
+    {.types = "deepseek_v4", .read = read_deepseek_v4, .context = 1024 * K,
+     .sizes = {4096, 43, 64, 1, 512}, .pairing = interleaved, .theta = 10000, .partial = 0.125,
+     .partial_keys = partial_factor, .layer_types = true, .window = 128, .sinks = Sinks::all,
+     .keys_are_values = true,
+     .remark = "deepseek_v4: entries that stand for several tokens are keys at the position of their "
+               "first one, rotated alike; the indexer that picks them has their rotation"},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40}, .pairing = halves,
      .theta = 10000, .mla = {64, 32, 256}, .scale_logits = true},
     {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},

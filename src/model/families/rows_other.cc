@@ -23,9 +23,6 @@ constexpr Family other[] = {
      .read = read_not_covered},
     {.types = "inkling inkling_text inkling2 inkling2_text", .read = read_not_covered,
      .remark = "its bias by distance is a product with the query's content, which no plan says"},
-    {.types = "deepseek_v4", .read = read_not_covered,
-     .remark = "keys are compressed, each at the position of its block, and values are rotated "
-               "and rotated back, which no plan says"},
     {.types = "longcat_flash", .read = read_not_covered,
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
