@@ -60,6 +60,13 @@ CASES = {
             },
         },
     ),
+    # Who sees what, and how wide a head is, by keys that most families do not read.
+    "llama4_text-all-full": ("llama4_text", {"head_dim": 32, "layer_types": ALL_FULL}),
+    "glm4_moe_lite-head_dim": ("glm4_moe_lite", {**LATENT, "head_dim": 32}),
+    "modernbert-decoder-flat-theta": (
+        "modernbert-decoder",
+        {"head_dim": 32, "local_rope_theta": 30000.0, "rope_scaling": {**LINEAR, "rope_theta": 500000.0}},
+    ),
     # The class's own default is scaled.
     "gpt_oss-default": ("gpt_oss", {"head_dim": 32}),
     "gpt_oss-theta": ("gpt_oss", {"head_dim": 32, "rope_theta": 10000.0}),

@@ -93,7 +93,7 @@ class DecoderReader {
   // Where the rotated part has a width of its own, head_dim may say that or the whole.
   void warn_of_head_dim() {
     const auto said = config_.integer("head_dim");
-    if (!said || said->value == dims_.head_dim) return;
+    if (!said || said->value == dims_.head_dim || family_.head_dim_rotates) return;
     const auto rotated = config_.integer("qk_rope_head_dim");
     if (said->value == (rotated ? rotated->value : family_.mla.rope)) return;
     reading_.warn("unread_key", said->key + " is " + std::to_string(said->value) +

@@ -147,9 +147,11 @@ struct Family {
   bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
   LogitRule* logits = nullptr;  // null: 1/√head_dim
   Sinks sinks = Sinks::none;    // which layers learn a sink's logit for each head
+  bool head_dim_rotates =
+      false;  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
   bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)
-  bool scale_logits = false;    // YaRN's mscale_all_dim² on the logits (DeepSeek)
-  bool short_factors = false;   // LongRoPE's long factors are never taken (PhiMoE)
+  bool scale_logits = false;     // YaRN's mscale_all_dim² on the logits (DeepSeek)
+  bool short_factors = false;    // LongRoPE's long factors are never taken (PhiMoE)
 
   // Vectors added to the embedding.
   std::int64_t row_offset = 0;  // position p reads row p + offset of a table
@@ -186,7 +188,7 @@ std::string_view outer_remark(std::string_view outer);
 
 // --- readers, each in its own file ---------------------------------------------------------------
 
-Reader read_dbrx;     // decoder.cc
+Reader read_dbrx;  // decoder.cc
 Reader read_deepseek_v4;
 Reader read_learned;  // vectors added to the embedding: absolute.cc
 Reader read_longformer;

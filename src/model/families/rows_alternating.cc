@@ -41,10 +41,11 @@ void all_if_rope_is_said(LayerDraft& layers) {
   layers.note_choice("position_embedding_type", rope ? "rope" : "nope", type, "default");
 }
 
-// Llama 4: the layers that rotate see a chunk, and those without position see everything, whatever
-// layer_types says.
+// Llama 4: the layers that rotate see a chunk, and those without position see everything, unless layer_types says
+// who sees what.
 void listed_layers_in_chunks(LayerDraft& layers) {
   listed_layers(layers);
+  if (layers.config.words("layer_types")) return;
   for (LayerKind& kind : layers.kinds)
     kind.type = kind.rotates && layers.window ? "chunked_attention" : "full_attention";
 }

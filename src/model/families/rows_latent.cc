@@ -42,7 +42,7 @@ constexpr Family latent[] = {
      .remark = "deepseek_v32: the indexer that picks tokens rotates on its own, pairing halves"},
     {.types = "glm4_moe_lite", .context = 202752, .sizes = {2048, 47, 20, 20},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {192, 64, 512},
-     .scale_logits = true},
+     .head_dim_rotates = true, .scale_logits = true},
     {.types = "youtu", .context = 128 * K, .sizes = {2048, 32, 16, 16}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "mistral4", .context = 1024 * K, .sizes = {4096, 36, 32, 32}, .pairing = interleaved,

@@ -93,8 +93,9 @@ std::int64_t layers_of(const Section& config, const Family& family, ProvenanceLi
 }  // namespace
 
 std::int64_t latent_rotated(const Section& config, const Family& family, ProvenanceList& notes) {
-  const auto said = config.integer("qk_rope_head_dim",
-                                   Range{.least = 0, .most = static_cast<double>(most_head_dim)});
+  const auto said =
+      config.integer(family.head_dim_rotates ? "head_dim qk_rope_head_dim" : "qk_rope_head_dim",
+                     Range{.least = 0, .most = static_cast<double>(most_head_dim)});
   const std::int64_t rotated = said ? said->value : family.mla.rope;
   note(notes, "qk_rope_head_dim", std::to_string(rotated), said ? Origin::file : Origin::family,
        said ? said->key : "default of " + config.reading.family);

@@ -60,7 +60,8 @@ TEST(SavedBy, SinceFiveSeventeenThePartialFactorInsideWins) {
 }
 
 TEST(SavedBy, ModernBertsBaseWithinAFlatScalingIsThatOfAllLayers) {
-  constexpr std::string_view bert = R"("model_type": "modernbert-decoder", "local_rope_theta": 30000,
+  constexpr std::string_view bert =
+      R"("model_type": "modernbert-decoder", "local_rope_theta": 30000,
       "rope_scaling": {"rope_type": "linear", "factor": 2, "rope_theta": 500000})";
   EXPECT_EQ(rope_saved_by("", bert, 1).rope_theta, 500000);
 }
