@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
 #include "posenc/content.h"
 #include "posenc/explain.h"
+#include "posenc/model.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -70,6 +75,31 @@ void print_one(const Terminal& term, const SchemeInfo& scheme) {
   }
 }
 
+// Bundled models with a layer that has the scheme, or rotates by the scaling.
+std::vector<std::string_view> models_with(std::string_view name) {
+  std::vector<std::string_view> found;
+  for (const BundledModel& bundled : bundled_models()) {
+    const Expected<std::string_view> text = bundled_config(bundled.name);
+    const Expected<Model> model = text ? read_config(*text, bundled.name) : fail("models", "none");
+    const auto has = [&](const Scheme& scheme) {
+      const Rope* const rope = std::get_if<Rope>(&scheme);
+      return info(scheme).name == name || (rope && info(rope->scaling).name == name);
+    };
+    const bool uses = model && std::ranges::any_of(model->groups, [&](const LayerGroup& group) {
+                        return std::ranges::any_of(group.schemes, has);
+                      });
+    if (uses) found.push_back(bundled.name);
+  }
+  return found;
+}
+
+void print_models(const Terminal& term, std::string_view name) {
+  const std::vector<std::string_view> models = models_with(name);
+  if (models.empty()) return;
+  fmt::print("\n{}\n  {}\n", term.bold("Bundled models that use it: posenc explain NAME"),
+             wrapped(fmt::format("{}", fmt::join(models, ", ")), 2, 2));
+}
+
 Run define_schemes(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   auto json = std::make_shared<bool>();
@@ -103,7 +133,9 @@ Run define_schemes(CLI::App& app) {
     if (!scheme && !scaling && !content)
       return fail("schemes", "no such scheme or scaling", "'" + *name + "'",
                   "posenc schemes lists them");
-    print_one(term, scheme ? info(*scheme) : scaling ? info(*scaling) : info(*content));
+    const SchemeInfo& known = scheme ? info(*scheme) : scaling ? info(*scaling) : info(*content);
+    print_one(term, known);
+    print_models(term, known.name);
     return 0;
   };
 }

@@ -146,6 +146,7 @@ TEST_F(Command, SchemesAreListedAndShown) {
   EXPECT_TRUE(has(one.out, "rope_theta"));
   EXPECT_TRUE(has(one.out, "2104.09864"));
   EXPECT_TRUE(has(posenc("schemes yarn").out, "beta_fast"));
+  EXPECT_TRUE(has(posenc("schemes yarn").out, "gpt-oss-20b"));
 }
 
 TEST_F(Command, PaddingShiftsNoPosition) {
