@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,14 @@ Expected<int> diff_files(const DiffOptions& options, const Model& expected, cons
   return equal ? 0 : 1;
 }
 
-// What each engine makes of one file.
+// What each engine makes of one file, or where two come apart in it.
 Expected<int> diff_engines(const DiffOptions& options, const Model& model, const Terminal& term) {
+  std::optional<Model> other;
+  if (!options.found.empty()) {
+    Expected<Model> found = named_model(options.found);
+    if (!found) return std::unexpected(found.error());
+    other = *std::move(found);
+  }
   std::vector<EngineDifferences> all;
   std::vector<std::string> names = options.engines;
   if (names == std::vector<std::string>{"all"}) {
@@ -66,7 +73,8 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
       names.push_back(fmt::format("{}@{}", engine.name, engine.version));
   }
   for (const std::string& engine : names) {
-    Expected<EngineDifferences> one = engine_differences(model, engine, options.at);
+    Expected<EngineDifferences> one = other ? engine_differences(model, *other, engine, options.at)
+                                            : engine_differences(model, engine, options.at);
     if (!one) return std::unexpected(one.error());
     all.push_back(*std::move(one));
   }
@@ -79,8 +87,12 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
       each += (each.empty() ? "" : ",") + to_json(one);
       findings.insert(findings.end(), one.findings.begin(), one.findings.end());
     }
-    fmt::print("{{\"equal\":{},\"expected\":{},\"engines\":[{}],\"findings\":{}}}\n", equal,
-               json_string(model.name), each, to_json(findings));
+    const std::string beside = other ? ",\"found\":" + json_string(other->name) : "";
+    fmt::print("{{\"equal\":{},\"expected\":{}{},\"engines\":[{}],\"findings\":{}}}\n", equal,
+               json_string(model.name), beside, each, to_json(findings));
+  } else if (other) {
+    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + other->name),
+               engines_page(all, term));
   } else {
     fmt::print("{}  {}\n\n{}", term.bold(model.name),
                term.dim(cut(about(model),
@@ -116,7 +128,7 @@ Run define_diff(CLI::App& app) {
   app.add_option("FOUND", options->found, "What became of it, of the same kinds")
       ->type_name("MODEL");
   app.add_option("--engines,--engine", options->engines,
-                 "Instead of FOUND: what these engines make of EXPECTED "
+                 "What these engines make of EXPECTED, or of FOUND beside it "
                  "(vllm,llama.cpp,transformers@4), or all")
       ->delimiter(',')
       ->type_name("ENGINES");
@@ -138,13 +150,14 @@ Run define_diff(CLI::App& app) {
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"
       "  posenc diff config.json --engines all --at 32k\n"
+      "  posenc diff target/config.json draft/config.json --engines vllm\n"
       "  posenc diff config.json --log server.log\n"
       "  posenc diff qwen2.5-7b-yarn4 ./my-checkpoint --at 128k --json | jq '.findings[].code'");
   return [options, &app]() -> Expected<int> {
-    const int others = !options->found.empty() + !options->engines.empty() + !options->log.empty();
-    if (others != 1)
-      return fail("diff", "takes a second model, or --engines, or --log",
-                  others == 0 ? "none of them" : "several",
+    const bool files = !options->found.empty() || !options->engines.empty();
+    if (files == !options->log.empty())
+      return fail("diff", "takes a second model, --engines or both, or --log",
+                  files ? "several" : "none of them",
                   "posenc diff A B, or posenc diff A --engines all");
     const Expected<Model> expected = named_model(options->expected);
     if (!expected) return std::unexpected(expected.error());

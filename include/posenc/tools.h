@@ -74,6 +74,11 @@ std::string to_json(const EngineDifferences& differences);
 Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
                                                std::int64_t length = 0);
 
+// Where two models come apart in one engine, such as a draft and its target: as differences() between what the engine makes of
+// each. `reading` is that of `found`. Errors and findings: those of engine_differences() of one model.
+Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,
+                                               std::string_view engine, std::int64_t length = 0);
+
 // Where an engine was told something else than a model's file says, read off the lines that it prints when it starts:
 // llama.cpp's print_info, llama_context and keys of a GGUF, its converter's, vLLM's configuration and arguments, and
 // warnings of transformers. The model with the told values put in is compared with the model by differences(); `line` is

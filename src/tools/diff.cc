@@ -450,17 +450,19 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
   return Differences(expected, found, asked).run();
 }
 
-Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
-                                               std::int64_t length) {
-  POSENC_TRY(reading, read_as(model, engine, length));
+namespace {
+
+// Of what an engine makes of `found`, beside `expected`.
+Expected<EngineDifferences> differences_in(EngineReading reading, const Model& expected,
+                                           std::int64_t length) {
   EngineDifferences out{std::move(reading)};
-  const std::int64_t asked = length > 0 ? length : model.context;
+  const std::int64_t asked = length > 0 ? length : expected.context;
   if (!out.reading.refused.empty()) {
     out.findings.push_back({.code = "refused",
                             .message = out.reading.refused,
                             .cure = "choose another engine, or a file that says it otherwise"});
   } else {
-    POSENC_TRY(found, differences(model, out.reading.model, length));
+    POSENC_TRY(found, differences(expected, out.reading.model, length));
     out.findings = std::move(found);
     if (const auto rows = out.reading.table_rows; rows && *rows < asked)
       out.findings.push_back({.code = "table_end",
@@ -479,6 +481,26 @@ Expected<EngineDifferences> engine_differences(const Model& model, std::string_v
     if (finding.code != "refused" && finding.code != "table_end") finding.cure.clear();
   }
   return out;
+}
+
+}  // namespace
+
+Expected<EngineDifferences> engine_differences(const Model& model, std::string_view engine,
+                                               std::int64_t length) {
+  POSENC_TRY(reading, read_as(model, engine, length));
+  return differences_in(std::move(reading), model, length);
+}
+
+Expected<EngineDifferences> engine_differences(const Model& expected, const Model& found,
+                                               std::string_view engine, std::int64_t length) {
+  POSENC_TRY(meant, read_as(expected, engine, length));
+  POSENC_TRY(reading, read_as(found, engine, length));
+  if (!meant.refused.empty() && reading.refused.empty()) {
+    reading.refused = expected.name + ": " + meant.refused;
+  } else if (!reading.refused.empty()) {
+    reading.refused = found.name + ": " + reading.refused;
+  }
+  return differences_in(std::move(reading), meant.model, length);
 }
 
 }  // namespace posenc

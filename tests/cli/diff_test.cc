@@ -24,6 +24,23 @@ TEST_F(DiffCommand, ExitsWithOneWhereTheyDiffer) {
   EXPECT_TRUE(has(other.out, "rotary_dim")) << other.out;
 }
 
+TEST_F(DiffCommand, TwoModelsInOneEngineAreComparedAsItRunsEach) {
+  EXPECT_EQ(posenc("diff llama-3.1-8b llama-3.1-8b --engines vllm").code, 0);
+  const Outcome draft = posenc("diff llama-3.1-8b llama-2-7b --engines vllm,llama.cpp --json");
+  EXPECT_EQ(draft.code, 1);
+  const Json json = Json::parse(draft.out);
+  EXPECT_EQ(json.at("found"), "llama-2-7b");
+  EXPECT_EQ(json.at("engines").size(), 2u);
+  EXPECT_EQ(json.at("findings").at(0).at("code"), "rope_theta");
+}
+
+TEST_F(DiffCommand, WhatAnEngineRefusesOfTwoModelsIsNamed) {
+  const std::string qwen = posenc::test::data_path("doctor/deepseek-r1-0528-qwen3-8b.json");
+  const Outcome refused = posenc("diff llama-3.1-8b " + qwen + " --engines onnxruntime-genai");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(has(refused.out, "deepseek-r1-0528-qwen3-8b: ")) << refused.out;
+}
+
 TEST_F(DiffCommand, ExitsWithTwoForAFileThatIsNotThere) {
   EXPECT_EQ(posenc("diff llama-3.1-8b nowhere.json").code, 2);
 }
@@ -59,8 +76,8 @@ TEST_F(DiffCommand, AnEngineThatRunsTheFileAsItIsMeansSuccess) {
   EXPECT_TRUE(has(said.out, "as the file says")) << said.out;
 }
 
-TEST_F(DiffCommand, ASecondModelAndEnginesAreOneTooMany) {
-  EXPECT_EQ(posenc("diff llama-3.1-8b llama-2-7b --engines vllm").code, 2);
+TEST_F(DiffCommand, ASecondModelAndALogAreOneTooMany) {
+  EXPECT_EQ(posenc("diff llama-3.1-8b llama-2-7b --log server.log").code, 2);
   EXPECT_EQ(posenc("diff llama-3.1-8b").code, 2);
 }
 
