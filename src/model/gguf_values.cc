@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/model/gguf.h"
 #include "src/text/number.h"
 
 namespace posenc::detail {
@@ -32,12 +33,39 @@ Json json(const GgufValue& value) {
   return {std::move(list)};
 }
 
+std::optional<double> plain_number(const GgufValue& value) {
+  if (const auto* x = std::get_if<double>(&value)) return meant(*x);
+  if (const auto* u = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*u);
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+const GgufValue* GgufTranslation::find(std::string_view key) const {
+  return row_ && !reads_key(*row_, key) ? nullptr : find_unread(key);
+}
+
+bool GgufTranslation::latent() const { return base_ && base_->mla.nope > 0; }
+
+bool GgufTranslation::slides() const {
+  if (!row_) return true;
+  if (windows_off_ || row_->slides == Slides::never) return false;
+  return row_->slides == Slides::always || number("attention.sliding_window").value_or(0) > 0;
+}
+
+void GgufTranslation::nothing_slides() {
+  windows_off_ = true;
+  drop("sliding_window sliding_window_pattern layer_types");
+}
+
+void GgufTranslation::not_read(std::string_view key) const {
+  reading_.warn("gguf_key_not_read", path(key) + " is not read by llama.cpp for " + arch_ +
+                                         ", where it has no effect");
+}
+
 std::optional<double> GgufTranslation::number(std::string_view key) const {
   const GgufValue* value = find(key);
   if (!value) return std::nullopt;
-  if (const auto* x = std::get_if<double>(value)) return meant(*x);
-  if (const auto* u = std::get_if<std::uint64_t>(value)) return static_cast<double>(*u);
-  if (const auto* i = std::get_if<std::int64_t>(value)) return static_cast<double>(*i);
+  if (const auto plain = plain_number(*value)) return plain;
   reading_.refuse(path(key), "must be a number", "a value of another kind");
   return std::nullopt;
 }

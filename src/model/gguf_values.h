@@ -14,6 +14,9 @@
 
 namespace posenc::detail {
 
+struct Architecture;
+struct Family;
+
 // A key of the file, and of a config.json.
 struct GgufKey {
   std::string_view gguf;  // behind the architecture
@@ -21,14 +24,15 @@ struct GgufKey {
 };
 
 // What a GGUF says, translated key by key. A value of another kind than asked is refused, with its
-// key.
+// key. Keys that llama.cpp does not read for the architecture are as if they were not there.
 class GgufTranslation {
  public:
   GgufTranslation(Reading& reading, const Gguf& gguf) : reading_(reading), gguf_(gguf) {}
 
   // --- the file ---
   std::string path(std::string_view key) const { return arch_ + "." + std::string(key); }
-  const GgufValue* find(std::string_view key) const { return gguf_.find(path(key)); }
+  const GgufValue* find(std::string_view key) const;
+  const GgufValue* find_unread(std::string_view key) const { return gguf_.find(path(key)); }
   template <class T>
   const T* get(std::string_view key) const {  // null: absent, or of another kind
     const GgufValue* value = find(key);
@@ -42,8 +46,17 @@ class GgufTranslation {
   }
   std::vector<double> values(const StoredTensor& from) const;  // a small tensor's numbers
 
+  // --- what is known of it ---
+  Reading& reading() const { return reading_; }
+  const Architecture* row() const { return row_; }  // null: not a known architecture
+  const Family* base() const { return base_; }  // whose layers it builds; null: the generic one's
+  bool latent() const;
   std::int64_t layers() const { return layers_; }
+  void set_layers(std::int64_t count) { layers_ = count; }
+  bool slides() const;  // whether any layer may have a window
+  void nothing_slides();
   std::string rule() const { return "rule of " + reading_.family; }
+  void not_read(std::string_view key) const;  // warns
 
   // --- the config.json; `said` is what messages call a value: the file's key, or a rule ---
   void spell(std::string_view name, std::string said);
@@ -60,12 +73,17 @@ class GgufTranslation {
   Reading& reading_;
   const Gguf& gguf_;
   std::string arch_;
+  const Architecture* row_ = nullptr;
+  const Family* base_ = nullptr;
   std::int64_t layers_ = 0;
+  bool windows_off_ = false;
   Json::Object config_, scaling_;
 };
 
 // A number stored in single precision stands for the shortest decimal that rounds to it.
 double meant(double stored);
 Json json(const GgufValue& value);
+// The number or flag that it is; nothing for words and lists.
+std::optional<double> plain_number(const GgufValue& value);
 
 }  // namespace posenc::detail

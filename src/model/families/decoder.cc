@@ -111,6 +111,7 @@ class DecoderReader {
     group.provenance = notes_;
     if (several) group.label = label(kind);
     ModelDims dims = dims_;
+    own_heads(kind, dims, group.provenance);
     full_head_dim(kind, dims, group.provenance);
     group.geometry = dims.geometry();
     if (!has_attention(kind.type)) {
@@ -141,7 +142,21 @@ class DecoderReader {
     std::string text = kind.type;
     std::ranges::replace(text, '_', ' ');
     if (kind.theta > 0) text += ", base " + number_text(kind.theta);
+    if (kind.heads > 0) text += ", " + std::to_string(kind.heads) + " heads";
+    if (kind.kv_heads > 0) text += ", " + std::to_string(kind.kv_heads) + " kv heads";
     return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
+  }
+
+  void own_heads(const LayerKind& kind, ModelDims& dims, ProvenanceList& notes) {
+    const auto own = [&](std::string_view field, std::int64_t heads, std::string_view key,
+                         std::int64_t& all) {
+      if (heads == 0) return;
+      all = heads;
+      std::erase_if(notes, [&](const Provenance& value) { return value.field == field; });
+      note(notes, field, std::to_string(heads), Origin::file, config_.where(key));
+    };
+    own("heads", kind.heads, family_.heads_of_layers, dims.heads);
+    own("kv_heads", kind.kv_heads, family_.kv_heads_of_layers, dims.kv_heads);
   }
 
   // Layers with full attention may have wider and fewer heads than those with a window (Gemma 4).
@@ -173,10 +188,10 @@ class DecoderReader {
                 .theta = kind.theta};
     if (!kind.rotates) {
       group.schemes = {NoPe{}};
-      if (family_.scale_logits) scale_logits(ask, dims, group);
+      if (family_.scale_logits) scale_logits(kind, ask, dims, group);
       return;
     }
-    ask.rotary_dim = rotary_dim(dims, group.provenance);
+    ask.rotary_dim = rotary_dim(kind, dims, group.provenance);
     RopeFound found = read_rope(config_, family_, ask, group.provenance);
     if (!found.rope) {
       group.schemes = {NoPe{}};
@@ -211,9 +226,9 @@ class DecoderReader {
   }
 
   // Such a family multiplies the logits by YaRN's factor in every layer, also where nothing rotates.
-  void scale_logits(RopeAsk ask, const ModelDims& dims, LayerGroup& group) {
+  void scale_logits(const LayerKind& kind, RopeAsk ask, const ModelDims& dims, LayerGroup& group) {
     ProvenanceList notes;
-    ask.rotary_dim = rotary_dim(dims, notes);
+    ask.rotary_dim = rotary_dim(kind, dims, notes);
     const RopeFound found = read_rope(config_, family_, ask, notes);
     if (!found.rope) return;
     const Expected<Plan> plan = compile(Scheme{*found.rope}, dims.geometry());
@@ -227,7 +242,8 @@ class DecoderReader {
   }
 
   // The family's rule for how much of a head rotates, where it is not partial_rotary_factor's.
-  std::optional<std::int64_t> rotary_dim(const ModelDims& dims, ProvenanceList& notes) {
+  std::optional<std::int64_t> rotary_dim(const LayerKind& kind, const ModelDims& dims,
+                                         ProvenanceList& notes) {
     const auto by = [&](std::int64_t channels, Origin origin, std::string_view detail) {
       note(notes, "rotary_dim", std::to_string(channels), origin, detail);
       return channels;
@@ -235,6 +251,11 @@ class DecoderReader {
     if (family_.mla.nope > 0) {
       ProvenanceList unused;
       return by(latent_rotated(config_, family_, unused), Origin::derived, "qk_rope_head_dim");
+    }
+    if (has_window(kind.type) && !family_.local_rotary_dim.empty()) {
+      const Range range{.least = 2, .most = static_cast<double>(dims.head_dim)};
+      if (const auto local = config_.integer(family_.local_rotary_dim, range))
+        return by(local->value, Origin::file, local->key);
     }
     if (family_.rotary_half) return by(dims.head_dim / 2, Origin::family, "half of kv_channels");
     // null in the file is the whole head, and only a missing key means the default.

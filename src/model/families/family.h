@@ -105,6 +105,7 @@ struct Family {
   bool partial_disputed = false;  // vLLM reads these keys, Hugging Face's code rotates whole heads
   std::int64_t rotary_dim = 0;    // default of rotary_dim; 0: partial says it
   bool reads_rotary_dim = false;  // the key rotary_dim
+  std::string_view local_rotary_dim = {};  // its key for layers that slide; "": as all
   std::string_view own_code =
       {};                    // keys of these that the code published with the weights reads, and
                              // transformers' class for it does not
@@ -141,6 +142,8 @@ struct Family {
   std::string_view heads_width = {};  // key of the width that heads share, where it is not the
   std::int64_t heads_share = 0;       // model's, and its default (MobileBERT)
   std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
+  std::string_view heads_of_layers = {};     // keys of lists with a number for each layer, where
+  std::string_view kv_heads_of_layers = {};  // layers have unlike heads; "": they have not
 
   // Attention.
   Mla mla = {};                 // nope > 0: multi-head latent attention

@@ -2,7 +2,7 @@
 // lists, else the family's pattern; what the code forces against the file; the window, without
 // which no layer slides; which layers rotate; which ones reuse the keys of others. The order
 // matters: a window that is null turns sliding layers into full ones before a rule asks which of
-// them slide.
+// them slide. Last, how many heads each has.
 #include "src/model/families/layers.h"
 
 #include <algorithm>
@@ -40,6 +40,7 @@ class LayerReader {
     find_window();
     if (family().rotates) family().rotates(draft_);
     find_shared();
+    find_heads();
     return std::move(draft_);
   }
 
@@ -179,6 +180,36 @@ class LayerReader {
     for (std::int64_t i = std::max<std::int64_t>(draft_.count() - shared, 0); i < draft_.count();
          ++i)
       draft_.at(i).shares = true;
+  }
+
+  // A layer without attention has no heads, whatever the lists say of it.
+  void find_heads() {
+    const auto list = [&](std::string_view key) {
+      auto said = key.empty() ? std::nullopt : config().integers(key, not_negative);
+      if (said && !draft_.covers_layers(said->key, std::ssize(said->value), "entry")) said.reset();
+      return said;
+    };
+    const auto heads = list(family().heads_of_layers),
+               kv_heads = list(family().kv_heads_of_layers);
+    for (std::size_t i = 0; i < draft_.kinds.size() && !reading().error; ++i) {
+      LayerKind& kind = draft_.kinds[i];
+      if (!has_attention(kind.type)) continue;
+      if (heads) kind.heads = heads->value[i];
+      if (kv_heads) kind.kv_heads = kv_heads->value[i];
+      check_heads(kind, i);
+    }
+  }
+
+  void check_heads(const LayerKind& kind, std::size_t layer) {
+    const std::int64_t heads = kind.heads > 0 ? kind.heads : draft_.dims.heads,
+                       kv_heads = kind.kv_heads > 0 ? kind.kv_heads : draft_.dims.kv_heads;
+    if (heads <= most_heads && kv_heads > 0 && heads % kv_heads == 0) return;
+    const std::string_view key = kind.kv_heads > 0 ? family().kv_heads_of_layers : "";
+    reading().refuse(config().where(key.empty() ? family().heads_of_layers : key),
+                     "must divide the query heads",
+                     std::to_string(kv_heads) + " for " + std::to_string(heads) + " in layer " +
+                         std::to_string(layer),
+                     "correct one of them");
   }
 
   LayerDraft draft_;
