@@ -15,7 +15,21 @@ namespace posenc::test {
 
 // A file's bytes, field by field.
 struct GgufBytes {
-  enum Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+  enum Kind : std::uint32_t {
+    u8,
+    i8,
+    u16,
+    i16,
+    u32,
+    i32,
+    f32,
+    boolean,
+    string,
+    array,
+    u64,
+    i64,
+    f64
+  };
 
   std::string text;
 
@@ -39,7 +53,7 @@ struct GgufBytes {
     return word(name).put(static_cast<std::uint32_t>(kind));
   }
   GgufBytes& tensor(std::string_view name, std::initializer_list<std::uint64_t> extents,
-                std::uint32_t type, std::uint64_t offset) {
+                    std::uint32_t type, std::uint64_t offset) {
     word(name).put(static_cast<std::uint32_t>(extents.size()));
     for (const std::uint64_t extent : extents) put(extent);
     return put(type).put(offset);

@@ -82,7 +82,8 @@ class GgufReader : GgufTranslation {
     const bool covered = row_->not_covered.empty();
     if (covered && row_->refused.empty()) return true;
     reading_.refuse("general.architecture", covered ? row_->refused : "is known and not covered",
-                    "'" + arch_ + "'", covered ? "give the GGUF of a text model" : row_->not_covered);
+                    "'" + arch_ + "'",
+                    covered ? "give the GGUF of a text model" : row_->not_covered);
     return false;
   }
 
@@ -169,6 +170,7 @@ class GgufReader : GgufTranslation {
     family.window = slides() ? row_->window : 0;
     family.window_switch = false;
     family.half_window = false;
+    family.window_grows = false;
     // Without a base of their own, layers that slide have that of all.
     family.local = row_->local;
     family.local_theta = row_->local_theta;
@@ -204,6 +206,7 @@ class GgufReader : GgufTranslation {
       }
     }
     check_rows();
+    check_mask();
     if (gguf_.missing_bytes > 0) {
       reading_.warn("file_cut_off", reading_.file + " lacks the last " +
                                         std::to_string(gguf_.missing_bytes) +
@@ -257,6 +260,17 @@ class GgufReader : GgufTranslation {
     for (LayerGroup& group : reading_.model.groups) {
       const std::string name = "blk." + std::to_string(group.layers.at(0)) + ".attn_sinks.weight";
       group.sink_logits = tensor(name) != nullptr;
+    }
+  }
+
+  // Readers of biases know no layers that see both ways.
+  void check_mask() {
+    const bool* causal = get<bool>("attention.causal");
+    if (!causal || *causal) return;
+    for (const LayerGroup& group : reading_.model.groups) {
+      if (group.causal)
+        reading_.refuse(path("attention.causal"), "must be true: both ways are not covered here",
+                        "false");
     }
   }
 

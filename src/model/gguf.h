@@ -54,14 +54,15 @@ struct Architecture {
   // Keys that llama.cpp reads for some architectures (gguf_keys.cc) and this is one of them, and
   // keys that it reads for most and not for this.
   std::string_view reads = {}, unread = {};
-  double beta_fast = 0;  // YaRN's where no key says it; 0: 32
+  double beta_fast = 0;        // YaRN's where no key says it; 0: 32
+  bool equal_mscales = false;  // DeepSeek's mscale is mscale_all_dim, and else 1
 
   std::span<const GgufKey> keys = {};  // of the family's own words, beside those of all
   GgufRule* rule = nullptr;
-  bool only_encoder = false;         // of a family that has both stacks
-  std::string_view refused = {};     // "is ...": what the file is, if it is no model
+  bool only_encoder = false;          // of a family that has both stacks
+  std::string_view refused = {};      // "is ...": what the file is, if it is no model
   std::string_view not_covered = {};  // why its positions cannot be explained
-  std::string_view remark = {};      // a warning every file of the architecture deserves
+  std::string_view remark = {};       // a warning every file of the architecture deserves
 };
 
 const Architecture* find_architecture(std::string_view name);  // null: not known

@@ -29,27 +29,36 @@ void divide_by_head_dim(GgufTranslation& gguf) {
   gguf.put("scale_qk_dot_by_d", {true}, gguf.rule());
 }
 
+// What llama.cpp takes for the width of a head.
+std::int64_t head_width(const GgufTranslation& gguf) {
+  const auto key = gguf.whole("attention.key_length"), width = gguf.whole("embedding_length"),
+             heads = gguf.whole("attention.head_count");
+  if (key) return *key;
+  return width && heads && *heads > 0 ? *width / *heads : 0;
+}
+
 // Gemma's logits are divided by √head_dim, those of the 27B by √(width / heads). No key says which
 // it is; llama.cpp knows the 27B by its number of layers.
 template <std::int64_t layers_of_largest>
 void query_scale(GgufTranslation& gguf) {
-  const auto width = gguf.whole("embedding_length"), heads = gguf.whole("attention.head_count"),
-             key = gguf.whole("attention.key_length");
+  const auto width = gguf.whole("embedding_length"), heads = gguf.whole("attention.head_count");
   const bool largest = gguf.layers() == layers_of_largest;
   if (width && heads && *heads > 0)
-    gguf.put("query_pre_attn_scalar", {largest || !key ? *width / *heads : *key}, gguf.rule());
+    gguf.put("query_pre_attn_scalar", {largest ? *width / *heads : head_width(gguf)}, gguf.rule());
 }
 
 // Gemma 4: heads of full layers are as wide as key_length says, those of layers that slide as
 // key_length_swa, and all of both rotates.
 void two_widths(GgufTranslation& gguf) {
-  const auto wide = gguf.whole("attention.key_length"),
-             narrow = gguf.whole("attention.key_length_swa");
-  if (!wide || !narrow) return;
+  const std::int64_t wide = head_width(gguf);
+  const auto said = gguf.whole("attention.key_length_swa");
+  const std::int64_t narrow = said ? *said : wide;
+  if (wide == 0) return;
   gguf.drop("head_dim v_head_dim");
   if (gguf.whole("rope.dimension_count") == wide) gguf.drop("rotary_dim");
-  gguf.put("head_dim", {*narrow}, gguf.path("attention.key_length_swa"));
-  gguf.put("global_head_dim", {*wide}, gguf.path("attention.key_length"));
+  gguf.put("head_dim", {narrow},
+           gguf.path(said ? "attention.key_length_swa" : "attention.key_length"));
+  gguf.put("global_head_dim", {wide}, gguf.path("attention.key_length"));
 }
 
 // MPT has ALiBi where the file has its largest bias.
@@ -81,9 +90,7 @@ void chunks_are_needed(GgufTranslation& gguf) {
 // HunYuan's NTK-aware base, which the converter leaves to the loader for pictures' models.
 void base_by_alpha(GgufTranslation& gguf) {
   const auto alpha = gguf.number("rope.scaling.alpha");
-  const auto key = gguf.whole("attention.key_length"), width = gguf.whole("embedding_length"),
-             heads = gguf.whole("attention.head_count");
-  const std::int64_t head = key ? *key : width && heads && *heads > 0 ? *width / *heads : 0;
+  const std::int64_t head = head_width(gguf);
   if (!alpha || *alpha <= 0 || head <= 2) return;
   const auto d = static_cast<double>(head);
   const double base = gguf.number("rope.freq_base").value_or(10000);
@@ -95,13 +102,12 @@ void base_by_alpha(GgufTranslation& gguf) {
 // Step 3.5: dimension_count is that of layers that slide, and of others half as many channels
 // rotate.
 void half_in_full_layers(GgufTranslation& gguf) {
-  const auto said = gguf.whole("rope.dimension_count"), key = gguf.whole("attention.key_length");
-  const auto rotated = said ? said : key;
-  if (!rotated) return;
+  const auto said = gguf.whole("rope.dimension_count");
+  const std::int64_t rotated = said ? *said : head_width(gguf);
   const std::string why = gguf.path(said ? "rope.dimension_count" : "attention.key_length");
   gguf.drop("rotary_dim");
-  gguf.put("rotary_dim", {*rotated / 2}, why + " / 2");
-  if (!gguf.find("rope.dimension_count_swa")) gguf.put("local_rotary_dim", {*rotated}, why);
+  gguf.put("rotary_dim", {rotated / 2}, why + " / 2");
+  if (!gguf.find("rope.dimension_count_swa")) gguf.put("local_rotary_dim", {rotated}, why);
 }
 
 // Gemma 3n: the layers behind the twentieth use the keys of earlier ones, whatever a key says.
@@ -163,8 +169,7 @@ void windows_and_dense_front(LayerDraft& layers) {
 void all_if_finetuned(LayerDraft& layers) {
   const auto on = layers.config.flag("rope_finetuned");
   for (LayerKind& kind : layers.kinds) kind.rotates = !on || on->value;
-  if (on)
-    layers.note_choice("rope", on->value ? "in all layers" : "in no layer", on);
+  if (on) layers.note_choice("rope", on->value ? "in all layers" : "in no layer", on);
 }
 
 void listed_if_said(LayerDraft& layers) {
@@ -196,8 +201,7 @@ void grok_logits(const Section& config, LayerGroup& group) {
   const auto cap = config.number("attn_logit_softcapping", positive);
   group.logits.softcap = cap ? cap->value : 30;
   note(group.provenance, "attn_logit_softcapping", number_text(group.logits.softcap),
-       cap ? Origin::file : Origin::family,
-       cap ? cap->key : "default of " + config.reading.family);
+       cap ? Origin::file : Origin::family, cap ? cap->key : "default of " + config.reading.family);
 }
 
 // DeepSeek's graph squares YaRN's amplitude into the logits. Where a file has a multiplier the
@@ -220,6 +224,7 @@ constexpr std::string_view yarn_and_temperature =
     "rope.scaling.yarn_log_multiplier attention.temperature_scale attention.temperature_length";
 constexpr std::string_view log_multiplier = "rope.scaling.yarn_log_multiplier";
 constexpr std::string_view recurrence = "full_attention_interval attention.recurrent_layers";
+constexpr std::string_view compressed_keys = "attention.key_length_mla attention.value_length_mla";
 constexpr std::string_view causal_key = "attention.causal";
 
 constexpr GgufKey granite_keys[] = {{"rope.scaling.finetuned", "rope_finetuned"},
@@ -279,13 +284,15 @@ constexpr Architecture architectures[] = {
     {.names = "chatglm", .family = "glm", .rotation = normal},
     {.names = "glm4", .family = "glm4", .rotation = normal, .may_have_sections = true},
     {.names = "ernie4_5 ernie4_5-moe", .family = "ernie4_5", .rotation = normal},
-    {.names = "deepseek2 mistral4", .family = "deepseek_v3", .rotation = normal,
+    {.names = "deepseek2", .family = "deepseek_v3", .rotation = normal,
+     .logits = amplitude_squared, .reads = yarn_and_temperature, .equal_mscales = true},
+    {.names = "mistral4", .family = "deepseek_v3", .rotation = normal,
      .logits = amplitude_squared, .reads = yarn_and_temperature},
     {.names = "deepseek32", .family = "deepseek_v32", .rotation = normal,
      .logits = amplitude_squared, .reads = log_multiplier},
     {.names = "glm-dsa", .family = "glm_moe_dsa", .rotation = normal,
      .logits = amplitude_squared},
-    {.names = "plm", .family = "minicpm3", .rotation = normal},
+    {.names = "plm", .family = "minicpm3", .rotation = normal, .unread = compressed_keys},
     {.names = "hy_v4", .family = "hy_v4", .rotation = normal,
      .remark = "hy_v4: the indexer that picks tokens rotates on its own, pairing neighbours"},
     {.names = "bailingmoe3", .family = "bailing_hybrid", .rotation = normal,
@@ -304,7 +311,7 @@ constexpr Architecture architectures[] = {
     {.names = "phi2", .family = "phi"},
     {.names = "phi3", .family = "phi3"},
     {.names = "falcon", .family = "falcon"},
-    {.names = "minicpm3", .family = "minicpm3"},
+    {.names = "minicpm3", .family = "minicpm3", .unread = compressed_keys},
     {.names = "gemma2", .family = "gemma2", .slides = always, .pattern = every_last, .every = 2,
      .window = 4096, .local = own_scaled, .reads = "attn_logit_softcapping",
      .rule = query_scale<46>},
@@ -353,8 +360,9 @@ constexpr Architecture architectures[] = {
      .reads = "rope.dimension_count_swa"},
     {.names = "spark2_5", .slides = always, .local = own_scaled,
      .reads = "rope.dimension_count_swa"},
-    {.names = "lfm2 lfm2moe", .family = "lfm2", .slides = if_said, .pattern = all_slide,
+    {.names = "lfm2", .family = "lfm2", .slides = if_said, .pattern = all_slide,
      .unread = "attention.sliding_window_pattern"},
+    {.names = "lfm2moe", .family = "lfm2"},
     {.names = "qwen3next", .family = "qwen3_next", .pattern = every_last, .every = 4,
      .reads = recurrence},
     {.names = "minimax-01", .family = "minimax", .pattern = every_last, .every = 8,
@@ -379,10 +387,9 @@ constexpr Architecture architectures[] = {
      .reads = "attention.scale attention.value_scale", .rule = draft_of_blocks,
      .remark = "dflash: a draft; keys and values of what stands before its block are made of its "
                "target model's layers"},
-    {.names = "modern-bert", .family = "modernbert", .causal = false, .slides = if_said,
+    {.names = "modern-bert", .family = "modernbert", .slides = if_said,
      .pattern = every_first, .every = 3, .local = own, .local_theta = 10000},
-    {.names = "nomic-bert nomic-bert-moe jina-bert-v3 eurobert", .family = "eurobert",
-     .causal = false},
+    {.names = "nomic-bert nomic-bert-moe jina-bert-v3 eurobert", .family = "eurobert"},
 
     // --- several position axes -------------------------------------------------------------------
     {.names = "qwen2vl paddleocr", .family = "qwen2_vl_text", .rotation = mrope},
@@ -395,8 +402,8 @@ constexpr Architecture architectures[] = {
                "that are seen"},
 
     // --- no rotation -----------------------------------------------------------------------------
-    {.names = "bert", .family = "bert", .rotation = none, .causal = false},
-    {.names = "jina-bert-v2", .family = "bert", .rotation = none, .causal = false, .rule = alibi},
+    {.names = "bert", .family = "bert", .rotation = none},
+    {.names = "jina-bert-v2", .family = "bert", .rotation = none, .rule = alibi},
     {.names = "gpt2", .family = "gpt2", .rotation = none},
     {.names = "starcoder", .family = "gpt_bigcode", .rotation = none},
     {.names = "bloom refact", .family = "bloom", .rotation = none},

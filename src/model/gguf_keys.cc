@@ -89,8 +89,7 @@ bool beyond_context(const GgufTranslation& gguf, const SomeKey& rule, const Gguf
 bool reads_key(const Architecture& row, std::string_view key) {
   if (contains_word(row.unread, key)) return false;
   if (contains_word(row.reads, key)) return true;
-  if (key.starts_with(window_key) || key == "rope.freq_base_swa")
-    return read_for_windows(row, key);
+  if (key.starts_with(window_key) || key == "rope.freq_base_swa") return read_for_windows(row, key);
   if (key == "rope.dimension_sections")
     return row.rotation == Rotation::mrope || row.may_have_sections;
   return contains_word(read_by_most, key) ||
@@ -103,7 +102,8 @@ void warn_of_unread_keys(const GgufTranslation& gguf) {
   for (const SomeKey& rule : keys_of_some) {
     const bool rotary = rule.key.starts_with("rope.");
     if ((rotary && row->rotation == Rotation::none) || reads_key(*row, rule.key)) continue;
-    const bool pattern = rule.key.starts_with(window_key) && rule.key != window_key && !reads_key(*row, window_key);
+    const bool pattern =
+        rule.key.starts_with(window_key) && rule.key != window_key && !reads_key(*row, window_key);
     const GgufValue* value = pattern ? nullptr : gguf.find_unread(rule.key);
     if (!value || says_nothing(gguf, rule, *value) || beyond_context(gguf, rule, *value)) continue;
     gguf.not_read(rule.key);

@@ -85,6 +85,13 @@ void translate_heads(GgufTranslation& gguf) {
   if (!gguf.latent()) put_heads(gguf, kv_head_key, "num_key_value_heads");
   const LayerNumbers* heads = unlike(gguf, head_key);
   const LayerNumbers* kv_heads = gguf.latent() ? nullptr : unlike(gguf, kv_head_key);
+  const Family* base = gguf.base();
+  const bool read = !base || base->read == read_decoder || base->read == read_no_attention;
+  if ((heads || kv_heads) && !read) {
+    gguf.reading().refuse(gguf.path(heads ? head_key : kv_head_key),
+                          "must be one number: layers with unlike heads are not covered here");
+    return;
+  }
   if (heads) put_list(gguf, "heads_of_layers", *heads, head_key);
   if (kv_heads) put_list(gguf, "kv_heads_of_layers", *kv_heads, kv_head_key);
 }
@@ -94,11 +101,14 @@ void translate_heads(GgufTranslation& gguf) {
 void translate_latent(GgufTranslation& gguf) {
   const auto own = gguf.whole("attention.key_length_mla");
   const auto key = own ? own : gguf.whole("attention.key_length");
+  const bool compressed = gguf.row() && reads_key(*gguf.row(), "attention.key_length_mla");
   const auto rotated = gguf.whole("rope.dimension_count");
   if (!key || !rotated || *rotated >= *key) {
-    gguf.reading().refuse(
-        gguf.path(key ? "rope.dimension_count" : "attention.key_length_mla"),
-        key && rotated ? "must be below the head's width" : "is missing", "", "the file is damaged");
+    gguf.reading().refuse(gguf.path(key          ? "rope.dimension_count"
+                                    : compressed ? "attention.key_length_mla"
+                                                 : "attention.key_length"),
+                          key && rotated ? "must be below the head's width" : "is missing", "",
+                          "the file is damaged");
     return;
   }
   gguf.drop("rotary_dim head_dim v_head_dim");
@@ -132,9 +142,10 @@ LayerLists lists_of(const GgufTranslation& gguf) {
   LayerLists lists{.slides = gguf.slides() ? gguf.get<LayerNumbers>(pattern_key) : nullptr,
                    .recurrent = gguf.get<LayerNumbers>(recurrent_key),
                    .heads = gguf.get<LayerNumbers>(kv_head_key)};
-  if (lists.heads && std::ranges::find(*lists.heads, 0) == lists.heads->end())
-    lists.heads = nullptr;
   const Architecture* row = gguf.row();
+  const bool by_interval = row && contains_word(row->reads, recurrent_key);
+  if (lists.heads && (by_interval || std::ranges::find(*lists.heads, 0) == lists.heads->end()))
+    lists.heads = nullptr;
   lists.all_slide = row && row->pattern.mark == all_slide.mark && gguf.slides() && !lists.slides;
   return lists;
 }
@@ -150,7 +161,7 @@ void translate_layer_types(GgufTranslation& gguf) {
                           "say which layers slide");
     return;
   }
-  if (gguf.layers() == 0 || lists.empty()) return;
+  if (gguf.layers() < 1 || gguf.layers() > most_layers || lists.empty()) return;
   if (!list_covers_layers(gguf, pattern_key, lists.slides) ||
       !list_covers_layers(gguf, recurrent_key, lists.recurrent) ||
       !list_covers_layers(gguf, kv_head_key, lists.heads))

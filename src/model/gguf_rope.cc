@@ -116,15 +116,15 @@ class RopeTranslation {
   }
 
   // Files of DeepSeek's layers hold a tenth of mscale_all_dim, others the whole of it; mscale is
-  // lost. For deepseek2 llama.cpp takes it to be the same, and for others to be 1.
+  // lost, and the row says what llama.cpp takes it to be.
   void translate_mscales() {
     const auto log = gguf_.number(log_key);
     if (!log || *log == 0) return;
     const double all = gguf_.latent() ? *log * 10 : *log;
-    const bool same = row_ && contains_word(row_->names, "deepseek2");
+    const bool same = row_ && row_->equal_mscales;
     if (gguf_.latent() && row_ && !same && std::abs(all - 1) > 1e-6) {
-      refuse(log_key, "must be 0.1: llama.cpp scales the logits twice by another", number_text(*log),
-             "mscale and mscale_all_dim of 1 have 0.1");
+      refuse(log_key, "must be 0.1: llama.cpp scales the logits twice by another",
+             number_text(*log), "mscale and mscale_all_dim of 1 have 0.1");
     }
     gguf_.put_scaling("mscale", {gguf_.latent() ? all : 1.0}, gguf_.path(log_key));
     gguf_.put_scaling("mscale_all_dim", {all}, gguf_.path(log_key));

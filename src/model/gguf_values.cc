@@ -58,8 +58,8 @@ void GgufTranslation::nothing_slides() {
 }
 
 void GgufTranslation::not_read(std::string_view key) const {
-  reading_.warn("gguf_key_not_read", path(key) + " is not read by llama.cpp for " + arch_ +
-                                         ", where it has no effect");
+  reading_.warn("gguf_key_not_read",
+                path(key) + " is not read by llama.cpp for " + arch_ + ", where it has no effect");
 }
 
 std::optional<double> GgufTranslation::number(std::string_view key) const {

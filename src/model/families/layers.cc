@@ -189,8 +189,7 @@ class LayerReader {
       if (said && !draft_.covers_layers(said->key, std::ssize(said->value), "entry")) said.reset();
       return said;
     };
-    const auto heads = list(family().heads_of_layers),
-               kv_heads = list(family().kv_heads_of_layers);
+    const auto heads = list(family().heads_of_layers), kv_heads = list(family().kv_heads_of_layers);
     for (std::size_t i = 0; i < draft_.kinds.size() && !reading().error; ++i) {
       LayerKind& kind = draft_.kinds[i];
       if (!has_attention(kind.type)) continue;

@@ -16,8 +16,8 @@ constexpr std::string_view cross_attention = "cross_attention";
 struct LayerKind {
   std::string type;  // as layer_types spells it: "sliding_attention"
   bool rotates = true;
-  bool shares = false;  // keys and values are an earlier layer's (Gemma 3n, 4)
-  double theta = 0;     // its own base; 0: that of all
+  bool shares = false;                   // keys and values are an earlier layer's (Gemma 3n, 4)
+  double theta = 0;                      // its own base; 0: that of all
   std::int64_t heads = 0, kv_heads = 0;  // its own; 0: as many as all
   bool operator==(const LayerKind&) const = default;
 };
