@@ -134,7 +134,7 @@ void draft_of_blocks(GgufTranslation& gguf) {
   values_are_scaled(gguf);
   if (gguf.find("attention.q_lora_rank")) {
     gguf.reading().refuse(gguf.path("attention.q_lora_rank"), "makes it a draft of DeepSeek-V4", "",
-                          "values are rotated and rotated back, which no plan says");
+                          "its layers are read from a config.json alone");
   }
 }
 
@@ -422,8 +422,7 @@ constexpr Architecture architectures[] = {
     // --- known, and not covered ------------------------------------------------------------------
     {.names = "mamba mamba2 rwkv6 rwkv6qwen2 rwkv7 arwkv7", .family = "mamba", .rotation = none},
     {.names = "deepseek4",
-     .not_covered = "keys are compressed, each at the position of its block, and values are rotated "
-                    "and rotated back, which no plan says"},
+     .not_covered = "which of its layers compress is read from a config.json alone: give that"},
     {.names = "dots3note", .not_covered = "layers that slide have latent heads of another width"},
     {.names = "wavtokenizer-dec",
      .not_covered = "it makes sound of tokens by convolutions, and its one attention has no "

@@ -107,7 +107,7 @@ constexpr Known all_known[] = {
     {"deepseek2", "nnnnnnnn", latent},
     {"deepseek2-ocr", "hhhhhhhh"},
     {"deepseek32", "nnnnnnnn", latent},
-    {"deepseek4", "", plain, "keys are compressed"},
+    {"deepseek4", "", plain, "config.json alone"},
     {"chatglm", "nnnnnnnn"},
     {"glm4", "nnnnnnnn"},
     {"glm4moe", "hhhhhhhh"},
