@@ -56,6 +56,11 @@ inline constexpr double angle_that_shows = 0.1;
 Expected<std::vector<Finding>> differences(const Model& expected, const Model& found,
                                            std::int64_t length = 0);
 
+// The same of two plans, whatever they were made of, by their numbers, learned tables among them; of rounding (Angles) and
+// of the lengths that they hold for nothing is said. length: positions to tell it for; 0: 8192. Errors: a negative length.
+Expected<std::vector<Finding>> differences(const Plan& expected, const Plan& found,
+                                           std::int64_t length = 0);
+
 // {"equal", "expected", "found", "findings"} (docs/json.md).
 std::string differences_to_json(const Model& expected, const Model& found,
                                 std::span<const Finding> findings);

@@ -172,5 +172,50 @@ TEST(Finding, AsJson) {
       R"("pair":6,"position":1,"expected":"5e5","found":"1e4","message":"m","cure":"c","engines":[],"line":null})");
 }
 
+// --- plans ---------------------------------------------------------------------------------------
+
+Plan plan(const Scheme& scheme) {
+  const auto made = compile(scheme, {.width = 64, .heads = 4, .kv_heads = 4, .head_dim = 64});
+  EXPECT_TRUE(made) << made.error().message();
+  return made.value_or(Plan{});
+}
+std::vector<Finding> diff(const Plan& a, const Plan& b, std::int64_t length = 0) {
+  const auto found = differences(a, b, length);
+  EXPECT_TRUE(found) << found.error().message();
+  return found.value_or(std::vector<Finding>());
+}
+
+TEST(DiffOfPlans, APlanIsItsOwnLike) { EXPECT_TRUE(diff(plan(Rope{}), plan(Rope{})).empty()); }
+
+TEST(DiffOfPlans, AnotherBaseIsToldByTheFrequencyThatIsOffMost) {
+  const Finding other = only(diff(plan(Rope{}), plan(Rope{.rope_theta = 5e5}), 1001));
+  EXPECT_EQ(other.code, "frequency");
+  EXPECT_TRUE(other.layers.empty());
+  EXPECT_NE(other.message.find("at 1,000 pair"), std::string::npos) << other.message;
+}
+
+TEST(DiffOfPlans, PlacesWherePositionEnters) {
+  const Finding other = only(diff(plan(Rope{}), plan(Alibi{})));
+  EXPECT_EQ(other.code, "scheme");
+  EXPECT_EQ(other.expected, "rotation");
+  EXPECT_EQ(other.found, "bias");
+}
+
+TEST(DiffOfPlans, LearnedNumbers) {
+  const auto learned = [](double first) {
+    Plan made = plan(Learned{.rows = 2});
+    std::get<Rows>(made.add->kind).table = Table::own(std::vector<double>(128, first), 2, 64);
+    return made;
+  };
+  EXPECT_TRUE(diff(learned(1), learned(1)).empty());
+  EXPECT_EQ(only(diff(learned(1), learned(2))).code, "added");
+}
+
+TEST(DiffOfPlans, BiasesByTheirNumbers) {
+  EXPECT_EQ(only(diff(plan(Kerple{}), plan(Kerple{.kernel = KerpleKernel::power}))).code, "bias");
+}
+
+TEST(DiffOfPlans, LengthsAreNotNegative) { EXPECT_FALSE(differences(Plan{}, Plan{}, -1)); }
+
 }  // namespace
 }  // namespace posenc
