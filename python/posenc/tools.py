@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from . import _posenc
+from ._posenc import Plan
 from .models import Model, read
 from .reports import Report
 
@@ -44,6 +45,11 @@ def diff(expected, found=None, *, at: int = 0, engine: str | None = None, log: s
     if engine is not None:
         return Report(_posenc.engine_diff_json(a, engine, at), "diff")
     return Report(_posenc.log_diff_json(a, log, at), "diff")
+
+
+def plan_diff(expected: Plan, found: Plan, at: int) -> Report:
+    """Plan.same_as."""
+    return Report(_posenc.plan_diff_json(expected, found, at), "same_as")
 
 
 def lint(of, *, at: int = 0, engines=()) -> Report:

@@ -217,6 +217,14 @@ void bind_plans(nb::module_& m) {
           },
           nb::arg("kind") = "wavelengths", nb::arg("ax").none() = nb::none(),
           "Draws with matplotlib and returns the Axes: wavelengths, or bias.")
+      .def(
+          "same_as",
+          [](nb::object self, nb::handle other, std::int64_t at) {
+            return nb::module_::import_("posenc.tools").attr("plan_diff")(self, other, at);
+          },
+          nb::arg("other"), nb::kw_only(), nb::arg("at") = 0,
+          "Whether another plan does the same, as a Report: true where it does, else its findings "
+          "say which part, which pair and from which position on. at: tokens to tell it for.")
       .def("__eq__", [](const CompiledPlan& a, nb::handle b) {
         return nb::isinstance<CompiledPlan>(b) && a.plan == nb::cast<const CompiledPlan&>(b).plan;
       });

@@ -63,6 +63,12 @@ std::string check(nb::handle found, const Positions& expected, nb::handle keep) 
 void bind_tools(nb::module_& m) {
   m.def("diff_json", &diff, nb::arg("expected"), nb::arg("found"), nb::arg("length") = 0);
   m.def(
+      "plan_diff_json",
+      [](const CompiledPlan& expected, const CompiledPlan& found, std::int64_t length) {
+        return findings(unlocked([&] { return differences(expected.plan, found.plan, length); }));
+      },
+      nb::arg("expected"), nb::arg("found"), nb::arg("length") = 0);
+  m.def(
       "engine_diff_json",
       [](const ReadModel& model, const std::string& engine, std::int64_t length) {
         return to_json(unlocked([&] { return engine_differences(model.model, engine, length); }));

@@ -1,5 +1,8 @@
 """Live transformers models, small and random: nothing is found in healthy ones, every planted bug in the others."""
 
+import inspect
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,35 @@ def test_healthy_models_have_nothing(family):
     report = seen.check()
     assert report.ok, str(report)
     assert seen.applied, "nothing was seen"
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize(
+    "family", ["mistral", "gemma2", "gemma3_text", "gpt_oss", "cohere2", "olmo3", "exaone4", "llama"]
+)
+def test_healthy_windows_with_padding_and_a_cache_have_nothing(family, implementation):
+    model = built(family, sliding_window=7)
+    if implementation == "sdpa":
+        try:
+            model.set_attn_implementation("sdpa")
+        except ValueError as reason:
+            pytest.skip(str(reason))
+    ids = torch.randint(3, 50, (2, 24))
+    mask = torch.ones(2, 24, dtype=torch.long)
+    mask[0, :5] = 0
+    with torch.no_grad(), hf.capture(model, layers="all") as seen:
+        cache = model(ids[:, :16], attention_mask=mask[:, :16], use_cache=True).past_key_values
+        model(ids[:, 16:], attention_mask=mask, past_key_values=cache)
+    assert seen.attended
+    assert not codes(seen), str(seen.check())
+
+
+@pytest.mark.parametrize("family", ["mistral", "gemma3_text", "gpt_oss"])
+def test_healthy_generation_has_nothing(family):
+    model = built(family, sliding_window=7)
+    with torch.no_grad(), hf.capture(model, layers="all") as seen:
+        model.generate(torch.randint(3, 50, (1, 12)), max_new_tokens=6, do_sample=False)
+    assert not codes(seen), str(seen.check())
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -171,8 +203,46 @@ def test_positions_that_start_again_in_a_second_chunk(llama):
     assert bad.check().findings
 
 
+def module_of(model):
+    """The file that a model's attention is written in."""
+    return sys.modules[type(model.model.layers[0].self_attn).__module__]
+
+
+def rewritten(model, **names):
+    """A model whose layers' code takes other functions by these names than its file has, as a file of another would."""
+    for layer in model.model.layers:
+        attention = layer.self_attn
+        forward = inspect.unwrap(type(attention).forward)
+        copy = types.FunctionType(
+            forward.__code__, {**forward.__globals__, **names}, None, forward.__defaults__, forward.__closure__
+        )
+        copy.__kwdefaults__ = forward.__kwdefaults__
+        attention.forward = types.MethodType(copy, attention)
+    return model
+
+
+def attended(model, made):
+    """What is seen of a model that hands other queries to its attention than its layers rotated."""
+    module = module_of(model)
+
+    class Handed:
+        def __getitem__(self, name):
+            return lambda layer, q, *a, **o: module.ALL_ATTENTION_FUNCTIONS[name](layer, made(q), *a, **o)
+
+        def get_interface(self, name, default):
+            return default if name == "eager" else self[name]
+
+    rewritten(
+        model,
+        ALL_ATTENTION_FUNCTIONS=Handed(),
+        eager_attention_forward=lambda layer, q, *a, **o: module.eager_attention_forward(layer, made(q), *a, **o),
+        apply_rotary_pos_emb=lambda *a, **o: module.apply_rotary_pos_emb(*a, **o),
+    )
+    return codes(run(model)[0])
+
+
 def planted(model, monkeypatch, made):
-    module = __import__(type(model.model.layers[0].self_attn).__module__, fromlist=["x"])
+    module = module_of(model)
     own = module.apply_rotary_pos_emb
     monkeypatch.setattr(module, "apply_rotary_pos_emb", lambda *a, **k: made(own, *a, **k))
     return codes(run(model)[0])
@@ -217,6 +287,113 @@ def test_a_layer_that_should_not_rotate(monkeypatch):
     for layer in model.model.layers:
         layer.self_attn.use_rope = 1
     assert "rotated" in codes(run(model)[0])
+
+
+def test_queries_from_before_their_rotation(llama, monkeypatch):
+    module = module_of(llama)
+    rotate, kept = module.apply_rotary_pos_emb, []
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", lambda q, *a, **k: kept.append(q) or rotate(q, *a, **k))
+    assert attended(llama, lambda q: kept[-1]) == {"not_rotated"}
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_queries_rotated_again_on_their_way_to_the_attention(llama, implementation):
+    llama.set_attn_implementation(implementation)
+    plan = posenc.model(llama).plan()
+    assert attended(llama, plan.rotate) == {"rotated_twice"}
+
+
+def test_logits_scaled_otherwise(llama):
+    for layer in llama.model.layers:
+        layer.self_attn.scaling *= 1.2
+    report = run(llama)[0].check()
+    assert [finding.code for finding in report.findings] == ["logits"] * 2 and report.findings[0].found == "1.2/√16"
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_a_window_that_a_layer_lost(implementation):
+    model = built("mistral", sliding_window=7)
+    model.set_attn_implementation(implementation)
+    assert not codes(run(model)[0])
+    model.config.sliding_window = None  # which masks are made by
+    seen = hf.capture(model, layers="all")
+    seen.said = posenc.model(built("mistral", sliding_window=7))
+    with torch.no_grad(), seen:
+        model(torch.randint(3, 50, (1, 24)))
+    (first, *_) = seen.check().findings
+    assert (first.code, first.expected, first.found) == ("window", "7", "none")
+
+
+def test_queries_that_see_what_comes_later(llama, monkeypatch):
+    module = module_of(llama)
+    monkeypatch.setattr(module, "create_causal_mask", lambda *a, **k: torch.zeros(1, 1, 24, 24))
+    assert codes(run(llama)[0]) == {"causal"}
+
+
+def test_queries_that_see_padding(llama, monkeypatch):
+    module = module_of(llama)
+    own = module.create_causal_mask
+    monkeypatch.setattr(module, "create_causal_mask", lambda *a, **k: own(*a, **{**k, "attention_mask": None}))
+    seen, _ = run(llama, attention_mask=torch.tensor([[0, 0, 0, *[1] * 21]]))
+    assert codes(seen) == {"padding"}
+
+
+def test_keys_cached_before_their_rotation(llama, monkeypatch):
+    from transformers.cache_utils import DynamicLayer
+
+    module = module_of(llama)
+    rotate, kept = module.apply_rotary_pos_emb, []
+    update = DynamicLayer.update
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", lambda q, k, *a, **o: kept.append(k) or rotate(q, k, *a, **o))
+
+    def unrotated(self, keys, values, *args, **kwargs):
+        update(self, kept[-1], values, *args, **kwargs)
+        return keys, values
+
+    monkeypatch.setattr(DynamicLayer, "update", unrotated)
+    assert codes(run(llama, use_cache=True)[0]) == {"cached_keys"}
+
+
+# --- probe: the keys of a cache, where no function is seen
+
+
+def hidden(model, made=None):
+    """A model whose layers rotate by code of their own, which no tap knows by name."""
+    own = module_of(model).apply_rotary_pos_emb
+    inline = (lambda *a, **o: own(*a, **o)) if made is None else (lambda q, k, cos, sin, **o: made(own, q, k, cos, sin))
+    return rewritten(model, apply_rotary_pos_emb=inline)
+
+
+def test_a_probe_of_a_healthy_model_has_nothing(llama):
+    assert hf.probe(hidden(llama)).ok
+
+
+def test_a_probe_needs_no_function_to_be_seen(llama):
+    notes = run(hidden(llama))[0].check().findings
+    assert [each.code for each in notes] == ["not_seen"]
+    assert not hf.probe(llama).findings
+
+
+@pytest.mark.parametrize(
+    ("code", "made"),
+    [
+        ("not_rotated", lambda own, q, k, cos, sin: (q, k)),
+        ("rotated_twice", lambda own, q, k, cos, sin: own(*own(q, k, cos, sin), cos, sin)),
+        ("rotation", lambda own, q, k, cos, sin: own(q, k, cos, -sin)),
+        ("rotation", lambda own, q, k, cos, sin: own(q, k, cos.roll(1, -1), sin.roll(1, -1))),
+    ],
+)
+def test_a_probe_finds_what_hidden_code_does(code, made):
+    report = hf.probe(hidden(built("llama"), made))
+    assert {each.code for each in report.findings} == {code}, str(report)
+
+
+@pytest.mark.parametrize(
+    "family", ["llama", "gemma3_text", "gpt_oss", "gpt_neox", "deepseek_v3", "cohere", "phi3", "glm"]
+)
+def test_probes_of_healthy_families_have_nothing(family):
+    report = hf.probe(built(family))
+    assert report.ok, str(report)
 
 
 def test_a_function_that_somebody_replaced(llama, monkeypatch):

@@ -141,3 +141,16 @@ def test_gradient_by_frequencies(np, rng):
     step = np.eye(4) * 1e-6
     expected = [(loss(frequencies + s) - loss(frequencies - s)) / 2e-6 for s in step]
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_plans_of_another_spelling_are_the_same():
+    p = posenc.plan(posenc.Rope(theta=1e6), head_dim=128)
+    assert p.same_as(posenc.Plan.of_frequencies(p.inv_freq)).ok
+
+
+def test_plans_that_differ_say_where_and_from_when_on():
+    trained, served = posenc.model("llama-3.1-8b").plan(), posenc.plan(posenc.Rope(theta=5e5), head_dim=128)
+    report = trained.same_as(served, at=8192)
+    (finding,) = report.findings
+    assert not report and finding.code == "frequency" and finding.pair == 32 and finding.position == 113
+    assert "at 8,191 pair" in finding.message

@@ -4,6 +4,8 @@ with posenc.hf.capture(model) as seen:
     model(**inputs)
 report = seen.check()            # findings: layer, code, expected, found, cure; true where there is none
 
+posenc.hf.probe(model)           # the same of one token repeated, whose keys in the cache show their rotation by themselves
+
 with posenc.hf.patch(model) as patched:     # exact angles in every rotary module, until unpatch()
     print(patched)
 """
@@ -11,6 +13,6 @@ with posenc.hf.patch(model) as patched:     # exact angles in every rotary modul
 from .attention import use_attention
 from .live import attention_modules, rotary_modules
 from .patching import Patched, patch
-from .watching import Capture, capture
+from .watching import Capture, capture, probe
 
-__all__ = ["Capture", "Patched", "attention_modules", "capture", "patch", "rotary_modules", "use_attention"]
+__all__ = ["Capture", "Patched", "attention_modules", "capture", "patch", "probe", "rotary_modules", "use_attention"]

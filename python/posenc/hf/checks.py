@@ -11,20 +11,9 @@ from .. import positions, tools
 from .._posenc import Plan
 from ..reports import Report
 from ..torch import RotaryEmbedding
+from .attending import attention_findings, cache_findings
 from .live import distance, rotating_groups, text_config
-
-
-def _slice_plan(plan: Plan, channels: int) -> Plan:
-    """The plan for what a model hands to its rotating function: whole heads, or the channels that rotate alone."""
-    if channels != plan.rotary_dim or (not plan.first_dim and plan.head_dim in (0, channels)):
-        return plan
-    return Plan.of_frequencies(plan.inv_freq, pairing=plan.pairing, attention_factor=plan.attention_factor)
-
-
-def _tolerance(dtype, length: int, plan: Plan) -> float:
-    """What rounding explains: of the dtype, and of angles that a model forms in float."""
-    epsilon = torch.finfo(dtype).eps
-    return (4 * epsilon + 2.0**-22 * length) * max(1.0, plan.attention_factor)
+from .rotations import finding, rotation_finding, tolerance
 
 
 class Checks:
@@ -34,7 +23,7 @@ class Checks:
         self.seen = seen
 
     def report(self) -> Report:
-        findings = [*self._ids(), *self._rotary(), *self._applied(), *self._replaced()]
+        findings = [*self._ids(), *self._rotary(), *self._layers(), *self._replaced()]
         order = {"error": 0, "warning": 1, "note": 2}
         findings.sort(key=lambda each: order[each["severity"]])
         seen = self.seen
@@ -80,12 +69,13 @@ class Checks:
             mask, cached, tokens = call["mask"], call["cached"], ids.shape[-1]
             if mask is not None and mask.shape[-1] == cached + tokens:
                 expected = positions.from_mask(mask.numpy(), cached)
+                ids = ids.expand(len(mask), -1)  # one row for all, as a model makes it where it is given none
                 keep = mask[:, cached:].to(torch.uint8).contiguous()
             else:
                 expected, keep = positions.range(cached, tokens), None
             report = tools.check_positions(ids.numpy(), expected, keep=None if keep is None else keep.numpy())
-            for finding in report.findings:
-                data = dict(finding.to_dict())
+            for each in report.findings:
+                data = dict(each.to_dict())
                 if _shifted_alike(ids, torch.as_tensor(expected.numpy()), keep):
                     data["severity"] = "note"
                     data["message"] += " Every token of a sequence is shifted alike, which a rotation does not see."
@@ -109,7 +99,7 @@ class Checks:
         prefix = f"{kind}_" if kind and hasattr(module, f"{kind}_inv_freq") else ""
         buffer = getattr(module, prefix + "inv_freq", None)
         if buffer is not None and buffer.dtype not in (torch.float32, torch.float64):
-            yield _finding(
+            yield finding(
                 "inv_freq_dtype", layers, f"{record['name']} keeps its frequencies with fewer digits than angles need.",
                 "load the model in this dtype (dtype=) instead of casting it with .to(), or posenc.hf.patch(model)",
                 "float32", str(buffer.dtype).removeprefix("torch."),
@@ -127,7 +117,7 @@ class Checks:
         if factor is not None and not math.isclose(
             factor, plan.attention_factor, rel_tol=2e-2 if _coarse(record) else 1e-4
         ):
-            yield _finding(
+            yield finding(
                 "attention_factor", layers, f"cos and sin of {record['name']} have another factor than the scaling asks for.",
                 "set attention_scaling to what the configuration says, or posenc.hf.patch(model)",
                 f"{plan.attention_factor:.6g}", f"{factor:.6g}",
@@ -144,9 +134,9 @@ class Checks:
         both = (torch.cat((exact, exact), -1), exact.repeat_interleave(2, -1))
         errors = [(made.double() - each).abs() for each in both]
         error = min(errors, key=lambda each: each.max().item())
-        if error.max().item() > _tolerance(made.dtype, int(record["ids"].max()) + 1, plan):
+        if error.max().item() > tolerance(made.dtype, int(record["ids"].max()) + 1, plan):
             where = int(error.amax((0, 2)).argmax())
-            yield _finding(
+            yield finding(
                 "cos_sin", layers, f"cos of {record['name']} is off by up to {error.max().item():.2g}.",
                 "angles are formed with too few digits, or of other ids: posenc.hf.patch(model) forms them in double",
                 position=int(record["ids"][0, where]),
@@ -154,40 +144,57 @@ class Checks:
 
     def _replaced(self):
         for name, other in self.seen.replaced.items():
-            yield _finding(
+            yield finding(
                 "replaced", [], f"{name} is {other}.",
                 "its rotation is compared like any other; where it is not seen, posenc.identify tells it from a dump",
                 name, other, severity="note",
             )  # fmt: skip
 
-    def _applied(self):
+    def _layers(self):
+        """Layer by layer what its rotating function, its attention and its cache showed, of the first call that shows anything."""
         seen: dict = {}
-        for record in self.seen.applied:
-            seen.setdefault((record["call"], record["layer"]), []).append(record)
+        for kind in ("applied", "attended", "cached"):
+            for record in getattr(self.seen, kind):
+                seen.setdefault((record["call"], record["layer"]), {}).setdefault(kind, []).append(record)
         told = set()
-        for (call, layer), records in seen.items():
+        for (call, layer), records in sorted(seen.items(), key=lambda item: item[0]):
             if layer in told:
                 continue
-            found = list(self._layer_findings(call, layer, records))
+            found = next(self._layer_findings(call, layer, records), None)
             if found:
                 told.add(layer)
-            yield from found
-        if self.seen.applied or not self.seen.rotary:
+                yield found
+        if (
+            self.seen.applied
+            or not self.seen.rotary
+            or any(self.seen.calls[each["call"]]["alike"] for each in self.seen.cached)
+        ):
             return
-        yield _finding(
+        yield finding(
             "not_seen", [], "No layer called a rotating function of its file.",
-            "posenc.identify tells the rotation from queries or keys of a dump", severity="note",
+            "posenc.hf.probe(model) tells the rotation from the keys of its cache", severity="note",
         )  # fmt: skip
 
     def _layer_findings(self, call: int, layer: int, records):
-        ids = [each["ids"] for each in self.seen.rotary if each["call"] == call]
-        if not ids or ids[0].dim() != 2:
+        ids = next((each["ids"] for each in self.seen.rotary if each["call"] == call and each["ids"].dim() == 2), None)
+        if ids is None or call < 0:
             return
-        ids = ids[0]
-        plan = self._plan(layer, int(ids.max()) + 1)
+        plan, applied, said = self._plan(layer, int(ids.max()) + 1), records.get("applied", []), self.seen.calls[call]
+        if applied:
+            yield from self._rotation_findings(plan, layer, applied, ids)
+        for record in records.get("attended", []):
+            yield from attention_findings(record, self._group(layer), plan, said, applied, ids)
+        for record in records.get("cached", []):
+            yield from cache_findings(record, plan, said, applied, ids)
+
+    def _group(self, layer: int):
+        groups = [each for each in self.seen.said.groups if each.stack in ("text", "decoder")]
+        return next(each for each in groups if layer in each.layers)
+
+    def _rotation_findings(self, plan: Plan, layer: int, records, ids):
         first, last = records[0], records[-1]
         if not plan.rotates:
-            yield _finding(
+            yield finding(
                 "rotated",
                 [layer],
                 "The layer rotates, and its configuration says that it does not.",
@@ -197,7 +204,7 @@ class Checks:
             )
             return
         if len(records) > 1 and torch.equal(records[1]["before"][0], first["after"][0]):
-            yield _finding(
+            yield finding(
                 "rotated_twice",
                 [layer],
                 "Queries and keys are rotated, and then rotated again.",
@@ -209,17 +216,10 @@ class Checks:
         if plan.axes > 1 or plan.grows:
             return
         for which, before, after in zip(("queries", "keys"), first["before"], last["after"], strict=True):
-            finding = _rotation_finding(plan, layer, which, before, after, ids)
-            if finding:
-                yield finding
+            found = rotation_finding(plan, layer, which, before, after, ids)
+            if found:
+                yield found
                 return
-
-
-def _finding(code, layers, message, cure, expected="", found="", *, severity="error", pair=None, position=None) -> dict:
-    return {
-        "code": code, "severity": severity, "stack": "text", "layers": list(layers), "pair": pair, "position": position,
-        "expected": expected, "found": found, "message": message, "cure": cure,
-    }  # fmt: skip
 
 
 def _coarse(record) -> bool:
@@ -239,7 +239,7 @@ def _shifted_alike(found, expected, keep) -> bool:
 def _frequency_finding(said, plan: Plan, found, layers, name: str):
     expected = torch.as_tensor(plan.inv_freq)
     if found.shape != expected.shape:
-        return _finding(
+        return finding(
             "rotary_dim", layers, f"{name} has another number of frequencies.", "check head_dim and partial_rotary_factor",
             str(2 * len(expected)), str(2 * len(found)),
         )  # fmt: skip
@@ -254,7 +254,7 @@ def _frequency_finding(said, plan: Plan, found, layers, name: str):
         )
         scaled = used.shape == expected.shape and torch.allclose(used, expected) and not torch.allclose(used, unscaled)
         if scaled and torch.allclose(found, unscaled, rtol=1e-5, atol=0):
-            return _finding(
+            return finding(
                 "scaling_lost", layers, f"{name} has the frequencies that the model has without its scaling.",
                 "the scaling was dropped when the module was made: posenc.hf.patch(model) puts it back", **numbers,
             )  # fmt: skip
@@ -263,50 +263,7 @@ def _frequency_finding(said, plan: Plan, found, layers, name: str):
         found, series ** torch.arange(len(found), dtype=torch.float64), rtol=1e-4, atol=0
     )
     base = f" They are those of base {series ** -len(found):.6g}." if geometric else ""
-    return _finding(
+    return finding(
         "rope_theta" if geometric else "frequencies", layers, f"{name} has other frequencies than the configuration says.{base}",
         "load the model with its own configuration, or posenc.hf.patch(model)", **numbers,
-    )  # fmt: skip
-
-
-def _rotation_finding(plan: Plan, layer: int, which: str, before, after, ids):
-    """Where `after` is not the plan's rotation of `before`, what it is."""
-    layout = "bshd" if before.shape[1] == ids.shape[1] and before.shape[2] != ids.shape[1] else "bhsd"
-    mine = _slice_plan(plan, before.shape[-1])
-    if before.shape[-1] < mine.first_dim + mine.rotary_dim:
-        return None
-    exact = mine.rotate(before.double(), position_ids=ids, layout=layout)
-    size = exact.abs().max().item()
-    tolerance = 2 * size * _tolerance(after.dtype, int(ids.max()) + 1, plan)
-
-    def off(other) -> float:
-        return (after.double() - other).abs().max().item()
-
-    if off(exact) <= tolerance:
-        return None
-    if mine.pairing == "interleaved" and off(torch.cat((exact[..., ::2], exact[..., 1::2]), -1)) <= tolerance:
-        return None  # DeepSeek's, which leaves the pairs in halves
-    if off(mine.rotate(exact, position_ids=ids, layout=layout)) <= tolerance:
-        return _finding("rotated_twice", [layer], f"The layer's {which} are rotated twice.", "rotate once")
-    if off(before.double()) <= tolerance:
-        return _finding(
-            "not_rotated",
-            [layer],
-            f"The layer's {which} come out as they went in.",
-            "rotate them",
-            "a rotation",
-            "none",
-        )
-    heads = (before, after) if layout == "bhsd" else (before.transpose(1, 2), after.transpose(1, 2))
-    found = tools.identify(heads[1][0].float(), before=heads[0][0].float(), position_ids=ids[0]).to_dict()
-    if found.get("verdict") == "rotation" and found.get("pairing") != mine.pairing:
-        return _finding(
-            "pairing", [layer], f"The layer's {which} are rotated in other pairs of channels.",
-            "permute the rows of the projections, or take the rotation of this family", mine.pairing, found["pairing"],
-        )  # fmt: skip
-    fit = found.get("base")
-    return _finding(
-        "rotation", [layer], f"The layer's {which} are not rotated as the configuration says; off by {off(exact):.2g} of {size:.2g}.",
-        "posenc.identify(after, before=before) shows which rotation it is", "",
-        f"{found.get('verdict')}" + (f", base {fit:.6g}" if fit else ""),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Taps in a live model: its arguments, its rotary modules, and its rotating function."""
+"""Taps in a live model: its arguments, its rotary modules, its rotating function, its attention, and its cache."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import torch
 
 from .. import models
 from ..reports import Report
-from .live import attention_modules, rotary_modules, rotates
+from .live import attention_modules, rotary_modules, rotates, text_config
 
 
 class Capture:
-    """What a model did while it was watched. Taps: its rotary modules (ids, cos, sin, buffers), its rotating function (queries
-    and keys before and after, layer by layer), and the arguments that it was called with (mask, cached tokens)."""
+    """What a model did while it was watched. Taps: the arguments that it was called with (mask, cached tokens), its rotary
+    modules (ids, cos, sin, buffers), its rotating function (queries and keys before and after, layer by layer), its attention
+    (what it is given, layer by layer), and the keys of its cache."""
 
     def __init__(self, model, layers="one per group") -> None:
         self.model = model
@@ -22,6 +23,8 @@ class Capture:
         self.calls: list[dict] = []
         self.rotary: list[dict] = []
         self.applied: list[dict] = []
+        self.attended: list[dict] = []
+        self.cached: list[dict] = []
         self.replaced: dict[str, str] = {}
         self._layer: int | None = None
         self._depth = 0  # one rotating function may call another
@@ -38,6 +41,7 @@ class Capture:
 
     def __enter__(self) -> Capture:
         self._undo.append(self.model.register_forward_pre_hook(self._called, with_kwargs=True).remove)
+        self._undo.append(self.model.register_forward_hook(self._returned).remove)
         for name, module in rotary_modules(self.model).items():
             hook = module.register_forward_hook(self._rotary_hook(name), with_kwargs=True)
             self._undo.append(hook.remove)
@@ -47,6 +51,7 @@ class Capture:
             modules.add(type(module).__module__)
         for name in sorted(modules):
             self._wrap(sys.modules[name])
+            self._wrap_attention(sys.modules[name])
         return self
 
     def __exit__(self, *_) -> None:
@@ -60,8 +65,16 @@ class Capture:
             {
                 "mask": mask.detach().cpu().clone() if isinstance(mask, torch.Tensor) and mask.dim() == 2 else None,
                 "cached": int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0,
+                "alike": _one_token(kwargs.get("input_ids", args[0] if args else None)),
             }
         )
+
+    def _returned(self, module, args, output):
+        layers = getattr(getattr(output, "past_key_values", None), "layers", [])
+        for layer in self.layers:
+            keys = getattr(layers[layer], "keys", None) if layer < len(layers) else None
+            if isinstance(keys, torch.Tensor) and keys.dim() == 4:
+                self.cached.append({"call": len(self.calls) - 1, "layer": layer, "keys": keys.detach().cpu().clone()})
 
     def _enter_layer(self, layer: int):
         def enter(module, args):
@@ -113,6 +126,40 @@ class Capture:
             setattr(module, name, watched)
             self._undo.append(lambda m=module, n=name, f=function: setattr(m, n, f))
 
+    def _wrap_attention(self, module) -> None:
+        """The function that a file's attention is handed to: its own where it is eager, else one of transformers' list."""
+        name = getattr(text_config(self.model.config), "_attn_implementation", None)
+        functions = getattr(module, "ALL_ATTENTION_FUNCTIONS", None)
+        if name == "eager" and hasattr(module, "eager_attention_forward"):
+            function = module.eager_attention_forward
+            module.eager_attention_forward = self._attending(function)
+            self._undo.append(lambda: setattr(module, "eager_attention_forward", function))
+        elif functions is not None and name in functions and not hasattr(functions[name], "_watches"):
+            local = vars(functions).get("_local_mapping", {})
+            before = local.get(name)
+            functions[name] = self._attending(functions[name])
+            self._undo.append(lambda: functions.__setitem__(name, before) if before else functions.__delitem__(name))
+
+    def _attending(self, function):
+        def watched(module, query, key, *args, **kwargs):
+            layer = getattr(module, "layer_idx", None)
+            if layer in self.layers:
+                mask = args[1] if len(args) > 1 else kwargs.get("attention_mask")
+                self.attended.append(
+                    {
+                        "call": len(self.calls) - 1,
+                        "layer": layer,
+                        "queries": query.detach().cpu().clone(),
+                        "keys": key.shape[2],
+                        "mask": mask.detach().cpu().clone() if isinstance(mask, torch.Tensor) else mask,
+                        "scaling": kwargs.get("scaling"),
+                    }
+                )
+            return function(module, query, key, *args, **kwargs)
+
+        watched._watches = self
+        return watched
+
     # --- what they tell
 
     def check(self, *, strict: bool = False) -> Report:
@@ -127,6 +174,23 @@ class Capture:
         return report
 
 
+def _one_token(ids) -> bool:
+    """Whether a prompt repeats one token: keys then differ by their rotation alone."""
+    return isinstance(ids, torch.Tensor) and ids.dim() == 2 and ids.shape[1] > 1 and bool((ids == ids[:, :1]).all())
+
+
 def capture(model, layers="one per group") -> Capture:
     """Watches a model while it runs. layers: "one per group" of layers that treat position alike, "all", or numbers."""
     return Capture(model, layers)
+
+
+def probe(model, tokens: int = 64) -> Report:
+    """Runs a model on one token, repeated, and checks what it did. The keys of its cache alone then show how they were rotated,
+    whatever code rotates them."""
+    said = text_config(model.config)
+    special = {getattr(said, name, None) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    token = next(each for each in range(3, 100) if each not in special)
+    device = next(model.parameters()).device
+    with torch.no_grad(), capture(model) as seen:
+        model(torch.full((1, tokens), token, device=device), use_cache=True)
+    return seen.check()
