@@ -148,10 +148,11 @@ format:  ## clang-format over the C and C++ files, ruff over the Python package,
 	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
 	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
 
-docs:  ## the API reference, a page a header: build/docs/html/
+docs:  ## the API reference: build/docs/html/, a page a header; and build/docs/python/, where make python has run
 	@cmake/need.sh "to make the API reference" doxygen:doxygen
 	@cmake/reference/make.sh $(CURDIR)/build/docs
 	@ls build/docs/html/index.html
+	@[ ! -x $(python)/bin/pdoc ] || { $(python)/bin/python cmake/reference/python.py build/docs/python && ls build/docs/python/posenc.html; }
 
 install: build/release/build.ninja  ## into PREFIX (/usr/local), below DESTDIR when that is set
 	@$(call ninja,release)

@@ -103,8 +103,12 @@ def plot_plan(plan, kind="wavelengths", ax=None):
     if ax is None:
         _, ax = plt.subplots()
     if kind == "wavelengths":
-        pairs, lengths = zip(*_wavelengths(plan.inv_freq), strict=True)
-        ax.semilogy(pairs, lengths)
+        several = plan.inv_freq.ndim > 1
+        for axis, frequencies in enumerate(plan.inv_freq.reshape(-1, plan.rotary_dim // 2)):
+            pairs, lengths = zip(*_wavelengths(frequencies), strict=True)
+            ax.semilogy(pairs, lengths, label=f"axis {axis % plan.axes}" if several else None)
+        if several:
+            ax.legend()
         ax.set_xlabel("pair")
         ax.set_ylabel("wavelength, tokens")
     elif kind == "bias":

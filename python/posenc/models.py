@@ -133,6 +133,7 @@ def _warnings(self):
 
 
 def _schemes_of(self, group: int = 0):
+    """The schemes of a group of layers as values."""
     return [of_value(value) for value in self.group_schemes(group)]
 
 

@@ -38,11 +38,12 @@ class Record:
         return self._data
 
     def __repr__(self) -> str:
-        def short(value):
-            text = repr(value)
-            return text if len(text) <= 60 else text[:57] + "..."
+        return "Record(" + ", ".join(f"{name}={_short(value)}" for name, value in self._data.items()) + ")"
 
-        return "Record(" + ", ".join(f"{name}={short(value)}" for name, value in self._data.items()) + ")"
+
+def _short(value) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _wrapped(value):
@@ -100,6 +101,10 @@ class Report(Record):
     def __str__(self) -> str:
         if self._page:
             return self._page()
+        if "findings" not in self._data:
+            return "\n".join(
+                f"{name}: {_short(value)}" for name, value in self._data.items() if value not in (None, [], "")
+            )
         return "\n".join(map(str, self.findings)) or "nothing found"
 
     def __repr__(self) -> str:

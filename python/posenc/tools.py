@@ -69,12 +69,16 @@ def mend(config) -> tuple[dict, list]:
 
 def translate(of, to: str, *, at: int = 0) -> Report:
     """A model's rotation in an engine's own words (`to="vllm"`, "llama.cpp", "transformers@4"): `.target`, and what is lost."""
-    return Report(_posenc.translate_json(read(of), to, at), "translate")
+    m, flags = read(of), ["--to", to, *(["--at", str(at)] if at else [])]
+    return Report(_posenc.translate_json(m, to, at), "translate", lambda: page("translate", m, *flags))
 
 
 def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, training: bool = False) -> Report:
     """A plan for a context of `to` tokens: every scaling with what it does, the recommended one, and an engine's words."""
-    return Report(_posenc.extend_json(read(of), to, engine, trained, training), "extend")
+    m, flags = read(of), ["--to", str(to), "--engine", engine]
+    flags += ["--trained", str(trained)] if trained else []
+    flags += ["--train"] if training else []
+    return Report(_posenc.extend_json(m, to, engine, trained, training), "extend", lambda: page("extend", m, *flags))
 
 
 def identify(after, *, before=None, position_ids=None, repeated: bool = False) -> Report:

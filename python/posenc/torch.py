@@ -15,6 +15,10 @@ from . import _posenc, models
 from ._posenc import Plan
 from .errors import Error
 
+__all__ = [
+    "RotaryEmbedding", "Rotation", "attention", "cos_sin", "frequencies", "rotate", "rotate_", "score_mod",
+]  # fmt: skip
+
 # --- rotation ---------------------------------------------------------------------------------------------------
 
 # Operators take a plan as its numbers, so that an exported graph needs no handle: frequency [heads, axes, pairs].
@@ -293,6 +297,7 @@ class RotaryEmbedding(torch.nn.Module):
 
     @torch.no_grad()
     def forward(self, x, position_ids, layer_type: str | None = None, **_):
+        """(cos, sin) of the dtype of x, as the module that it replaces gives them."""
         plan = self.plan(layer_type)
         if plan.valid is not None:
             plan = self.plan(layer_type, int(position_ids.max()) + 1)
@@ -305,6 +310,7 @@ class RotaryEmbedding(torch.nn.Module):
         return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
 
     def extra_repr(self) -> str:
+        """What PyTorch prints of it."""
         return f"{self.model.name}, {self.plan()!r}"
 
 

@@ -26,14 +26,17 @@ class Value:
 
     @property
     def title(self) -> str:
+        """What it is called in full."""
         return self._value.title
 
     @property
     def formula(self) -> str:
+        """Its mathematics in a line."""
         return self._value.formula
 
     @property
     def paper(self) -> str:
+        """Its number at arXiv; empty where there is none."""
         return self._value.paper
 
     def fields(self) -> dict:

@@ -272,7 +272,13 @@ void bind_attention(nb::module_& m) {
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
         nb::arg("sink_logits").none() = nb::none(), nb::arg("out").none() = nb::none(),
         nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
-        nb::arg("logits").none() = nb::none());
+        nb::arg("logits").none() = nb::none(),
+        "softmax(logits) v with all that a plan does about position, for q [batch, head, seq, "
+        "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
+        "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
+        "tokens of one block see each other both ways. "
+        "sink_logits: [heads], counted by the softmax without a value. logits: an array that "
+        "receives them, of reference=True, the plain loops in double.");
   m.def("attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
         nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
@@ -280,7 +286,9 @@ void bind_attention(nb::module_& m) {
         nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-        nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0);
+        nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+        "The gradients of q, k and v, and of the `parameters` named, as a dict, given that by the "
+        "output. Keywords as attend had them.");
 }
 
 }  // namespace posenc::python

@@ -103,19 +103,25 @@ void bind_cache(nb::module_& m) {
           "An empty sequence; its number is never used twice.")
       .def(
           "remove", [](Cached& c, std::int64_t sequence) { unwrap(c.cache.remove(sequence)); },
-          nb::arg("sequence"))
+          nb::arg("sequence"), "Drops a sequence; its pages serve others.")
       .def("append", &append, nb::arg("sequences"), nb::arg("k"), nb::arg("v"), nb::arg("plan"),
            nb::arg("position_ids").none() = nb::none(), nb::kw_only(), nb::arg("layout") = "",
-           nb::arg("threads") = 0)
+           nb::arg("threads") = 0,
+           "Appends tokens to each of the sequences: k [sequence, kv_heads, tokens, head_dim] and "
+           "v, unrotated. Without position_ids they stand behind the last ones.")
       .def("attend", &attend_cached, nb::arg("sequences"), nb::arg("q"), nb::arg("plan"),
            nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0,
            nb::arg("prefix") = 0, nb::arg("sink_logits").none() = nb::none(),
-           nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0)
+           nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+           "The attention of the newest tokens of each sequence over all its tokens: q [sequence, "
+           "heads, tokens, head_dim], unrotated. Keywords as posenc.attend has them.")
       .def(
           "shift",
           [](Cached& c, std::int64_t sequence, std::int64_t first, std::int64_t last,
              std::int64_t offset) { unwrap(c.cache.shift(sequence, first, last, offset)); },
-          nb::arg("sequence"), nb::arg("first"), nb::arg("last"), nb::arg("offset"))
+          nb::arg("sequence"), nb::arg("first"), nb::arg("last"), nb::arg("offset"),
+          "Adds offset to the positions of tokens first to last - 1; rotated keys are rotated "
+          "along.")
       .def(
           "evict",
           [](Cached& c, std::int64_t sequence, std::int64_t first, std::int64_t last, bool close) {
@@ -123,16 +129,30 @@ void bind_cache(nb::module_& m) {
                                  close ? KvCache::Gap::close : KvCache::Gap::keep));
           },
           nb::arg("sequence"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
-          nb::arg("close") = false)
-      .def("tokens",
-           [](const Cached& c, std::int64_t sequence) { return unwrap(c.cache.tokens(sequence)); })
-      .def("length",
-           [](const Cached& c, std::int64_t sequence) { return unwrap(c.cache.length(sequence)); })
-      .def("positions", [](const Cached& c,
-                           std::int64_t sequence) { return unwrap(c.cache.positions(sequence)); })
-      .def_prop_ro("pages", [](const Cached& c) { return c.cache.pages(); })
-      .def_prop_ro("free_pages", [](const Cached& c) { return c.cache.free_pages(); })
-      .def_prop_ro("bytes", [](const Cached& c) { return c.cache.bytes(); });
+          nb::arg("close") = false,
+          "Drops tokens first to last - 1. close: those behind move up to where the first one "
+          "stood.")
+      .def(
+          "tokens",
+          [](const Cached& c, std::int64_t sequence) { return unwrap(c.cache.tokens(sequence)); },
+          "How many tokens a sequence has cached.")
+      .def(
+          "length",
+          [](const Cached& c, std::int64_t sequence) { return unwrap(c.cache.length(sequence)); },
+          "The largest position of a sequence, plus one.")
+      .def(
+          "positions",
+          [](const Cached& c, std::int64_t sequence) {
+            return unwrap(c.cache.positions(sequence));
+          },
+          "Where the cached tokens of a sequence stand.")
+      .def_prop_ro(
+          "pages", [](const Cached& c) { return c.cache.pages(); }, "Pages that there are.")
+      .def_prop_ro(
+          "free_pages", [](const Cached& c) { return c.cache.free_pages(); },
+          "Pages that no sequence holds.")
+      .def_prop_ro(
+          "bytes", [](const Cached& c) { return c.cache.bytes(); }, "Memory of all pages.");
 }
 
 }  // namespace posenc::python

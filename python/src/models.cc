@@ -70,12 +70,25 @@ CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
 void bind_models(nb::module_& m) {
   nb::class_<ReadModel>(m, "Model", "What a model's files say about position, layer by layer.",
                         nb::dynamic_attr())
-      .def_prop_ro("name", [](const ReadModel& r) { return text(r.model.name); })
-      .def_prop_ro("family", [](const ReadModel& r) { return text(r.model.family); })
-      .def_prop_ro("known_family", [](const ReadModel& r) { return r.model.known_family; })
-      .def_prop_ro("context", [](const ReadModel& r) { return r.model.context; })
-      .def_prop_ro("trained_context", [](const ReadModel& r) { return r.model.trained_context; })
-      .def_prop_ro("dtype", [](const ReadModel& r) { return text(r.model.dtype); })
+      .def_prop_ro(
+          "name", [](const ReadModel& r) { return text(r.model.name); },
+          "The file's or folder's, or the bundled name.")
+      .def_prop_ro(
+          "family", [](const ReadModel& r) { return text(r.model.family); },
+          "model_type, or the GGUF's architecture.")
+      .def_prop_ro(
+          "known_family", [](const ReadModel& r) { return r.model.known_family; },
+          "Whether the library knows what the family's code does; else it is read as files of its "
+          "kind usually are.")
+      .def_prop_ro(
+          "context", [](const ReadModel& r) { return r.model.context; },
+          "Tokens that the file promises; 0: it does not say.")
+      .def_prop_ro(
+          "trained_context", [](const ReadModel& r) { return r.model.trained_context; },
+          "Tokens that training has shown, as far as the file tells; 0: it does not.")
+      .def_prop_ro(
+          "dtype", [](const ReadModel& r) { return text(r.model.dtype); },
+          "That of the weights, as the file says.")
       .def_prop_ro(
           "file_warnings",
           [](const ReadModel& r) {
@@ -85,20 +98,27 @@ void bind_models(nb::module_& m) {
             return all;
           },
           "(code, message) of what deserves a look in the files; posenc.model warns of them.")
-      .def_ro("source", &ReadModel::source)
+      .def_ro("source", &ReadModel::source,
+              "The path or bundled name it was read from; empty for bytes.")
       .def_prop_ro(
           "contents",
-          [](const ReadModel& r) { return nb::bytes(r.contents.data(), r.contents.size()); })
-      .def_prop_ro("group_count", [](const ReadModel& r) { return r.model.groups.size(); })
-      .def("group_schemes",
-           [](const ReadModel& r, std::size_t group) {
-             if (group >= r.model.groups.size())
-               throw nb::index_error("the model has no such group");
-             nb::list all;
-             for (const Scheme& scheme : r.model.groups[group].schemes)
-               all.append(nb::cast(Value{scheme}));
-             return all;
-           })
+          [](const ReadModel& r) { return nb::bytes(r.contents.data(), r.contents.size()); },
+          "The bytes it was read from, where there was no path.")
+      .def_prop_ro(
+          "group_count", [](const ReadModel& r) { return r.model.groups.size(); },
+          "Groups of layers that treat position alike.")
+      .def(
+          "group_schemes",
+          [](const ReadModel& r, std::size_t group) {
+            if (group >= r.model.groups.size())
+              throw nb::index_error("the model has no such group");
+            nb::list all;
+            for (const Scheme& scheme : r.model.groups[group].schemes)
+              all.append(nb::cast(Value{scheme}));
+            return all;
+          },
+          "The schemes of a group as the extension module's values; Model.schemes has them as "
+          "classes.")
       .def("plan", &plan_of, nb::kw_only(), nb::arg("layer").none() = nb::none(),
            nb::arg("stack") = "text", nb::arg("group").none() = nb::none(), nb::arg("length") = 0,
            nb::arg("angles") = "exact",
@@ -113,7 +133,8 @@ void bind_models(nb::module_& m) {
               return to_json(*made);
             });
           },
-          nb::arg("at") = 0, nb::arg("layer").none() = nb::none())
+          nb::arg("at") = 0, nb::arg("layer").none() = nb::none(),
+          "The documented JSON of posenc.explain, as text.")
       .def(
           "pairs",
           [](const ReadModel& r, std::int64_t at, std::size_t group) {

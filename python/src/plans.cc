@@ -161,26 +161,46 @@ void bind_plans(nb::module_& m) {
           "attention_factor",
           [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->amplitude : 1.0; },
           "On cos and sin of queries and keys: logits grow by its square.")
-      .def_prop_ro("rotates", [](const CompiledPlan& p) { return p.plan.rotate.has_value(); })
-      .def_prop_ro("pairing",
-                   [](const CompiledPlan& p) { return text(name(rotation(p, "pairing").pairing)); })
-      .def_prop_ro("rotary_dim",
-                   [](const CompiledPlan& p) { return rotation(p, "rotary_dim").rotary_dim; })
-      .def_prop_ro("first_dim",
-                   [](const CompiledPlan& p) { return rotation(p, "first_dim").first_dim; })
-      .def_prop_ro("axes",
-                   [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->axes : 1; })
-      .def_prop_ro("frequency_heads",
-                   [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->heads : 1; })
+      .def_prop_ro(
+          "rotates", [](const CompiledPlan& p) { return p.plan.rotate.has_value(); },
+          "Whether queries and keys are rotated.")
+      .def_prop_ro(
+          "pairing",
+          [](const CompiledPlan& p) { return text(name(rotation(p, "pairing").pairing)); },
+          "Which channels make a pair: halves (neox, rotate_half) or interleaved (GPT-J, "
+          "traditional).")
+      .def_prop_ro(
+          "rotary_dim", [](const CompiledPlan& p) { return rotation(p, "rotary_dim").rotary_dim; },
+          "Channels of a head that rotate.")
+      .def_prop_ro(
+          "first_dim", [](const CompiledPlan& p) { return rotation(p, "first_dim").first_dim; },
+          "The first of them.")
+      .def_prop_ro(
+          "axes", [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->axes : 1; },
+          "Axes of the positions that it takes: 1 for text.")
+      .def_prop_ro(
+          "frequency_heads",
+          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->heads : 1; },
+          "1 where all heads rotate alike.")
       .def_prop_ro(
           "angles_of",
-          [](const CompiledPlan& p) { return text(name(rotation(p, "angles_of").angles)); })
-      .def_prop_ro("blocks", [](const CompiledPlan& p) { return rotation(p, "blocks").blocks; })
-      .def_prop_ro("grows",
-                   [](const CompiledPlan& p) { return p.plan.rotate && p.plan.rotate->growth; })
-      .def_prop_ro("width", [](const CompiledPlan& p) { return p.geometry.width; })
-      .def_prop_ro("head_dim", [](const CompiledPlan& p) { return p.geometry.head_dim; })
-      .def_prop_ro("heads", [](const CompiledPlan& p) { return p.geometry.heads; })
+          [](const CompiledPlan& p) { return text(name(rotation(p, "angles_of").angles)); },
+          "Whose arithmetic forms the angles: exact, hf_float or ggml_float.")
+      .def_prop_ro(
+          "blocks", [](const CompiledPlan& p) { return rotation(p, "blocks").blocks; },
+          "Parts of the rotated channels that each have all frequencies.")
+      .def_prop_ro(
+          "grows", [](const CompiledPlan& p) { return p.plan.rotate && p.plan.rotate->growth; },
+          "Whether queries grow and keys shrink with position (xPos).")
+      .def_prop_ro(
+          "width", [](const CompiledPlan& p) { return p.geometry.width; },
+          "Channels of the embedding, as it was compiled for.")
+      .def_prop_ro(
+          "head_dim", [](const CompiledPlan& p) { return p.geometry.head_dim; },
+          "Channels of a head, as it was compiled for.")
+      .def_prop_ro(
+          "heads", [](const CompiledPlan& p) { return p.geometry.heads; },
+          "Query heads, as it was compiled for.")
       .def_prop_ro(
           "valid",
           [](const CompiledPlan& p) -> nb::object {
@@ -190,7 +210,9 @@ void bind_plans(nb::module_& m) {
                                   ends ? nb::cast(p.plan.valid->to) : nb::none());
           },
           "Lengths that it holds for, (from, to) with both included; None: any.")
-      .def("to_json", [](const CompiledPlan& p) { return to_json(p.plan); })
+      .def(
+          "to_json", [](const CompiledPlan& p) { return to_json(p.plan); },
+          "The plan as the documented JSON (docs/json.md), as text.")
       .def_static(
           "of_frequencies", &of_frequencies, nb::arg("inv_freq"), nb::kw_only(),
           nb::arg("pairing") = "halves", nb::arg("first_dim") = 0, nb::arg("blocks") = 1,
@@ -206,10 +228,12 @@ void bind_plans(nb::module_& m) {
            [](nb::object self) {
              return nb::module_::import_("posenc.display").attr("plan_text")(self);
            })
-      .def("to_dict",
-           [](const CompiledPlan& p) {
-             return nb::module_::import_("json").attr("loads")(text(to_json(p.plan)));
-           })
+      .def(
+          "to_dict",
+          [](const CompiledPlan& p) {
+            return nb::module_::import_("json").attr("loads")(text(to_json(p.plan)));
+          },
+          "The plan as the documented JSON (docs/json.md), as a dict.")
       .def(
           "plot",
           [](nb::object self, nb::handle kind, nb::handle ax) {
@@ -238,7 +262,8 @@ void bind_plans(nb::module_& m) {
       },
       nb::arg("scheme"), nb::kw_only(), nb::arg("head_dim") = 0, nb::arg("heads") = 0,
       nb::arg("kv_heads") = 0, nb::arg("width") = 0, nb::arg("length") = 0,
-      nb::arg("grid_height") = 0, nb::arg("grid_width") = 0, nb::arg("angles") = "exact");
+      nb::arg("grid_height") = 0, nb::arg("grid_width") = 0, nb::arg("angles") = "exact",
+      "posenc.plan of a scheme.");
 }
 
 }  // namespace posenc::python

@@ -93,8 +93,8 @@ void bind_positions(nb::module_& m) {
   const VisionTokens tokens;
   nb::class_<Positions>(m, "Positions",
                         "Where each token stands: 64-bit integers [axis][batch][seq].")
-      .def_prop_ro("axes", &Positions::axes)
-      .def_prop_ro("batch", &Positions::batch)
+      .def_prop_ro("axes", &Positions::axes, "1 for text, 2 for pictures, 3 for videos.")
+      .def_prop_ro("batch", &Positions::batch, "Sequences; 1 stands for any number.")
       .def_prop_ro("length", &Positions::length, "Largest position plus one.")
       .def("__len__", &Positions::size)
       .def(
@@ -106,10 +106,11 @@ void bind_positions(nb::module_& m) {
       .def("__eq__", [](const Positions& a, nb::handle b) {
         return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
       });
-  m.def("positions_range", &Positions::range, nb::arg("first"), nb::arg("count"));
+  m.def("positions_range", &Positions::range, nb::arg("first"), nb::arg("count"),
+        "first, first + 1, ..., count of them, for every sequence; costs no memory.");
   m.def(
       "positions_ids", [](nb::handle ids) { return positions_of(ids, 0, "positions.ids"); },
-      nb::arg("ids"));
+      nb::arg("ids"), "Ids as they are: [seq], [batch, seq] or [axes, batch, seq].");
   m.def(
       "positions_signed_ids",
       [](nb::handle ids) {
@@ -118,29 +119,37 @@ void bind_positions(nb::module_& m) {
         return unwrap(Positions::signed_ids(given.values, rank > 2 ? given.shape[0] : 1,
                                             rank > 1 ? given.shape[rank - 2] : 1));
       },
-      nb::arg("ids"));
+      nb::arg("ids"), "As ids, negative ones too.");
   m.def(
       "positions_grid",
       [](const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& first) {
         return unwrap(Positions::grid(sizes, first));
       },
-      nb::arg("sizes"), nb::arg("first") = std::vector<std::int64_t>());
+      nb::arg("sizes"), nb::arg("first") = std::vector<std::int64_t>(),
+      "Of a grid of these sizes, an axis each, row by row; first: where each axis begins, 0 "
+      "without.");
   m.def("positions_from_mask", &from_mask, nb::arg("mask"), nb::arg("cached") = 0,
-        nb::arg("padding") = 0);
+        nb::arg("padding") = 0,
+        "Of an attention mask [batch, seq]: a token's position is the number of tokens before it. "
+        "The first `cached` columns are counted and not returned; padding stands at `padding`, 0 "
+        "or -1.");
   m.def(
       "positions_packed",
       [](nb::handle cu_seqlens) {
         return unwrap(Positions::packed(integers_of(cu_seqlens, "cu_seqlens").values));
       },
-      nb::arg("cu_seqlens"));
+      nb::arg("cu_seqlens"),
+      "Of packed sequences, cu_seqlens = [0, n0, n0 + n1, ...]: positions restart at every "
+      "boundary.");
   m.def(
       "positions_patches",
       [](std::int64_t height, std::int64_t width, std::int64_t spatial_merge_size,
          std::int64_t frames) {
         return unwrap(patch_positions(height, width, spatial_merge_size, frames));
       },
-      nb::arg("height"), nb::arg("width"), nb::arg("spatial_merge_size") = 1,
-      nb::arg("frames") = 1);
+      nb::arg("height"), nb::arg("width"), nb::arg("spatial_merge_size") = 1, nb::arg("frames") = 1,
+      "Of a picture's patches, two axes (row, column), in blocks of spatial_merge_size, frames "
+      "times over.");
   m.def("positions_vision", &vision, nb::arg("input_ids"),
         nb::arg("image_grid_thw").none() = nb::none(),
         nb::arg("video_grid_thw").none() = nb::none(), nb::kw_only(),
@@ -148,7 +157,9 @@ void bind_positions(nb::module_& m) {
         nb::arg("video_token_id") = tokens.video_token_id,
         nb::arg("spatial_merge_size") = tokens.spatial_merge_size,
         nb::arg("advance") = "past_height_width", nb::arg("step") = "one",
-        nb::arg("tokens_per_second") = 2.0, nb::arg("seconds_per_grid").none() = nb::none());
+        nb::arg("tokens_per_second") = 2.0, nb::arg("seconds_per_grid").none() = nb::none(),
+        "Of text with pictures and videos in it, three axes (time, height, width), as Qwen-VL's "
+        "processors lay them out.");
 }
 
 }  // namespace posenc::python

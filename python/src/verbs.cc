@@ -254,10 +254,14 @@ nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::
 void bind_verbs(nb::class_<CompiledPlan>& plan) {
   plan.def("rotate", &rotate_arrays, nb::arg("q"), nb::arg("k").none() = nb::none(),
            nb::arg("position_ids").none() = nb::none(), nb::kw_only(), nb::arg("side") = "query",
-           nb::arg("layout") = "", nb::arg("threads") = 0)
+           nb::arg("layout") = "", nb::arg("threads") = 0,
+           "Queries, or queries and keys, rotated by the positions of their tokens: new arrays "
+           "like q and k, which are [batch, head, seq, head_dim] or as layout names their axes. "
+           "position_ids: None (from 0), a number, a range, ids, or Positions. side: of q where k "
+           "is not given.")
       .def("rotate_", &rotate_arrays_in_place, nb::arg("q"), nb::arg("k").none() = nb::none(),
            nb::arg("position_ids").none() = nb::none(), nb::kw_only(), nb::arg("side") = "query",
-           nb::arg("layout") = "", nb::arg("threads") = 0)
+           nb::arg("layout") = "", nb::arg("threads") = 0, "As rotate, in the arrays' own memory.")
       .def(
           "rotate_inverse",
           [](const CompiledPlan& plan, nb::handle x, nb::handle ids, std::string_view side,
@@ -266,7 +270,8 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
                               threads);
           },
           nb::arg("x"), nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
-          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0)
+          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
+          "The rotation undone, and its factor with it.")
       .def(
           "rotate_transpose",
           [](const CompiledPlan& plan, nb::handle x, nb::handle ids, std::string_view side,
@@ -275,7 +280,8 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
                               threads);
           },
           nb::arg("x"), nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
-          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0)
+          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
+          "What gradients go through: the rotation backwards, times the same factor.")
       .def(
           "rotate_inverse_",
           [](const CompiledPlan& plan, nb::handle x, nb::handle ids, std::string_view side,
@@ -283,7 +289,8 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
             rotate_in_place(rotate_inverse, "rotate_inverse_", plan, x, ids, side, layout, threads);
           },
           nb::arg("x"), nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
-          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0)
+          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
+          "As rotate_inverse, in the array's own memory.")
       .def("cos_sin", &cos_sin, nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
            nb::arg("seq") = 0, nb::arg("dtype").none() = nb::none(), nb::arg("halves") = false,
            nb::arg("side") = "query", nb::arg("threads") = 0,
@@ -295,9 +302,11 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
            nb::arg("seq") = 0, nb::arg("dtype").none() = nb::none(), nb::arg("threads") = 0,
            "The angles in radians, [batch, seq, pairs] in float64, each rounded once.")
       .def("add", &added, nb::arg("embedding"), nb::arg("position_ids").none() = nb::none(),
-           nb::kw_only(), nb::arg("threads") = 0)
+           nb::kw_only(), nb::arg("threads") = 0,
+           "Embeddings [batch, seq, width] times the plan's scale with what it adds at their "
+           "positions.")
       .def("add_", &add_in_place, nb::arg("embedding"), nb::arg("position_ids").none() = nb::none(),
-           nb::kw_only(), nb::arg("threads") = 0)
+           nb::kw_only(), nb::arg("threads") = 0, "As add, in the array's own memory.")
       .def("position_vectors", &vectors, nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
            nb::arg("seq") = 0, nb::arg("dtype").none() = nb::none(), nb::arg("threads") = 0,
            "What is added to the embedding, without the embedding scale: [batch, seq, width].")

@@ -175,7 +175,8 @@ TEST(Finding, AsJson) {
 // --- plans ---------------------------------------------------------------------------------------
 
 Plan plan(const Scheme& scheme) {
-  const auto made = compile(scheme, {.width = 64, .heads = 4, .kv_heads = 4, .head_dim = 64});
+  const auto made =
+      compile(scheme, {.width = 64, .heads = 4, .kv_heads = 4, .head_dim = 64, .length = 64});
   EXPECT_TRUE(made) << made.error().message();
   return made.value_or(Plan{});
 }
@@ -203,8 +204,8 @@ TEST(DiffOfPlans, PlacesWherePositionEnters) {
 
 TEST(DiffOfPlans, LearnedNumbers) {
   const auto learned = [](double first) {
-    Plan made = plan(Learned{.rows = 2});
-    std::get<Rows>(made.add->kind).table = Table::own(std::vector<double>(128, first), 2, 64);
+    Plan made = plan(Learned{.rows = 64});
+    std::get<Rows>(made.add->kind).table = Table::own(std::vector<double>(4096, first), 64, 64);
     return made;
   };
   EXPECT_TRUE(diff(learned(1), learned(1)).empty());
