@@ -27,7 +27,17 @@ bool has_more_than_lists(const EngineRope& rope) {
   return false;
 }
 
+// Olmo 3 had one base for all layers.
+void share_base_of_full_layers(EngineRope& rope) {
+  if (!rope.warned("local_theta_fixed") || !rope.is_sliding()) return;
+  for (const LayerGroup& group : rope.model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const auto* full = std::get_if<Rope>(&scheme); full && !group.window)
+        rope.rope.rope_theta = full->rope_theta;
+}
+
 void transformers4_reads(EngineRope& rope) {
+  share_base_of_full_layers(rope);
   if (rope.warned("factor_missing"))
     rope.refuse("a scaling without its factor is a KeyError there: write it");
   if (rope.warned("partial_disputed"))
