@@ -196,7 +196,7 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   app.add_option("--layer", layer_, "Layer of the model; needed where layers differ")
       ->group("Which encoding");
   app.add_option("--stack", stack_, "Stack of the model")
-      ->type_name("{text,encoder,decoder,vision}")
+      ->type_name("{text,encoder,decoder,vision,audio}")
       ->group("Which encoding");
   app.add_option("--scheme", scheme_, "A scheme by name (posenc schemes), instead of a model")
       ->type_name("SCHEME")
@@ -434,7 +434,8 @@ Expected<LayerGroup> chosen_group(const Model& model, const std::string& stack,
                                   std::optional<std::int64_t> layer, const Asking& asking) {
   // The stack that writes the text, unless another is asked for.
   std::vector<const LayerGroup*> groups;
-  for (const Stack kind : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision}) {
+  for (const Stack kind :
+       {Stack::text, Stack::decoder, Stack::encoder, Stack::vision, Stack::audio}) {
     if (!stack.empty() && name(kind) != stack) continue;
     for (const LayerGroup& group : model.groups)
       if (group.stack == kind) groups.push_back(&group);

@@ -247,7 +247,7 @@ Run define_link(CLI::App& app) {
       ->type_name("MODEL");
   app.add_option("--layer", flags->layer, "Layer of the model; needed where layers differ");
   app.add_option("--stack", flags->stack, "Stack of the model")
-      ->type_name("{text,encoder,decoder,vision}");
+      ->type_name("{text,encoder,decoder,vision,audio}");
   app.add_option("--page,--base", flags->base, "The page that the link opens")->type_name("URL");
   CLI::Option* fragment_flag =
       app.add_flag("--fragment", flags->fragment)->description("Only #/PANEL?…, without the page");

@@ -36,7 +36,7 @@ Expected<std::vector<Rotation>> rotations(const Model& model, std::int64_t asked
                                           std::optional<std::int64_t> layer) {
   std::vector<Rotation> found;
   for (const LayerGroup& group : model.groups) {
-    if (group.stack == Stack::vision) continue;  // patches do not stand far out
+    if (is_tower(group.stack)) continue;  // patches do not stand far out
     if (layer && !std::binary_search(group.layers.begin(), group.layers.end(), *layer)) continue;
     Expected<Plan> plan = compile(group, asked);
     if (!plan) return std::unexpected(plan.error());

@@ -76,7 +76,8 @@ bool alike(const GroupExplanation& a, const GroupExplanation& b) {
 
 // The stack that writes the text before the others, as far as they turn.
 std::string first_stack(const Explanation& told) {
-  for (const Stack stack : {Stack::text, Stack::decoder, Stack::encoder, Stack::vision})
+  for (const Stack stack :
+       {Stack::text, Stack::decoder, Stack::encoder, Stack::vision, Stack::audio})
     for (const GroupExplanation& group : told.groups)
       if (!group.pairs.empty() && told.model.groups[group.group].stack == stack)
         return std::string(name(stack));
@@ -206,7 +207,7 @@ Drawing define(CLI::App& app) {
                      "A config.json, its folder, or a bundled name (posenc models)")
           ->type_name("MODEL");
   app.add_option("--layer", options->layer, "Only the layers that are like this one")->needs(model);
-  app.add_option("--stack", options->stack, "text, encoder, decoder or vision")
+  app.add_option("--stack", options->stack, "text, encoder, decoder, vision or audio")
       ->default_str("the first of these that turns")
       ->needs(model);
   app.add_option("--at", options->at, "Length asked of the model, tokens")

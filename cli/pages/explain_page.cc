@@ -159,7 +159,7 @@ class Page {
 
   // The lengths that wavelengths are held against: what the layers see.
   std::vector<Mark> lengths(const LayerGroup& of) const {
-    if (of.stack == Stack::vision) return {};
+    if (is_tower(of.stack)) return {};
     if (of.window && (model().context == 0 || *of.window < model().context))
       return {{*of.window, of.chunked ? "chunk" : "window"}};
     const std::int64_t trained =

@@ -16,8 +16,9 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-enum class Stack { text, encoder, decoder, vision };
+enum class Stack { text, encoder, decoder, vision, audio };
 std::string_view name(Stack stack);
+bool is_tower(Stack stack);  // of pictures or sound: its positions are not those of the text
 
 // Where a value came from.
 enum class Origin {

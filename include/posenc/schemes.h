@@ -271,6 +271,7 @@ struct Rope {
   std::vector<std::int64_t> pair_axes = {};
   std::vector<double> frequency_factors = {};
   bool rotate_values = false;
+  bool reversed = false;
   Scaling scaling = {};
 
   static constexpr std::string_view
@@ -297,8 +298,8 @@ struct Rope {
         Field{"frequency_factors", &Rope::frequency_factors,
               "divisor of each pair beside any scaling (GGUF rope_freqs)", positive, "",
               "freq_factors rope_freqs"},
-        Field{"rotate_values", &Rope::rotate_values,
-              "values rotated, and the output rotated back"}};
+        Field{"rotate_values", &Rope::rotate_values, "values rotated, and the output rotated back"},
+        Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
   bool operator==(const Rope&) const = default;
@@ -334,6 +335,7 @@ enum class AxisOrder { height_width, width_height };
 enum class AxisFrequencies {
   shared,       // both axes have b^(−4r/d)
   alternating,  // height has the even frequencies b^(−4r/d), width the odd ones (Pixtral)
+  in_turns,     // both axes have b^(−4r/d), and pair by pair they take turns (Kimi)
 };
 
 struct Axial {
@@ -360,7 +362,7 @@ struct Axial {
         Field{"pairing", &Axial::pairing, "halves: (r, r + d/2); interleaved: (2r, 2r + 1)"},
         Field{"order", &Axial::order, "axis of the first half of the pairs"},
         Field{"frequencies", &Axial::frequencies,
-              "the same for both axes, or alternating (Pixtral)"},
+              "the same for both axes; alternating (Pixtral); in_turns, pair by pair (Kimi)"},
         Field{"blocks", &Axial::blocks, "each axis pairs its own half of the head (Gemma 4)"},
         Field{"normalised", &Axial::normalised,
               "patch centres in [−1, 1] times 2π (DINOv3): positions are 2i + 1 − grid"},

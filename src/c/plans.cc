@@ -151,7 +151,8 @@ posenc_status posenc_model_find_group(const posenc_model* model, const char* sta
   constexpr std::string_view where = "posenc_model_find_group";
   if (const auto bad = need(where, {{"model", model}, {"stack", stack}, {"group", group}}))
     return bad;
-  for (const Stack each : {Stack::text, Stack::encoder, Stack::decoder, Stack::vision}) {
+  for (const Stack each :
+       {Stack::text, Stack::encoder, Stack::decoder, Stack::vision, Stack::audio}) {
     if (name(each) != stack) continue;
     const LayerGroup* found = find_group(model->value, layer, each);
     if (!found)

@@ -83,7 +83,7 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
     const LayerGroup& group = model.groups[i];
     if (ask.layer && !holds(group, *ask.layer)) continue;
     // A vision tower counts patches of a picture, not tokens of the text.
-    const std::int64_t length = group.stack == Stack::vision ? 0 : ask.at;
+    const std::int64_t length = is_tower(group.stack) ? 0 : ask.at;
     POSENC_TRY(plan, compile(group, length));
 
     GroupExplanation facts;

@@ -140,7 +140,7 @@ struct Say {
     const auto& pairs = subject.facts.pairs;
     double fastest = 0, slowest = std::numeric_limits<double>::infinity();
     // No distance is longer than what a layer sees.
-    const std::int64_t reach = subject.group.stack == Stack::vision
+    const std::int64_t reach = is_tower(subject.group.stack)
                                    ? 0
                                    : window_of(subject).value_or(subject.model.trained_context);
     std::int64_t turning = 0, complete = 0;
@@ -202,7 +202,7 @@ struct Say {
                        "'s embedding. The table has " + s(x.rows, "row");
     if (x.row_offset > 0) text += " and position p reads row p + " + grouped(x.row_offset);
     out.push_back(text + ".");
-    if (subject.group.stack != Stack::vision)
+    if (!is_tower(subject.group.stack))
       out.push_back("Position " + grouped(positions) +
                     " has no vector: the context ends there, whatever memory allows.");
     scaled_embedding(x.scale_embedding);
@@ -273,6 +273,7 @@ struct Say {
     if (!x.frequency_factors.empty())
       out.push_back("Each frequency is first divided by a factor of its own from the file.");
     rotation();
+    if (x.reversed) out.push_back("Every pair rotates the other way: by −p·f.");
     if (x.rotate_values)
       out.push_back("Values are rotated too, and the attention's output is rotated back.");
   }
@@ -502,7 +503,7 @@ std::vector<std::string> model_words(const Explanation& explanation) {
   } else {
     out.push_back("Made for up to " + s(model.context, "token") + ".");
   }
-  std::int64_t of_stack[4] = {};
+  std::int64_t of_stack[5] = {};
   for (const GroupExplanation& facts : explanation.groups)
     of_stack[static_cast<std::size_t>(model.groups[facts.group].stack)]++;
   for (const Stack stack : {Stack::text, Stack::encoder, Stack::decoder}) {
@@ -518,6 +519,9 @@ std::vector<std::string> model_words(const Explanation& explanation) {
   if (of_stack[static_cast<std::size_t>(Stack::vision)] > 0 &&
       of_stack[static_cast<std::size_t>(Stack::text)] > 0)
     out.push_back("A vision tower counts the patches of pictures.");
+  if (of_stack[static_cast<std::size_t>(Stack::audio)] > 0 &&
+      of_stack[static_cast<std::size_t>(Stack::text)] > 0)
+    out.push_back("An audio tower counts the frames of sound.");
   say_permuted(model, out);
   if (model.files.size() > 1) out.push_back(say_files(model));
   return out;

@@ -6,9 +6,11 @@
 namespace posenc {
 
 std::string_view name(Stack stack) {
-  constexpr std::string_view names[] = {"text", "encoder", "decoder", "vision"};
+  constexpr std::string_view names[] = {"text", "encoder", "decoder", "vision", "audio"};
   return names[static_cast<std::size_t>(stack)];
 }
+
+bool is_tower(Stack stack) { return stack == Stack::vision || stack == Stack::audio; }
 
 std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"file", "derived", "family", "assumed"};

@@ -75,10 +75,13 @@ bool has_stack(const Model& model, Stack stack) {
 bool in_stack(std::string_view name, Stack stack, const Model& model) {
   const bool of_tower =
       !first_part(name, {"vision_model", "vision_tower", "visual", "vision", "v"}).empty();
+  const bool of_audio =
+      !first_part(name, {"audio_model", "audio_tower", "audio_encoder", "audio"}).empty();
   const bool only_tower = std::ranges::all_of(
-      model.groups, [](const LayerGroup& g) { return g.stack == Stack::vision; });
+      model.groups, [&](const LayerGroup& g) { return g.stack == stack && is_tower(stack); });
   if (stack == Stack::vision) return of_tower || only_tower;
-  if (of_tower) return false;
+  if (stack == Stack::audio) return of_audio || only_tower;
+  if (of_tower || of_audio) return false;
   if (!has_stack(model, Stack::encoder) || !has_stack(model, Stack::decoder)) return true;
   const std::string_view side = first_part(name, {"encoder", "enc", "decoder", "dec"});
   return stack == Stack::encoder ? side.starts_with("enc") : side.starts_with("dec");

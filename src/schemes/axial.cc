@@ -3,11 +3,13 @@
 // order that patch_positions gives them; d = head_dim is a multiple of 4, and for r = 0 .. d/4−1:
 //   shared:       each axis has b^(−4r/d)
 //   alternating:  of the series b^(−2r/d), h takes the even entries and w the odd ones (Pixtral)
+//   in_turns:     each axis has b^(−4r/d), and its pairs are every second one (Kimi)
 // Frequencies: [2][d/2], with zeros where a pair belongs to the other axis. `order` names the axis
 // of the first half of the pairs:
 //   RoPE-ViT                 b = 100,   interleaved, width first
 //   Qwen-VL vision, ggml     b = 10000, halves, height first
 //   Pixtral                  b = 10000, halves, height first, alternating
+//   Kimi K2.5 vision         b = 10000, halves, width first, in turns
 //   Gemma 4 vision           b = 100,   halves, width first, blocks: an axis pairs its own half
 //   DINOv3                   b = 100,   halves, height first, normalised
 // Pitfall: swapping the axes goes unnoticed on square pictures until the loss is looked at.
@@ -99,8 +101,10 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const bool leads = (axis == 0) == (order == AxisOrder::height_width);
     const std::size_t odd = frequencies == AxisFrequencies::alternating && axis == 1 ? 1 : 0;
-    double* const own = frequency.data() + axis * pairs + (leads ? 0 : pairs / 2);
-    for (std::size_t r = 0; r < pairs / 2; ++r) own[r] = unit[axis] * series[2 * r + odd];
+    const bool in_turns = frequencies == AxisFrequencies::in_turns;
+    const std::size_t first = leads ? 0 : in_turns ? 1 : pairs / 2, step = in_turns ? 2 : 1;
+    for (std::size_t r = 0; r < pairs / 2; ++r)
+      frequency[axis * pairs + first + step * r] = unit[axis] * series[2 * r + odd];
   }
   Plan plan;
   plan.rotate = Rotate{.pairing = pairing,

@@ -69,6 +69,18 @@ TEST(AxialScheme, AlternatingKeepsTheEvenEntriesForTheHeight) {
   EXPECT_DOUBLE_EQ(rotate.at(0, width, 0), std::pow(100.0, -2.0 / 16));
 }
 
+TEST(AxialScheme, KimisAxesTakePairsInTurns) {
+  const Rotate rotate = rotate_of({.rope_theta = 10000,
+                                   .pairing = Pairing::halves,
+                                   .frequencies = AxisFrequencies::in_turns});  // width first
+  for (std::int64_t r = 0; r < 4; ++r) {
+    const double frequency = std::pow(10000.0, -4.0 * static_cast<double>(r) / 16);
+    EXPECT_DOUBLE_EQ(rotate.at(0, width, 2 * r), frequency);
+    EXPECT_DOUBLE_EQ(rotate.at(0, height, 2 * r + 1), frequency);
+    EXPECT_EQ(rotate.at(0, height, 2 * r), 0);
+  }
+}
+
 TEST(AxialScheme, GemmaPairsWithinEachHalfOfTheHead) {
   const Geometry gemma{.head_dim = 72};
   EXPECT_EQ(rotate_of({.pairing = Pairing::halves, .blocks = true}, gemma).blocks, 2);

@@ -37,12 +37,14 @@ Expected<void> hf_float(const Axial& axial, const Geometry& geometry, Rotate& ro
   }
   const auto series = geometric_frequencies(static_cast<float>(axial.rope_theta), geometry.head_dim,
                                             geometry.head_dim / 2);
-  const bool alternates = axial.frequencies == AxisFrequencies::alternating;
+  const bool alternates = axial.frequencies == AxisFrequencies::alternating,
+             in_turns = axial.frequencies == AxisFrequencies::in_turns;
   const std::size_t pairs = series.size();
   std::vector<float> frequency(2 * pairs);
   for (std::size_t i = 0; i < frequency.size(); ++i) {
     const std::size_t odd = alternates && i >= pairs ? 1 : 0;  // the second axis
-    frequency[i] = series[2 * (i % (pairs / 2)) + odd];
+    const std::size_t r = in_turns ? i % pairs / 2 : i % (pairs / 2);
+    frequency[i] = series[2 * r + odd];
   }
   replace_frequencies(rotate, frequency);
   return {};

@@ -117,6 +117,7 @@ Expected<GgmlRope> ggml_rope(const Rope& rope, const Geometry& geometry, const R
   if (!rope.pair_axes.empty()) {
     return fail(where, "ggml's rope knows axes by sections", "pair_axes", cure);
   }
+  if (rope.reversed) return fail(where, "ggml's rope rotates one way alone", "reversed", cure);
   Rope scaled_only = rope;
   scaled_only.frequency_factors.clear();
   Numbers numbers{scaled_only, geometry, exact};

@@ -41,7 +41,8 @@ constexpr std::array<std::string_view, 2> words<Slice>{"leading", "trailing"};
 template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
-constexpr std::array<std::string_view, 2> words<AxisFrequencies>{"shared", "alternating"};
+constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",
+                                                                 "in_turns"};
 
 // --- a field as data: one loop reads, checks and writes the fields of every struct ------------------
 

@@ -6,6 +6,8 @@
 //
 // Partial: the first ⌊p·head_dim⌋ channels rotate, with the exponent over that number. Where it is
 // odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels rotate.
+// Reversed: −f_r, for code that subtracts where others add. The logits are those of other weights, in which a pair's
+// channels have changed places.
 // Trailing: the last channels rotate (DeepSeek: 128 without position, then 64 rotated). Frequency
 // factors (GGUF rope_freqs) divide the frequencies beside any scaling.
 #include "src/scalings/scaling.h"
@@ -52,6 +54,8 @@ Expected<Scaled<Real>> rope_frequencies(const Rope& rope, const Geometry& geomet
                       .frequency = {}};
   base.frequency = detail::geometric_frequencies(base.theta, base.dim, base.pairs());
   auto result = std::visit([&](const auto& scaling) { return scaling.scaled(base); }, rope.scaling);
+  if (result && rope.reversed)
+    for (Real& frequency : result->frequency) frequency = -frequency;
   if (!result || rope.frequency_factors.empty()) return result;
 
   if (auto ok = detail::one_per_pair("rope: frequency_factors", rope.frequency_factors.size(),

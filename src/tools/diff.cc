@@ -45,7 +45,8 @@ class Differences {
       : a_(a), b_(b), length_(length) {}
 
   std::vector<Finding> run() {
-    for (const Stack stack : {Stack::text, Stack::encoder, Stack::decoder, Stack::vision}) {
+    for (const Stack stack :
+         {Stack::text, Stack::encoder, Stack::decoder, Stack::vision, Stack::audio}) {
       const std::int64_t count = detail::layers_of(a_, stack),
                          others = detail::layers_of(b_, stack);
       if (count != others)

@@ -340,7 +340,7 @@ class Extending {
 const LayerGroup* deciding(const Model& model, std::int64_t to) {
   const LayerGroup* found = nullptr;
   for (const LayerGroup& group : model.groups) {
-    if (group.stack == Stack::vision || !detail::rope_of(group)) continue;
+    if (is_tower(group.stack) || !detail::rope_of(group)) continue;
     if (!found || (!sees_beyond(*found, to) && sees_beyond(group, to))) found = &group;
   }
   return found;
@@ -349,7 +349,7 @@ const LayerGroup* deciding(const Model& model, std::int64_t to) {
 void add_cache(const Explanation& explanation, std::int64_t to, ContextPlan& out) {
   for (const GroupExplanation& facts : explanation.groups) {
     const LayerGroup& group = explanation.model.groups[facts.group];
-    if (group.stack == Stack::vision || facts.cache_bytes_per_token == 0) continue;
+    if (is_tower(group.stack) || facts.cache_bytes_per_token == 0) continue;
     const std::int64_t kept = std::min(to, group.window.value_or(to));
     const auto bytes = [&](std::int64_t tokens) {
       const double all =

@@ -121,7 +121,7 @@ class LogDifferences {
     findings_ = log_.remarks;
     Model told = model_;
     for (LayerGroup& group : told.groups)
-      if (group.stack != Stack::vision) put_in(group);
+      if (!is_tower(group.stack)) put_in(group);
     sizes();
     POSENC_TRY(differ, differences(model_, told, length));
     for (Finding& finding : differ) {
@@ -191,7 +191,7 @@ class LogDifferences {
     const Rope* first = nullptr;
     for (const LayerGroup& group : model_.groups) {
       const Rope* rope = detail::rope_of(group);
-      if (!rope || group.stack == Stack::vision) continue;
+      if (!rope || is_tower(group.stack)) continue;
       if (first && first->rope_theta != rope->rope_theta) return true;
       first = rope;
     }

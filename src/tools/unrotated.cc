@@ -14,7 +14,7 @@ template <class S>
 const S* scheme_in(const Model& model) {
   for (const LayerGroup& group : model.groups)
     for (const Scheme& scheme : group.schemes)
-      if (const S* one = std::get_if<S>(&scheme); one && group.stack != Stack::vision) return one;
+      if (const S* one = std::get_if<S>(&scheme); one && !is_tower(group.stack)) return one;
   return nullptr;
 }
 
