@@ -14,18 +14,36 @@
 namespace posenc::detail {
 namespace {
 
-// The text model of a file that also describes towers; the file itself where there is no such part.
-Section text_part(const Section& whole) {
-  if (const Section thinker = whole.section("thinker_config")) return text_part(thinker);
-  Section part = whole.section("text_config llm_config language_config");
-  return part ? part : whole;
+// The model within a wrapper: what retrieves with it, acts by it or speaks for it.
+Section model_part(const Section& whole) {
+  const Section inner = whole.section("thinker_config vlm_config");
+  return inner ? model_part(inner) : whole;
 }
+
+}  // namespace
+
+Section text_part(const Section& whole) {
+  const Section model = model_part(whole);
+  Section part = model.section("text_config llm_config language_config generator semantic_config");
+  return part ? part : model;
+}
+
+namespace {
 
 std::string type_of(const Section& whole, const Section& text) {
   if (const auto inner = text.word("model_type")) return inner->value;
   if (const auto outer = whole.word("model_type")) return std::string(inner_type(outer->value));
   const auto of_diffusers = whole.word("_class_name");
   return of_diffusers ? of_diffusers->value : std::string();
+}
+
+// A model that puts a head on a picture's tower has positions in its backbone alone.
+Section main_part(const Section& text) {
+  const auto type = text.word("model_type");
+  const Section backbone = text.section("backbone_config");
+  if (!backbone || !type || find_family(type->value)) return text;
+  text.reading.warn("family_remark", type->value + ": its backbone alone is explained");
+  return backbone;
 }
 
 // What Hugging Face's generic rule takes for granted, said aloud.
@@ -183,25 +201,23 @@ Expected<Model> read_config_json(const Json& json, std::string_view name) {
   reading.model.name = stem(name, ".json");
   reading.model.files = {{std::string(name), FileFormat::config, FileRole::model}};
 
-  const Section whole(reading, &json);
+  const Section whole(reading, &json), model = model_part(whole);
   if (const auto version = whole.word("transformers_version")) reading.read_version(version->value);
-  const Section text = text_part(whole);
-  const auto outer = whole.word("model_type");
-  read_text(reading, whole, text);
+  const Section text = main_part(text_part(whole));
+  const auto outer = whole.word("model_type"), inner = model.word("model_type");
+  read_text(reading, model, text);
   reading.model.family = outer ? outer->value : reading.family;
   if (const auto remark = outer_remark(reading.model.family); !remark.empty())
     reading.warn("family_remark", reading.model.family + ": " + std::string(remark));
   const auto dtype = text.word("torch_dtype dtype"), outer_dtype = whole.word("torch_dtype dtype");
   if (const auto& said = dtype ? dtype : outer_dtype) reading.model.dtype = said->value;
 
-  const bool is_tower = find_group(reading.model, 0, Stack::vision) != nullptr;
-  if (const Section vision = whole.section("vision_config"); vision && !is_tower) {
-    read_tower(vision, outer ? outer->value : "");
-  }
-  if (whole.section("audio_config")) {
-    reading.warn("audio_not_explained",
-                 "the audio tower is not covered; only the other parts are explained");
-  }
+  const bool has_tower = find_group(reading.model, 0, Stack::vision) != nullptr;
+  const Family* const family = find_family(reading.family);
+  const bool has_parts = family && family->read == read_parts;
+  if (const Section vision = model.section("vision_config"); vision && !has_tower)
+    read_tower(vision, inner ? inner->value : "");
+  if (const Section audio = model.section("audio_config"); audio && !has_parts) read_audio(audio);
   lint_ignored(text);
   compile_all(reading);
   if (reading.error) return std::unexpected(*reading.error);

@@ -1,5 +1,5 @@
-// Rotations by several axes as diffusion transformers and Ernie 4.5 VL make them, their configurations read by posenc;
-// and by real positions.
+// Rotations by several axes as diffusion transformers, Ernie 4.5 VL and towers of pictures make them,
+// their configurations read by posenc; and by real positions.
 #include <tuple>
 #include <utility>
 
@@ -30,6 +30,13 @@ constexpr double rounded = 2e-5;
 
 TEST(SeveralAxes, AreRotatedAsByTheModelsOwnCode) {
   for (const Json& record : records("axes")) {
+    SCOPED_TRACE(record.at("config").dump());
+    expect_close(rotated_by_ids(record), numbers<double>(record.at("out")), rounded);
+  }
+}
+
+TEST(SeveralAxes, OfTowersAreRotatedAsByTheirOwnModules) {
+  for (const Json& record : load("golden/towers.json").at("rotations")) {
     SCOPED_TRACE(record.at("config").dump());
     expect_close(rotated_by_ids(record), numbers<double>(record.at("out")), rounded);
   }

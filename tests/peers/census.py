@@ -13,14 +13,16 @@ import multiprocessing
 import re
 
 import compare
-import hugging_face
 
 
 def default(kind):
     """config.json as transformers would save it."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    return {**json.loads(CONFIG_MAPPING[kind]().to_json_string(use_diff=False)), "model_type": kind}
+    raw = {**json.loads(CONFIG_MAPPING[kind]().to_json_string(use_diff=False)), "model_type": kind}
+    if "prediction_length" in raw and raw["prediction_length"] is None:  # models of time series cannot be without
+        raw["prediction_length"] = 24
+    return raw
 
 
 def one(kind):
@@ -29,6 +31,43 @@ def one(kind):
     except Exception as error:
         return kind, "no default", f"{type(error).__name__}: {str(error)[:100]}", []
     return kind, *compare.judge(raw)
+
+
+WORDS = {
+    compare.AGREE: "agree, layer by layer",
+    compare.WARNED: "agree, layer by layer, with a warning",
+    compare.BUILT: "agree in layers, heads and tables",
+    compare.BUILT_WARNED: "agree in layers, heads and tables, with a warning",
+    compare.POSENC_ACCEPTS: "explained, and transformers does not make its own default",
+    compare.ACCEPTS_WARNED: "explained with a warning, and transformers does not make its own default",
+    compare.WRONG_WARNED: "differ, with a warning",
+    compare.WRONG: "**differ in silence**",
+    "no default": "transformers has no default",
+}
+
+
+def print_table(count, found):
+    """Outcomes by number and by name, and what is refused by its reason."""
+    print(f"| of {count} model types | | |\n|---|---|---|")
+    for outcome, words in WORDS.items():
+        names = " ".join(sorted(kind for kind, _ in found[outcome]))
+        print(f"| {words} | {len(found[outcome])} | {names} |")
+    refused = found[compare.BOTH_REFUSE] + found[compare.POSENC_REFUSES]
+    reasons = collections.defaultdict(list)
+    for kind, why in refused:
+        reasons[reason(why)].append(kind)
+    print(f"\n| of {len(refused)} refused, the reason | | |\n|---|---|---|")
+    for each, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        print(f"| {each} | {len(names)} | {' '.join(sorted(names))} |")
+
+
+def reason(why):
+    """posenc's own, without the value and the path."""
+    ours = why.split(" | ")[0]
+    rule, _, cure = ours.partition(", got ")
+    if "is known and not covered" in rule or "has no attention" in rule:
+        return cure.partition("; ")[2]
+    return "the default contradicts itself: " + ": ".join(rule.split(": ")[2:])
 
 
 def main():
@@ -42,11 +81,9 @@ def main():
     found = collections.defaultdict(list)
     with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=40) as pool:
         for kind, outcome, why, warnings in pool.imap_unordered(one, kinds, chunksize=4):
-            found[outcome].append(kind)
+            found[outcome].append((kind, why))
             print(json.dumps({"model_type": kind, "outcome": outcome, "why": why, "warnings": warnings}), flush=True)
-    print(f"| of {len(kinds)} model types | |\n|---|---|")
-    for outcome, names in found.items():
-        print(f"| {outcome} | {len(names)} |")
+    print_table(len(kinds), found)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,15 @@
 
 import explained
 import hugging_face
+import structure
 
-AGREE, WARNED, WRONG_WARNED, WRONG, BOTH_REFUSE, POSENC_REFUSES, POSENC_ACCEPTS, ACCEPTS_WARNED = OUTCOMES = (
+AGREE, WARNED, BUILT, BUILT_WARNED, WRONG_WARNED, WRONG, BOTH_REFUSE, POSENC_REFUSES, POSENC_ACCEPTS, ACCEPTS_WARNED = (
+    OUTCOMES
+) = (
     "agree",
     "agree, with a warning",
+    "agree in what its modules show",
+    "agree in what its modules show, with a warning",
     "differ, with a warning",
     "DIFFER IN SILENCE",
     "refused by both",
@@ -60,6 +65,34 @@ def differences(ours, theirs):
     return sorted({d for d in map(difference, ours, theirs) if d})
 
 
+def unlike(ours, theirs):
+    """What posenc says of a model and its modules do not bear out."""
+    found = set()
+    for stack in ours:
+        of_width = [count for _, head_dim, count in theirs["attention"] if head_dim in (stack["head_dim"], None)]
+        if stack["layers"] not in of_width and stack["layers"] != sum(of_width):
+            found.add(f"{stack['stack']}: layers")
+        if stack["table"] and tuple(stack["table"]) not in theirs["tables"]:
+            found.add(f"{stack['stack']}: table")
+    return sorted(found)
+
+
+def judge_structure(raw, ours, warnings, why):
+    """By its modules, what could not be run."""
+    try:
+        theirs = structure.of(raw)
+    except hugging_face.Refused as refused:
+        return (ACCEPTS_WARNED if warnings else POSENC_ACCEPTS), f"{why} | {refused}", warnings
+    found = unlike(ours, theirs)
+    if found:
+        return (
+            (WRONG_WARNED if warnings else WRONG),
+            " ".join(found) + f" of {theirs['attention'][:3]} {theirs['tables'][:3]}",
+            warnings,
+        )
+    return (BUILT_WARNED if warnings else BUILT), "", warnings
+
+
 def judge(raw, length=None):
     """(outcome, what differs or why it is refused, posenc's warnings)."""
     try:
@@ -71,7 +104,7 @@ def judge(raw, length=None):
     except hugging_face.Refused as refused:
         if ours is None:
             return BOTH_REFUSE, f"{why} | {refused}", warnings
-        return (ACCEPTS_WARNED if warnings else POSENC_ACCEPTS), str(refused), warnings
+        return judge_structure(raw, *explained.structure(raw), str(refused))
     if ours is None:
         return POSENC_REFUSES, why, warnings
     found = differences(ours, theirs)

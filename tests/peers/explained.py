@@ -19,7 +19,7 @@ def explain(raw, length=None):
         at = ["--at", str(length)] if length else []
         done = subprocess.run([POSENC, "explain", file.name, "--json", *at], capture_output=True, text=True)
     if done.returncode != 0:
-        raise Refused(done.stderr.strip()[:200])
+        raise Refused(done.stderr.strip()[:500])
     return json.loads(done.stdout)
 
 
@@ -28,7 +28,7 @@ def run(raw, length=None):
     model = explain(raw, length)
     layers = {}
     for group in model["groups"]:
-        if group["stack"] == "vision":
+        if group["stack"] in ("vision", "audio"):
             continue
         rotate, logits = group["plan"]["rotate"], group["plan"]["logits"]
         has_attention = not (group["cache_note"] or "").startswith("no attention")
@@ -53,3 +53,25 @@ def run(raw, length=None):
         for layer in group["layers"]:
             layers[layer] = seen
     return [layers[i] for i in sorted(layers) if layers[i]], [w["code"] for w in model["warnings"]]
+
+
+def structure(raw):
+    """(what structure.py sees of a model, as posenc says it: [{stack, layers, head_dim, table}], the warnings' codes)."""
+    model = explain(raw)
+    stacks = []
+    for group in model["groups"]:
+        if (group["cache_note"] or "").startswith(("no attention", "keys and values are the picture's")):
+            continue
+        add = group["plan"]["add"] or {}
+        same = {
+            "stack": group["stack"],
+            "head_dim": group["head_dim"],
+            "table": [add["rows"], add["width"]] if add.get("kind") == "rows" else None,
+        }
+        for stack in stacks:
+            if all(stack[key] == same[key] for key in same):
+                stack["layers"] += len(group["layers"])
+                break
+        else:
+            stacks.append({**same, "layers": len(group["layers"])})
+    return stacks, [w["code"] for w in model["warnings"]]

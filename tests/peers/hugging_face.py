@@ -11,6 +11,7 @@ reproduce its keys; a layer whose keys are alike at all positions has none.
 import copy
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -137,8 +138,8 @@ def probe(module, query, key, value, attention_mask, *_, scaling=None, **kwargs)
     mask = attention_mask if seen or attention_mask is None or not masks else masks[-1]
     scale = scale_of(module, query, key, scaling)
     record = {"module": module, "key": key.detach(), "scaling": scale, "measured": scaling == 1 != scale, "mask": mask}
-    # Differential attention calls twice in a layer.
-    if not records or records[-1]["module"] is not module:
+    # Differential attention calls twice in a layer; ALBERT's layers are one module.
+    if not (records and records[-1]["module"] is module and hasattr(module, "lambda_init")):
         records.append(record)
     batch, heads, tokens, _ = query.shape
     return torch.zeros(batch, tokens, heads, value.shape[-1], dtype=query.dtype), None
@@ -273,21 +274,22 @@ def is_rotated(key, plain, positions, frequencies, pairing, first):
     rest = torch.ones(plain.shape[-1], dtype=torch.bool)
     rest[first : first + dim] = False
     # transformers forms angles in float.
-    return bool((error <= torch.hypot(x, y) * (1e-4 + 3e-7 * angle)).all()) and torch.allclose(
+    return bool((error <= torch.hypot(x, y) * (1e-4 + 3e-7 * angle.abs())).all()) and torch.allclose(
         key[..., rest], plain[:, rest].expand(len(positions), -1, -1), rtol=1e-5, atol=1e-5
     )
 
 
 def rotation_of(key, plain, positions, sets):
     """The set that rotates a layer's keys; None: they are alike at all positions."""
-    if torch.allclose(key, plain.expand_as(key), rtol=1e-6, atol=1e-6):
+    # Layers that nothing scales run out of float's numbers, at all positions alike.
+    if torch.allclose(key, plain.expand_as(key), rtol=1e-6, atol=1e-6, equal_nan=True):
         return None
-    for label, frequencies, scale in sets:
-        dim = 2 * len(frequencies)
+    for label, forth, scale in sets:
+        dim = 2 * len(forth)
         if dim > plain.shape[-1]:
             continue
         for first in sorted({0, plain.shape[-1] - dim}):
-            for pairing in ("halves", "interleaved"):
+            for pairing, frequencies in itertools.product(("halves", "interleaved"), (forth, -forth)):
                 if is_rotated(key, plain, positions, frequencies, pairing, first):
                     return {
                         "label": label,
@@ -320,12 +322,22 @@ def run(raw, length=None):
         raise Refused(f"{type(error).__name__}: {str(error)[:160]}") from error
 
 
+def with_floats(value):
+    """What transformers' JSON has for numbers that JSON has none for."""
+    if isinstance(value, dict):
+        return (
+            float(value["__float__"]) if set(value) == {"__float__"} else {k: with_floats(v) for k, v in value.items()}
+        )
+    return [with_floats(v) for v in value] if isinstance(value, list) else value
+
+
 def made(config, attention):
     with torch.device("meta"):
         return transformers.AutoModel.from_config(config, dtype=torch.float32, attn_implementation=attention)
 
 
 def _run(raw, length):
+    raw = with_floats(raw)
     raw.pop("quantization_config", None)
     kind = raw.pop("model_type")
     config = transformers.AutoConfig.for_model(kind, **raw).get_text_config(decoder=True)
@@ -352,6 +364,8 @@ def _run(raw, length):
     sets = rotations(model)
     if not moved:
         raise Refused("has attention that the probe does not see")
+    if moved[0]["module"] is None and len(moved) != getattr(config, "num_hidden_layers", len(moved)):
+        raise Refused("writes out several products of queries and keys in a layer")
     layers = []
     for far, near in zip(moved, still):
         own = far["key"][0][:, : len(steps)]  # what stands behind is of several tokens each (deepseek_v4)

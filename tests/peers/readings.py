@@ -302,11 +302,15 @@ CASES = {
         "zamba2",
         {"use_mem_rope": True, "layers_block_type": ["mamba", "hybrid"] * 4, "num_mem_blocks": 1},
     ),
+    **{f"{kind}-default": (kind, {"head_dim": 32}) for kind in ("nanochat", "molmo2_text", "moshi")},
+    "olmo_hybrid-default": ("olmo_hybrid", {}),
+    "olmo_hybrid-parameters-null": ("olmo_hybrid", {"rope_parameters": None}),
+    "olmo_hybrid-theta-null": ("olmo_hybrid", {"rope_parameters": {"rope_type": "default", "rope_theta": None}}),
+    "zamba2-default": ("zamba2", {"layers_block_type": ["mamba", "hybrid"] * 4, "num_mem_blocks": 1}),
+    # Nothing rotates.
+    **{f"{kind}-default": (kind, {}) for kind in ("albert", "imagegpt", "layoutlm", "rembert", "tapas", "luke", "dpr")},
     # Latent attention.
-    **{
-        f"{kind}-default": (kind, LATENT)
-        for kind in ("glm_moe_dsa", "axk1", "axk2", "hy_v4", "kimi_linear")
-    },
+    **{f"{kind}-default": (kind, LATENT) for kind in ("glm_moe_dsa", "axk1", "axk2", "hy_v4", "kimi_linear")},
     "bailing_hybrid-all-full": ("bailing_hybrid", {**LATENT, "layer_types": ALL_FULL}),
     "kimi_linear-all-full": ("kimi_linear", {**LATENT, "layer_types": ALL_FULL}),
     **{

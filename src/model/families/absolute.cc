@@ -202,14 +202,43 @@ void read_waves(const Section& config, const Family& family) {
   note(notes, "layout", name(waves.layout), Origin::family, "rule of " + config.reading.family);
   LayerGroup group = start(config, family, dims, std::move(notes));
   group.schemes = {waves};
+  if (family.logits) family.logits(config, group);
+  if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
   add_group(config.reading, std::move(group), dims.context);
+}
+
+// AST cuts a spectrogram into overlapping patches, two tokens in front: a learned row for each.
+void read_spectrogram(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const auto size = [&](std::string_view key, std::int64_t otherwise) {
+    return config.size(notes, key, key, otherwise, most_head_dim);
+  };
+  const std::int64_t patch = size("patch_size", 16), bins = size("num_mel_bins", 128),
+                     frames = size("max_length", 1024);
+  const std::int64_t high = (bins - patch) / size("frequency_stride", 10) + 1,
+                     wide = (frames - patch) / size("time_stride", 10) + 1;
+  if (config.reading.error) return;
+  if (bins < patch || frames < patch) {
+    config.reading.refuse(config.where("patch_size"), "must not exceed the spectrogram",
+                          std::to_string(patch), "correct the file");
+    return;
+  }
+  note(notes, "rows", std::to_string(high * wide + 2), Origin::derived,
+       std::to_string(high) + " · " + std::to_string(wide) + " patches + 2");
+  LayerGroup group = start(config, family, dims, std::move(notes));
+  group.schemes = {Learned{.rows = high * wide + 2}};
+  if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
+  add_group(config.reading, std::move(group), high * wide + 2);
 }
 
 // Frozen sinusoids where the file says so; a table that training has begun with sinusoids is as
 // learned as any other.
 void read_waves_if_said(const Section& config, const Family& family) {
   const auto frozen = config.flag("sinusoidal_pos_embds sinusoidal_embeddings");
-  return frozen && frozen->value ? read_waves(config, family) : read_learned(config, family);
+  const auto learned = config.flag("use_learned_position_embeddings");  // TrOCR
+  const bool waves = (frozen && frozen->value) || (learned && !learned->value);
+  return waves ? read_waves(config, family) : read_learned(config, family);
 }
 
 namespace {

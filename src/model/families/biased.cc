@@ -128,7 +128,7 @@ void read_t5(const Section& config, const Family& family) {
   Reading& reading = config.reading;
   ProvenanceList notes;
   ModelDims dims;
-  dims.width = config.size(notes, "width", "d_model", family.sizes.width, most_width);
+  dims.width = config.size(notes, "width", "d_model hidden_size", family.sizes.width, most_width);
   dims.heads = dims.kv_heads =
       config.size(notes, "heads", "num_heads", family.sizes.heads, most_heads);
   dims.head_dim = config.size(notes, "head_dim", "d_kv", family.sizes.head_dim, most_head_dim);
@@ -153,6 +153,7 @@ void read_t5(const Section& config, const Family& family) {
        Origin::family, "rule of " + reading.family);
   const auto context = config.integer("n_positions", at_least_one);
   for (const Stack stack : {Stack::encoder, Stack::decoder}) {
+    if (!family.side.empty() && family.side != name(stack)) continue;  // Pix2Struct's decoder
     dims.layers = stack == Stack::encoder ? encoder : decoder;
     LayerGroup group = uniform_group(stack, dims, stack == Stack::decoder, notes);
     group.schemes = {T5{.num_buckets = buckets,

@@ -207,6 +207,7 @@ class DecoderReader {
       note(group.provenance, "rotate_values", "true", Origin::family,
            "keys serve as values, and the output is rotated back");
     }
+    found.rope->reversed = family_.reversed;
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
     if (std::holds_alternative<Linear>(found.rope->scaling))

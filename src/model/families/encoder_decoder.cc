@@ -29,9 +29,12 @@ Stacks read_stacks(const Section& config, const Family& family) {
     s.context = sources;
     return s;
   };
+  // Models of time series have sinusoids of any length and say none.
+  constexpr std::string_view lengths = "max_position_embeddings max_target_positions";
   const std::int64_t context =
-      config.size(notes, "context", "max_position_embeddings max_target_positions", family.context,
-                  most_length);
+      family.context == 0 && !config.has(lengths)
+          ? 0
+          : config.size(notes, "context", lengths, family.context, most_length);
   both.encoder = stack("encoder", context);
   both.decoder = stack("decoder", context);
   return both;
@@ -103,8 +106,10 @@ void read_marian(const Section& config, const Family& family) {
   waves.scale_embedding = scales(config, family, both.notes);
   note(both.notes, "layout", name(waves.layout), Origin::family,
        "rule of " + config.reading.family);
-  note(both.notes, "rows", std::to_string(both.decoder.context), Origin::derived,
-       "max_position_embeddings");
+  if (both.decoder.context > 0)
+    note(both.notes, "rows", std::to_string(both.decoder.context), Origin::derived,
+         "max_position_embeddings");
+  if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
   add_stacks(config, both, waves, waves);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/model/families/rows.h"
+#include "src/model/families/vision.h"
 
 namespace posenc::detail {
 namespace {
@@ -14,6 +15,7 @@ constexpr Family unknown{.reads_bidirectional = true,
                          .every_keys = any_every,
                          .window_keys = any_window,
                          .local_theta_keys = any_local_theta};
+constexpr Family tower{.read = read_vit};
 constexpr Family unknown_with_alibi{.read = read_bloom};
 constexpr Family unknown_with_table{.read = read_learned, .causal = false};
 
@@ -21,22 +23,22 @@ constexpr Family unknown_with_table{.read = read_learned, .causal = false};
 
 const Family* find_family(std::string_view model_type) {
   for (const auto rows : {rows_alike(), rows_alternating(), rows_latent(), rows_added(),
-                          rows_diffusion(), rows_other()}) {
+                          rows_sound(), rows_diffusion(), rows_uncovered()}) {
     const auto row = std::ranges::find_if(
         rows, [&](const Family& family) { return contains_word(family.types, model_type); });
     if (row != rows.end()) return &*row;
   }
-  return nullptr;
+  return find_tower(model_type) ? &tower : nullptr;
 }
 
 const Family& unknown_family() { return unknown; }
 const Family& unknown_family_with_alibi() { return unknown_with_alibi; }
 const Family& unknown_family_with_table() { return unknown_with_table; }
 
-void read_no_attention(const Section& config, const Family&) {
-  config.reading.refuse(
-      config.where("model_type"), "has no attention, and so no positional encoding",
-      "'" + config.reading.family + "'", "its recurrence carries the order of tokens");
+void read_no_attention(const Section& config, const Family& family) {
+  config.reading.refuse(config.where("model_type"),
+                        "has no attention, and so no positional encoding",
+                        "'" + config.reading.family + "'", family.remark);
 }
 
 void read_not_covered(const Section& config, const Family& family) {

@@ -111,6 +111,7 @@ struct Family {
                              // transformers' class for it does not
   bool rotary_half = false;  // half of a head rotates, and no key says otherwise (ChatGLM)
   bool alpha = false;        // dynamic with alpha is NTK-aware (HunYuan)
+  bool reversed = false;     // rotates the other way (nanochat)
   std::string_view sections = {};     // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
   std::string_view axes_keys =
@@ -144,6 +145,7 @@ struct Family {
   std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
   std::string_view heads_of_layers = {};     // keys of lists with a number for each layer, where
   std::string_view kv_heads_of_layers = {};  // layers have unlike heads; "": they have not
+  std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
 
   // Attention.
   Mla mla = {};                 // nope > 0: multi-head latent attention
@@ -194,6 +196,7 @@ std::string_view outer_remark(std::string_view outer);
 Reader read_dbrx;  // decoder.cc
 Reader read_deepseek_v4;
 Reader read_learned;  // vectors added to the embedding: absolute.cc
+Reader read_spectrogram;
 Reader read_longformer;
 Reader read_gpt2;
 Reader read_waves;
@@ -214,12 +217,15 @@ Reader read_marian;
 Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
+Reader read_sides;         // encoder and decoder of one build: parts.cc
+Reader read_parts;         // encoder and decoder with files of their own within the file
 Reader read_diffusion;     // diffusion.cc
 Reader read_no_attention;  // known, and known not to be covered: families.cc
 Reader read_not_covered;
 
-// Vision towers beside a text model; a tower whose rule is not known becomes a warning. vision.cc
-void read_tower(const Section& vision, std::string_view outer_type);
+// Towers beside a text model; a tower whose rule is not known becomes a warning.
+void read_tower(const Section& vision, std::string_view outer_type);  // vision.cc
+void read_audio(const Section& audio);                                // parts.cc
 
 // --- what readers share: shape.cc ----------------------------------------------------------------
 
@@ -247,8 +253,9 @@ void add_group(Reading& reading, LayerGroup group, std::int64_t context);
 
 // --- what dialects share: config.cc --------------------------------------------------------------
 
-void mark_assumed(Model& model);     // what the generic rule took for granted, as provenance
-void compile_all(Reading& reading);  // refuses a model whose numbers contradict each other
+Section text_part(const Section& whole);  // the text model among towers; the whole, where it is all
+void mark_assumed(Model& model);          // what the generic rule took for granted, as provenance
+void compile_all(Reading& reading);       // refuses a model whose numbers contradict each other
 std::string stem(std::string_view name, std::string_view extension);  // of a path, without both
 
 }  // namespace posenc::detail

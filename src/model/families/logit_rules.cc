@@ -31,6 +31,10 @@ void undivided(const Section&, LayerGroup& group) {
 
 void query_pre_attn_capped(const Section& config, LayerGroup& group) {
   query_pre_attn(config, group);
+  capped(config, group);
+}
+
+void capped(const Section& config, LayerGroup& group) {
   constexpr std::string_view key = "attn_logit_softcapping";
   if (const Json* const raw = config.raw(key); raw != nullptr && raw->is_null()) return;
   const auto said = config.number(key, positive);

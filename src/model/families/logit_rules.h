@@ -8,6 +8,7 @@ namespace posenc::detail {
 
 LogitRule undivided;                     // q·k as it is (Gemma 3n and 4)
 LogitRule query_pre_attn;                // 1/√query_pre_attn_scalar (Gemma 3)
+LogitRule capped;                        // attn_logit_softcapping (VideoPrism)
 LogitRule query_pre_attn_capped;         // the same, and attn_logit_softcapping (Gemma 2)
 LogitRule attention_multiplier;          // the file's number (Granite)
 LogitRule attention_multiplier_if_said;  // the same, else the usual scale (HyperCLOVA X)

@@ -8,6 +8,25 @@
 namespace posenc::detail {
 namespace {
 
+// Unlimited OCR: its windows are of what it writes itself, and the prompt is seen whole.
+void all_see_the_prompt(LayerDraft& layers) {
+  for (std::int64_t i = 0; i < layers.count(); ++i) layers.at(i).type = "full_attention";
+}
+
+// Molmo 2 may scale the rotation of some layers alone.
+void read_molmo(const Section& config, const Family& family) {
+  const auto scaled = config.integers("rope_scaling_layers", not_negative);
+  const auto layers = config.integer("num_hidden_layers");
+  const auto type = config.section("rope_parameters rope_scaling").word("rope_type type");
+  if (scaled && layers && std::ssize(scaled->value) != layers->value && type &&
+      type->value != "default") {
+    config.reading.refuse(
+        scaled->key, "must list every layer: scaling in some is not covered",
+        std::to_string(scaled->value.size()) + " of " + std::to_string(layers->value));
+  }
+  read_decoder(config, family);
+}
+
 // Granite Docling says attention_multiplier as Granite does, and has another default.
 void sixty_fourth(const Section& config, LayerGroup& group) {
   group.logits.multiplier = noted_number(config, group, "attention_multiplier", 1.0 / 64) *
@@ -132,6 +151,39 @@ constexpr Family alike[] = {
      .parameters = R"({"rope_type": "llama3", "rope_theta": 500000, "factor": 32,
                        "original_max_position_embeddings": 1024, "low_freq_factor": 0.125,
                        "high_freq_factor": 0.5})"},
+    {.types = "gradium_phonon_tts", .context = 8192, .sizes = {768, 6, 12, 0, 64},
+     .theta = 10000},
+    {.types = "pocket_tts", .context = 8192, .sizes = {1024, 6, 16, 0, 64}, .theta = 10000},
+    {.types = "hrm_text", .context = 2048, .sizes = {1536, 128, 12, 0, 128}, .theta = 10000},
+    {.types = "molmo2 molmo2_text", .read = read_molmo, .context = 36 * K,
+     .sizes = {4096, 36, 32, 8, 128}, .theta = 10000},
+    {.types = "unlimited_ocr_text", .context = 32 * K, .sizes = {1280, 12, 10, 0, 128},
+     .theta = 10000, .layer_types = true, .forced = all_see_the_prompt,
+     .remark = "unlimited_ocr: a token that is written sees the prompt and the last "
+               "sliding_window tokens"},
+    {.types = "nanochat", .context = 2048, .sizes = {768, 12, 6, 6}, .theta = 10000,
+     .reversed = true},
+    {.types = "chameleon", .context = 4096, .sizes = {4096, 32, 32}, .theta = 10000},
+    {.types = "idefics", .context = 2048, .sizes = {4096, 32, 32}, .theta = 10000},
+    {.types = "deepseek_ocr2_text", .context = 2048, .sizes = {4096, 32, 32, 32, 128},
+     .theta = 10000},
+    {.types = "doge", .context = 2048, .sizes = {1024, 32, 8}, .theta = 10000,
+     .remark = "doge: a bias of the keys' values is added, and of many keys only the largest "
+               "keep_window_size count; neither is in the plan"},
+    {.types = "timesfm2_5", .context = 16 * K, .sizes = {1280, 20, 16, 16, 80}, .theta = 10000,
+     .remark = "timesfm2_5: each channel of a query is multiplied by a learned number instead of "
+               "1/√head_dim"},
+    {.types = "timesfm", .context = 512, .sizes = {1280, 50, 16, 0, 80}, .rotates = no_layer,
+     .remark = "timesfm: each channel of a query is multiplied by a learned number instead of "
+               "1/√head_dim; with use_positional_embedding sinusoids are added"},
+    {.types = "qwen3_omni_moe_talker_code_predictor", .context = 32 * K,
+     .sizes = {1024, 5, 16, 8, 128}, .theta = 10000},
+    {.types = "qwen3_omni_moe_talker_text", .context = 32 * K, .sizes = {1024, 20, 16, 2},
+     .theta = 10000, .sections = "24 20 20", .sections_interleaved = true},
+    {.types = "paddleocr_vl_text", .context = 128 * K, .sizes = {1024, 18, 16, 2, 128},
+     .theta = 500000, .sections = "16 24 24"},
+    {.types = "glm_image_text", .context = 128 * K, .sizes = {4096, 40, 32, 2}, .theta = 10000,
+     .partial_keys = partial_factor, .sections = "8 12 12"},
     {.types = "csm", .context = 2048, .sizes = {2048, 16, 32, 8}, .theta = 500000},
     {.types = "csm_depth_decoder_model", .context = 33, .sizes = {1024, 4, 8, 2}, .theta = 500000},
     {.types = "diffllama", .context = 2048, .sizes = {2048, 16, 32}, .theta = 10000},
@@ -146,6 +198,10 @@ constexpr Family alike[] = {
     {.types = "glm4v_moe glm4v_moe_text Glm4vMoe_text", .context = 64 * K,
      .sizes = {4096, 46, 96, 8}, .theta = 10000, .partial = 0.5, .partial_keys = partial_factor,
      .sections = "8 12 12"},
+    {.types = "flava_multimodal_model", .sizes = {768, 6, 12}, .causal = false,
+     .rotates = no_layer},
+    {.types = "blip_2_qformer", .context = 512, .sizes = {768, 12, 12}, .causal = false,
+     .rotates = no_layer},
     {.types = "eurobert", .context = 8192, .sizes = {768, 12, 12}, .causal = false},
     {.types = "esmc", .context = 2048, .sizes = {2560, 80, 40}, .causal = false, .theta = 10000},
     {.types = "gte", .context = 8192, .sizes = {768, 12, 12}, .causal = false, .theta = 160000},

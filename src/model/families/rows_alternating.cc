@@ -12,6 +12,19 @@
 namespace posenc::detail {
 namespace {
 
+// OLMo's hybrid: where the base is null, inside the parameters or instead of them, no layer rotates.
+void unless_null(LayerDraft& layers) {
+  const Section parameters = layers.config.section("rope_parameters rope_scaling");
+  const Json* theta = (parameters ? parameters : layers.config).raw("rope_theta");
+  if (theta && theta->is_null()) no_layer(layers);
+}
+
+// Step 3.5: 1/√query_pre_attn_scalar, 128 by default.
+void step_queries(const Section& config, LayerGroup& group) {
+  group.logits.multiplier = std::sqrt(static_cast<double>(group.geometry.head_dim) /
+                                      noted_number(config, group, "query_pre_attn_scalar", 128));
+}
+
 // --- conventions of one family -------------------------------------------------------------------
 
 // Llama 3.2 Vision: some layers attend to the picture alone, and nothing in them has a position.
@@ -284,9 +297,19 @@ constexpr Family alternating[] = {
     {.types = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", .context = 32 * K,
      .sizes = {8192, 80, 64, 8}, .theta = 1e6, .sections = "16 24 24", .layer_types = true,
      .pattern = past_layer, .every = 80, .window = 4096, .window_switch = true},
-    {.types = "qwen2_5_omni_text", .context = 32 * K, .sizes = {3584, 28, 28, 4}, .theta = 1e6,
-     .sections = "16 24 24", .layer_types = true, .pattern = past_layer, .every = 28,
-     .window = 32 * K, .window_switch = true},
+    {.types = "qwen2_5_omni_text qwen2_5_omni_talker", .context = 32 * K,
+     .sizes = {3584, 28, 28, 4}, .theta = 1e6, .sections = "16 24 24", .layer_types = true,
+     .pattern = past_layer, .every = 28, .window = 32 * K, .window_switch = true},
+    {.types = "deepseek_ocr2_encoder", .context = 32 * K, .sizes = {4096, 32, 32, 32},
+     .theta = 10000, .layer_types = true, .pattern = past_layer, .every = 28, .window = 4096,
+     .window_switch = true,
+     .remark = "deepseek_ocr2: patches see each other both ways, and the queries behind them are "
+               "causal"},
+    {.types = "olmo_hybrid", .context = 64 * K, .sizes = {3840, 32, 30}, .theta = 10000,
+     .layer_types = true, .pattern = every_last, .every = 4, .other = "linear_attention",
+     .rotates = unless_null},
+    {.types = "step3p5", .context = 128000, .sizes = {4096, 45, 64, 8, 128}, .theta = 10000,
+     .partial_keys = partial_factor, .layer_types = true, .logits = step_queries},
     {.types = "qwen3_next", .context = 32 * K, .sizes = {2048, 48, 16, 2, 256}, .theta = 10000,
      .partial = 0.25, .partial_keys = partial_factor, .layer_types = true, .pattern = every_last,
      .every = 4, .every_keys = "full_attention_interval", .other = "linear_attention"},
@@ -301,6 +324,15 @@ constexpr Family alternating[] = {
     {.types = "gemma2", .context = 8192, .sizes = {2304, 26, 8, 4, 256},
      .theta = 10000, .layer_types = true, .pattern = every_last,
      .every = 2, .window = 4096, .logits = query_pre_attn_capped},
+    {.types = "t5_gemma_module", .context = 8192, .sizes = {2304, 26, 8, 4, 256}, .theta = 10000,
+     .layer_types = true, .pattern = every_last, .every = 2, .window = 4096,
+     .window_each_side = true, .logits = query_pre_attn_capped},
+    {.types = "t5gemma t5gemma2", .read = read_parts},
+    {.types = "t5gemma2_text t5gemma2_decoder", .context = 128 * K,
+     .sizes = {2304, 26, 8, 4, 256}, .theta = 1e6, .layer_types = true, .pattern = every_last,
+     .every = 6, .every_keys = "sliding_window_pattern", .window = 4096,
+     .local = LocalRope::own_theta, .local_theta = 10000,
+     .local_theta_keys = "rope_local_base_freq", .logits = query_pre_attn},
     {.types = "vaultgemma", .context = 8192, .sizes = {2304, 26, 8, 4, 256}, .theta = 10000,
      .layer_types = true, .pattern = every_last, .every = 2, .window = 4096,
      .logits = query_pre_attn_capped},

@@ -1,5 +1,6 @@
 // Rows of families whose code does what no field of a file says, each as its own code has it.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <variant>
 
@@ -206,6 +207,51 @@ TEST(FamilyRows, MiniMaxsAttentionSlidesWhereTheFileHasAWindow) {
   EXPECT_EQ(where_windowed(small_model("minimax", R"("sliding_window": 512)")), "w.w.w.w.");
   EXPECT_EQ(where_windowed(small_model("minimax", R"("sliding_window": null)")), "........");
   EXPECT_EQ(where_windowed(small_model("minimax", R"("rope_theta": 1e6)")), "........");
+}
+
+TEST(FamilyRows, OlmosHybridHasNoPositionWhereItsBaseIsNull) {
+  EXPECT_EQ(where_rotated(small_model("olmo_hybrid", R"("rope_parameters": {"rope_theta": null})")),
+            "00000000");
+  EXPECT_EQ(
+      where_rotated(small_model("olmo_hybrid", R"("rope_parameters": null, "rope_theta": null)")),
+      "00000000");
+  EXPECT_EQ(where_rotated(small_model("olmo_hybrid", R"("rope_theta": 500000)")), "00010001");
+}
+
+TEST(FamilyRows, NanochatRotatesTheOtherWay) {
+  const auto plan = compile(small_model("nanochat", R"("rope_theta": 10000)").groups[0]);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->rotate->frequency[0], -1);
+}
+
+TEST(FamilyRows, StepsRotateAsTheirKindOfLayerDoes) {
+  const Model model =
+      small_model("step3p5", R"("layer_types": ["full_attention", "sliding_attention",
+      "full_attention", "sliding_attention", "full_attention", "sliding_attention",
+      "full_attention", "sliding_attention"], "sliding_window": 512, "head_dim": 128,
+      "query_pre_attn_scalar": 64, "rope_parameters": {
+        "full_attention": {"rope_theta": 5000000, "partial_rotary_factor": 0.5},
+        "sliding_attention": {"rope_theta": 10000}})");
+  EXPECT_EQ(where_windowed(model), ".w.w.w.w");
+  EXPECT_EQ(compile(*find_group(model, 0, Stack::text))->rotate->rotary_dim, 64);
+  EXPECT_EQ(compile(*find_group(model, 1, Stack::text))->rotate->rotary_dim, 128);
+  EXPECT_DOUBLE_EQ(model.groups[0].logits.multiplier, std::sqrt(2));
+}
+
+TEST(FamilyRows, UnlimitedOcrsWindowsAreOfWhatItWrites) {
+  const Model model = small_model("unlimited_ocr_text", R"("sliding_window": 128, "layer_types": [
+      "reference_sliding_attention", "reference_sliding_attention", "reference_sliding_attention",
+      "reference_sliding_attention", "reference_sliding_attention", "reference_sliding_attention",
+      "reference_sliding_attention", "reference_sliding_attention"])");
+  EXPECT_EQ(where_windowed(model), "........");
+}
+
+TEST(FamilyRows, Molmo2MustScaleAllLayersOrNone) {
+  const auto model = read_config(R"({"model_type": "molmo2_text", "hidden_size": 256,
+      "num_attention_heads": 4, "num_hidden_layers": 8, "rope_scaling_layers": [0, 4],
+      "rope_scaling": {"rope_type": "linear", "factor": 2}})");
+  ASSERT_FALSE(model);
+  EXPECT_NE(model.error().message().find("every layer"), std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Vision towers, one row each. Sizes are defaults of the configuration class, used only where the
 // file is silent.
 #include <algorithm>
+#include <span>
 
 #include "src/model/families/vision.h"
 
@@ -9,100 +10,178 @@ namespace {
 
 constexpr std::string_view resized =
     "the learned table is stretched to the picture's grid; rows are those stored";
+constexpr std::string_view rows_by_share =
+    "a patch reads the row at its share of the picture's height and width, so that a picture of "
+    "another shape reads rows further apart";
 
-const Tower towers[] = {
-    {.types = "clip_vision_model clip chinese_clip_vision_model", .image = 224, .patch = 32},
-    {.types = "siglip_vision_model siglip", .extra_rows = 0},
-    {.types = "vit vit_msn"},
+// clang-format off: one row a tower, as dense as it can be read.
+constinit const Tower learned[] = {
+    {.types = "clip_vision_model clip chinese_clip_vision_model altclip_vision_model "
+              "clipseg_vision_model metaclip_2_vision_model xclip_vision_model", .patch = 32},
+    {.types = "siglip_vision_model siglip ijepa", .extra_rows = 0},
+    {.types = "groupvit_vision_model", .width = 384, .heads = 6, .extra_rows = 0},
+    {.types = "vit vit_msn flava_image_model git_vision_model "
+              "timesformer"},
+    {.types = "lw_detr_vit", .image_key = "pretrain_image_size", .remark = resized},
     {.types = "deit", .extra_rows = 2},
-    {.types = "dinov2 dinov2_with_registers", .image = 224, .patch = 14, .remark = resized},
-    {.types = "internvl_vision",
-     .width = 1024,
-     .layers = 24,
-     .heads = 16,
-     .image = 448,
-     .patch = 14},
-    {.types = "dinov3_vit",
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 100,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::height_width,
-               .normalised = true},
-     .width = 384,
-     .layers = 12,
-     .heads = 6},
-    {.types = "pixtral",
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::height_width,
-               .frequencies = AxisFrequencies::alternating},
-     .width = 1024,
-     .layers = 24,
-     .heads = 16,
-     .image = 1024},
-    {.types = "mistral-inference",  // the same tower in a params.json: neighbours, not halves
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::interleaved,
-               .order = AxisOrder::height_width,
-               .frequencies = AxisFrequencies::alternating},
-     .width = 0,  // sizes have no default there
-     .layers = 0,
-     .heads = 0},
-    {.types = "qwen2_vl_vision qwen2_vl",
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1280,
-     .layers = 32,
-     .heads = 16},
-    {.types = "qwen2_5_vl_vision qwen2_5_vl qwen2_5_omni_vision_encoder",
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1280,
-     .layers = 32,
-     .heads = 16,
-     .patch = 14},
-    {.types = "qwen3_vl_vision qwen3_vl qwen3_vl_moe_vision qwen3_vl_moe qwen3_5_vision qwen3_5 "
-              "qwen3_5_moe_vision qwen3_5_moe",
-     .kind = TowerKind::rotated_and_learned,
-     .axial = {.rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width},
-     .width = 1152,
-     .layers = 27,
-     .heads = 16,
-     .extra_rows = 0,
+    {.types = "dpt blip_vision_model", .image = 384},
+    {.types = "dinov2 rf_detr_dinov2", .patch = 14, .remark = resized},
+    {.types = "dinov2_with_registers", .remark = resized},
+    {.types = "tipsv2_vision_model", .image = 448, .patch = 14, .remark = resized},
+    {.types = "aimv2_vision_model", .width = 1024, .layers = 24, .heads = 8, .patch = 14,
+     .extra_rows = 0},
+    {.types = "ovis2_vision", .width = 1024, .layers = 24, .heads = 8, .patch = 14,
+     .extra_rows = 0, .remark = resized},
+    {.types = "blip_2_vision_model instructblip_vision_model instructblipvideo_vision_model",
+     .width = 1408, .layers = 39, .heads = 16, .patch = 14},
+    {.types = "bridgetower_vision_model", .image = 288},
+    {.types = "kosmos_2_vision_model", .width = 1024, .layers = 24, .heads = 16, .patch = 14},
+    {.types = "unlimited_ocr_vision_encoder", .width = 1024, .layers = 24, .heads = 16,
+     .patch = 14, .remark = resized},
+    {.types = "idefics_vision", .layers = 32, .heads = 16, .patch = 14},
+    {.types = "idefics2_vision", .patch = 32, .extra_rows = 0, .remark = rows_by_share},
+    {.types = "idefics3_vision smolvlm_vision", .width = 1152, .heads = 16, .patch = 32,
+     .extra_rows = 0, .remark = rows_by_share},
+    {.types = "minicpm_ocr_vision minicpmv4_6_vision minicpmv4_7_vision", .extra_rows = 0,
+     .remark = rows_by_share},
+    {.types = "phi4_multimodal_vision", .width = 1152, .layers = 27, .heads = 16, .image = 448,
+     .patch = 14, .extra_rows = 0, .remark = rows_by_share},
+    {.types = "granite_docling_vision", .image = 512, .extra_rows = 0, .remark = resized},
+    {.types = "janus_vision_model", .width = 1024, .layers = 24, .heads = 16, .image = 384,
+     .extra_rows = 0, .remark = resized},
+    {.types = "siglip2_vision_model", .rows = 256, .rows_key = "num_patches", .remark = resized},
+    {.types = "cosmos3_edge_vision", .width = 1152, .layers = 27, .heads = 16, .rows = 256,
+     .rows_key = "num_patches", .remark = resized},
+    {.types = "molmo2_vision", .width = 1152, .layers = 25, .heads = 16, .rows = 729},
+    {.types = "owlvit_vision_model", .image = 768, .patch = 32},
+    {.types = "owlv2_vision_model", .image = 768},
+    {.types = "mllama_vision_model", .width = 1280, .layers = 32, .heads = 16, .image = 448,
+     .patch = 14,
+     .remark = "each tile of a picture adds vectors of its own by its place among the tiles, which "
+               "are not in the plan"},
+    {.types = "internvl_vision qianfan_ocr_vision", .width = 1024, .layers = 24, .heads = 16,
+     .image = 448, .patch = 14},
+    {.types = "hunyuan_vl_vision", .width = 1152, .layers = 27, .heads = 16, .image = 2048,
+     .image_key = "max_image_size", .remark = resized},
+    {.types = "glm_image_vision", .width = 1536, .layers = 40, .heads = 16, .image = 2048,
+     .extra_rows = 0, .remark = resized},
+    {.types = "radio", .width = 1280, .layers = 32, .heads = 16, .image = 2048, .extra_rows = 0,
+     .image_key = "max_img_size", .remark = resized},
+    {.types = "pixio", .width = 1280, .layers = 32, .heads = 16, .image = 256, .extra_rows = 8,
      .remark = resized},
-    {.types = "gemma4_vision gemma4",
-     .kind = TowerKind::rotated,
-     .axial = {.rope_theta = 100,
-               .pairing = Pairing::halves,
-               .order = AxisOrder::width_height,
+    {.types = "eomt videomt", .width = 1024, .layers = 24, .heads = 16, .image = 640,
+     .extra_rows = 0,
+     .remark = "the table is of patches; queries without position join them in the last layers"},
+    {.types = "mgp-str", .image = 32, .patch = 4},
+    {.types = "vitpose_backbone", .image = 256},
+    {.types = "yolos", .image = 512, .extra_rows = 101,
+     .remark = "behind the patches stand a hundred tokens of detections; each layer in the middle "
+               "may add a table of its own"},
+    {.types = "vivit", .frames = 32},
+    {.types = "videomae", .kind = TowerKind::waves},
+};
+
+constexpr Axial qwen{
+    .rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width};
+constexpr Axial unlike(Axial axial, AxisOrder order, Pairing pairing) {
+  axial.order = order;
+  axial.pairing = pairing;
+  return axial;
+}
+constexpr Axial lfm3{
+    .rope_theta = 1e6, .pairing = Pairing::halves, .order = AxisOrder::height_width};
+constexpr Axial dinov3{.rope_theta = 100, .pairing = Pairing::halves,
+                       .order = AxisOrder::height_width, .normalised = true};
+constexpr Axial pixtral{.rope_theta = 10000, .pairing = Pairing::halves,
+                        .order = AxisOrder::height_width,
+                        .frequencies = AxisFrequencies::alternating};
+constexpr Axial kimi{.rope_theta = 10000, .pairing = Pairing::halves,
+                     .order = AxisOrder::width_height, .frequencies = AxisFrequencies::in_turns};
+
+constexpr auto rotated = TowerKind::rotated, both = TowerKind::rotated_and_learned;
+constinit const Tower turning[] = {
+    {.types = "dinov3_vit", .kind = rotated, .axial = dinov3, .width = 384, .heads = 6},
+    {.types = "sapiens2 eomt_dinov3", .kind = rotated, .axial = dinov3, .width = 1024,
+     .layers = 24, .heads = 16},
+    {.types = "pixtral", .kind = rotated, .axial = pixtral, .width = 1024, .layers = 24,
+     .heads = 16, .image = 1024},
+    // The same tower in a params.json: neighbours, not halves; sizes have no default there.
+    {.types = "mistral-inference", .kind = rotated,
+     .axial = unlike(pixtral, AxisOrder::height_width, Pairing::interleaved), .width = 0,
+     .layers = 0, .heads = 0},
+
+    // Qwen2-VL's layout.
+    {.types = "qwen2_vl_vision qwen2_vl ernie4_5_vl_moe_vision ernie4_5_vl_moe", .kind = rotated,
+     .axial = qwen, .width = 1280, .layers = 32, .heads = 16},
+    {.types = "qwen2_5_vl_vision qwen2_5_vl qwen2_5_omni_vision_encoder exaone4_5_vision",
+     .kind = rotated, .axial = qwen, .width = 3584, .layers = 32, .heads = 16, .patch = 14},
+    {.types = "glm_ocr_vision glm5_next_vision", .kind = rotated, .axial = qwen, .width = 1024,
+     .layers = 24, .heads = 16, .patch = 14},
+    {.types = "dots3_note_vision_encoder", .kind = rotated, .axial = qwen, .width = 1536,
+     .layers = 42, .heads = 24, .patch = 14},
+    {.types = "video_llama_3_vision", .kind = rotated, .axial = qwen},
+    {.types = "lfm3_vl_vision", .kind = rotated, .axial = lfm3, .width = 1024, .layers = 14,
+     .heads = 16},
+    {.types = "mlcd mlcd_vision_model", .kind = rotated, .axial = qwen, .width = 1664,
+     .layers = 48, .heads = 16, .image = 336, .patch = 14,
+     .remark = "the class token rotates by angles of its own, which are learned"},
+    {.types = "qwen3_vl_vision qwen3_vl qwen3_vl_moe_vision qwen3_vl_moe qwen3_5_vision qwen3_5 "
+              "qwen3_5_moe_vision qwen3_5_moe qwen3_omni_moe_vision_encoder qwen4_exp_vision "
+              "cohere_compass_vision",
+     .kind = both, .axial = qwen, .width = 1152, .layers = 27, .heads = 16, .extra_rows = 0,
+     .rows = 2304, .remark = resized},
+    {.types = "glm4v_vision glm4v_moe_vision", .kind = both, .axial = qwen, .width = 1536,
+     .layers = 24, .heads = 12, .image = 336, .patch = 14, .extra_rows = 0, .remark = resized},
+    {.types = "paddleocr_vl_vision", .kind = both, .axial = qwen, .width = 1152, .layers = 27,
+     .heads = 16, .image = 384, .patch = 14, .extra_rows = 0, .remark = resized},
+
+    // Others.
+    {.types = "kimi_k25_vision", .kind = both, .axial = kimi, .width = 1152, .layers = 27,
+     .heads = 16, .image = 64, .extra_rows = 0, .image_key = "pos_emb_height", .patch_key = "",
+     .remark = "the learned table is stretched to the picture's grid; frames of a video add a "
+               "sinusoid of their number, which is not in the plan"},
+    {.types = "muse_glimmer_vision muse_spark_vision", .kind = both,
+     .axial = unlike(qwen, AxisOrder::width_height, Pairing::halves), .width = 1536, .layers = 50,
+     .heads = 16, .patch = 14, .rows = 1024, .rows_key = "max_position_embeddings",
+     .remark = "the learned table is stretched to the picture's grid; the tower counts rows and "
+               "columns from 1"},
+    {.types = "step3p5_vision", .kind = both,
+     .axial = unlike(qwen, AxisOrder::width_height, Pairing::halves), .width = 1536, .layers = 47,
+     .heads = 16, .image = 728, .patch = 14, .rows = 2704, .rows_key = "max_position_embeddings",
+     .remark = resized},
+    {.types = "inkling2_vision", .kind = both,
+     .axial = unlike(qwen, AxisOrder::width_height, Pairing::interleaved), .width = 1024,
+     .layers = 23, .heads = 16, .image = 32, .extra_rows = 0, .image_key = "posemb_grid_size",
+     .patch_key = "",
+     .remark = "the learned table is stretched to the picture's grid; the tower counts rows and "
+               "columns from 1, and the class token stands at (0, 0)"},
+    {.types = "minimax_m3_vl_vision", .kind = rotated,
+     .axial = unlike(qwen, AxisOrder::width_height, Pairing::halves), .thirds = true,
+     .width = 1280, .layers = 32, .heads = 16, .patch = 14},
+    {.types = "gemma4_vision gemma4", .kind = rotated,
+     .axial = {.rope_theta = 100, .pairing = Pairing::halves, .order = AxisOrder::width_height,
                .blocks = true},
-     .width = 768,
-     .layers = 16,
-     .heads = 12,
-     .unscaled = true,
+     .layers = 16, .unscaled = true,
      .remark = "the tower also adds a learned row of the column and one of the row; those two "
                "tables are not in the plan"},
-    {.types = "llama4_vision_model llama4",
-     .kind = TowerKind::rotated_and_learned,
-     .axial = {.rope_theta = 10000,
-               .pairing = Pairing::interleaved,
-               .order = AxisOrder::width_height},
-     .width = 768,
-     .layers = 34,
-     .heads = 16,
-     .image = 448,
-     .patch = 14,
+    {.types = "llama4_vision_model llama4", .kind = both,
+     .axial = unlike(qwen, AxisOrder::width_height, Pairing::interleaved), .layers = 34,
+     .heads = 16, .image = 448, .patch = 14,
      .remark = "the tower counts rows and columns from 1, and the class token is not rotated"},
 };
+// clang-format on
 
 }  // namespace
 
 const Tower* find_tower(std::string_view type) {
-  const auto found = std::ranges::find_if(
-      towers, [&](const Tower& tower) { return contains_word(tower.types, type); });
-  return found == std::end(towers) ? nullptr : found;
+  if (type.empty()) return nullptr;
+  const auto has_type = [&](const Tower& tower) { return contains_word(tower.types, type); };
+  for (const std::span<const Tower> towers :
+       {std::span<const Tower>(learned), std::span<const Tower>(turning)}) {
+    const auto found = std::ranges::find_if(towers, has_type);
+    if (found != towers.end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace posenc::detail

@@ -41,11 +41,22 @@ std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int6
 
 namespace {
 
+// Spellings with the side in front: "encoder_layers encoder_num_hidden_layers ".
+std::string sided(const Family& family, std::string_view names) {
+  std::string text;
+  if (family.side.empty()) return text;
+  for (const std::string_view name : split(names))
+    text += std::string(family.side) + "_" + std::string(name) + " ";
+  return text;
+}
+
 std::int64_t kv_heads_of(const Section& config, const Family& family, ProvenanceList& notes,
                          std::int64_t heads) {
   const Range range{.least = 1, .most = static_cast<double>(most_heads)};
-  const auto said =
-      config.integer("num_key_value_heads n_head_kv num_kv_heads multi_query_group_num", range);
+  const auto said = config.integer(sided(family, "num_key_value_heads") +
+                                       "num_key_value_heads n_head_kv num_kv_heads "
+                                       "multi_query_group_num",
+                                   range);
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
   const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
@@ -76,7 +87,8 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
 
 // A file may list its layers and not count them (Nemotron-H, as transformers 5 writes it).
 std::int64_t layers_of(const Section& config, const Family& family, ProvenanceList& notes) {
-  constexpr std::string_view names = "num_hidden_layers n_layer n_layers num_layers";
+  const std::string names = sided(family, "layers num_hidden_layers") +
+                            "num_hidden_layers n_layer n_layers num_layers layers";
   if (!config.has(names)) {
     const auto list = config.words("layer_types layers_block_type");
     const auto letters = config.word("hybrid_override_pattern");
@@ -105,8 +117,9 @@ std::int64_t latent_rotated(const Section& config, const Family& family, Provena
 // head_dim where the family's code reads it.
 std::optional<Found<std::int64_t>> said_head_dim(const Section& config, const Family& family,
                                                  const ModelDims& dims) {
-  auto said = config.integer("head_dim kv_channels attention_head_dim",
-                             Range{.least = 1, .most = static_cast<double>(most_head_dim)});
+  const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
+  auto said = config.integer("head_dim attention_head_dim", range);
+  if (!said) said = config.integer("kv_channels", range);
   if (!said || !family.shares_width) return said;
   if (dims.heads > 0 && said->value * dims.heads != dims.width) {
     config.reading.warn("unread_key", said->key + " is " + std::to_string(said->value) +
@@ -121,11 +134,13 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   ModelDims dims;
   const std::size_t first = notes.size();
   dims.layers = layers_of(config, family, notes);
-  dims.width = config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim",
-                           family.sizes.width, most_width);
-  dims.heads =
-      config.size(notes, "heads", "num_attention_heads n_head n_heads num_heads attention_heads",
-                  family.sizes.heads, most_heads);
+  dims.width =
+      config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim embed_dim",
+                  family.sizes.width, most_width);
+  dims.heads = config.size(notes, "heads",
+                           sided(family, "attention_heads num_attention_heads") +
+                               "num_attention_heads n_head n_heads num_heads attention_heads",
+                           family.sizes.heads, most_heads);
   for (std::size_t i = first; i < notes.size() && !reading.error; ++i) {
     if (notes[i].origin != Origin::family) continue;
     reading.warn("size_from_default", "the file does not say its " + notes[i].field +
@@ -169,7 +184,7 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
 
   const auto context = config.integer(
       "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
-      "max_sequence_length model_max_length",
+      "max_sequence_length model_max_length max_source_positions",
       Range{.least = 1, .most = static_cast<double>(most_length)});
   dims.context = context ? context->value : family.context;
   if (context) {

@@ -10,41 +10,115 @@
 namespace posenc::detail {
 namespace {
 
+// A length of one side or of both, [height, width]; a tubelet has its frames in front.
+std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std::int64_t fallback,
+                                ProvenanceList& notes) {
+  if (key.empty()) return {1, 1};
+  const Json* json = vision.raw(key);
+  if (json && json->get<Json::Array>()) {
+    const auto list =
+        vision.integers(key, Range{.least = 1, .most = static_cast<double>(most_head_dim)});
+    if (list && list->value.size() >= 2) return {list->value.end() - 2, list->value.end()};
+    if (list && list->value.size() == 1) return {list->value[0], list->value[0]};
+    return {1, 1};
+  }
+  const std::int64_t one = vision.size(notes, key, key, fallback, most_head_dim);
+  return {one, one};
+}
+
+// How many grids of patches a video has, one after the other in its table.
+std::int64_t grids_of(const Section& vision, const Tower& tower) {
+  if (tower.frames == 0) return 1;
+  const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
+  const auto frames = vision.integer("num_frames", range);
+  const Json* tubelet = vision.raw("tubelet_size");
+  const auto* list = tubelet ? tubelet->get<Json::Array>() : nullptr;
+  const auto* first = list && !list->empty() ? list->front().get<std::int64_t>() : nullptr;
+  return (frames ? frames->value : tower.frames) /
+         std::clamp<std::int64_t>(first ? *first : 2, 1, most_head_dim);
+}
+
 // Rows of the table: as the file counts them, else the patches of the picture and the extra tokens.
 std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes) {
   const Range range{.least = 1, .most = static_cast<double>(most_width)};
-  if (const auto said = vision.integer("num_position_embeddings", range)) {
+  if (tower.rows > 0) return vision.size(notes, "rows", tower.rows_key, tower.rows, most_width);
+  if (const auto said = vision.integer(tower.rows_key, range)) {
     note(notes, "rows", std::to_string(said->value), Origin::file, said->key);
     return said->value;
   }
-  const auto size = [&](std::string_view key, std::int64_t fallback) {
-    const Json* json = vision.raw(key);
-    const auto* pair =
-        json ? json->get<Json::Array>() : nullptr;  // [height, width], equal in practice
-    if (pair && !pair->empty() && (*pair)[0].get<std::int64_t>()) {
-      return std::clamp<std::int64_t>(*(*pair)[0].get<std::int64_t>(), 1, most_head_dim);
-    }
-    return vision.size(notes, key, key, fallback, most_head_dim);
-  };
-  const std::int64_t image = size("image_size", tower.image),
-                     patch = size("patch_size", tower.patch);
+  const auto image = sides(vision, tower.image_key, tower.image, notes),
+             patch = sides(vision, tower.patch_key, tower.patch, notes);
   if (vision.reading.error) return 1;
-  if (patch > image) {
-    vision.reading.refuse(vision.where("patch_size"),
-                          "must not exceed image_size " + std::to_string(image),
-                          std::to_string(patch), "correct the file");
+  if (patch[0] > image[0] || patch[1] > image[1]) {
+    vision.reading.refuse(
+        vision.where(tower.patch_key),
+        "must not exceed " + std::string(tower.image_key) + " " + std::to_string(image[0]),
+        std::to_string(patch[0]), "correct the file");
     return 1;
   }
-  const std::int64_t side = image / patch;
-  note(notes, "rows", std::to_string(side * side + tower.extra_rows), Origin::derived,
-       "(" + std::to_string(image) + "/" + std::to_string(patch) + ")² + " +
+  const std::int64_t high = image[0] / patch[0], wide = image[1] / patch[1],
+                     grids = grids_of(vision, tower), rows = high * wide * grids + tower.extra_rows;
+  const std::string one = std::to_string(image[0]) + "/" + std::to_string(patch[0]);
+  note(notes, "rows", std::to_string(rows), Origin::derived,
+       (high == wide ? "(" + one + ")²"
+                     : one + " · " + std::to_string(image[1]) + "/" + std::to_string(patch[1])) +
+           (grids > 1 ? " · " + std::to_string(grids) + " frames" : std::string()) + " + " +
            std::to_string(tower.extra_rows));
-  return side * side + tower.extra_rows;
+  return rows;
+}
+
+// Some layers attend within squares of `side` patches, the others to the whole picture.
+void add_windowed(LayerGroup group, const std::vector<std::int64_t>& windowed, std::int64_t side,
+                  std::string_view detail, Model& model) {
+  const auto is_windowed = [&](std::int64_t layer) {
+    return std::ranges::find(windowed, layer) != windowed.end();
+  };
+  LayerGroup within = group;
+  std::erase_if(within.layers, [&](std::int64_t layer) { return !is_windowed(layer); });
+  std::erase_if(group.layers, is_windowed);
+  within.window = side * side;
+  within.label = "windows of " + std::to_string(side) + " × " + std::to_string(side) + " patches";
+  group.label = "full attention";
+  note(within.provenance, "window", std::to_string(side * side), Origin::derived, detail);
+  if (!within.layers.empty()) model.groups.push_back(std::move(within));
+  if (!group.layers.empty()) model.groups.push_back(std::move(group));
+}
+
+// Muse lists its layers, and a window is as wide as the learned table; some of LFM3's convolve.
+void add_listed(const Section& vision, LayerGroup group, const std::vector<std::string>& types,
+                Model& model) {
+  std::vector<std::int64_t> windowed;
+  LayerGroup other = group;
+  std::erase_if(other.layers, [&](std::int64_t layer) {
+    return !types[static_cast<std::size_t>(layer)].starts_with("conv");
+  });
+  std::erase_if(group.layers, [&](std::int64_t layer) {
+    return types[static_cast<std::size_t>(layer)].starts_with("conv");
+  });
+  if (!other.layers.empty()) {
+    other.label = "convolution";
+    other.schemes = {NoPe{}};
+    other.cache_note = "no attention: a convolution over neighbours";
+    group.label = "full attention";
+    model.groups.push_back(std::move(other));
+  }
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (types[i] == "window_attention") windowed.push_back(static_cast<std::int64_t>(i));
+  if (windowed.empty()) {
+    model.groups.push_back(std::move(group));
+    return;
+  }
+  const auto side = vision.integer("pos_emb_height",
+                                   Range{.least = 1, .most = static_cast<double>(most_head_dim)});
+  add_windowed(std::move(group), windowed, side ? side->value : 32, "pos_emb_height²", model);
 }
 
 // Qwen2.5-VL attends within squares of the picture, but for a few layers.
 void split_windows(const Section& vision, LayerGroup group, Model& model) {
   const Range side_range{.least = 1, .most = static_cast<double>(most_head_dim)};
+  const auto types = vision.words("layer_types");
+  if (types && types->value.size() == group.layers.size())
+    return add_listed(vision, std::move(group), types->value, model);
   const auto window = vision.integer("window_size", side_range);
   const auto full = vision.integers("fullatt_block_indexes", not_negative);
   if (!window || vision.reading.error) {
@@ -54,20 +128,12 @@ void split_windows(const Section& vision, LayerGroup group, Model& model) {
   const auto patch = vision.integer("patch_size", side_range);
   const std::vector<std::int64_t> whole =
       full ? full->value : std::vector<std::int64_t>{7, 15, 23, 31};
-  const auto is_full = [&](std::int64_t layer) {
-    return std::ranges::find(whole, layer) != whole.end();
-  };
-  LayerGroup windowed = group;
-  std::erase_if(windowed.layers, is_full);
-  std::erase_if(group.layers, [&](std::int64_t layer) { return !is_full(layer); });
+  std::vector<std::int64_t> windowed = group.layers;
+  std::erase_if(windowed,
+                [&](std::int64_t layer) { return std::ranges::find(whole, layer) != whole.end(); });
   const std::int64_t side = std::max<std::int64_t>(window->value / (patch ? patch->value : 14), 1);
-  windowed.window = side * side;
-  windowed.label = "windows of " + std::to_string(side) + " × " + std::to_string(side) + " patches";
-  group.label = "full attention";
-  note(windowed.provenance, "window", std::to_string(side * side), Origin::derived,
-       "(" + window->key + " " + std::to_string(window->value) + " / patch_size)²");
-  if (!windowed.layers.empty()) model.groups.push_back(std::move(windowed));
-  if (!group.layers.empty()) model.groups.push_back(std::move(group));
+  add_windowed(std::move(group), windowed, side,
+               "(" + window->key + " " + std::to_string(window->value) + " / patch_size)²", model);
 }
 
 }  // namespace
@@ -78,9 +144,12 @@ void read_tower(const Section& vision, std::string_view outer_type) {
   const Tower* tower = said ? find_tower(said->value) : nullptr;
   if (!tower && (!said || said->value == outer_type)) tower = find_tower(outer_type);
   if (!tower) {
-    reading.warn("vision_not_explained", "the vision tower" +
-                                             (said ? " '" + said->value + "'" : std::string()) +
-                                             " is not covered; only the text model is explained");
+    const Family* family = said ? find_family(said->value) : nullptr;
+    const std::string why =
+        family && !family->remark.empty() ? ": " + std::string(family->remark) : "";
+    reading.warn("vision_not_explained",
+                 "the vision tower" + (said ? " '" + said->value + "'" : std::string()) +
+                     " is not covered" + why + "; only the text model is explained");
     return;
   }
   const std::string outer =
@@ -105,7 +174,10 @@ void read_tower(const Section& vision, std::string_view outer_type) {
     group.logits.multiplier = std::sqrt(static_cast<double>(dims.head_dim));
     group.logits_note = "q·k is not divided by √head_dim";
   }
-  if (tower->kind != TowerKind::learned) {
+  const bool rotated =
+      tower->kind == TowerKind::rotated || tower->kind == TowerKind::rotated_and_learned;
+  if (tower->kind == TowerKind::waves) group.schemes.push_back(Sinusoidal{});
+  if (rotated) {
     Axial axial = tower->axial;
     const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
     const auto beside = vision.number("rope_theta", above_one);
@@ -123,9 +195,14 @@ void read_tower(const Section& vision, std::string_view outer_type) {
                                  1);
       group.geometry.grid_height = group.geometry.grid_width = side;
     }
+    if (tower->thirds) {
+      axial.axes_dim.assign(3, dims.head_dim / 3 / 2 * 2);
+      note(group.provenance, "axes_dim", std::to_string(axial.axes_dim[0]) + " of each",
+           Origin::derived, "2 · ⌊⌊head_dim/3⌋/2⌋");
+    }
     group.schemes.push_back(axial);
   }
-  if (tower->kind != TowerKind::rotated) {
+  if (tower->kind == TowerKind::learned || tower->kind == TowerKind::rotated_and_learned) {
     group.schemes.push_back(Learned{.rows = table_rows(vision, *tower, group.provenance)});
   }
   if (!tower->remark.empty())

@@ -1,0 +1,170 @@
+// Families that are known and not covered, by the reason: what their attention or their positions
+// need, and no scheme of posenc says.
+#include "src/model/families/rows.h"
+
+namespace posenc::detail {
+namespace {
+
+// clang-format off: one row a reason, as dense as it can be read.
+constexpr Family uncovered[] = {
+    // --- what stands before the attention, or in its place ---------------------------------------
+    {.types = "mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 xlstm", .read = read_no_attention,
+     .remark = "its recurrence carries the order of tokens"},
+    {.types = "convnext convnextv2 resnet regnet efficientnet align_vision_model bit "
+              "mobilenet_v1 mobilenet_v2 hgnet_v2 dinov3_convnext textnet superpoint pp_lcnet "
+              "pp_lcnet_v3 pp_lcnet_v4 rt_detr_resnet uvdoc uvdoc_backbone gemma3n_vision "
+              "timm_backbone timm_wrapper pp_ocrv5_mobile_det pp_ocrv5_server_det "
+              "pp_ocrv6_medium_det pp_ocrv6_small_det pp_ocrv6_tiny_det dac encodec univnet "
+              "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_encoder "
+              "vibevoice_acoustic_tokenizer_decoder fastspeech2_conformer_hifigan "
+              "speecht5_hifigan qwen2_5_omni_bigvgan janus_vqgan chameleon_vqgan emu3_vqgan "
+              "glm_image_vqmodel flava_image_codebook inkling_vision inkling_audio "
+              "gemma4_unified_audio gemma4_unified_vision poolformer focalnet",
+     .read = read_no_attention, .remark = "convolutions or patches alone carry the place"},
+    {.types = "fnet", .read = read_no_attention,
+     .remark = "Fourier transforms mix tokens, whose learned rows are added before"},
+    {.types = "patchtsmixer vibevoice_diffusion", .read = read_no_attention,
+     .remark = "perceptrons mix what other models mix by attention"},
+    {.types = "autoformer", .read = read_not_covered,
+     .remark = "autocorrelation stands for attention: delays are weighed, not tokens"},
+    {.types = "reformer", .read = read_not_covered,
+     .remark = "its table is a sum over two axes, and its attention sorts tokens by hashes"},
+    {.types = "fun_asr_nano_encoder", .read = read_not_covered,
+     .remark = "convolutions over values stand beside attention, and sinusoids are added to the "
+               "spectrum before it is widened"},
+    {.types = "canine", .read = read_not_covered,
+     .remark = "its table is of characters, of which layers between see every fourth"},
+    {.types = "perceiver patchtst idefics2_perceiver idefics_perciever "
+              "molmo2_adapter sapiens2_head",
+     .read = read_not_covered,
+     .remark = "its inputs decide what position is: each kind has vectors of its own, or none"},
+
+    // --- convolutions as positions ---------------------------------------------------------------
+    {.types = "wav2vec2 hubert sew sew-d unispeech unispeech-sat data2vec-audio xcodec "
+              "higgs_audio_v2_tokenizer pvt_v2 segformer glpn cvt mobilevit mobilevitv2 "
+              "swiftformer florence_vision sam3_lite_text_text_model",
+     .read = read_not_covered,
+     .remark = "convolutions over neighbours give tokens their positions, which no plan says"},
+    {.types = "speecht5", .read = read_not_covered,
+     .remark = "convolutions give its sounds their positions, beside vectors by distance"},
+
+    // --- relative, as Transformer-XL and its kin --------------------------------------------------
+    {.types = "transfo-xl xlnet funnel parakeet_encoder parakeet_ctc parakeet_rnnt parakeet_tdt "
+              "nemotron_asr_streaming nemotron_asr_streaming_encoder nemotron3_5_asr canary "
+              "cohere_asr wav2vec2-conformer fastspeech2_conformer "
+              "fastspeech2_conformer_with_hifigan seamless_m4t gemma3n_audio gemma4_audio",
+     .read = read_not_covered,
+     .remark = "queries and learned biases meet projected sinusoids of the distance "
+               "(Transformer-XL), which no plan says"},
+    {.types = "inkling inkling_mm_model inkling_text inkling2 inkling2_text", .read = read_not_covered,
+     .remark = "its bias by distance is a product with the query's content, which no plan says"},
+    {.types = "wavlm", .read = read_not_covered,
+     .remark = "its buckets are multiplied by a gate of the query's content, which no plan says"},
+    {.types = "wav2vec2-bert seamless_m4t_v2 granite_speech_encoder granite_speech_plus_encoder "
+              "granite_speech5_encoder granite_speech5_ctc phi4_multimodal_audio",
+     .read = read_not_covered,
+     .remark = "its vectors or biases by distance are cut off unevenly, or within blocks, which "
+               "no plan says"},
+    {.types = "vits", .read = read_not_covered,
+     .remark = "its vectors by distance end at window_size and are not repeated beyond"},
+    {.types = "layoutlmv2 layoutxlm layoutlmv3 udop bros", .read = read_not_covered,
+     .remark = "biases of the text's order and of boxes on the page are added, each by a distance "
+               "of its own, and a plan has one"},
+    {.types = "cpmant", .read = read_not_covered,
+     .remark = "its buckets depend on the segments of the prompt as well"},
+    {.types = "prophetnet xlm-prophetnet", .read = read_not_covered,
+     .remark = "its decoder predicts several tokens at once, by biases that are products with the "
+               "query's content"},
+
+    // --- relative, of pictures --------------------------------------------------------------------
+    {.types = "swin swinv2 swin2sr donut-swin maskformer-swin maskformer clap clap_audio_model "
+              "pp_doclayout_v3 mask2former oneformer upernet",
+     .read = read_not_covered,
+     .remark = "a learned bias by the distance in rows and columns within windows (Swin), which no "
+               "scheme says"},
+    {.types = "beit data2vec-vision levit", .read = read_not_covered,
+     .remark = "a learned bias by the distance in rows and columns, which no scheme says"},
+    {.types = "sam_vision_model sam_hq_vision_model sam sam_hq vitdet vitmatte seggpt "
+              "got_ocr2_vision slanext slanext_vision pp_formulanet pp_formulanet_vision "
+              "pp_formulanet_text pp_chart2table_vision deepseek_ocr2_sam_vision_model "
+              "unlimited_ocr_sam_vision_model deepseek_ocr2_vision unlimited_ocr_vision",
+     .read = read_not_covered,
+     .remark = "queries meet learned vectors of the distance in rows and of that in columns (SAM), "
+               "which no scheme says"},
+    {.types = "dinat", .read = read_not_covered,
+     .remark = "a learned bias by the distance within a neighbourhood, which no scheme says"},
+    {.types = "hiera pvt sam2_hiera_det_model", .read = read_not_covered,
+     .remark = "stages of several widths each mix fewer tokens than the one before"},
+
+    // --- added, of pictures and sound -------------------------------------------------------------
+    {.types = "vit_mae detr table-transformer conditional_detr dab-detr deformable_detr rt_detr "
+              "rt_detr_v2 d_fine deimv2 lw_detr rf_detr omdet-turbo pp_doclayout_v2 "
+              "pp_doclayout_v4 grounding-dino mm-grounding-dino",
+     .read = read_not_covered,
+     .remark = "sinusoids of rows and of columns are added, which no scheme says"},
+    {.types = "sam_mask_decoder sam_prompt_encoder sam_hq_mask_decoder sam_hq_prompt_encoder sam2 "
+              "sam2_vision_model sam2_mask_decoder sam2_prompt_encoder sam2_video "
+              "sam2_video_mask_decoder sam2_video_prompt_encoder edgetam edgetam_vision_model "
+              "edgetam_mask_decoder edgetam_prompt_encoder edgetam_video "
+              "edgetam_video_mask_decoder edgetam_video_prompt_encoder sam3_tracker "
+              "sam3_tracker_mask_decoder sam3_tracker_prompt_encoder sam3_tracker_video "
+              "sam3_tracker_video_mask_decoder sam3_tracker_video_prompt_encoder sam3_video "
+              "sam3_detr_encoder sam3_detr_decoder sam3_geometry_encoder sam3_mask_decoder "
+              "sam3_lite_text_detr_encoder sam3_lite_text_detr_decoder "
+              "sam3_lite_text_geometry_encoder sam3_lite_text_mask_decoder",
+     .read = read_not_covered,
+     .remark = "clicks, boxes and patches have sinusoids of random or several frequencies by row "
+               "and column, which no scheme says"},
+    {.types = "sam3_vit_model sam3_vision_model", .read = read_not_covered,
+     .remark = "layers that see the whole picture divide positions by the grid's ratio to the "
+               "window's, which no scheme says"},
+    {.types = "pix2struct_vision_model kosmos_2_5_vision_model", .read = read_not_covered,
+     .remark = "a learned row of the patch's row and one of its column are added, two tables "
+               "where a plan has one"},
+    {.types = "videoprism_vision_model", .read = read_not_covered,
+     .remark = "a stack for the patches of a frame, then one for the frames, each with a table"},
+    {.types = "depth_pro", .read = read_not_covered,
+     .remark = "three towers of pictures, each described by a part of the file"},
+    {.types = "lxmert", .read = read_not_covered,
+     .remark = "three stacks, of which one has a table and another the boxes of its objects"},
+    {.types = "musicgen musicgen_decoder musicgen_melody musicgen_melody_decoder",
+     .read = read_not_covered,
+     .remark = "its sinusoids have all cosines, then all sines, which no layout says"},
+    {.types = "canary_decoder", .read = read_not_covered,
+     .remark = "its sinusoids are divided by √width, which no layout says"},
+    {.types = "clvp clvp_encoder", .read = read_not_covered,
+     .remark = "values are rotated and stay so, which no plan says"},
+    {.types = "superglue lightglue efficientloftr esmfold2", .read = read_not_covered,
+     .remark = "positions are points in a picture or in space, not numbers of tokens"},
+    {.types = "decision_transformer", .read = read_not_covered,
+     .remark = "its positions are the time steps of an episode, three tokens at each"},
+    {.types = "vjepa2", .read = read_not_covered,
+     .remark = "its pairs meet two angles each, which is no rotation"},
+    {.types = "qwen2_5_omni_dit qwen2_5_omni_token2wav", .read = read_not_covered,
+     .remark = "only the first head rotates"},
+
+    // --- attention of a kind of its own -----------------------------------------------------------
+    {.types = "longcat_flash", .read = read_not_covered,
+     .remark = "each layer attends twice, and channels without position are scaled on their own"},
+    {.types = "dots3_note dots3_note_text", .read = read_not_covered,
+     .remark = "layers that slide have latent heads of another width"},
+    {.types = "hunyuan_vl hunyuan_vl_text neomme neomme_text", .read = read_not_covered,
+     .remark = "its position axes are dealt to channels in a way that no layout of mrope_section "
+               "says"},
+    {.types = "zaya", .read = read_not_covered,
+     .remark = "convolutions mix tokens before they are rotated"},
+    {.types = "diffusion_gemma diffusion_gemma_text", .read = read_not_covered,
+     .remark = "an encoder and a decoder share layers, and the decoder's block sees both ways"},
+    {.types = "muse_glimmer_assistant", .read = read_not_covered,
+     .remark = "its block of drafted tokens sees both ways and reads another model's keys"},
+    {.types = "intern_s1_pro", .read = read_not_covered,
+     .remark = "its cos and sin are learned mixtures of frequencies (FoPE), which no plan says"},
+    {.types = "muse_spark_audio", .read = read_no_attention, .remark = "convolutions alone"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Family> rows_uncovered() { return uncovered; }
+
+}  // namespace posenc::detail
