@@ -67,7 +67,7 @@ def reason(why):
     rule, _, cure = ours.partition(", got ")
     if "is known and not covered" in rule or "has no attention" in rule:
         return cure.partition("; ")[2]
-    return "the default contradicts itself: " + ": ".join(rule.split(": ")[2:])
+    return "the class's own default contradicts itself: widths that heads do not divide, sections that do not fill a head"
 
 
 def main():
