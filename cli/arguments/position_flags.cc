@@ -1,6 +1,8 @@
 // Makes the ids that flags describe.
 #include "cli/arguments/position_flags.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -43,15 +45,6 @@ Expected<MadePositions> from_patches(const PositionFlags& flags) {
   return MadePositions{*made};
 }
 
-VisionRule rule_named(const PositionFlags& flags) {
-  VisionRule rule;
-  rule.tokens_per_second = flags.tokens_per_second;
-  if (flags.rule == "qwen2_vl_2025") rule.advance = GridAdvance::past_largest;
-  if (flags.rule == "qwen2_5_vl") rule.step = FrameStep::seconds;
-  if (flags.rule == "qwen3_vl") rule.step = FrameStep::per_frame;
-  return rule;
-}
-
 // "1x4x6" or "1,4,6;1,8,2": three numbers a grid.
 Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_view where) {
   if (text.empty()) return std::vector<std::int64_t>{};
@@ -79,8 +72,11 @@ Expected<MadePositions> from_ids(const PositionFlags& flags) {
   if (!seconds) return std::unexpected(seconds.error());
   VisionTokens tokens = flags.tokens;
   if (flags.merge > 0) tokens.spatial_merge_size = flags.merge;
+  Expected<VisionRule> rule = vision_rule(flags.rule);
+  if (!rule) return std::unexpected(rule.error());
+  if (flags.tokens_per_second > 0) rule->tokens_per_second = flags.tokens_per_second;
   const Expected<VisionPositions> made =
-      vision_positions(ids->values, *images, *videos, tokens, rule_named(flags), *seconds);
+      vision_positions(ids->values, *images, *videos, tokens, *rule, *seconds);
   if (!made) return std::unexpected(made.error());
   return MadePositions{made->positions, made->delta};
 }
@@ -103,8 +99,10 @@ void PositionFlags::add_to(CLI::App& app) {
   app.add_option("--cached", cached, "Mask columns already in the cache")->group("Mask");
   app.add_option("--padding", padding, "Position of padding")->group("Mask");
   const char* vision = "Images and videos";
-  app.add_option("--rule", rule, "Whose rule")
-      ->check(CLI::IsMember({"qwen2_vl", "qwen2_vl_2025", "qwen2_5_vl", "qwen3_vl"}))
+  std::vector<std::string> names;
+  for (const NamedVisionRule& each : vision_rules()) names.emplace_back(each.name);
+  app.add_option("--rule", rule, "Whose rule: " + fmt::format("{}", fmt::join(names, ", ")))
+      ->check(CLI::IsMember(names))
       ->group(vision);
   app.add_option("--image_grid", image_grid, "Of each image; several: 1x4x6;1x8x2")
       ->type_name("FRAMESxHEIGHTxWIDTH")
@@ -112,11 +110,17 @@ void PositionFlags::add_to(CLI::App& app) {
   app.add_option("--video_grid", video_grid, "Of each video")
       ->type_name("FRAMESxHEIGHTxWIDTH")
       ->group(vision);
-  app.add_option("--seconds_per_grid", seconds, "qwen2_5_vl: seconds of each video's step")
+  app.add_option("--seconds_per_grid", seconds,
+                 "Seconds between each video's frames, where the rule counts them")
       ->group(vision);
-  app.add_option("--tokens_per_second", tokens_per_second, "qwen2_5_vl")->group(vision);
+  app.add_option("--tokens_per_second", tokens_per_second, "Positions a second (the rule's)")
+      ->default_str("")
+      ->group(vision);
   app.add_option("--image_token_id", tokens.image_token_id, "Id of image tokens")->group(vision);
   app.add_option("--video_token_id", tokens.video_token_id, "Id of video tokens")->group(vision);
+  app.add_option("--audio_token_id", tokens.audio_token_id, "Id of a video's sound (none)")
+      ->default_str("")
+      ->group(vision);
   app.add_option("--merge,--spatial_merge_size", merge,
                  "Patches merged along each side (ids: 2, grid: 1)")
       ->default_str("")

@@ -16,7 +16,7 @@ struct PositionFlags {
   std::string mask, packed, ids, patches, rule = "qwen2_vl", image_grid, video_grid, seconds;
   std::int64_t cached = 0, padding = 0;
   VisionTokens tokens;
-  double tokens_per_second = 2;
+  double tokens_per_second = 0;        // 0: the rule's
   std::int64_t merge = 0, frames = 1;  // merge 0: 2 for --ids, 1 for --patches
 
   void add_to(CLI::App& app);

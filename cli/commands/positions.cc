@@ -97,6 +97,8 @@ Run define_positions(CLI::App& app) {
       "  posenc positions --mask '0,0,1,1;1,1,1,1'\n"
       "  posenc positions --packed 0,3,8 --json\n"
       "  posenc positions ids.npy --ids tokens.npy --image_grid 1x4x6 --rule qwen2_5_vl\n"
+      "  posenc positions --ids tokens.npy --video_grid 8x16x28 --rule qwen2_5_omni "
+      "--audio_token_id 151646\n"
       "  posenc positions --grid 4x6 --merge 2");
   return [options]() -> Expected<int> {
     const Expected<MadePositions> made = made_positions(options->flags, "positions");

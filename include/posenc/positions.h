@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "posenc/error.h"
@@ -104,12 +105,13 @@ class Positions {
   Ids segments_;                                 // [seq], packed only
 };
 
-// Images and videos among text: builds the three rows t, h, w of M-RoPE from token ids and grids.
-// Text counts t = h = w; a grid of T x H x W patches, merged by `spatial_merge_size`, starts at the
+// Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and grids.
+// Text and sound count t = h = w; a grid of T x H x W patches, merged by `spatial_merge_size`, starts at the
 // next free position `st` with (st + frame·step, st + row, st + column).
 struct VisionTokens {
   std::int64_t image_token_id = 151655;
   std::int64_t video_token_id = 151656;
+  std::int64_t audio_token_id = -1;  // of sound that a video brings along; -1: no token is such
   std::int64_t spatial_merge_size = 2;
 };
 
@@ -121,14 +123,33 @@ enum class FrameStep {
   one,        // Qwen2-VL: consecutive frames are 1 apart
   seconds,    // Qwen2.5-VL: tokens_per_second · seconds_per_grid
   per_frame,  // Qwen3-VL: every frame is an image of its own, with time-stamp text between them
+  float_seconds,  // Qwen2.5-Omni: frame · seconds_per_grid · tokens_per_second in float32, cut to an integer
+  real_seconds,  // Qwen3-Omni: the same, not cut; what is no whole number is an error here
 };
 
 // How far a grid and a frame move the position, which differs between releases.
+//
+// Where sound lies among a video's tokens (audio_token_id, TMRoPE of 2503.20215), both count from the same start, and
+// what follows goes on past the largest position of the last stretch of either. Two tokens open such a video and two
+// close it; with `shared_bounds` both of a pair stand at one position.
 struct VisionRule {
   GridAdvance advance = GridAdvance::past_height_width;
   FrameStep step = FrameStep::one;
   double tokens_per_second = 2;
+  std::int64_t temporal_merge_size = 1;  // of videos
+  bool shared_bounds = false;
 };
+
+// The rules by name: qwen2_vl, qwen2_vl_2025, qwen2_5_vl, qwen3_vl, ernie4_5_vl, qwen2_5_omni, qwen3_omni.
+struct NamedVisionRule {
+  std::string_view name;
+  std::string_view models;  // whose rule it is, as words
+  VisionRule rule;
+};
+std::span<const NamedVisionRule> vision_rules();
+
+// Errors: no rule of that name.
+Expected<VisionRule> vision_rule(std::string_view name);
 
 // Positions of text with images and videos, and where the text goes on.
 struct VisionPositions {
@@ -137,8 +158,9 @@ struct VisionPositions {
 };
 
 // image_grid_thw, video_grid_thw: [grid][3] patches before merging. seconds_per_grid: [video],
-// needed by FrameStep::seconds (empty = 1 each).
-// Errors: more or fewer grids than the tokens name, grids not divisible by the merge, overflow.
+// needed where frames are seconds apart (empty = 1 each).
+// Errors: more or fewer grids than the tokens name, grids not divisible by the merge, frames between whole positions,
+// overflow.
 Expected<VisionPositions> vision_positions(std::span<const std::int64_t> input_ids,
                                            std::span<const std::int64_t> image_grid_thw,
                                            std::span<const std::int64_t> video_grid_thw,

@@ -2,6 +2,7 @@
 #include "posenc/positions.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "arrays.h"
@@ -60,13 +61,22 @@ FrameStep step_of(std::string_view name) {
   if (name == "one") return FrameStep::one;
   if (name == "seconds") return FrameStep::seconds;
   if (name == "per_frame") return FrameStep::per_frame;
-  refuse("positions.vision", "step must be one, seconds or per_frame", name);
+  if (name == "float_seconds") return FrameStep::float_seconds;
+  if (name == "real_seconds") return FrameStep::real_seconds;
+  refuse("positions.vision", "step must be one, seconds, per_frame, float_seconds or real_seconds",
+         name);
 }
 
 nb::tuple vision(nb::handle input_ids, nb::handle image_grid_thw, nb::handle video_grid_thw,
-                 std::int64_t image_token_id, std::int64_t video_token_id,
-                 std::int64_t spatial_merge_size, std::string_view advance, std::string_view step,
-                 double tokens_per_second, nb::handle seconds_per_grid) {
+                 std::string_view rule_name, std::int64_t image_token_id,
+                 std::int64_t video_token_id, std::int64_t audio_token_id,
+                 std::int64_t spatial_merge_size, std::optional<std::string_view> advance,
+                 std::optional<std::string_view> step, std::optional<double> tokens_per_second,
+                 nb::handle seconds_per_grid) {
+  VisionRule rule = unwrap(vision_rule(rule_name));
+  if (advance) rule.advance = advance_of(*advance);
+  if (step) rule.step = step_of(*step);
+  if (tokens_per_second) rule.tokens_per_second = *tokens_per_second;
   const auto grids = [](nb::handle given, std::string_view name) {
     return given.is_none() ? std::vector<std::int64_t>() : integers_of(given, name).values;
   };
@@ -79,11 +89,9 @@ nb::tuple vision(nb::handle input_ids, nb::handle image_grid_thw, nb::handle vid
                                                        grids(video_grid_thw, "video_grid_thw"),
                                                        {.image_token_id = image_token_id,
                                                         .video_token_id = video_token_id,
+                                                        .audio_token_id = audio_token_id,
                                                         .spatial_merge_size = spatial_merge_size},
-                                                       {.advance = advance_of(advance),
-                                                        .step = step_of(step),
-                                                        .tokens_per_second = tokens_per_second},
-                                                       seconds));
+                                                       rule, seconds));
   return nb::make_tuple(made.positions, made.delta);
 }
 
@@ -152,14 +160,18 @@ void bind_positions(nb::module_& m) {
       "times over.");
   m.def("positions_vision", &vision, nb::arg("input_ids"),
         nb::arg("image_grid_thw").none() = nb::none(),
-        nb::arg("video_grid_thw").none() = nb::none(), nb::kw_only(),
+        nb::arg("video_grid_thw").none() = nb::none(), nb::kw_only(), nb::arg("rule") = "qwen2_vl",
         nb::arg("image_token_id") = tokens.image_token_id,
         nb::arg("video_token_id") = tokens.video_token_id,
+        nb::arg("audio_token_id") = tokens.audio_token_id,
         nb::arg("spatial_merge_size") = tokens.spatial_merge_size,
-        nb::arg("advance") = "past_height_width", nb::arg("step") = "one",
-        nb::arg("tokens_per_second") = 2.0, nb::arg("seconds_per_grid").none() = nb::none(),
-        "Of text with pictures and videos in it, three axes (time, height, width), as Qwen-VL's "
-        "processors lay them out.");
+        nb::arg("advance").none() = nb::none(), nb::arg("step").none() = nb::none(),
+        nb::arg("tokens_per_second").none() = nb::none(),
+        nb::arg("seconds_per_grid").none() = nb::none(),
+        "Of text with pictures and videos in it, three axes (time, height, width), by a family's "
+        "rule: qwen2_vl, qwen2_vl_2025, qwen2_5_vl, qwen3_vl, ernie4_5_vl, qwen2_5_omni, "
+        "qwen3_omni; advance, step and tokens_per_second are the rule's where they are None. Gives "
+        "the positions, and how far the next token's is from the number of tokens so far.");
 }
 
 }  // namespace posenc::python

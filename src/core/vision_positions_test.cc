@@ -129,5 +129,59 @@ TEST(VisionPositionsErrors, SecondsThatAreNoNumber) {
             std::string::npos);
 }
 
+// A video of two frames of one patch, 25 positions apart, with three sounds among them.
+const Ids with_sound = {1, 8, 9, 102, 103, 103, 102, 103, 10, 11, 2};
+constexpr VisionTokens of_sound{
+    .image_token_id = 101, .video_token_id = 102, .audio_token_id = 103, .spatial_merge_size = 2};
+
+TEST(VisionPositions, SoundsAndFramesCountFromTheSameStart) {
+  const auto result =
+      vision_positions(with_sound, {}, Ids{2, 2, 2}, of_sound, *vision_rule("qwen3_omni"));
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(row(result->positions, 0), (Ids{0, 1, 2, 3, 3, 4, 16, 5, 6, 7, 8}));
+}
+
+TEST(VisionPositions, BoundsOfAVideoWithSoundShareAPositionInQwen25Omni) {
+  const auto result =
+      vision_positions(with_sound, {}, Ids{2, 2, 2}, of_sound, *vision_rule("qwen2_5_omni"));
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_EQ(row(result->positions, 0), (Ids{0, 1, 1, 2, 2, 3, 27, 4, 5, 5, 6}));
+}
+
+TEST(VisionPositions, SoundAloneCountsAsText) {
+  const auto result =
+      vision_positions(Ids{1, 8, 103, 103, 9}, {}, {}, of_sound, *vision_rule("qwen2_5_omni"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(row(result->positions, 0), (Ids{0, 1, 2, 3, 4}));
+}
+
+TEST(VisionPositions, FramesBetweenWholePositionsAreAnError) {
+  const std::vector<double> seconds = {0.5};
+  const auto result = vision_positions(Ids{1, 102, 102, 2}, {}, Ids{2, 2, 2}, of_sound,
+                                       *vision_rule("qwen3_omni"), seconds);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message().find("frame 1 at 6.5"), std::string::npos);
+}
+
+TEST(VisionPositions, AVideoWithSoundHasTokensThatOpenAndCloseIt) {
+  for (const Ids& cut : {Ids{8, 102, 103, 10, 11}, Ids{1, 8, 102, 103, 10}}) {
+    EXPECT_FALSE(vision_positions(cut, {}, Ids{1, 2, 2}, of_sound, *vision_rule("qwen3_omni")));
+  }
+}
+
+TEST(VisionPositions, ErnieMergesPairsOfFrames) {
+  const auto result =
+      vision_positions(Ids{102, 102}, {}, Ids{4, 2, 2}, tokens, *vision_rule("ernie4_5_vl"));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(row(result->positions, 0), (Ids{0, 1}));
+  EXPECT_FALSE(vision_positions(Ids{102}, {}, Ids{3, 2, 2}, tokens, *vision_rule("ernie4_5_vl")));
+}
+
+TEST(VisionPositions, AnUnknownRuleIsToldTheNames) {
+  const auto rule = vision_rule("qwen9");
+  ASSERT_FALSE(rule);
+  EXPECT_NE(rule.error().message().find("qwen2_5_omni"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace posenc::vision_positions_test

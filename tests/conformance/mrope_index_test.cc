@@ -1,4 +1,4 @@
-// Token ids with pictures and videos to three rows of positions, by four published rules.
+// Token ids with pictures and videos to three rows of positions, by the published rules.
 #include "tests/conformance/golden.h"
 
 namespace posenc::golden {
@@ -10,6 +10,12 @@ std::vector<std::int64_t> grids(const Json& list) {
     for (const Json& x : grid) flat.push_back(x);
   }
   return flat;
+}
+
+std::vector<std::int64_t> row_of(const Positions& positions, std::int64_t axis) {
+  std::vector<std::int64_t> row;
+  for (std::int64_t t = 0; t < positions.size(); ++t) row.push_back(positions.at(t, 0, axis));
+  return row;
 }
 
 void replay(const std::string& version, VisionRule rule) {
@@ -35,12 +41,8 @@ void replay(const std::string& version, VisionRule rule) {
     ASSERT_TRUE(got) << got.error().message();
     ASSERT_EQ(got->positions.axes(), 3);
     for (std::int64_t axis = 0; axis < 3; ++axis) {
-      std::vector<std::int64_t> row;
-      for (std::int64_t t = 0; t < got->positions.size(); ++t) {
-        row.push_back(got->positions.at(t, 0, axis));
-      }
       const Json& want_row = want.at("position_ids")[static_cast<std::size_t>(axis)];
-      EXPECT_EQ(row, numbers<std::int64_t>(want_row)) << "axis " << axis;
+      EXPECT_EQ(row_of(got->positions, axis), numbers<std::int64_t>(want_row)) << "axis " << axis;
     }
     EXPECT_EQ(got->delta, want.at("delta"));
   }
@@ -63,6 +65,33 @@ TEST(MropeIndex, Qwen25VlCountsSeconds) {
 TEST(MropeIndex, Qwen3VlTreatsEveryFrameAsAnImage) {
   replay("qwen3_vl_c49429ed",
          {.advance = GridAdvance::past_height_width, .step = FrameStep::per_frame});
+}
+
+// Ernie 4.5 VL and the omni models, by their processors' and models' own code (tests/peers/vision_positions.py).
+TEST(VisionIndex, NamedRulesNumberTokensAsTheirModelsDo) {
+  int replayed = 0;
+  for (const Json& record : records("vision_index")) {
+    const std::string name = record.at("rule");
+    SCOPED_TRACE(name + ", record " + std::to_string(replayed++));
+    VisionRule rule = *vision_rule(name);
+    rule.tokens_per_second = record.at("tokens_per_second");
+    const Json& ids = record.at("tokens");
+    const VisionTokens tokens{.image_token_id = ids[0],
+                              .video_token_id = ids[1],
+                              .audio_token_id = ids[2],
+                              .spatial_merge_size = record.at("spatial_merge_size")};
+    const auto got =
+        vision_positions(numbers<std::int64_t>(record.at("input_ids")),
+                         grids(record.at("image_grid_thw")), grids(record.at("video_grid_thw")),
+                         tokens, rule, numbers<double>(record.at("seconds_per_grid")));
+    ASSERT_TRUE(got) << got.error().message();
+    for (std::int64_t axis = 0; axis < 3; ++axis) {
+      const Json& want = record.at("position_ids")[static_cast<std::size_t>(axis)];
+      EXPECT_EQ(row_of(got->positions, axis), numbers<std::int64_t>(want)) << "axis " << axis;
+    }
+    EXPECT_EQ(got->delta, record.at("delta"));
+  }
+  EXPECT_EQ(replayed, 38);
 }
 
 }  // namespace
