@@ -93,8 +93,11 @@ def judge_structure(raw, ours, warnings, why):
     return (BUILT_WARNED if warnings else BUILT), "", warnings
 
 
-def judge(raw, length=None):
-    """(outcome, what differs or why it is refused, posenc's warnings)."""
+def judge(raw, length=None, by_modules=True):
+    """(outcome, what differs or why it is refused, posenc's warnings).
+
+    by_modules: what words alone do not run is judged by its modules. Without, it counts as refused: of a family that
+    runs, a file that does not is one that transformers cannot use."""
     try:
         ours, warnings = explained.run(raw, length)
     except explained.Refused as refused:
@@ -104,6 +107,8 @@ def judge(raw, length=None):
     except hugging_face.Refused as refused:
         if ours is None:
             return BOTH_REFUSE, f"{why} | {refused}", warnings
+        if not by_modules:
+            return (ACCEPTS_WARNED if warnings else POSENC_ACCEPTS), str(refused), warnings
         return judge_structure(raw, *explained.structure(raw), str(refused))
     if ours is None:
         return POSENC_REFUSES, why, warnings
