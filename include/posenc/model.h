@@ -59,6 +59,8 @@ struct LayerGroup {
   std::string logits_note = {};      // who asks for it: "query_pre_attn_scalar 144"
   bool sink_logits =
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
+  bool learned_factors =
+      false;  // frequencies are multiplied by learned numbers: Rope::frequency_factors, where the weights are there
   std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
   std::string cache_note = {};      // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
   std::vector<Provenance> provenance = {};

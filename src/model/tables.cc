@@ -4,12 +4,14 @@
 #include "src/model/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "src/core/saturating.h"
 #include "src/core/try.h"
 #include "src/files/stored_tensor.h"
 #include "src/model/families/reading.h"
@@ -49,6 +51,17 @@ std::optional<Slot> slot_of(Scheme& scheme, const Geometry& geometry) {
         &shaw->key, {"distance_embedding.weight"}, {2 * shaw->max_distance + 1, geometry.head_dim}};
   return {};
 }
+
+// The rope that a group's learned factors belong to, while it is without; null for every other group.
+Rope* without_factors(LayerGroup& group) {
+  if (!group.learned_factors) return nullptr;
+  for (Scheme& scheme : group.schemes) {
+    if (auto* rope = std::get_if<Rope>(&scheme); rope && rope->frequency_factors.empty())
+      return rope;
+  }
+  return nullptr;
+}
+constexpr std::string_view logarithms = "rotary_emb.alpha";  // Mistral Large 4: one for each pair
 
 // --- names ---------------------------------------------------------------------------------------
 
@@ -168,30 +181,66 @@ void fill(Model& model, LayerGroup& group, const Slot& slot, std::span<const Sto
        place + ": " + tensor.name);
 }
 
+// The file stores the logarithms of what frequencies are multiplied by; frequency_factors divide them.
+void fill_factors(Model& model, LayerGroup& group, Rope& rope,
+                  std::span<const StoredTensor> tensors, std::string_view file) {
+  const std::string place(file);
+  const auto found = std::ranges::find_if(tensors, [&](const StoredTensor& tensor) {
+    return ends_with(tensor.name, logarithms) && in_stack(tensor.name, group.stack, model);
+  });
+  if (found == tensors.end()) {
+    return warn(model, "table_missing",
+                place + ": no tensor is called " + std::string(logarithms) +
+                    ", the learned factors of the frequencies; they are taken as 1");
+  }
+  const auto shape_warning = [&](std::string_view why) {
+    warn(model, "table_shape",
+         place + ": " + found->name + " is " + text_of(found->shape) + ": " + std::string(why));
+  };
+  if (element_count(found->shape).value_or(saturated) > group.geometry.head_dim)
+    return shape_warning("there must be a factor for each pair of a head");
+  Expected<std::vector<double>> alpha = doubles_of(*found);
+  if (!alpha) return warn(model, "table_type", place + ": " + alpha.error().message());
+  rope.frequency_factors = std::move(*alpha);
+  for (double& factor : rope.frequency_factors) factor = std::exp(-factor);
+  if (const Expected<Plan> plan = compile(group); !plan) {
+    rope.frequency_factors.clear();
+    return shape_warning(plan.error().message());
+  }
+  note(group.provenance, "frequency_factors", text_of(found->shape) + " " + found->type,
+       Origin::file, place + ": e^-alpha of " + found->name);
+}
+
 }  // namespace
 
 bool needs_tables(const Model& model) {
   Model copy = model;
-  for (LayerGroup& group : copy.groups)
+  for (LayerGroup& group : copy.groups) {
+    if (without_factors(group)) return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table) return true;
+  }
   return false;
 }
 
 bool may_hold_table(Model& model, std::string_view name) {
-  for (LayerGroup& group : model.groups)
+  for (LayerGroup& group : model.groups) {
+    if (without_factors(group) && ends_with(name, logarithms)) return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
         return true;
+  }
   return false;
 }
 
 void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file) {
-  for (LayerGroup& group : model.groups)
+  for (LayerGroup& group : model.groups) {
+    if (Rope* rope = without_factors(group)) fill_factors(model, group, *rope, tensors, file);
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table)
         fill(model, group, *slot, tensors, lender, file);
+  }
 }
 
 }  // namespace posenc::detail

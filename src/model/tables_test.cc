@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,7 @@ class Weights {
                          .shape = shape,
                          .bytes = std::as_bytes(std::span(numbers).first(count))});
       StoredTensor& tensor = tensors.back();
+      if (shape.size() < 2) continue;
       std::vector<std::int64_t> last(shape.end() - 2, shape.end());
       tensor.view = Tensor::dense(numbers.data(), {last[0], last[1]});
     }
@@ -241,6 +243,41 @@ TEST(ModelTables, OfShardsAreFoundThroughTheIndex) {
   EXPECT_EQ(at(0, 0, 0), 1);  // encoder: bfloat16
   EXPECT_EQ(at(0, 1, 0), 2);
   EXPECT_EQ(at(1, 1, 7), 7.5);  // decoder
+}
+
+constexpr std::string_view of_learned_factors =
+    R"({"model_type": "mistral_large4_text", "hidden_size": 64, "num_attention_heads": 2,
+        "num_key_value_heads": 2, "num_hidden_layers": 4, "qk_nope_head_dim": 16,
+        "qk_rope_head_dim": 8, "kv_lora_rank": 16, "v_head_dim": 16})";
+
+const Rope* first_rope(const Model& model) {
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (const auto* rope = std::get_if<Rope>(&scheme)) return rope;
+  return nullptr;
+}
+
+TEST(Tables, LearnedFactorsDivideFrequenciesByTheirExponential) {
+  const Weights weights({{"model.rotary_emb.alpha", {4}}});  // 1, 1.001, ...
+  const Model model = given(of_learned_factors, weights);
+  const Rope* rope = first_rope(model);
+  ASSERT_TRUE(rope);
+  ASSERT_EQ(rope->frequency_factors.size(), 4u);
+  EXPECT_DOUBLE_EQ(rope->frequency_factors[3], std::exp(-static_cast<double>(1.003f)));
+}
+
+TEST(Tables, LearnedFactorsOfAnotherNumberAreAWarning) {
+  for (const std::int64_t count : {3, 1 << 20}) {
+    const Weights weights({{"model.rotary_emb.alpha", {count}}});
+    const Model model = given(of_learned_factors, weights);
+    EXPECT_TRUE(first_rope(model)->frequency_factors.empty());
+    EXPECT_NE(warning(model, "table_shape"), "") << count;
+  }
+}
+
+TEST(Tables, ARotaryModelWithoutLearnedFactorsNeedsNoWeights) {
+  EXPECT_FALSE(detail::needs_tables(model_of(R"({"model_type": "llama", "hidden_size": 64,
+      "num_attention_heads": 2, "num_hidden_layers": 2, "max_position_embeddings": 64})")));
 }
 
 class TablesFolder : public testing::Test {

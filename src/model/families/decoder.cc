@@ -127,6 +127,7 @@ class DecoderReader {
     }
     add_rotation(kind, dims, group);
     if (family_.logits) family_.logits(config_, group);
+    group.learned_factors = family_.learned_factors;
     group.sink_logits =
         family_.sinks == Sinks::all || (family_.sinks == Sinks::windowed && has_window(kind.type));
     if (kind.type == cross_attention) {

@@ -148,10 +148,11 @@ struct Family {
   std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
 
   // Attention.
-  Mla mla = {};                 // nope > 0: multi-head latent attention
-  bool counts_groups = false;   // multi_query_attention with groups of heads, which a key counts
-  LogitRule* logits = nullptr;  // null: 1/√head_dim
-  Sinks sinks = Sinks::none;    // which layers learn a sink's logit for each head
+  Mla mla = {};                  // nope > 0: multi-head latent attention
+  bool learned_factors = false;  // rotary_emb.alpha among the weights
+  bool counts_groups = false;    // multi_query_attention with groups of heads, which a key counts
+  LogitRule* logits = nullptr;   // null: 1/√head_dim
+  Sinks sinks = Sinks::none;     // which layers learn a sink's logit for each head
   bool head_dim_rotates =
       false;  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
   bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)

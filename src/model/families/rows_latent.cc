@@ -57,9 +57,9 @@ constexpr Family latent[] = {
                        "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
                        "attention_factor": 1})",
      .layer_types = true, .every = 4, .rotates = listed_layers, .mla = {64, 64, 512},
-     .logits = learned_temperature, .scale_logits = true,
+     .learned_factors = true, .logits = learned_temperature, .scale_logits = true,
      .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
-               "e^alpha (rotary_emb.alpha), which the plan has once frequency_factors are e^-alpha; "
+               "e^alpha (rotary_emb.alpha), which the plan has where the weights lie beside the file; "
                "the indexer that picks tokens has the same rotation and a temperature of its own"},
     {.types = "deepseek_v4", .read = read_deepseek_v4, .context = 1024 * K,
      .sizes = {4096, 43, 64, 1, 512}, .pairing = interleaved, .theta = 10000, .partial = 0.125,
