@@ -1,8 +1,6 @@
 // Makes the ids that flags describe.
 #include "cli/arguments/position_flags.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -54,7 +52,7 @@ Expected<std::vector<std::int64_t>> grids(const std::string& text, std::string_v
   const Expected<IntegerRows> rows = integer_rows(commas, where);
   if (!rows) return std::unexpected(rows.error());
   if (rows->values.size() != static_cast<std::size_t>(rows->rows) * 3)
-    return fail(where, "a grid is FRAMESxHEIGHTxWIDTH in patches", text,
+    return fail(where, "a grid is TxHxW in patches: frames, rows, columns", text,
                 "write it like 1x4x6;1x8x2");
   return rows->values;
 }
@@ -101,17 +99,15 @@ void PositionFlags::add_to(CLI::App& app) {
   const char* vision = "Images and videos";
   std::vector<std::string> names;
   for (const NamedVisionRule& each : vision_rules()) names.emplace_back(each.name);
-  app.add_option("--rule", rule, "Whose rule: " + fmt::format("{}", fmt::join(names, ", ")))
-      ->check(CLI::IsMember(names))
+  app.add_option("--rule", rule, "Whose rule")->check(CLI::IsMember(names))->group(vision);
+  app.add_option("--image_grid", image_grid, "Frames, rows and columns of each image: 1x4x6;1x8x2")
+      ->type_name("TxHxW")
       ->group(vision);
-  app.add_option("--image_grid", image_grid, "Of each image; several: 1x4x6;1x8x2")
-      ->type_name("FRAMESxHEIGHTxWIDTH")
-      ->group(vision);
-  app.add_option("--video_grid", video_grid, "Of each video")
-      ->type_name("FRAMESxHEIGHTxWIDTH")
+  app.add_option("--video_grid", video_grid, "The same of each video")
+      ->type_name("TxHxW")
       ->group(vision);
   app.add_option("--seconds_per_grid", seconds,
-                 "Seconds between each video's frames, where the rule counts them")
+                 "Seconds between frames of each video, if the rule counts them")
       ->group(vision);
   app.add_option("--tokens_per_second", tokens_per_second, "Positions a second (the rule's)")
       ->default_str("")

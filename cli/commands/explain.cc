@@ -23,7 +23,7 @@ namespace {
 struct Options {
   std::vector<std::string> models;
   Ask ask;
-  bool pairs = false, csv = false, strict = false, json = false;
+  bool pairs = false, values = false, csv = false, strict = false, json = false;
 };
 
 int print(const Explanation& explanation, const Options& options, const Terminal& term) {
@@ -32,7 +32,7 @@ int print(const Explanation& explanation, const Options& options, const Terminal
   } else if (options.csv) {
     fmt::print("{}", csv(explanation));
   } else {
-    fmt::print("{}", page(explanation, options.pairs, term));
+    fmt::print("{}", page(explanation, {options.pairs, options.values}, term));
   }
   return options.strict && !explanation.warnings.empty() ? 1 : 0;
 }
@@ -94,6 +94,7 @@ Run define_explain(CLI::App& app) {
       ->default_str("");
   app.add_option("--layer", options->ask.layer, "Only what holds for this layer");
   app.add_flag("--pairs", options->pairs, "The whole table of pairs");
+  app.add_flag("--values", options->values, "A line for each value, with the key it came from");
   CLI::Option* csv_flag = app.add_flag("--csv", options->csv)->description("The pairs as CSV");
   app.add_flag("--json", options->json)
       ->description("All of it as JSON (docs/json.md), a line a model")

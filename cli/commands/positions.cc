@@ -90,9 +90,11 @@ Run define_positions(CLI::App& app) {
   options->flags.add_to(app);
   app.add_flag("--json", options->json)->description("{\"positions\":[axis][batch][seq],...}");
   app.footer(
-      "qwen2_vl_2025 is Qwen2-VL's rule as it was until 2025: after a video longer than it is wide "
-      "the\n"
-      "text goes on past the last frame.\n\n"
+      "Rules: qwen2_vl, qwen2_5_vl, qwen3_vl, ernie4_5_vl, qwen2_5_omni, qwen3_omni; qwen2_vl_2025 "
+      "is "
+      "that\n"
+      "of Qwen2-VL until 2025: after a video longer than it is wide the text goes on past the last "
+      "frame.\n\n"
       "Examples:\n"
       "  posenc positions --mask '0,0,1,1;1,1,1,1'\n"
       "  posenc positions --packed 0,3,8 --json\n"

@@ -29,8 +29,8 @@ std::string quantity(double number) {
 
 class Page {
  public:
-  Page(const Explanation& explanation, bool all_pairs, const Terminal& term)
-      : explanation_(explanation), all_pairs_(all_pairs), term_(term) {}
+  Page(const Explanation& explanation, Shown shown, const Terminal& term)
+      : explanation_(explanation), shown_(shown), term_(term) {}
 
   std::string text() {
     title();
@@ -102,15 +102,29 @@ class Page {
   // What every value is and where it came from; of later groups only what differs.
   void fields(const LayerGroup& of) {
     std::vector<const Provenance*> rows;
-    // A value longer than the column stands out of it; an origin without room goes below.
-    constexpr std::size_t column = 16, widest = 40, narrow_margin = 6;
-    std::size_t name_width = 0, value_width = 0;
     for (const Provenance& row : of.provenance) {
       if (!said_.insert("field " + row.field + "=" + row.value + row.detail).second) continue;
       if (row.detail == "the model's context") continue;  // the row "context" says it
       rows.push_back(&row);
-      name_width = std::max(name_width, columns(row.field));
-      if (columns(row.value) <= column) value_width = std::max(value_width, columns(row.value));
+    }
+    if (rows.empty()) return;
+    if (shown_.values) {
+      table_of(rows);
+    } else {
+      for (const Origin origin : {Origin::file, Origin::derived, Origin::family, Origin::assumed})
+        values_by(origin, rows);
+    }
+    line("");
+  }
+
+  // A line for each value, with the whole key.
+  void table_of(std::span<const Provenance* const> rows) {
+    // A value longer than the column stands out of it; an origin without room goes below.
+    constexpr std::size_t column = 16, widest = 40, narrow_margin = 6;
+    std::size_t name_width = 0, value_width = 0;
+    for (const Provenance* row : rows) {
+      name_width = std::max(name_width, columns(row->field));
+      if (columns(row->value) <= column) value_width = std::max(value_width, columns(row->value));
     }
     for (const Provenance* row : rows) {
       const std::string origin = std::string(name(row->origin)) + " " + row->detail;
@@ -123,7 +137,43 @@ class Page {
       line("  " + term_.blue(padded(row->field, name_width)) + "  " + value +
            term_.dim(wrapped(origin, margin, fits ? used : margin)));
     }
-    if (!rows.empty()) line("");
+  }
+
+  // The values of one origin, one behind the other; the key's last part where it is not the value's name.
+  void values_by(Origin origin, std::vector<const Provenance*> rows) {
+    std::erase_if(rows, [&](const Provenance* row) { return row->origin != origin; });
+    if (rows.empty()) return;
+    constexpr std::size_t margin = 14;
+    const std::string indent = '\n' + std::string(margin, ' ');
+    std::string text;
+    std::size_t used = margin;  // of the line
+    for (const Provenance* row : rows) {
+      const std::string key = row->detail.substr(row->detail.rfind('.') + 1);
+      const std::string& from = origin == Origin::file ? key : row->detail;
+      const std::string comma = row == rows.back() ? "" : ",";
+      const std::string detail = from == row->field ? "" : "(" + from + ")" + comma;
+      const std::size_t name_width = columns(row->field);
+      const std::string value =
+          cut(row->value, std::min<std::size_t>(40, page_width() - margin - name_width - 2)) +
+          (detail.empty() ? comma : "");
+      const std::size_t width = name_width + 1 + columns(value);
+      const std::size_t whole = width + (detail.empty() ? 0 : 1 + columns(detail));
+      if (used > margin) {
+        const bool fits = used + 1 + whole <= page_width();
+        text += fits ? " " : indent;
+        used = fits ? used + 1 : margin;
+      }
+      text += term_.blue(row->field) + " " + value;
+      used += width;
+      if (detail.empty()) continue;
+      const bool fits = used + 1 + columns(detail.substr(0, detail.find(' '))) <= page_width();
+      used = fits ? used + 1 : margin;
+      const std::string last = wrapped(detail, margin, used);
+      text += (fits ? " " : indent) + term_.dim(last);
+      const std::size_t broken = last.rfind('\n');
+      used = broken == last.npos ? used + columns(last) : columns(last.substr(broken + 1));
+    }
+    line(term_.bold(padded(name(origin), margin)) + text);
   }
 
   // The pairs a reader wants: the ends, both sides of where the scaling changes its mind, and of where
@@ -132,7 +182,7 @@ class Page {
                                   std::span<const Mark> marks) const {
     const std::span<const PairFact> pairs = facts.pairs;
     std::set<std::size_t> rows;
-    if (all_pairs_) {
+    if (shown_.pairs) {
       for (std::size_t i = 0; i < pairs.size(); i++) rows.insert(i);
       return {rows.begin(), rows.end()};
     }
@@ -241,10 +291,19 @@ class Page {
                         band.last == band.first ? "" : fmt::format("–{}", band.last), band.effect);
       paragraph("pairs", bands);
     }
-    if (!all_pairs_ && !marks.empty()) line("");
-    if (!all_pairs_ && !marks.empty())
+    if (!shown_.pairs && !marks.empty() && !beside_whole(of)) {
+      line("");
       for (const std::string& row : wavelength_sketch(facts.pairs, marks, term_)) line(row);
+    }
     line("");
+  }
+
+  // Layers that slide, beside others that see everything and are sketched.
+  bool beside_whole(const LayerGroup& of) const {
+    return of.window && std::ranges::any_of(explanation_.groups, [&](const auto& other) {
+             const LayerGroup& group = model().groups[other.group];
+             return group.stack == of.stack && !group.window && !other.pairs.empty();
+           });
   }
 
   void cache() {
@@ -285,7 +344,7 @@ class Page {
   }
 
   const Explanation& explanation_;
-  bool all_pairs_;
+  Shown shown_;
   Terminal term_;
   std::string out_;
   std::set<std::string> said_;  // sentences, formulas and fields are told once
@@ -294,8 +353,8 @@ class Page {
 
 }  // namespace
 
-std::string page(const Explanation& explanation, bool all_pairs, const Terminal& term) {
-  return Page(explanation, all_pairs, term).text();
+std::string page(const Explanation& explanation, Shown shown, const Terminal& term) {
+  return Page(explanation, shown, term).text();
 }
 
 std::string csv(const Explanation& explanation) {

@@ -9,7 +9,12 @@
 
 namespace posenc::cli {
 
-std::string page(const Explanation& explanation, bool all_pairs, const Terminal& term);
+// What is told whole, instead of what fits a screen.
+struct Shown {
+  bool pairs = false;   // every pair
+  bool values = false;  // a line for each value, with its key
+};
+std::string page(const Explanation& explanation, Shown shown, const Terminal& term);
 std::string csv(const Explanation& explanation);
 
 }  // namespace posenc::cli

@@ -27,6 +27,8 @@ std::string escaped(std::string_view text) {
       out += "\\e";
     } else if (point == '-') {
       out += "\\-";
+    } else if (point == '|') {
+      out += "|\\:";  // a list of words may be broken here
     } else if (point == '^' || point == '~' || point == '`' || point == '\'' || point == '"') {
       out += point == '^'   ? "\\(ha"
              : point == '~' ? "\\(ti"
