@@ -89,6 +89,20 @@ void randomize(Forgetting& forgetting, const AttendCase& what) {
 
 void randomize(StickBreaking&, const AttendCase&) {}
 
+// What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from 8192 tokens on, here from
+// the first hundred. Sinks are among the inputs.
+Expected<void> set_softmax(Logits& logits, const std::string& softmax) {
+  if (softmax == "softcap") {
+    logits.softcap = 50;
+  } else if (softmax == "temperature") {
+    logits.beta = 0.1;
+    logits.floor = 100;
+  } else if (!softmax.empty() && softmax != "sinks") {
+    return fail("bench attend", "softmax must be sinks, softcap or temperature", softmax);
+  }
+  return {};
+}
+
 // The attention that is measured: a plan's, or that of a scheme that reads the content beside the empty plan.
 struct Measured {
   Plan plan = {};
@@ -102,6 +116,8 @@ Expected<Measured> measured_of(const AttendCase& what) {
   }
   Expected<Plan> plan = plan_of(what);
   if (!plan) return std::unexpected(plan.error());
+  if (Expected<void> set = set_softmax(plan->logits, what.softmax); !set)
+    return std::unexpected(set.error());
   return Measured{.plan = std::move(*plan)};
 }
 
@@ -169,6 +185,8 @@ std::vector<AttendCase> attend_cases(int threads) {
     cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
   for (const DType dtype : {DType::bf16, DType::f16})
     cases.push_back({.name = "causal", .scheme = "rope", .dtype = dtype, .threads = threads});
+  for (const char* softmax : {"sinks", "softcap", "temperature"})
+    cases.push_back({.name = softmax, .softmax = softmax, .threads = threads});
   cases.push_back({.name = "grouped", .scheme = "rope", .kv_heads = 4, .threads = threads});
   // Memory must not grow with them.
   for (const std::int64_t length : {512, 2048, 8192, 32768})
@@ -216,6 +234,7 @@ struct Problem {
   AttendCase what;
   Memory q, out, gradient, by_q;
   Memory kv, by_kv;  // keys, then values, in one piece, so that they are read as one
+  std::vector<float> sinks;
   Positions keys, queries;
 
   Problem(const AttendCase& of, std::int64_t length)
@@ -226,28 +245,35 @@ struct Problem {
         by_q(what, what.heads, what.backward ? length : 0, 7),
         kv(what, 2 * what.kv_heads, length, 2),
         by_kv(what, 2 * what.kv_heads, what.backward ? length : 0, 8),
+        sinks(random_floats(what.heads, 9)),
         keys(Positions::range(0, length)),
         queries(Positions::range(length - query_count(), query_count())) {}
 
-  AttentionInputs inputs() const {
-    return {q.view, half(kv, 0), half(kv, 1), queries, keys, {}, Threads{what.threads}};
+  // `with`: also what no plan holds. The same attention without position is without that, too.
+  AttentionInputs inputs(bool with) const {
+    AttentionInputs in{q.view, half(kv, 0), half(kv, 1), queries, keys, {}, Threads{what.threads}};
+    if (with && what.softmax == "sinks")
+      in.sink_logits = Tensor::dense(const_cast<float*>(sinks.data()), DType::f32, {what.heads});
+    return in;
   }
-  Action forwards(const Measured& by) const {
-    return [this, &by] {
-      return by.content ? attend(inputs(), *by.content, by.plan, out.view)
-                        : attend(inputs(), by.plan, out.view);
+  Action forwards(const Measured& by, bool with = true) const {
+    return [this, &by, with] {
+      return by.content ? attend(inputs(with), *by.content, by.plan, out.view)
+                        : attend(inputs(with), by.plan, out.view);
     };
   }
-  Action backwards(const Measured& by) const {
-    return [this, &by] {
+  Action backwards(const Measured& by, bool with) const {
+    return [this, &by, with] {
       const Tensor for_q = by_q.view, for_k = half(by_kv, 0), for_v = half(by_kv, 1);
-      return by.content ? attend_backward(inputs(), *by.content, by.plan, gradient.view,
+      return by.content ? attend_backward(inputs(with), *by.content, by.plan, gradient.view,
                                           ContentGradients{.q = for_q, .k = for_k, .v = for_v})
-                        : attend_backward(inputs(), by.plan, gradient.view,
+                        : attend_backward(inputs(with), by.plan, gradient.view,
                                           {.q = for_q, .k = for_k, .v = for_v});
     };
   }
-  Action asked(const Measured& by) const { return what.backward ? backwards(by) : forwards(by); }
+  Action asked(const Measured& by, bool with = true) const {
+    return what.backward ? backwards(by, with) : forwards(by, with);
+  }
 
  private:
   static AttendCase at(AttendCase what, std::int64_t length) {
@@ -278,7 +304,7 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   const Expected<Measured> far_measured = measured_of(far_case);
   if (!far_measured) return std::unexpected(far_measured.error());
   const Measured none;
-  const Action act = problem.asked(*measured), bare = problem.asked(none),
+  const Action act = problem.asked(*measured), bare = problem.asked(none, false),
                forward = problem.forwards(*measured), at_length = far.asked(*far_measured);
   const Action read = [&]() -> Expected<void> {
     detail::read_all(problem.kv.view.data, what.cache_bytes(), what.threads);

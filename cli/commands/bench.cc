@@ -43,6 +43,8 @@ Run define_bench(CLI::App& app) {
                  "attend: schemes, fire, cope, forgetting and stick_breaking too\n"
                  "(nope, rope, alibi, t5, kerple, shaw)")
       ->delimiter(',');
+  app.add_option("--softmax", asked.softmax, "attend: what else the softmax knows")
+      ->check(CLI::IsMember({"sinks", "softcap", "temperature"}));
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
@@ -68,8 +70,9 @@ Run define_bench(CLI::App& app) {
   return [options, &app]() -> Expected<int> {
     const BenchMachine machine = bench_machine();
     const BenchWanted& wanted = options->wanted;
-    if (wanted.op != "attend" && (wanted.decode || !wanted.schemes.empty()))
-      return fail("bench", "--scheme and --decode are attend's",
+    if (wanted.op != "attend" &&
+        (wanted.decode || !wanted.schemes.empty() || !wanted.softmax.empty()))
+      return fail("bench", "--scheme, --softmax and --decode are attend's",
                   wanted.op.empty() ? "none" : wanted.op, "posenc bench attend");
     if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
       return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");

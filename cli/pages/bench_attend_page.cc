@@ -9,9 +9,10 @@ namespace posenc::cli {
 
 std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
   const int threads = std::max(wanted.threads, 1);
-  if (!wanted.sized() && !wanted.decode && wanted.schemes.empty() && wanted.dtype.empty())
+  if (!wanted.sized() && !wanted.decode && wanted.schemes.empty() && wanted.dtype.empty() &&
+      wanted.softmax.empty())
     return attend_cases(threads);
-  AttendCase own{.decode = wanted.decode, .threads = threads};
+  AttendCase own{.softmax = wanted.softmax, .decode = wanted.decode, .threads = threads};
   own.heads = wanted.heads.value_or(own.heads);
   own.kv_heads = wanted.kv_heads.value_or(own.heads);
   own.head_dim = wanted.head_dim.value_or(own.head_dim);
@@ -45,10 +46,11 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
   std::string page =
       fmt::format("{}, {} processors, {}\n\n", machine.processor, machine.processors,
                   machine.instruction_set.empty() ? "plain loops" : machine.instruction_set);
-  page += term.bold(fmt::format("{:<9}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
-                                "attend", "scheme", "dtype", "heads x keys x dim", "thr", "time",
-                                "overhead", "GFLOP/s", "gemm", "ratio", "beside", "MiB")) +
-          "\n";
+  page +=
+      term.bold(fmt::format("{:<12}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10}{:>9}{:>6}{:>7}{:>10}{:>6}",
+                            "attend", "scheme", "dtype", "heads x keys x dim", "thr", "time",
+                            "overhead", "GFLOP/s", "gemm", "ratio", "beside", "MiB")) +
+      "\n";
   for (const AttendRow& row : rows) {
     const AttendCase& what = row.what;
     const std::string heads = what.kv_heads == what.heads
@@ -56,7 +58,7 @@ std::string attend_page(std::span<const AttendRow> rows, const BenchMachine& mac
                                   : fmt::format("{}/{}", what.heads, what.kv_heads);
     const bool products = row.gemm_seconds > 0 && !what.decode && !what.backward;
     page +=
-        fmt::format("{:<9}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
+        fmt::format("{:<12}{:<15}{:<9}{:<22}{:>3}{:>11}{:>10.2f}{:>9.1f}{:>6}{:>7}{:>10}{:>6}\n",
                     what.name, what.scheme, name(what.dtype),
                     fmt::format("{} x {} x {}", heads, what.length, what.head_dim), what.threads,
                     seconds_text(row.seconds), row.overhead(), row.gflops(),

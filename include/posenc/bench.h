@@ -106,10 +106,11 @@ std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
 struct AttendCase {
   std::string name = "given";
   std::string scheme = "nope";  // as make_scheme() or make_content_scheme() knows it
+  std::string softmax = {};     // "sinks", "softcap" or "temperature", beside the scheme; "": none
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
-  std::int64_t length = 4096;  // keys, and queries where it does not decode
-  bool decode = false;         // one query, the last
-  bool backward = false;       // the gradients by q, k and v instead
+  std::int64_t length = 4096;    // keys, and queries where it does not decode
+  bool decode = false;           // one query, the last
+  bool backward = false;         // the gradients by q, k and v instead
   std::int64_t long_length = 0;  // measured in turns with the same at this length, 0: with nothing
   DType dtype = DType::f32;
   int threads = 1;
@@ -118,7 +119,7 @@ struct AttendCase {
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens (CoPE and stick-breaking at 2048), decoding from a cache of 32768,
+// Every scheme of attention at 4096 tokens (CoPE and stick-breaking at 2048), what else the softmax knows, decoding from a cache of 32768,
 // gradients at 64 to 2048 tokens, and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
@@ -145,9 +146,9 @@ struct AttendRow {
 };
 
 // Errors: sizes below 1, heads that are no multiple of kv_heads, a scheme that has no place in
-// attention; those of compile and attend.
+// attention, another word for softmax; those of compile and attend.
 Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& machine,
-                            const BenchEffort& effort = {});
+                                   const BenchEffort& effort = {});
 
 // docs/speed.md; one array, an object a row.
 std::string to_json(std::span<const BenchRow> rows);
