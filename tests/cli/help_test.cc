@@ -173,7 +173,7 @@ TEST_F(Help, BashCompletes) {
   EXPECT_EQ(offered("posenc rotate q.npy --angles hf"), " hf_float \n");
   EXPECT_EQ(offered("posenc rotate --scheme xp"), " xpos \n");
   EXPECT_EQ(offered("posenc rotate --rope_type = ya"), " yarn \n");
-  EXPECT_EQ(offered("posenc explain llama-3."), " llama-3.1-8b \n");
+  EXPECT_EQ(offered("posenc explain llama-3.1"), " llama-3.1-8b \n");
   EXPECT_EQ(offered("posenc plot heatmap --of c"), " cos \n");
   EXPECT_EQ(offered("posenc rotate q."), "  \n");  // bash offers files itself
 }
@@ -187,7 +187,7 @@ TEST_F(Help, FishCompletes) {
   EXPECT_EQ(offered_by_fish("posenc rotate q.npy --angles hf_f"), "hf_float\n");
   EXPECT_EQ(offered_by_fish("posenc rotate --scheme xp"), "xpos\n");
   EXPECT_EQ(offered_by_fish("posenc rotate --rope_type=yar"), "--rope_type=yarn\n");
-  EXPECT_EQ(offered_by_fish("posenc explain llama-3."), "llama-3.1-8b\n");
+  EXPECT_EQ(offered_by_fish("posenc explain llama-3.1"), "llama-3.1-8b\n");
   EXPECT_EQ(offered_by_fish("posenc plot heatmap --of co"), "cos\n");
   EXPECT_TRUE(has(offered_by_fish("posenc explain "), "ask.fish\n"));  // files, where one may stand
   EXPECT_FALSE(has(offered_by_fish("posenc schemes "), "ask.fish"));
