@@ -167,7 +167,7 @@ def mutant(family, seed):
 def one(task):
     family, seed = task
     config = mutant(family, seed)
-    outcome, why, warnings = compare.judge(config)
+    outcome, why, warnings = compare.judge(config, by_modules=False)
     return outcome, why, warnings, config
 
 
