@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "posenc/attention.h"
+#include "posenc/gradients.h"
 #include "tests/hidden_memory.h"
 #include "tests/kernel_memory.h"
 
@@ -417,6 +418,19 @@ TEST_P(Attend, IsTheSameAtTheLastPositionsThatAFloatHolds) {
   near.run(plan);
   far.run(plan, {}, {}, (1 << 24) - 1 - 64);
   EXPECT_EQ(near.out, far.out);
+}
+
+// Memory holds no view of nothing back, however many rows it has: loops over them would never end.
+TEST(AttendErrors, ManyRowsWithoutANumber) {
+  float none = 0;
+  const Tensor x = Tensor::dense(&none, {std::int64_t{1} << 40, 2, 0, 8});
+  const Positions at = Positions::range(0, 0);
+  const AttentionInputs in{x, x, x, at, at};
+  for (const Expected<void>& refused :
+       {attend(in, {}, x), attend_reference(in, {}, x), attend_backward(in, {}, x, {.q = x})}) {
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().message().contains("2^24 rows")) << refused.error().message();
+  }
 }
 
 }  // namespace

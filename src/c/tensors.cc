@@ -72,6 +72,11 @@ posenc_status need_table(std::string_view function, std::string_view name, const
     return misuse(function, std::string(name) + " must have at most 2^28 numbers",
                   shape_text(tensor), "check shape and strides");
   }
+  if (tensor.size() == 0 && !detail::ends_soon(tensor)) {
+    return misuse(function,
+                  std::string(name) + " must have 2^24 rows or fewer where it has no numbers",
+                  shape_text(tensor), "check the shape");
+  }
   return POSENC_OK;
 }
 

@@ -61,7 +61,11 @@ Expected<Tensor> viewed(std::string_view where, std::string_view name, const Ten
     }
   }
   const Tensor view = tensor.with_rank(rank);
-  if (view.size() == 0) return view;
+  if (view.size() == 0) {
+    if (ends_soon(view)) return view;
+    return fail(where, std::string(name) + " must have 2^24 rows or fewer where it has no numbers",
+                shape_text(tensor), "check the shape");
+  }
   if (!tensor)
     return fail(where, std::string(name) + " must be given", "", "pass a view of memory");
   if (!addressable(view)) {

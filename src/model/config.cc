@@ -40,7 +40,7 @@ std::string type_of(const Section& whole, const Section& text) {
 // A model that puts a head on a picture's tower has positions in its backbone alone.
 Section main_part(const Section& text) {
   const auto type = text.word("model_type");
-  const Section backbone = text.section("backbone_config");
+  Section backbone = text.section("backbone_config");
   if (!backbone || !type || find_family(type->value)) return text;
   text.reading.warn("family_remark", type->value + ": its backbone alone is explained");
   return backbone;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "src/model/families/layer_rules.h"
+#include "src/model/families/layers.h"
 #include "src/model/gguf.h"
 
 namespace posenc::detail {

@@ -128,6 +128,9 @@ static void schemes_that_read_the_content_attend(void) {
   tgates.rank = 1;
   tgates.shape[0] = 3;
   tgates.stride[0] = 1;
+  large.shape[0] = (int64_t)1 << 40;
+  large.shape[1] = 0;
+  MISUSE("2^24 rows", posenc_content_set_table(fox, "log_gates", &large));
   OK(posenc_content_set_table(fox, "log_gates", &tgates));
   OK(posenc_attend_content(fox, NULL, &in, &to, NULL));
   CHECK(fabs(o[2] - (4 + 2 / 2. + 1 / 4.) / (1 + 1 / 2. + 1 / 4.)) < 1e-12);

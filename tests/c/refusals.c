@@ -186,6 +186,10 @@ static void bad_tensors_are_refused(void) {
   bad.shape[0] = bad.shape[1] = INT64_MAX;
   REFUSED("memory", ROTATE_BAD);
   bad = good;
+  bad.shape[0] = (int64_t)1 << 40; /* loops over nothing would never end */
+  bad.shape[1] = 0;
+  REFUSED("2^24 rows", ROTATE_BAD);
+  bad = good;
   bad.stride[2] = INT64_MAX;
   REFUSED("memory", ROTATE_BAD);
   bad.stride[2] = INT64_MIN;

@@ -42,8 +42,8 @@ void note(ProvenanceList& notes, std::string_view field, std::string_view value,
 
 void Reading::read_version(std::string_view version) {
   std::pair<int, int> read;
-  const char* const end = version.data() + version.size();
-  const auto major = std::from_chars(version.data(), end, read.first);
+  const char *const begin = version.data(), *const end = begin + version.size();
+  const auto major = std::from_chars(begin, end, read.first);
   if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return;
   const auto minor = std::from_chars(major.ptr + 1, end, read.second);
   if (minor.ec == std::errc() && read.first >= 0 && read.second >= 0) saved_by = read;
