@@ -51,7 +51,7 @@ constexpr LintRule lint_rules[] = {
     {"default_changed", error, "write rope_theta"},
     {"theta_conflict", error, "keep one of the two bases"},
     {"local_theta_fixed", note, ""},
-    {"partial_conflict", error, "keep one of the two factors"},
+    {"partial_conflict", error, "keep one of the two"},
     {"partial_disputed", warning, "check the engine you serve with"},
     {"own_code_key", warning, "check which of the two you run"},
     {"unknown_key", warning, "correct its spelling, or drop the key"},

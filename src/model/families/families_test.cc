@@ -497,6 +497,21 @@ TEST(FamilyNomic, PairingIsTheFiles) {
             Pairing::interleaved);
 }
 
+// MiniMax-M2's class sets the factor from rotary_dim where the file says none.
+TEST(Families, APartialFactorCountsBeforeARotaryDimOfAnotherWidth) {
+  const auto rotated = [](std::string_view more) {
+    const Model model = family_model("minimax_m2", more);
+    const bool warned = std::ranges::find(model.warnings, "partial_conflict", &Warning::code) !=
+                        model.warnings.end();
+    return std::pair{compile(model.groups[0])->rotate->rotary_dim, warned};
+  };
+  EXPECT_EQ(rotated(R"("head_dim": 32, "rotary_dim": 8)"), std::pair(std::int64_t{8}, false));
+  EXPECT_EQ(rotated(R"("head_dim": 32, "rotary_dim": 8, "partial_rotary_factor": 0.25)"),
+            std::pair(std::int64_t{8}, false));
+  EXPECT_EQ(rotated(R"("head_dim": 32, "rotary_dim": 8, "partial_rotary_factor": 0.75)"),
+            std::pair(std::int64_t{24}, true));
+}
+
 TEST(NotCovered, SaysWhy) {
   const auto mamba = read_config(R"({"model_type": "mamba"})");
   ASSERT_FALSE(mamba);

@@ -487,7 +487,16 @@ class RopeReader {
     }
     const auto dim = config_.integer(family_.reads_rotary_dim ? "rotary_dim" : "",
                                      Range{.least = 2, .most = static_cast<double>(ask_.head_dim)});
-    if (dim) {
+    const bool agree =
+        !dim || !said ||
+        static_cast<std::int64_t>(said->value * static_cast<double>(ask_.head_dim)) == dim->value;
+    if (!agree) {
+      reading_.warn("partial_conflict", dim->key + " is " + std::to_string(dim->value) + " and " +
+                                            said->key + " is " + number_text(said->value) + " of " +
+                                            std::to_string(ask_.head_dim) +
+                                            " channels; the factor is used, as transformers does");
+    }
+    if (dim && agree) {
       rope_.rotary_dim = dim->value;
       note(notes_, "rotary_dim", std::to_string(dim->value), Origin::file, dim->key);
       return;
