@@ -153,6 +153,11 @@ class LayerReader {
 
   // The file's window, else the family's. Returns whether the file turns it off.
   bool read_window() {
+    if (draft_.window) {  // by the list that marked the layers
+      draft_.window_note = {"window", std::to_string(*draft_.window), Origin::file,
+                            config().where("attention_windows")};
+      return false;
+    }
     const Range range{.least = 1, .most = static_cast<double>(most_length)};
     // local_attention counts both sides. A decoder of such a family sees one of them, which its
     // file may give as sliding_window.

@@ -307,7 +307,7 @@ class RopeReader {
     if (ask_.theta > 0) {
       rope_.rope_theta = ask_.theta;
       note(notes_, "rope_theta", number_text(ask_.theta), Origin::file,
-           config_.where("layer_rope_theta"));
+           config_.where(config_.has("layer_rope_theta") ? "layer_rope_theta" : "rope_theta"));
       return;
     }
     std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
@@ -392,6 +392,7 @@ class RopeReader {
       for (const std::string_view key : split(names)) {
         const Json* value = config_.raw(key);
         if (!value || value->is_null() || contains_word(read, key)) continue;
+        if (ask_.theta > 0 && value->get<Json::Array>()) continue;  // a base for each layer
         const double* real = value->get<double>();
         const auto* whole = value->get<std::int64_t>();
         if ((real && *real == anyway) || (whole && static_cast<double>(*whole) == anyway)) continue;

@@ -188,6 +188,39 @@ void by_own_bases(LayerDraft& layers) {
     layers.at(i).theta = static_cast<double>(bases->value[static_cast<std::size_t>(i)]);
 }
 
+// UltraBERT's first files have a window for each layer, null or 0 for none, of which the first is that of all,
+void mark_by_windows(LayerDraft& layers) {
+  const Json* const raw = layers.config.raw("attention_windows");
+  const auto* const windows = raw ? raw->get<Json::Array>() : nullptr;
+  if (!windows) return mark_all_but_last_of(layers);
+  const std::string key = layers.config.where("attention_windows");
+  if (!layers.covers_layers(key, std::ssize(*windows), "entry")) return;
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const Json& window = (*windows)[static_cast<std::size_t>(i)];
+    constexpr std::int64_t none = 0;
+    const auto* const tokens = window.is_null() ? &none : window.get<std::int64_t>();
+    if (!tokens || *tokens < 0 || *tokens > most_length) {
+      return layers.config.reading.refuse(key, "must be windows in tokens, null for none",
+                                          window.text(), "correct the file");
+    }
+    if (*tokens == 0) continue;
+    layers.at(i).type = layers.family.other;
+    if (!layers.window) layers.window = *tokens;
+  }
+  note(layers.notes, "layer_types", "sliding where there is a window", Origin::file, key);
+}
+// and a base for each, of which a kind of layer has the last.
+void bases_by_kind(LayerDraft& layers) {
+  const Json* const raw = layers.config.raw("rope_theta");
+  if (!raw || !raw->get<Json::Array>() || layers.config.has("rope_parameters")) return;
+  const auto bases = layers.config.integers("rope_theta", above_one);
+  if (!bases || !layers.covers_layers(bases->key, std::ssize(bases->value), "entry")) return;
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    for (std::int64_t j = 0; j < layers.count(); ++j)
+      if (layers.at(j).type == layers.at(i).type)
+        layers.at(i).theta = static_cast<double>(bases->value[static_cast<std::size_t>(j)]);
+}
+
 // Muse multiplies its queries behind their norm.
 void glimmer_queries(const Section& config, LayerGroup& group) {
   group.logits.multiplier *= noted_number(config, group, "qk_scale_factor", 3.87);
@@ -454,10 +487,11 @@ constexpr Family alternating[] = {
      .layer_types = true, .other = "mamba", .rotates = all_if_use_mem_rope,
      .heads_width = "attention_hidden_size", .heads_times = 2, .logits = half_of_head_dim},
     {.types = "ultrabert", .context = 32 * K, .sizes = {4096, 32, 32}, .causal = false,
+     .theta_keys = "",
      .parameters = R"({"sliding_attention": {"rope_theta": 10000},
                        "full_attention": {"rope_theta": 2560000}})",
-     .layer_types = true, .pattern = every_last, .every = 3, .window = 128,
-     .window_each_side = true},
+     .layer_types = true, .pattern = {mark_by_windows}, .every = 3, .rotates = bases_by_kind,
+     .window = 128, .window_each_side = true},
     {.types = "modernbert", .context = 8192, .sizes = {768, 22, 12}, .causal = false,
      .theta = 160000, .theta_keys = "global_rope_theta", .layer_types = true,
      .pattern = every_first, .every = 3, .every_keys = "global_attn_every_n_layers",

@@ -82,6 +82,18 @@ TEST(FamilyRows, ABaseForEachLayerOfWhichNoughtIsNoPosition) {
   EXPECT_EQ(std::get<Rope>(last->schemes.at(0)).rope_theta, 500000);
 }
 
+TEST(FamilyRows, UltraBertsFirstFilesHaveAWindowAndABaseForEachLayer) {
+  const Model model =
+      small_model("ultrabert", R"("rope_theta": [1e3, 1e3, 5e4, 1e3, 1e3, 5e4, 2e3, 1e3],
+                      "attention_windows": [64, 64, null, 64, 64, null, 64, 0])");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(model.groups[0].window, 128);  // 64 on each side
+  EXPECT_EQ(std::get<Rope>(model.groups[0].schemes.at(0)).rope_theta, 2000);
+  EXPECT_EQ(model.groups[1].layers, (std::vector<std::int64_t>{2, 5, 7}));
+  EXPECT_EQ(std::get<Rope>(model.groups[1].schemes.at(0)).rope_theta, 1000);
+  EXPECT_FALSE(rows_warn(model, "unread_key"));
+}
+
 TEST(FamilyRows, RecurrentGemmaRepeatsItsBlockTypes) {
   const Model model = small_model(
       "recurrent_gemma",
