@@ -1,6 +1,7 @@
 // posenc translate: a model's rotation in an engine's own words.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -59,7 +60,8 @@ Run define_translate(CLI::App& app) {
                  "bundled name")
       ->type_name("MODEL")
       ->required();
-  app.add_option("--to", flags->engine, "The engine: " + engine_list())
+  app.add_option("--to", flags->engine,
+                 "The engine: " + engine_list() + "; or a format: gguf, params.json")
       ->type_name("ENGINE")
       ->required();
   app.add_option("--at,--length", flags->at,
@@ -75,6 +77,7 @@ Run define_translate(CLI::App& app) {
       "Examples:\n"
       "  posenc translate qwen2.5-7b-yarn4 --to vllm --at 128k\n"
       "  posenc translate llama-3.1-8b-Q4_K_M.gguf --to transformers\n"
+      "  posenc translate config.json --to gguf --json | jq .target\n"
       "  posenc translate config.json --to llama.cpp --json | jq -r .target");
   return [flags, &app]() -> Expected<int> {
     const Expected<Model> model = named_model(flags->model);
@@ -86,7 +89,9 @@ Run define_translate(CLI::App& app) {
     else
       fmt::print("{}", translation_page(*model, *made, terminal(no_color(app))));
     constexpr double angle_that_shows = 0.1;
-    const bool faithful = made->largest_angle_difference &&
+    const bool lost = std::ranges::any_of(
+        made->notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; });
+    const bool faithful = !lost && made->largest_angle_difference &&
                           *made->largest_angle_difference <= angle_that_shows &&
                           *made->amplitude_difference < 1e-6;
     return faithful ? 0 : 1;

@@ -80,7 +80,8 @@ std::string to_json(const Translation& translation);
 
 // For text layers that rotate. The target is complete: engines replace what they are told as a whole, so that keys which stay as
 // they were are in it too. It is then read back by the engine's profile, and compared with the model for `length` (0: its
-// context). Errors: no rotation, no such engine, what compile() says for that length.
+// context). "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. Errors: no rotation, no such
+// engine, what compile() says for that length.
 Expected<Translation> translate(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
 

@@ -78,6 +78,8 @@ enum class Spelling {
   sglang_flags,     // --json-model-override-args
   llama_flags,      // --rope-scaling and its kin
   megatron_flags,   // --rotary-base and its kin
+  gguf_keys,        // metadata of a GGUF, behind general.architecture
+  params,           // params.json, as Mistral publishes it
 };
 
 struct EngineProfile {

@@ -2,6 +2,7 @@
 #include "src/engines/spell.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "src/files/field_value.h"
@@ -13,14 +14,29 @@ namespace {
 
 using Kind = EngineNote::Kind;
 
-bool is_command_line(Spelling spelling) {
-  return spelling == Spelling::llama_flags || spelling == Spelling::megatron_flags;
+// Says a scaling by a few words of its own, where others take any type and all of its fields.
+bool has_few_words(Spelling spelling) {
+  return spelling == Spelling::llama_flags || spelling == Spelling::megatron_flags ||
+         spelling == Spelling::gguf_keys || spelling == Spelling::params;
 }
 
 void say(std::vector<EngineNote>& notes, Kind kind, std::string what) {
   EngineNote note{kind, std::move(what)};
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
+
+// YaRN's own factor on cos and sin: 0.1 ln s + 1.
+double own_amplitude(const Yarn& yarn) { return yarn_magnitude(yarn.factor.value_or(1)); }
+
+// What it is, once attention_factor and the mscales are heard.
+double amplitude_of(const Yarn& yarn) {
+  if (yarn.attention_factor) return *yarn.attention_factor;
+  if (!yarn.mscale || !yarn.mscale_all_dim) return own_amplitude(yarn);
+  const double s = yarn.factor.value_or(1);
+  return yarn_magnitude(s, *yarn.mscale) / yarn_magnitude(s, *yarn.mscale_all_dim);
+}
+
+bool is_latent(const LayerGroup& group) { return group.cache_note.contains("MLA"); }
 
 std::int64_t rotary_dim_of(const Rope& rope, const Geometry& geometry) {
   if (rope.rotary_dim) return *rope.rotary_dim;
@@ -134,6 +150,121 @@ std::string megatron_flags(const Rope& rope, const Geometry& geometry) {
   return text;
 }
 
+void write_gguf_keys(JsonWriter& out, const std::vector<SpelledRope>& ropes) {
+  const SpelledRope& one = ropes.front();
+  const Rope& rope = one.rope;
+  out.member("rope.freq_base", rope.rope_theta);
+  if (ropes.back().is_local) out.member("rope.freq_base_swa", ropes.back().rope.rope_theta);
+  out.member("rope.dimension_count", rotary_dim_of(rope, one.group->geometry));
+  if (!rope.mrope_section.empty()) {
+    std::vector<std::int64_t> four = rope.mrope_section;
+    four.resize(4);
+    out.member("rope.dimension_sections", four);
+  }
+  if (const auto* linear = std::get_if<Linear>(&rope.scaling)) {
+    out.member("rope.scaling.type", "linear").member("rope.scaling.factor", linear->factor);
+  } else if (const auto* yarn = std::get_if<Yarn>(&rope.scaling)) {
+    out.member("rope.scaling.type", "yarn")
+        .member("rope.scaling.factor", yarn->factor.value_or(1))
+        .member("rope.scaling.original_context_length", yarn->original_max_position_embeddings);
+    if (yarn->beta_fast != 32) out.member("rope.scaling.yarn_beta_fast", yarn->beta_fast);
+    if (yarn->beta_slow != 1) out.member("rope.scaling.yarn_beta_slow", yarn->beta_slow);
+    // llama.cpp multiplies YaRN's own factor by it.
+    if (yarn->attention_factor)
+      out.member("rope.scaling.attn_factor", *yarn->attention_factor / own_amplitude(*yarn));
+    if (yarn->mscale_all_dim)
+      out.member("rope.scaling.yarn_log_multiplier",
+                 *yarn->mscale_all_dim / (is_latent(*one.group) ? 10 : 1));
+  } else if (std::holds_alternative<Unscaled>(rope.scaling)) {
+    out.member("rope.scaling.type", "none");
+  }
+}
+
+void write_params(JsonWriter& out, const SpelledRope& one) {
+  out.member("rope_theta", one.rope.rope_theta);
+  if (const auto* yarn = std::get_if<Yarn>(&one.rope.scaling)) {
+    out.key("yarn")
+        .object()
+        .member("factor", yarn->factor.value_or(1))
+        .member("original_max_position_embeddings", yarn->original_max_position_embeddings)
+        .member("beta", yarn->beta_fast)
+        .member("alpha", yarn->beta_slow)
+        .member("apply_scale", !yarn->attention_factor)
+        .end();
+  }
+  if (const Logits& logits = one.group->logits; logits.beta != 0)
+    out.key("llama_4_scaling")
+        .object()
+        .member("beta", logits.beta)
+        .member("original_max_position_embeddings", static_cast<std::int64_t>(logits.floor))
+        .end();
+}
+
+// A scaling that keys of a GGUF have no word for is in tensors of the file, or nowhere.
+void say_for_gguf(const Model& model, const LayerGroup& group, Rope& rope,
+                  std::vector<EngineNote>& notes) {
+  auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  if (!yarn) {
+    if (!std::holds_alternative<Unscaled>(rope.scaling) &&
+        !std::holds_alternative<Linear>(rope.scaling))
+      say(notes, Kind::approximated,
+          std::string(info(rope.scaling).name) +
+              " has no keys: the converter writes it into the file as tensors");
+    return;
+  }
+  constexpr std::string_view with_keys[] = {"grok", "mistral3", "ministral3"};
+  const bool has_keys = std::ranges::find(with_keys, model.family) != std::end(with_keys);
+  if (!has_keys && (yarn->beta_fast != 32 || yarn->beta_slow != 1)) {
+    say(notes, Kind::lost,
+        "beta_fast and beta_slow: llama.cpp reads their keys for grok and mistral3 alone "
+        "(--yarn-beta-fast and --yarn-beta-slow set them)");
+    yarn->beta_fast = 32;
+    yarn->beta_slow = 1;
+  }
+  // yarn_log_multiplier has the mscales where they touch the logits besides.
+  if (is_latent(group) || (has_keys && yarn->mscale_all_dim)) return;
+  const double amplitude = amplitude_of(*yarn);
+  yarn->mscale.reset();
+  yarn->mscale_all_dim.reset();
+  yarn->attention_factor.reset();
+  if (amplitude != own_amplitude(*yarn)) yarn->attention_factor = amplitude;
+}
+
+// Of all scalings params.json has YaRN alone, with its own factor on cos and sin or with none.
+void say_for_params(const LayerGroup& group, Rope& rope, std::vector<EngineNote>& notes) {
+  if (!rope.mrope_section.empty()) {
+    say(notes, Kind::lost, "mrope_section: params.json has no key");
+    rope.mrope_section.clear();
+    rope.mrope_interleaved = false;
+  }
+  if (!is_latent(group) && rotary_dim_of(rope, group.geometry) != group.geometry.head_dim) {
+    say(notes, Kind::lost, "a part of the head: params.json rotates all of it");
+    rope.rotary_dim.reset();
+    rope.partial_rotary_factor = 1;
+  }
+  auto* yarn = std::get_if<Yarn>(&rope.scaling);
+  if (!yarn) {
+    if (std::holds_alternative<Unscaled>(rope.scaling)) return;
+    say(notes, Kind::lost,
+        std::string(info(rope.scaling).name) + ": params.json knows no scaling but yarn");
+    rope.scaling = Unscaled{};
+    return;
+  }
+  const double amplitude = amplitude_of(*yarn);
+  yarn->mscale.reset();
+  yarn->mscale_all_dim.reset();
+  yarn->attention_factor.reset();
+  if (amplitude == 1)
+    yarn->attention_factor = 1;
+  else if (amplitude != own_amplitude(*yarn))
+    say(notes, Kind::lost,
+        "the factor " + number_text(amplitude) +
+            " on cos and sin: apply_scale has YaRN's own, or none");
+  if (!yarn->truncate)
+    say(notes, Kind::approximated, "truncate false: the ramp's ends are rounded to whole pairs");
+  yarn->truncate = true;
+}
+
 // The part of a configuration that has the text's keys: a model with pictures has it inside.
 bool is_nested(const LayerGroup& group) {
   return std::ranges::any_of(group.provenance, [](const Provenance& value) {
@@ -143,8 +274,8 @@ bool is_nested(const LayerGroup& group) {
 
 }  // namespace
 
-SpelledRope sayable(const LayerGroup& group, Spelling spelling, std::int64_t length,
-                    std::vector<EngineNote>& notes) {
+SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelling,
+                    std::int64_t length, std::vector<EngineNote>& notes) {
   SpelledRope one{&group, {}, group.window ? "sliding_attention" : "full_attention"};
   for (const Scheme& scheme : group.schemes)
     if (const Rope* rope = std::get_if<Rope>(&scheme)) one.rope = *rope;
@@ -179,7 +310,7 @@ SpelledRope sayable(const LayerGroup& group, Spelling spelling, std::int64_t len
     say(notes, Kind::lost, "frequencies one by one: no engine takes them");
     rope.scaling = Unscaled{};
   }
-  if (!is_command_line(spelling)) return one;
+  if (!has_few_words(spelling)) return one;
 
   if (const auto* dynamic = std::get_if<DynamicNtk>(&rope.scaling)) {
     const double s = dynamic->factor, most = static_cast<double>(dynamic->max_position_embeddings);
@@ -187,18 +318,25 @@ SpelledRope sayable(const LayerGroup& group, Spelling spelling, std::int64_t len
         "dynamic: the base for " + std::to_string(length) + " tokens, at every length");
     say_by_base(rope, geometry, std::max(1.0, s * static_cast<double>(length) / most - (s - 1)));
   }
+  if (spelling == Spelling::params) {
+    say_for_params(group, rope, notes);
+    return one;
+  }
   auto* yarn = std::get_if<Yarn>(&rope.scaling);
-  if (yarn && yarn->attention_factor) {
+  if (spelling != Spelling::gguf_keys && yarn && yarn->attention_factor) {
     say(notes, Kind::lost,
         "attention_factor " + number_text(*yarn->attention_factor) +
             ": no flag keeps it under YaRN");
     yarn->attention_factor.reset();
   }
-  if (spelling == Spelling::llama_flags) {
-    if (yarn && !yarn->truncate) {
-      say(notes, Kind::approximated, "truncate false: the ramp's ends are rounded to whole pairs");
-      yarn->truncate = true;
-    }
+  if (spelling == Spelling::megatron_flags) return one;
+  if (yarn && !yarn->truncate) {
+    say(notes, Kind::approximated, "truncate false: the ramp's ends are rounded to whole pairs");
+    yarn->truncate = true;
+  }
+  if (spelling == Spelling::gguf_keys) {
+    say_for_gguf(model, group, rope, notes);
+  } else {
     if (std::holds_alternative<Llama3>(rope.scaling) ||
         std::holds_alternative<LongRope>(rope.scaling) ||
         std::holds_alternative<Proportional>(rope.scaling))
@@ -227,10 +365,10 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
                     std::int64_t length, std::vector<EngineNote>& notes) {
   const SpelledRope& one = ropes.front();
   const bool nested = is_nested(*one.group);
-  const auto old = [&] {
-    if (ropes.size() > 1 && !ropes.back().is_local)
+  const auto several = [&] {
+    if (ropes.size() > 1 && (!ropes.back().is_local || spelling == Spelling::params))
       say(notes, Kind::lost,
-          "layers of several kinds: rope_scaling and rope_theta hold for one of them, that of " +
+          "layers of several kinds: base and scaling hold for one of them, that of " +
               one.layer_type);
   };
   JsonWriter json;
@@ -241,7 +379,7 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
       json.end();
       return json.text;
     case Spelling::rope_scaling:
-      old();
+      several();
       write_rope_scaling(json.object(), ropes);
       if (context > 0) json.member("max_position_embeddings", context);
       json.end();
@@ -263,7 +401,19 @@ std::string spelled(const std::vector<SpelledRope>& ropes, Spelling spelling, st
       return "--json-model-override-args " + quoted_json(json.text) +
              (length > 0 ? " --context-length " + std::to_string(length) : "");
     case Spelling::llama_flags: return llama_flags(one.rope, length);
-    case Spelling::megatron_flags: old(); return megatron_flags(one.rope, one.group->geometry);
+    case Spelling::gguf_keys:
+      several();
+      write_gguf_keys(json.object(), ropes);
+      if (context > 0) json.member("context_length", context);
+      json.end();
+      return json.text;
+    case Spelling::params:
+      several();
+      write_params(json.object(), one);
+      if (context > 0) json.member("max_position_embeddings", context);
+      json.end();
+      return json.text;
+    case Spelling::megatron_flags: several(); return megatron_flags(one.rope, one.group->geometry);
   }
   return {};
 }

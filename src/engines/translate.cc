@@ -25,6 +25,17 @@ Rope& rope_in(LayerGroup& group) {
   std::unreachable();  // asked of groups that rotate
 }
 
+// Formats that several engines read; a profile reads them back.
+struct FormatTarget {
+  std::string_view name, engine;
+  Spelling spelling;
+  FileFormat format;
+};
+constexpr FormatTarget format_targets[] = {
+    {"gguf", "llama.cpp", Spelling::gguf_keys, FileFormat::gguf},
+    {"params.json", "vllm", Spelling::params, FileFormat::params},
+};
+
 // What max_position_embeddings says where a target has it: under YaRN the length that is reached, by which exllamav3 finds the
 // factor.
 std::int64_t context_to_say(const Model& model, const Rope& rope) {
@@ -88,11 +99,15 @@ Model as_said(const Model& model, const std::vector<SpelledRope>& ropes, Spellin
   return said;
 }
 
+// What llama.cpp has flags and keys for; other scalings are tensors of its files.
+bool has_words(const Rope& rope) {
+  return std::holds_alternative<Unscaled>(rope.scaling) ||
+         std::holds_alternative<Linear>(rope.scaling) || std::holds_alternative<Yarn>(rope.scaling);
+}
+
 // Flags of llama.cpp stand above what its loader does with a file's keys.
 bool flags_decide(const Rope& rope, Spelling spelling) {
-  return spelling == Spelling::llama_flags && (std::holds_alternative<Unscaled>(rope.scaling) ||
-                                               std::holds_alternative<Linear>(rope.scaling) ||
-                                               std::holds_alternative<Yarn>(rope.scaling));
+  return spelling == Spelling::llama_flags && has_words(rope);
 }
 
 Expected<void> compare(const Model& model, const Model& run, std::int64_t length,
@@ -124,17 +139,21 @@ Expected<void> compare(const Model& model, const Model& run, std::int64_t length
 
 Expected<Translation> translate(const Model& model, std::string_view engine, std::int64_t length) {
   if (length < 0) return fail("translate", "length must be 0 or more", std::to_string(length));
-  POSENC_TRY(profile, detail::find_profile(engine));
+  const auto* format = std::ranges::find(format_targets, engine, &FormatTarget::name);
+  const bool is_format = format != std::end(format_targets);
+  const std::string_view reader = is_format ? format->engine : engine;
+  POSENC_TRY(profile, detail::find_profile(reader));
   constexpr std::int64_t usual = 8192;  // where neither the file nor anybody else says
   Translation out{.engine = profile.engine};
   out.length = length > 0 ? length : model.context > 0 ? model.context : usual;
-  const Spelling spelling = profile.spelling;
-  out.is_json = spelling == Spelling::rope_parameters || spelling == Spelling::rope_scaling;
+  const Spelling spelling = is_format ? format->spelling : profile.spelling;
+  out.is_json =
+      is_format || spelling == Spelling::rope_parameters || spelling == Spelling::rope_scaling;
 
   std::vector<SpelledRope> ropes;
   for (const LayerGroup& group : model.groups)
     if (group.stack == Stack::text && rotates(group))
-      ropes.push_back(detail::sayable(group, spelling, out.length, out.notes));
+      ropes.push_back(detail::sayable(model, group, spelling, out.length, out.notes));
   if (ropes.empty())
     return fail("translate", "needs text layers that rotate", model.name,
                 "posenc explain shows how position enters this model");
@@ -142,7 +161,7 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   std::ranges::stable_sort(ropes, {},
                            [](const SpelledRope& one) { return one.group->window.has_value(); });
   const std::int64_t context =
-      out.is_json ? context_to_say(model, ropes.front().rope) : model.context;
+      out.is_json && !is_format ? context_to_say(model, ropes.front().rope) : model.context;
   std::vector<SpelledRope> kinds = kinds_of(ropes);
   for (SpelledRope& one : kinds)
     one.is_local = kinds.size() == 2 && one.group->window &&
@@ -151,7 +170,12 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
 
   Model said = as_said(model, ropes, spelling, kinds.size() > 1);
   said.context = context;
-  POSENC_TRY(reading, read_as(said, engine, length));
+  // A scaling that is tensors of a GGUF got there by the converter, which reads a config.json.
+  const bool by_converter =
+      spelling == Spelling::gguf_keys &&
+      !std::ranges::all_of(ropes, [](const SpelledRope& one) { return has_words(one.rope); });
+  if (is_format && !by_converter) said.files = {{model.name, format->format, FileRole::model}};
+  POSENC_TRY(reading, read_as(said, reader, length));
   if (!reading.refused.empty()) {
     out.notes.push_back({EngineNote::Kind::lost, "not run: " + reading.refused});
     return out;

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
+#include <nlohmann/json.hpp>
 
 #include "posenc/engines.h"
+#include "tests/gguf_bytes.h"
 #include "tests/paths.h"
 
 namespace posenc {
@@ -95,6 +98,45 @@ TEST(Translate, AnEngineThatRefusesLeavesNothingToCompare) {
   EXPECT_TRUE(notes(refused, EngineNote::Kind::lost, "ValueError"));
 }
 
+TEST(Translate, KeysOfAGguf) {
+  EXPECT_EQ(said(qwen_with(yarn_four), "gguf").target,
+            R"({"rope.freq_base":1000000.0,"rope.dimension_count":128,"rope.scaling.type":"yarn",)"
+            R"("rope.scaling.factor":4.0,"rope.scaling.original_context_length":32768,)"
+            R"("context_length":131072})");
+}
+
+TEST(Translate, AGgufKeepsAnAttentionFactorThatNoFlagKeeps) {
+  const Translation kept = said(
+      qwen_with(
+          R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "attention_factor": 1.0})"),
+      "gguf");
+  EXPECT_TRUE(kept.target.contains(R"("rope.scaling.attn_factor":0.878)")) << kept.target;
+  EXPECT_EQ(kept.amplitude_difference, 0);
+}
+
+TEST(Translate, BetasThatLlamaCppDoesNotReadAreLost) {
+  const Translation lost = said(
+      qwen_with(
+          R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768, "beta_fast": 16})"),
+      "gguf");
+  EXPECT_TRUE(notes(lost, EngineNote::Kind::lost, "beta_fast"));
+  EXPECT_GT(*lost.largest_angle_difference, 0.1);
+}
+
+TEST(Translate, KeysOfParamsJson) {
+  EXPECT_EQ(
+      said(qwen_with(yarn_four), "params.json").target,
+      R"({"rope_theta":1000000.0,"yarn":{"factor":4.0,"original_max_position_embeddings":32768,)"
+      R"("beta":32.0,"alpha":1.0,"apply_scale":true},"max_position_embeddings":131072})");
+}
+
+TEST(Translate, ParamsJsonKnowsNoScalingButYarn) {
+  const Translation lost =
+      said(qwen_with(R"({"rope_type": "linear", "factor": 2.0})"), "params.json");
+  EXPECT_TRUE(notes(lost, EngineNote::Kind::lost, "linear"));
+  EXPECT_GT(*lost.largest_angle_difference, 0.1);
+}
+
 TEST(Translate, AModelThatDoesNotRotateIsRefused) {
   const Expected<Model> model = read_model("bloom-176b");
   ASSERT_TRUE(model);
@@ -103,6 +145,32 @@ TEST(Translate, AModelThatDoesNotRotateIsRefused) {
 
 TEST(Translate, LengthsBelowZeroAreRefused) {
   EXPECT_FALSE(translate(qwen_with(yarn_four), "vllm", -1));
+}
+
+// A llama's GGUF, one layer and no tensors, with keys of a flat JSON object.
+Expected<Model> gguf_with(const std::string& keys, std::int64_t head_dim) {
+  const auto json = nlohmann::json::parse(keys);
+  test::GgufBytes b;
+  b.start(0, json.size() + 6);
+  const auto whole = [&](const std::string& key, std::int64_t value) {
+    b.key("llama." + key, test::GgufBytes::u32).put(static_cast<std::uint32_t>(value));
+  };
+  b.key("general.architecture", test::GgufBytes::string).word("llama");
+  whole("block_count", 1);
+  whole("embedding_length", 8 * head_dim);
+  whole("attention.head_count", 8);
+  whole("attention.key_length", head_dim);
+  whole("attention.value_length", head_dim);
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_string())
+      b.key("llama." + key, test::GgufBytes::string).word(value.get<std::string>());
+    else if (value.is_number_integer())
+      whole(key, value.get<std::int64_t>());
+    else
+      b.key("llama." + key, test::GgufBytes::f32).put(value.get<float>());
+  }
+  b.pad();
+  return read_gguf(std::as_bytes(std::span(b.text)), "m.gguf");
 }
 
 // Every model of the zoo whose text rotates by one kind of RoPE: its keys, read again, give its frequencies.
@@ -127,6 +195,49 @@ TEST_P(Zoo, KeysForTransformersReadBackTheSame) {
   ASSERT_TRUE(theirs) << theirs.error().message();
   EXPECT_EQ(theirs->rotate->frequency, plan->rotate->frequency) << made->target;
   EXPECT_NEAR(theirs->rotate->amplitude, plan->rotate->amplitude, 1e-12);
+}
+
+// Whether a reader of the target's own format finds the rotation that it was made of.
+void expect_rotation_of(const Model& model, const Expected<Model>& again,
+                        const std::string& target) {
+  ASSERT_TRUE(again) << again.error().message() << target;
+  const Expected<Plan> plan = compile(model.groups.front(), model.context),
+                       theirs = compile(again->groups.front(), model.context);
+  ASSERT_TRUE(plan && theirs) << target;
+  ASSERT_EQ(theirs->rotate->pairs(), plan->rotate->pairs()) << target;
+  for (std::int64_t r = 0; r < plan->rotate->pairs(); ++r)  // a GGUF's numbers are float32
+    EXPECT_NEAR(theirs->rotate->at(0, 0, r) / plan->rotate->at(0, 0, r), 1, 1e-6) << target;
+  EXPECT_NEAR(theirs->rotate->amplitude, plan->rotate->amplitude, 1e-6) << target;
+}
+
+// Models whose layers all rotate whole heads alike, by what the format has words for.
+bool is_said_whole(const Model& model, const Expected<Translation>& made) {
+  return made && made->largest_angle_difference == 0 && made->amplitude_difference == 0 &&
+         std::ranges::none_of(made->notes,
+                              [](const EngineNote& note) {
+                                return note.kind == EngineNote::Kind::lost ||
+                                       note.kind == EngineNote::Kind::approximated;
+                              }) &&
+         model.groups.size() == 1 && !model.groups[0].cache_note.contains("MLA");
+}
+
+TEST_P(Zoo, ParamsJsonReadsBackTheSame) {
+  const Expected<Model> model = read_model(test::data_path("zoo/" + GetParam() + ".json"));
+  ASSERT_TRUE(model) << model.error().message();
+  const auto made = translate(*model, "params.json");
+  if (!is_said_whole(*model, made)) return;
+  const std::string sizes = R"({"dim": 4096, "n_layers": 1, "n_heads": 8, "head_dim": )" +
+                            std::to_string(model->groups.front().geometry.head_dim) + ", ";
+  expect_rotation_of(*model, read_params(sizes + made->target.substr(1)), made->target);
+}
+
+TEST_P(Zoo, KeysOfAGgufReadBackTheSame) {
+  const Expected<Model> model = read_model(test::data_path("zoo/" + GetParam() + ".json"));
+  ASSERT_TRUE(model) << model.error().message();
+  const auto made = translate(*model, "gguf");
+  if (!is_said_whole(*model, made) || made->target.contains("sections")) return;
+  expect_rotation_of(*model, gguf_with(made->target, model->groups.front().geometry.head_dim),
+                     made->target);
 }
 
 std::vector<std::string> zoo() {

@@ -39,6 +39,12 @@ TEST_F(TranslateCommand, ExitsWithOneWhereSomethingIsLost) {
   EXPECT_EQ(posenc("translate gpt-oss-20b --to llama.cpp").code, 1);
 }
 
+TEST_F(TranslateCommand, ExitsWithOneWhereAPartOfTheHeadCannotBeSaid) {
+  const Outcome said = posenc("translate glm-4-9b --to params.json");
+  EXPECT_EQ(said.code, 1);
+  EXPECT_TRUE(has(said.out, "a part of the head")) << said.out;
+}
+
 TEST_F(TranslateCommand, ExitsWithTwoForAnEngineWithoutAProfile) {
   const Outcome said = posenc("translate llama-3.1-8b --to keras");
   EXPECT_EQ(said.code, 2);
