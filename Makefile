@@ -18,14 +18,14 @@ peers := build/peers-venv
 python := build/python-venv
 
 packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
-            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev
+            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev libutf8proc-dev
 files = git ls-files -co --exclude-standard
 
 # Both show progress on one line of a terminal, and elsewhere only what goes wrong and the summary.
 # $(call ninja,PRESET,TARGET) and $(call ctest,PRESET); why a test was skipped comes last.
 without = { grep --line-buffered -Ev $(1) || true; }
 ninja = if [ -t 1 ]; then cmake --build --preset $(1) $(addprefix --target ,$(2)); \
-  else cmake --build --preset $(1) $(addprefix --target ,$(2)) -- --quiet | $(call without,'no work to do'); fi
+  else cmake --build --preset $(1) $(addprefix --target ,$(2)) -- --quiet | $(call without,'no work to do|^-- '); fi
 ctest = if [ -t 1 ]; then ctest --preset $(1) -j $(JOBS) --progress; \
   else ctest --preset $(1) -j $(JOBS) | $(call without,' Passed +[0-9.]+ sec$$|^ *Start +[0-9]+: '); fi; \
   sed -n '/^skipped: /p' build/$(1)/Testing/Temporary/LastTest.log

@@ -6,7 +6,8 @@ find_package(GTest REQUIRED)
 set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(repo ${root}/tests/repo)
 
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc tests/*.cc)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc
+  lab/*_test.cc tests/*.cc)
 list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step)/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/")

@@ -318,8 +318,8 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
   std::vector<float> c, d(a.size());
   if (blas != nullptr) c.resize(static_cast<std::size_t>(n * n));
   const Action gemm = [&]() -> Expected<void> {
-    blas->multiply(a.data(), b.data(), true, c.data(), n, n, what.head_dim, what.threads);
-    blas->multiply(c.data(), b.data(), false, d.data(), n, what.head_dim, n, what.threads);
+    blas->multiply({a.data()}, {b.data(), true}, c.data(), n, n, what.head_dim, what.threads);
+    blas->multiply({c.data()}, {b.data()}, d.data(), n, what.head_dim, n, what.threads);
     return {};
   };
 

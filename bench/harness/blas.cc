@@ -21,13 +21,14 @@ const Blas* Blas::found(std::string_view instruction_set) {
   return blas.sgemm_ != nullptr && blas.set_threads_ != nullptr ? &blas : nullptr;
 }
 
-void Blas::multiply(const float* a, const float* b, bool transposed, float* c, std::int64_t m,
-                    std::int64_t n, std::int64_t k, int threads) const {
+void Blas::multiply(Factor a, Factor b, float* c, std::int64_t m, std::int64_t n, std::int64_t k,
+                    int threads, float keep) const {
   constexpr int row_major = 101, as_is = 111, turned = 112;
   set_threads_(threads);
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), depth = static_cast<int>(k);
-  sgemm_(row_major, as_is, transposed ? turned : as_is, rows, columns, depth, 1, a, depth, b,
-         transposed ? depth : columns, 0, c, columns);
+  sgemm_(row_major, a.transposed ? turned : as_is, b.transposed ? turned : as_is, rows, columns,
+         depth, 1, a.numbers, a.transposed ? rows : depth, b.numbers,
+         b.transposed ? depth : columns, keep, c, columns);
 }
 
 }  // namespace posenc::detail

@@ -54,6 +54,10 @@ std::optional<DType> dtype_of(const StoredTensor& tensor);
 // bytes that are not in the file.
 Expected<std::vector<double>> doubles_of(const StoredTensor& tensor);
 
+// The same in float, also of ggml's blocks of quantized numbers: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K,
+// as ggml's own code restores them. Errors: as above.
+Expected<std::vector<float>> floats_of(const StoredTensor& tensor);
+
 // `where` is what errors begin with: the file's name.
 // Errors: not such a file, unknown type, truncated, sizes that overflow or do not fit the bytes.
 Expected<StoredTensor> parse_npy(std::span<const std::byte> bytes, std::string_view where);
@@ -67,12 +71,15 @@ struct Safetensors {
 // of more than a million values (the format allows 100 MB; headers of 100,000 tensors are below).
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
-// A metadata value of a GGUF file. Arrays keep numbers as they are; arrays of strings (a vocabulary)
-// keep their number of entries alone, and arrays of arrays are refused.
+// An array of strings (a vocabulary) of a GGUF file. It stays in the file's own bytes until somebody asks for the texts.
 struct GgufStrings {
   std::uint64_t count = 0;
-  bool operator==(const GgufStrings&) const = default;
+  std::span<const std::byte> bytes = {};  // each text behind its length in eight bytes
+
+  std::vector<std::string_view> texts() const;  // over the same bytes
+  bool operator==(const GgufStrings& other) const { return texts() == other.texts(); }
 };
+// A metadata value of a GGUF file. Arrays of arrays are refused.
 using GgufValue = std::variant<bool, std::int64_t, std::uint64_t, double, std::string,
                                std::vector<std::int64_t>, std::vector<double>, GgufStrings>;
 

@@ -268,11 +268,12 @@ class Parser {
 
   // Lengths are walked; the texts are not touched.
   GgufStrings skip_strings(std::uint64_t count) {
+    const std::uint64_t first = at_;
     for (std::uint64_t i = 0; i < count && !error_; ++i) {
       const auto length = number<std::uint64_t>();
       if (needs(length)) at_ += length;
     }
-    return {count};
+    return {count, bytes_.subspan(first, at_ - first)};
   }
 
   void read_alignment() {
@@ -401,6 +402,19 @@ class Parser {
 };
 
 }  // namespace
+
+std::vector<std::string_view> GgufStrings::texts() const {
+  std::vector<std::string_view> texts;
+  for (std::span<const std::byte> rest = bytes; rest.size() >= sizeof(std::uint64_t);) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, rest.data(), sizeof(length));
+    rest = rest.subspan(sizeof(length));
+    length = std::min<std::uint64_t>(length, rest.size());
+    texts.emplace_back(reinterpret_cast<const char*>(rest.data()), length);
+    rest = rest.subspan(length);
+  }
+  return texts;
+}
 
 const GgufValue* Gguf::find(std::string_view key) const {
   const auto found = std::ranges::find(metadata, key, &std::pair<std::string, GgufValue>::first);

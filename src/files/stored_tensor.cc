@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/core/saturating.h"
+#include "src/files/quantized.h"
 
 namespace posenc {
 namespace {
@@ -19,15 +20,43 @@ constexpr TypeRow types[] = {{"F64", DType::f64},   {"F32", DType::f32}, {"F16",
                              {"<f2", DType::f16}};
 
 // Numbers that may stand at any address.
-template <class T, class Convert>
-std::vector<double> copied(std::span<const std::byte> bytes, Convert&& convert) {
-  std::vector<double> numbers(bytes.size() / sizeof(T));
+template <class Number, class T, class Convert>
+std::vector<Number> copied(std::span<const std::byte> bytes, Convert&& convert) {
+  std::vector<Number> numbers(bytes.size() / sizeof(T));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     T number;
     std::memcpy(&number, bytes.data() + i * sizeof(T), sizeof(T));
-    numbers[i] = static_cast<double>(convert(number));
+    numbers[i] = static_cast<Number>(convert(number));
   }
   return numbers;
+}
+
+std::string_view called(const StoredTensor& tensor) {
+  return tensor.name.empty() ? "tensor" : std::string_view(tensor.name);
+}
+
+std::unexpected<Error> cut_off(const StoredTensor& tensor) {
+  return fail(called(tensor), "its numbers must be in the file",
+              std::to_string(tensor.bytes.size()) + " bytes of them",
+              "the file seems cut off; download the whole file");
+}
+
+template <class Number>
+Expected<std::vector<Number>> numbers_of(const StoredTensor& tensor, std::string_view types_taken) {
+  const std::optional<DType> dtype = dtype_of(tensor);
+  if (!dtype)
+    return fail(called(tensor), "must be " + std::string(types_taken), tensor.type,
+                "store it in one of these");
+  const std::optional<std::int64_t> count = detail::element_count(tensor.shape);
+  if (!count || static_cast<std::uint64_t>(*count) != tensor.bytes.size() / size_of(*dtype))
+    return cut_off(tensor);
+  switch (*dtype) {
+    case DType::f64: return copied<Number, double>(tensor.bytes, [](double x) { return x; });
+    case DType::f32: return copied<Number, float>(tensor.bytes, [](float x) { return x; });
+    case DType::f16: return copied<Number, std::uint16_t>(tensor.bytes, half_to_float);
+    case DType::bf16: break;
+  }
+  return copied<Number, std::uint16_t>(tensor.bytes, bfloat16_to_float);
 }
 
 }  // namespace
@@ -79,23 +108,24 @@ std::optional<DType> dtype_of(const StoredTensor& tensor) {
 }
 
 Expected<std::vector<double>> doubles_of(const StoredTensor& tensor) {
-  const std::optional<DType> dtype = dtype_of(tensor);
-  if (!dtype)
-    return fail(tensor.name.empty() ? "tensor" : tensor.name,
-                "must be float64, float32, float16 or bfloat16", tensor.type,
-                "store it in one of these");
+  return numbers_of<double>(tensor, "float64, float32, float16 or bfloat16");
+}
+
+Expected<std::vector<float>> floats_of(const StoredTensor& tensor) {
+  const detail::Quantized* const kind = detail::quantized(tensor.type);
+  if (kind == nullptr)
+    return numbers_of<float>(tensor,
+                             "float64, float32, float16, bfloat16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, "
+                             "Q4_K, Q5_K or Q6_K");
+  const auto numbers = static_cast<std::size_t>(kind->numbers),
+             bytes = static_cast<std::size_t>(kind->bytes);
+  const std::size_t blocks = tensor.bytes.size() / bytes;
   const std::optional<std::int64_t> count = detail::element_count(tensor.shape);
-  if (!count || static_cast<std::uint64_t>(*count) != tensor.bytes.size() / size_of(*dtype))
-    return fail(tensor.name.empty() ? "tensor" : tensor.name, "its numbers must be in the file",
-                std::to_string(tensor.bytes.size()) + " bytes of them",
-                "the file seems cut off; download the whole file");
-  switch (*dtype) {
-    case DType::f64: return copied<double>(tensor.bytes, [](double x) { return x; });
-    case DType::f32: return copied<float>(tensor.bytes, [](float x) { return x; });
-    case DType::f16: return copied<std::uint16_t>(tensor.bytes, half_to_float);
-    case DType::bf16: break;
-  }
-  return copied<std::uint16_t>(tensor.bytes, bfloat16_to_float);
+  if (!count || static_cast<std::uint64_t>(*count) != blocks * numbers) return cut_off(tensor);
+  std::vector<float> out(blocks * numbers);
+  for (std::size_t i = 0; i < blocks; ++i)
+    kind->restore(detail::Block(tensor.bytes.data() + i * bytes), out.data() + i * numbers);
+  return out;
 }
 
 }  // namespace posenc

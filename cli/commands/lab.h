@@ -1,0 +1,30 @@
+// The kinds of `posenc lab`, and what they ask of a command line alike.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "lab/model/llama.h"
+
+namespace posenc::cli {
+
+// Flags of those that run a pretrained model over a text.
+struct RealModelFlags {
+  std::string model, text;
+  std::int64_t skip = 0;  // tokens of the text
+  int threads = 0;
+  bool json = false;
+};
+void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags);
+
+// The model and the text's tokens behind the skipped ones. Errors: those of Llama::read, no such text.
+struct RealModel {
+  lab::Llama llama;
+  std::vector<std::int32_t> tokens;
+};
+Expected<RealModel> real_model(const RealModelFlags& flags);
+
+}  // namespace posenc::cli

@@ -1,0 +1,192 @@
+// posenc lab waves, posenc lab watch: what the heads of a real model do with position.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/arguments/flags.h"
+#include "cli/commands/lab.h"
+#include "cli/pages/terminal.h"
+#include "lab/model/heads.h"
+
+namespace posenc::cli {
+namespace {
+
+struct Surveyed {
+  std::string model;
+  std::int64_t trained = 0;
+  lab::HeadSurvey survey;
+};
+
+Expected<Surveyed> surveyed(const RealModelFlags& real, std::int64_t tokens) {
+  Expected<RealModel> model = real_model(real);
+  if (!model) return std::unexpected(model.error());
+  const auto count = static_cast<std::size_t>(std::min(tokens, std::ssize(model->tokens)));
+  model->tokens.resize(count);
+  Expected<lab::HeadSurvey> survey = lab::survey_heads(model->llama, model->tokens);
+  if (!survey) return std::unexpected(survey.error());
+  const Model& about = model->llama.about();
+  return Surveyed{about.name, about.trained_context > 0 ? about.trained_context : about.context,
+                  std::move(*survey)};
+}
+
+// A share as a bar of eighths of cells.
+std::string share_bar(double share, double most, const Terminal& term) {
+  constexpr int cells = 30;
+  static constexpr std::string_view eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int full = most > 0 ? static_cast<int>(share / most * cells * 8) : 0;
+  std::string text;
+  for (int i = 0; i < full / 8; ++i) text += term.unicode ? "█" : "#";
+  return text + (term.unicode ? std::string(eighths[full % 8]) : "");
+}
+
+std::string survey_json(const Surveyed& found, bool waves) {
+  std::string heads;
+  for (const lab::HeadFacts& head : found.survey.heads) {
+    heads += fmt::format("{}{{\"layer\":{},\"head\":{}", heads.empty() ? "" : ",", head.layer,
+                         head.head);
+    if (waves) {
+      std::string list;
+      for (const double share : head.waves)
+        list += fmt::format("{}{:.4f}", list.empty() ? "" : ",", share);
+      heads += fmt::format(",\"waves\":[{}]}}", list);
+    } else {
+      heads += fmt::format(
+          ",\"sink\":{:.4f},\"previous\":{:.4f},\"distance\":{:.2f},\"entropy\":{:.4f}}}",
+          head.sink, head.previous, head.distance, head.entropy);
+    }
+  }
+  std::string lengths;
+  for (const double length : found.survey.wavelength)
+    lengths += fmt::format("{}{:.2f}", lengths.empty() ? "" : ",", length);
+  return fmt::format("{{\"tokens\":{},\"trained\":{},\"wavelengths\":[{}],\"heads\":[{}]}}",
+                     found.survey.tokens, found.trained, lengths, heads);
+}
+
+std::string waves_page(const Surveyed& found, const Terminal& term) {
+  const std::vector<double>& lengths = found.survey.wavelength;
+  std::vector<double> mean(lengths.size());
+  std::vector<std::int64_t> leads(lengths.size());
+  for (const lab::HeadFacts& head : found.survey.heads) {
+    for (std::size_t r = 0; r < head.waves.size(); ++r)
+      mean[r] += head.waves[r] / static_cast<double>(found.survey.heads.size());
+    ++leads[static_cast<std::size_t>(std::ranges::max_element(head.waves) - head.waves.begin())];
+  }
+  const double most = *std::ranges::max_element(mean);
+  double beyond = 0;
+  std::string out =
+      fmt::format("{}: which waves its {} heads use, over {} tokens\n\n", term.bold(found.model),
+                  found.survey.heads.size(), grouped(found.survey.tokens));
+  out +=
+      term.bold(fmt::format("{:>5}{:>16}{:>9}{:>10}", "pair", "wavelength", "share", "heads led")) +
+      "\n";
+  for (std::size_t r = 0; r < mean.size(); ++r) {
+    const bool long_wave = lengths[r] > static_cast<double>(found.trained);
+    if (long_wave) beyond += mean[r];
+    const std::string line = fmt::format("{:>5}{:>16.1f}{:>8.1f}%{:>10}  {}", r, lengths[r],
+                                         100 * mean[r], leads[r], share_bar(mean[r], most, term));
+    out += (long_wave ? term.yellow(line) : line) + "\n";
+  }
+  return out + "\n" +
+         wrapped(fmt::format("{:.0f} % of |q||k| stands in pairs whose wave is longer than the {} "
+                             "tokens of training: "
+                             "they never made a turn there, and what they do beyond is not known.",
+                             100 * beyond, grouped(found.trained)),
+                 0, 0) +
+         "\n";
+}
+
+std::string watch_page(const Surveyed& found, const Terminal& term) {
+  const std::vector<lab::HeadFacts>& heads = found.survey.heads;
+  std::string out = fmt::format("{}: where its {} heads look, over {} tokens\n\n",
+                                term.bold(found.model), heads.size(), grouped(found.survey.tokens));
+  out += term.bold(fmt::format("{:>6}{:>12}{:>17}{:>16}{:>10}", "layer", "sink mass",
+                               "previous token", "mean distance", "entropy")) +
+         "\n";
+  for (std::size_t from = 0; from < heads.size();) {
+    std::size_t to = from;
+    lab::HeadFacts mean{.layer = heads[from].layer};
+    for (; to < heads.size() && heads[to].layer == heads[from].layer; ++to) {
+      mean.sink += heads[to].sink;
+      mean.previous += heads[to].previous;
+      mean.distance += heads[to].distance;
+      mean.entropy += heads[to].entropy;
+    }
+    const auto n = static_cast<double>(to - from);
+    out += fmt::format("{:>6}{:>11.0f}%{:>16.0f}%{:>16.1f}{:>10.2f}  {}\n", mean.layer,
+                       100 * mean.sink / n, 100 * mean.previous / n, mean.distance / n,
+                       mean.entropy / n, share_bar(mean.sink / n, 1, term));
+    from = to;
+  }
+  const auto leaders = [&](std::string_view what, double lab::HeadFacts::* fact) {
+    std::vector<const lab::HeadFacts*> order;
+    for (const lab::HeadFacts& head : heads) order.push_back(&head);
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](const lab::HeadFacts* h) { return h->*fact; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, order.size()); ++i)
+      text += fmt::format("{}L{}H{} {:.0f} %", text.empty() ? "" : ", ", order[i]->layer,
+                          order[i]->head, 100 * (order[i]->*fact));
+    const auto over =
+        std::ranges::count_if(heads, [&](const lab::HeadFacts& h) { return h.*fact > 0.5; });
+    return fmt::format("{:<16}{} of {} heads above 50 %; most: {}\n", what, over, heads.size(),
+                       text);
+  };
+  return out + "\n" + leaders("sink", &lab::HeadFacts::sink) +
+         leaders("previous token", &lab::HeadFacts::previous);
+}
+
+Run define_survey(CLI::App& app, bool waves, std::string footer) {
+  auto real = std::make_shared<RealModelFlags>();
+  auto tokens = std::make_shared<std::int64_t>(512);
+  add_real_model(app, real);
+  app.add_option("--tokens", *tokens,
+                 "Tokens of the text to run, at most 8192; time grows with their square")
+      ->transform(token_count());
+  app.footer(std::move(footer));
+  return [real, tokens, waves, &app]() -> Expected<int> {
+    const Expected<Surveyed> found = surveyed(*real, *tokens);
+    if (!found) return std::unexpected(found.error());
+    const Terminal term = terminal(no_color(app));
+    if (real->json)
+      fmt::print("{}\n", survey_json(*found, waves));
+    else
+      fmt::print("{}", waves ? waves_page(*found, term) : watch_page(*found, term));
+    return 0;
+  };
+}
+
+Run define_waves(CLI::App& app) {
+  return define_survey(
+      app, true,
+      "A pair of channels moves a logit by at most |q_r||k_r|, whatever its angle: the mean of "
+      "that, as a share of the\n"
+      "head's sum, says which waves a model has learned to use. Pairs that made no turn within the "
+      "trained length are\n"
+      "marked.\n\n"
+      "Examples:\n"
+      "  posenc lab waves smollm2.gguf book.txt\n"
+      "  posenc lab waves smollm2.gguf book.txt --tokens 2k --json | jq '.heads[0].waves'");
+}
+
+Run define_watch(CLI::App& app) {
+  return define_survey(app, false,
+                       "Sink mass: the mean weight on the first token. Previous token: that on the "
+                       "one before. Entropy: 0 where one key\n"
+                       "has all the weight, 1 where all have the same.\n\n"
+                       "Examples:\n"
+                       "  posenc lab watch smollm2.gguf book.txt\n"
+                       "  posenc lab watch smollm2.gguf book.txt --tokens 2k --json | jq "
+                       "'[.heads[] | select(.previous > 0.5)]'");
+}
+
+}  // namespace
+
+extern const Command lab_waves{"waves", "which waves of the rotation a real model's heads use",
+                               define_waves};
+extern const Command lab_watch{
+    "watch", "where a real model's heads look: first token, last, how far", define_watch};
+
+}  // namespace posenc::cli

@@ -1,0 +1,101 @@
+// A pretrained model of the Llama family that runs on posenc's attention: float weights out of a GGUF file, whose
+// layers are RMSNorm, attention, RMSNorm and a gated MLP.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/model/tokenizer.h"
+#include "posenc/apply.h"
+#include "posenc/model.h"
+
+namespace posenc::lab {
+
+// A matrix of weights [out][in], as y = W·x has it.
+struct Weights {
+  std::int64_t out = 0, in = 0;
+  std::vector<float> numbers = {};
+  std::vector<float> bias = {};  // [out]; none: empty
+};
+
+struct LlamaLayer {
+  std::vector<float> attention_norm, mlp_norm;  // [width]
+  Weights q, k, v, o, gate, up, down;
+};
+
+class Llama {
+ public:
+  // Errors: no GGUF, an architecture other than llama, weights missing or of other shapes than the file says, quantized in
+  // a way that floats_of() does not restore; no OpenBLAS on this machine.
+  static Expected<Llama> read(const std::string& path, Threads threads);
+
+  const Model& about() const { return model_; }  // what its file says of position
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  std::int64_t width() const { return embedding_.in; }
+  std::int64_t vocabulary() const { return embedding_.out; }
+  std::span<const LlamaLayer> layers() const { return layers_; }
+  const LayerGroup& group_of(std::int64_t layer) const;
+  Threads threads() const { return threads_; }
+
+  // y [rows][out] = x [rows][in] · Wᵀ + bias.
+  void multiply(std::span<const float> x, const Weights& weights, std::span<float> y) const;
+  void normalize(std::span<const float> x, std::span<const float> gain, std::span<float> y) const;
+  std::span<const float> embedding(std::int32_t token) const;
+  // Negative log-probabilities in nats of the tokens that follow; `hidden` [next][width] as Passage::read() gives them.
+  std::vector<float> losses(std::span<const float> hidden,
+                            std::span<const std::int32_t> next) const;
+
+ private:
+  Model model_;
+  Tokenizer tokenizer_;
+  Weights embedding_, head_;  // head_ is empty where the embedding serves both
+  std::vector<float> last_norm_;
+  std::vector<LlamaLayer> layers_;
+  float epsilon_ = 1e-5F;
+  Threads threads_;
+
+  friend class Passage;
+};
+
+// What a passage shows of each layer to those who look: queries [heads][tokens][head_dim] and keys [kv_heads] likewise,
+// before they are rotated, and the positions of the tokens.
+struct Glimpse {
+  std::int64_t layer;
+  Tensor q, k;
+  const Plan& plan;
+  const Positions& positions;
+};
+
+// A text that runs through a model, a chunk at a time. Keys are cached unrotated, so that every chunk may have a plan of
+// its own, as dynamic NTK asks: what stands in the cache was computed under the plans of its own time, as in a server.
+class Passage {
+ public:
+  // The plan that a layer's attention has once `length` positions are there.
+  using PlanRule = std::function<Expected<Plan>(const LayerGroup& group, std::int64_t length)>;
+  using Look = std::function<Expected<void>(const Glimpse&)>;
+
+  // The first token stands at `first`.
+  static Expected<Passage> begin(const Llama& model, PlanRule rule, std::int64_t first = 0);
+  Passage(Passage&&) noexcept;
+  ~Passage();
+
+  // What the tokens come to after the last norm, [tokens][width], until the next call.
+  Expected<std::span<const float>> read(std::span<const std::int32_t> tokens,
+                                        const Look& look = {});
+
+ private:
+  struct State;
+  explicit Passage(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The loss in nats of every token but the first, given those before it: [tokens − 1]. `told` hears how many are done.
+Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
+                                    const Passage::PlanRule& rule, std::int64_t first = 0,
+                                    const std::function<void(std::int64_t)>& told = {});
+
+}  // namespace posenc::lab

@@ -1,0 +1,55 @@
+// Loss by position of a real model, under scalings of its rotation that it may never have been trained with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/model/llama.h"
+
+namespace posenc::lab {
+
+// A scaling by name with its factor; "none" is the model's rotation without any.
+struct Stretch {
+  std::string scaling;
+  double factor = 1;
+};
+
+// The plans of a model whose rotation is scaled so. What a scaling asks for besides a factor is the model's trained
+// length. Errors: no such scaling, or one that needs lists of its own (longrope); a model without RoPE.
+Expected<Passage::PlanRule> plans_of(const Model& model, const Stretch& stretch);
+
+struct LossBlock {
+  std::int64_t from = 0, to = 0;  // positions [from, to)
+  double nats = 0;                // mean over n tokens
+  std::int64_t n = 0;
+};
+struct LossCurve {
+  Stretch stretch;
+  std::vector<float> losses = {};  // of windows after one another, [windows][length − 1]
+  std::vector<LossBlock> blocks = {};
+};
+
+// Where windows of `length` tokens begin: spread evenly over the text. Errors: a text that is too short for one.
+Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t length,
+                                               std::int64_t count);
+
+// The losses of every window under one scaling; each is a context of its own. Blocks are of `block` positions.
+Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t> tokens,
+                               std::span<const std::int64_t> windows, std::int64_t length,
+                               std::int64_t block, const Stretch& stretch,
+                               const std::function<void(std::int64_t)>& told = {});
+
+// The mean of paired differences b − a over positions [from, to) of every window, and half the width of its 95 %
+// interval: t over runs of 128 neighbouring tokens, since neighbours' losses are alike and single tokens would make the
+// interval too narrow by half. n is the number of runs.
+struct PairedDifference {
+  double mean = 0, half_width = 0;
+  std::int64_t n = 0;
+};
+PairedDifference paired_difference(const LossCurve& a, const LossCurve& b, std::int64_t length,
+                                   std::int64_t from, std::int64_t to);
+
+}  // namespace posenc::lab
