@@ -1,0 +1,244 @@
+#include "lab/train/position.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace posenc::lab {
+namespace {
+
+template <class S>
+S* plain(AnyScheme& scheme) {
+  auto* list = std::get_if<Scheme>(&scheme);
+  return list != nullptr ? std::get_if<S>(list) : nullptr;
+}
+template <class S>
+S* content(AnyScheme& scheme) {
+  auto* list = std::get_if<ContentScheme>(&scheme);
+  return list != nullptr ? std::get_if<S>(list) : nullptr;
+}
+
+FieldValue field_value(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t whole = 0;
+  const char* const end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, whole).ptr == end) return whole;
+  double number = 0;
+  if (std::from_chars(text.data(), end, number).ptr == end) return number;
+  return std::string(text);
+}
+
+std::vector<double> doubles(const Parameter& parameter) {
+  return {parameter.value.begin(), parameter.value.end()};
+}
+
+Tensor list_of(std::vector<float>& numbers) {
+  return Tensor::dense(numbers.data(), {std::ssize(numbers)});
+}
+
+// The parameters p and a of KERPLE stay positive: their logarithms are learned.
+std::vector<double> exponentials(const Parameter& parameter) {
+  std::vector<double> made = doubles(parameter);
+  for (double& number : made) number = std::exp(number);
+  return made;
+}
+
+}  // namespace
+
+Expected<AnyScheme> parse_scheme(std::string_view text) {
+  const std::vector<std::string_view> words = detail::split(text);
+  if (words.empty()) return fail("scheme", "must begin with a name", "nothing", "write nope");
+  AnyScheme made;
+  if (Expected<Scheme> scheme = make_scheme(words[0]); scheme) {
+    made = std::move(*scheme);
+  } else {
+    Expected<ContentScheme> reads = make_content_scheme(words[0]);
+    if (!reads) return std::unexpected(scheme.error());
+    made = std::move(*reads);
+  }
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string_view::npos)
+      return fail("scheme", "fields are written name=value", words[i], "write factor=8");
+    const FieldValue value = field_value(words[i].substr(equals + 1));
+    const Expected<void> set = std::visit(
+        [&](auto& scheme) { return set_field(scheme, words[i].substr(0, equals), value); }, made);
+    if (!set) return std::unexpected(set.error());
+  }
+  return made;
+}
+
+Expected<Position> Position::make(AnyScheme scheme, const Geometry& geometry,
+                                  Parameters& parameters) {
+  Position made;
+  made.scheme_ = std::move(scheme);
+  made.geometry_ = geometry;
+  made.learn(parameters);
+  if (Expected<void> fits = made.prepare(geometry.length); !fits)
+    return std::unexpected(fits.error());
+  return made;
+}
+
+void Position::learn(Parameters& parameters) {
+  const std::int64_t heads = geometry_.heads, length = geometry_.length;
+  const auto add = [&](std::string_view name, std::int64_t size, double deviation,
+                       double middle = 0) -> Parameter& {
+    Parameter& made = parameters.add("position." + std::string(name), size, deviation, middle);
+    made.decays = false;
+    learned_.push_back(&made);
+    return made;
+  };
+  if (auto* table = plain<Learned>(scheme_)) {
+    if (table->rows == 0) table->rows = length;
+    add("table", table->rows * geometry_.width, 0.02);
+  } else if (const auto* t5 = plain<T5>(scheme_)) {
+    add("buckets", heads * t5->num_buckets, 0.02);
+  } else if (plain<Kerple>(scheme_) != nullptr) {
+    add("ln_p", heads, 0.5);
+    add("ln_a", heads, 0.5);
+  } else if (content<Fire>(scheme_) != nullptr) {
+    constexpr std::int64_t hidden = 32;
+    add("hidden_weight", hidden, 1);
+    add("hidden_bias", hidden, 0.5);
+    add("output_weight", heads * hidden, 1 / std::sqrt(double{hidden}));
+    add("output_bias", heads, 0);
+    add("c", 1, 0, 0.1);
+    add("length_multiplier", 1, 0, 1);
+  } else if (content<Cope>(scheme_) != nullptr) {
+    add("embeddings", length * geometry_.head_dim, 0.02);
+  }
+}
+
+Expected<void> Position::replace(AnyScheme scheme) {
+  Parameters none(0);
+  Expected<Position> made = make(std::move(scheme), geometry_, none);
+  if (!made) return std::unexpected(made.error());
+  if (!learned_.empty() || !made->learned_.empty() || made->has_gates() || has_gates())
+    return fail("afterwards", "one scheme can stand for another where neither learns anything", "",
+                "take a rotation");
+  *this = std::move(*made);
+  return {};
+}
+
+bool Position::has_gates() const {
+  const auto* list = std::get_if<ContentScheme>(&scheme_);
+  return list != nullptr && std::holds_alternative<Forgetting>(*list);
+}
+
+Expected<void> Position::prepare(std::int64_t length) {
+  Geometry geometry = geometry_;
+  geometry.length = length;
+  if (auto* learned = plain<Learned>(scheme_))
+    learned->table =
+        Table::borrow(Tensor::dense(learned_[0]->data(), {learned->rows, geometry.width}));
+  if (plain<Learned>(scheme_) != nullptr) geometry.length = geometry_.length;
+  if (auto* t5 = plain<T5>(scheme_))
+    t5->table = Table::borrow(
+        Tensor::dense(learned_[0]->data(), {geometry.heads, t5->num_buckets}).swapped(0, 1));
+  if (auto* kerple = plain<Kerple>(scheme_)) {
+    kerple->p = exponentials(*learned_[0]);
+    kerple->a = exponentials(*learned_[1]);
+  }
+  if (auto* fire = content<Fire>(scheme_)) {
+    fire->hidden_weight = doubles(*learned_[0]);
+    fire->hidden_bias = doubles(*learned_[1]);
+    fire->output_weight = doubles(*learned_[2]);
+    fire->output_bias = doubles(*learned_[3]);
+    fire->c = static_cast<double>(learned_[4]->value[0]);
+    fire->length_multiplier = static_cast<double>(learned_[5]->value[0]);
+  }
+  if (auto* cope = content<Cope>(scheme_))
+    cope->embeddings =
+        Table::borrow(Tensor::dense(learned_[0]->data(), {geometry_.length, geometry_.head_dim}));
+  const auto* list = std::get_if<Scheme>(&scheme_);
+  Expected<Plan> plan = list != nullptr ? compile(*list, geometry) : Plan{};
+  if (!plan) return std::unexpected(plan.error());
+  plan_ = std::move(*plan);
+  return {};
+}
+
+Expected<Positions> Position::clamped(const Positions& positions) const {
+  const Rows* rows = plan_.add ? std::get_if<Rows>(&plan_.add->kind) : nullptr;
+  if (rows == nullptr || positions.length() <= rows->rows) return positions;
+  std::vector<std::int64_t> ids;
+  for (std::int64_t b = 0; b < positions.batch(); ++b)
+    for (std::int64_t t = 0; t < positions.size(); ++t)
+      ids.push_back(std::min(positions.at(t, b), rows->rows - 1));
+  return Positions::ids(ids, 1, positions.batch());
+}
+
+Expected<void> Position::attend(const AttentionInputs& in, const Tensor& gates, const Tensor& out) {
+  if (auto* forgetting = content<Forgetting>(scheme_)) forgetting->log_gates = Table::borrow(gates);
+  if (const auto* reads = std::get_if<ContentScheme>(&scheme_))
+    return posenc::attend(in, *reads, plan_, out);
+  return posenc::attend(in, plan_, out);
+}
+
+Expected<void> Position::attend_backward(const AttentionInputs& in, const Tensor& gates,
+                                         const Tensor& out_gradient,
+                                         const AttentionGradients& wanted,
+                                         const Tensor& gate_gradient) {
+  if (auto* forgetting = content<Forgetting>(scheme_)) forgetting->log_gates = Table::borrow(gates);
+  if (std::holds_alternative<ContentScheme>(scheme_))
+    return content_backward(
+        in, out_gradient,
+        {.q = wanted.q, .k = wanted.k, .v = wanted.v, .log_gates = gate_gradient});
+  AttentionGradients all = wanted;
+  const BiasTable* table = plan_.bias ? std::get_if<BiasTable>(&*plan_.bias) : nullptr;
+  if (learned_.empty() || table == nullptr)
+    return posenc::attend_backward(in, plan_, out_gradient, all);
+  std::vector<float> bias(static_cast<std::size_t>(geometry_.heads * table->row_count));
+  all.bias = Tensor::dense(bias.data(), {geometry_.heads, table->row_count});
+  if (Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, all); !done)
+    return done;
+  const auto* kerple = plain<Kerple>(scheme_);
+  if (kerple == nullptr) {  // T5
+    learned_[0]->add_gradient(bias);
+    return {};
+  }
+  const Expected<KerpleGradients> made = kerple_gradients(*kerple, all.bias);
+  if (!made) return std::unexpected(made.error());
+  for (std::size_t h = 0; h < kerple->p.size(); ++h) {  // by the logarithms
+    learned_[0]->gradient[h] += static_cast<float>(made->p[h] * kerple->p[h]);
+    learned_[1]->gradient[h] += static_cast<float>(made->a[h] * kerple->a[h]);
+  }
+  return {};
+}
+
+Expected<void> Position::content_backward(const AttentionInputs& in, const Tensor& out_gradient,
+                                          ContentGradients wanted) {
+  std::vector<std::vector<float>> parts;
+  for (const Parameter* parameter : learned_) parts.emplace_back(parameter->value.size());
+  const std::int64_t heads = geometry_.heads;
+  if (content<Fire>(scheme_) != nullptr) {
+    wanted.hidden_weight = list_of(parts[0]);
+    wanted.hidden_bias = list_of(parts[1]);
+    wanted.output_weight = Tensor::dense(parts[2].data(), {heads, std::ssize(parts[2]) / heads});
+    wanted.output_bias = list_of(parts[3]);
+    wanted.c = list_of(parts[4]);
+    wanted.length_multiplier = list_of(parts[5]);
+  } else if (content<Cope>(scheme_) != nullptr) {
+    wanted.embeddings = Tensor::dense(parts[0].data(), {geometry_.length, geometry_.head_dim});
+  }
+  const Expected<void> done = posenc::attend_backward(in, *std::get_if<ContentScheme>(&scheme_),
+                                                      plan_, out_gradient, wanted);
+  if (!done) return done;
+  for (std::size_t i = 0; i < parts.size(); ++i) learned_[i]->add_gradient(parts[i]);
+  return {};
+}
+
+Expected<void> Position::add_backward(const Positions& positions, const Tensor& gradient) {
+  if (!plan_.add) return {};
+  if (plain<Learned>(scheme_) == nullptr)
+    return posenc::add_backward(plan_, positions, gradient, gradient);
+  Parameter& table = *learned_[0];
+  std::vector<float> part(table.value.size());
+  const Tensor rows =
+      Tensor::dense(part.data(), {std::ssize(part) / geometry_.width, geometry_.width});
+  const Expected<void> done = posenc::add_backward(plan_, positions, gradient, gradient, rows);
+  if (done) table.add_gradient(part);
+  return done;
+}
+
+}  // namespace posenc::lab
