@@ -18,7 +18,7 @@ peers := build/peers-venv
 python := build/python-venv
 
 packages := g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config \
-            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev libutf8proc-dev
+            gnuplot:gnuplot-nox nlohmann-json3-dev libcli11-dev libfmt-dev libgtest-dev libhwy-dev libutf8proc-dev libopenblas0-pthread
 files = git ls-files -co --exclude-standard
 
 # Both show progress on one line of a terminal, and elsewhere only what goes wrong and the summary.

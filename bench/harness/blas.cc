@@ -10,7 +10,7 @@ const Blas* Blas::found(std::string_view instruction_set) {
   static const Blas blas = [&] {
     Blas made;
     // Of processors newer than itself OpenBLAS believes the least; it is told what posenc uses.
-    if (instruction_set == "AVX3") setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    if (instruction_set.starts_with("AVX3")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
     if (instruction_set == "AVX2") setenv("OPENBLAS_CORETYPE", "Haswell", 0);
     void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return made;

@@ -15,13 +15,14 @@
 namespace posenc::cli {
 
 // Each in a file lab_NAME.cc; waves and watch in lab_heads.cc.
-extern const Command lab_perplexity, lab_shift, lab_watch, lab_waves;
+extern const Command lab_base, lab_perplexity, lab_shift, lab_tokens, lab_watch, lab_waves;
 
 namespace {
 
 // The table is filled when first asked for: the order in which other files' constants are made is not known.
 std::span<const Command> lab_kinds() {
-  static const std::array kinds{lab_perplexity, lab_shift, lab_waves, lab_watch};
+  static const std::array kinds{lab_perplexity, lab_shift,  lab_waves,
+                                lab_watch,      lab_tokens, lab_base};
   return kinds;
 }
 
@@ -49,34 +50,47 @@ Run define_lab(CLI::App& app) {
 
 }  // namespace
 
-void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags) {
+void add_text_of_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags) {
   app.add_option("MODEL", flags->model, "A GGUF file of the Llama family, with its tokenizer")
       ->type_name("MODEL")
       ->required();
   app.add_option("TEXT", flags->text, "A text file, - for standard input")
       ->type_name("TEXT")
       ->required();
+  app.add_flag("--json", flags->json)->description("All of it as JSON (docs/json.md)");
+}
+
+void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags) {
+  add_text_of_model(app, flags);
   app.add_option("--skip", flags->skip, "Tokens of the text to pass over first")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--threads", flags->threads, "Threads; default: as many as there are processors")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
-  app.add_flag("--json", flags->json)->description("All of it as JSON (docs/json.md)");
 }
 
-Expected<RealModel> real_model(const RealModelFlags& flags) {
+Expected<ReadText> read_text(const RealModelFlags& flags) {
   constexpr std::size_t longest_text = std::size_t{1} << 30;
   const Expected<std::string> text = named_text(flags.text, longest_text);
   if (!text) return std::unexpected(text.error());
-  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  Expected<lab::Llama> llama =
-      lab::Llama::read(flags.model, {flags.threads > 0 ? flags.threads : processors});
-  if (!llama) return std::unexpected(llama.error());
-  std::vector<std::int32_t> tokens = llama->tokenizer().encode(*text);
+  Expected<lab::Tokenizer> tokenizer = lab::Tokenizer::read(flags.model);
+  if (!tokenizer) return std::unexpected(tokenizer.error());
+  std::vector<std::int32_t> tokens = tokenizer->encode(*text);
+  return ReadText{std::move(*tokenizer), std::move(tokens)};
+}
+
+Expected<RealModel> real_model(const RealModelFlags& flags) {
+  Expected<ReadText> text = read_text(flags);
+  if (!text) return std::unexpected(text.error());
+  std::vector<std::int32_t>& tokens = text->tokens;
   if (flags.skip >= std::ssize(tokens))
     return fail("--skip", "must leave tokens of the text",
                 fmt::format("{} of {}", flags.skip, tokens.size()), "skip fewer");
   tokens.erase(tokens.begin(), tokens.begin() + flags.skip);
+  const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  Expected<lab::Llama> llama =
+      lab::Llama::read(flags.model, {flags.threads > 0 ? flags.threads : processors});
+  if (!llama) return std::unexpected(llama.error());
   return RealModel{std::move(*llama), std::move(tokens)};
 }
 

@@ -8,17 +8,28 @@
 
 #include "cli/command.h"
 #include "lab/model/llama.h"
+#include "lab/model/tokenizer.h"
 
 namespace posenc::cli {
 
-// Flags of those that run a pretrained model over a text.
+// Flags of those that read a text as a pretrained model does, and run it.
 struct RealModelFlags {
   std::string model, text;
   std::int64_t skip = 0;  // tokens of the text
   int threads = 0;
   bool json = false;
 };
-void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags);
+void add_text_of_model(CLI::App& app,
+                       const std::shared_ptr<RealModelFlags>& flags);  // MODEL TEXT --json
+void add_real_model(CLI::App& app,
+                    const std::shared_ptr<RealModelFlags>& flags);  // and --skip --threads
+
+// A text as the model's tokens, without its weights. Errors: those of Tokenizer::from, no such text.
+struct ReadText {
+  lab::Tokenizer tokenizer;
+  std::vector<std::int32_t> tokens;
+};
+Expected<ReadText> read_text(const RealModelFlags& flags);
 
 // The model and the text's tokens behind the skipped ones. Errors: those of Llama::read, no such text.
 struct RealModel {

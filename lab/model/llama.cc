@@ -23,6 +23,11 @@ class Weigher {
  public:
   Weigher(const Gguf& gguf, std::string_view where) : gguf_(gguf), where_(where) {}
 
+  // 0 where there is no such tensor.
+  std::int64_t rows(std::string_view name) const {
+    const StoredTensor* tensor = find_tensor(gguf_.tensors, name);
+    return tensor == nullptr || tensor->shape.empty() ? 0 : tensor->shape[0];
+  }
   Weights matrix(const std::string& name, std::int64_t out, std::int64_t in) {
     Weights made{out, in, numbers(name + ".weight", {out, in}), {}};
     if (find_tensor(gguf_.tensors, name + ".bias") != nullptr)
@@ -89,20 +94,18 @@ Expected<Llama> Llama::read(const std::string& path, Threads threads) {
   if (model->family != "llama")
     return fail(path + ": general.architecture", "must be llama for the lab to run the model",
                 model->family, "posenc explain reads it all the same");
-  Expected<Tokenizer> tokenizer = Tokenizer::from(*gguf, path);
-  if (!tokenizer) return std::unexpected(tokenizer.error());
   Llama made;
   made.threads_ = threads;
   made.model_ = std::move(*model);
-  made.tokenizer_ = std::move(*tokenizer);
   made.epsilon_ =
       static_cast<float>(number_or(*gguf, "llama.attention.layer_norm_rms_epsilon", 1e-5));
   const auto width = static_cast<std::int64_t>(number_or(*gguf, "llama.embedding_length", 0)),
              hidden = static_cast<std::int64_t>(number_or(*gguf, "llama.feed_forward_length", 0));
   Weigher weigher(*gguf, path);
-  made.embedding_ = weigher.matrix("token_embd", made.tokenizer_.size(), width);
+  const std::int64_t vocabulary = weigher.rows("token_embd.weight");
+  made.embedding_ = weigher.matrix("token_embd", vocabulary, width);
   if (find_tensor(gguf->tensors, "output.weight") != nullptr)
-    made.head_ = weigher.matrix("output", made.tokenizer_.size(), width);
+    made.head_ = weigher.matrix("output", vocabulary, width);
   made.last_norm_ = weigher.vector("output_norm.weight", width);
   std::int64_t count = 0;
   for (const LayerGroup& group : made.model_.groups) count += std::ssize(group.layers);

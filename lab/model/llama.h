@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "lab/model/tokenizer.h"
 #include "posenc/apply.h"
 #include "posenc/model.h"
 
@@ -34,7 +33,6 @@ class Llama {
   static Expected<Llama> read(const std::string& path, Threads threads);
 
   const Model& about() const { return model_; }  // what its file says of position
-  const Tokenizer& tokenizer() const { return tokenizer_; }
   std::int64_t width() const { return embedding_.in; }
   std::int64_t vocabulary() const { return embedding_.out; }
   std::span<const LlamaLayer> layers() const { return layers_; }
@@ -51,7 +49,6 @@ class Llama {
 
  private:
   Model model_;
-  Tokenizer tokenizer_;
   Weights embedding_, head_;  // head_ is empty where the embedding serves both
   std::vector<float> last_norm_;
   std::vector<LlamaLayer> layers_;

@@ -258,6 +258,14 @@ Expected<Tokenizer> Tokenizer::from(const Gguf& gguf, std::string_view where) {
   return made;
 }
 
+Expected<Tokenizer> Tokenizer::read(const std::string& path) {
+  const Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  const Expected<Gguf> gguf = parse_gguf(file->bytes(), path);
+  if (!gguf) return std::unexpected(gguf.error());
+  return from(*gguf, path);
+}
+
 std::string Tokenizer::text_of(std::int32_t token) const {
   return token < 0 || token >= size() ? "" : texts_[static_cast<std::size_t>(token)];
 }

@@ -31,6 +31,8 @@ class Tokenizer {
   // Errors: no such vocabulary in the file, another kind of tokenizer (SentencePiece), a way of cutting that is not one
   // of the three.
   static Expected<Tokenizer> from(const Gguf& gguf, std::string_view where);
+  static Expected<Tokenizer> read(
+      const std::string& path);  // and those of MappedFile and parse_gguf
 
   // As llama.cpp's: control tokens in the text are text. Begins with the file's first token, where it asks for one.
   std::vector<std::int32_t> encode(std::string_view utf8) const;

@@ -1,0 +1,112 @@
+// posenc lab on a model of two layers, run as a user does.
+#include <string>
+#include <vector>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+#include "tests/small_llama.h"
+
+namespace {
+
+using Json = nlohmann::json;
+using posenc::test::has;
+using posenc::test::Outcome;
+
+class LabCommand : public posenc::test::CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    write("small.gguf", posenc::test::SmallLlamaFile().file());
+    std::string text;
+    for (int i = 0; i < 50; ++i) text += static_cast<char>('a' + i * i % 12);
+    write("text.txt", text);
+    const Outcome tried = posenc("lab perplexity small.gguf text.txt --length 2 --json");
+    if (has(tried.err, "needs OpenBLAS")) GTEST_SKIP() << tried.err;
+  }
+  Json json(const std::string& arguments) const {
+    const Outcome outcome = posenc("lab " + arguments + " --json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out, nullptr, false);
+  }
+};
+
+TEST_F(LabCommand, PerplexityHasACurveForEachScaling) {
+  const Json all = json(
+      "perplexity small.gguf text.txt --scalings none,linear,yarn,dynamic:3 --factor 2 --length 32 "
+      "--block 8");
+  EXPECT_EQ(all.at("tokens"), 50);
+  EXPECT_EQ(all.at("windows"), 1);
+  ASSERT_EQ(all.at("curves").size(), 4u);
+  EXPECT_EQ(all.at("curves")[0].at("factor"), 1);
+  EXPECT_EQ(all.at("curves")[2].at("scaling"), "yarn");
+  EXPECT_EQ(all.at("curves")[3].at("factor"), 3);
+  const Json& blocks = all.at("curves")[1].at("blocks");
+  ASSERT_EQ(blocks.size(), 4u);
+  EXPECT_EQ(blocks[0].at("n"), 7);
+  EXPECT_EQ(blocks[3].at("from"), 24);
+  EXPECT_EQ(blocks[3].at("to"), 32);
+}
+
+TEST_F(LabCommand, PerplexityAsAPageComparesWithTheFirst) {
+  const Outcome page =
+      posenc("lab perplexity small.gguf text.txt --scalings none,linear --length 40");
+  ASSERT_EQ(page.code, 0) << page.err;
+  for (const char* part :
+       {"nats a token by position", "linear ×2", "minus none, with its 95 % interval"})
+    EXPECT_TRUE(has(page.out, part)) << page.out;
+}
+
+TEST_F(LabCommand, ShiftHasARowForEachArithmeticAndPosition) {
+  const Json all =
+      json("shift small.gguf text.txt --tokens 20 --at 0,1000 --angles exact,hf_float");
+  ASSERT_EQ(all.at("rows").size(), 4u);
+  EXPECT_EQ(all.at("rows")[0].at("most"), 0);
+  EXPECT_EQ(all.at("rows")[3].at("angles"), "hf_float");
+  EXPECT_EQ(all.at("rows")[3].at("first"), 1000);
+}
+
+TEST_F(LabCommand, WavesAndWatchTellOfEveryHead) {
+  EXPECT_EQ(json("waves small.gguf text.txt").at("heads").size(), 8u);
+  EXPECT_EQ(json("watch small.gguf text.txt").at("heads")[7].at("head"), 3);
+}
+
+TEST_F(LabCommand, TokensAreThoseOfTheVocabulary) {
+  write("word.txt", "cab\n");
+  EXPECT_EQ(json("tokens small.gguf word.txt").at("tokens"), (std::vector<int>{2, 0, 1}));
+}
+
+// 2405.14591, table 2: 2.7e4 for 4k and 8.4e4 for 8k, with heads of 128 channels.
+TEST_F(LabCommand, LeastBasesAreThoseOfThePaper) {
+  const Json all = json("base --head_dim 128 --length 4k,8k");
+  EXPECT_NEAR(all.at("bases")[0].at("least_base").get<double>() / 2.7e4, 1, 0.2);
+  EXPECT_NEAR(all.at("bases")[1].at("least_base").get<double>() / 8.4e4, 1, 0.2);
+}
+
+TEST_F(LabCommand, ErrorsNameWhatIsWrongAndTheCure) {
+  for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"perplexity none.gguf text.txt", "none.gguf"},
+           {"perplexity text.txt text.txt", "must be a GGUF file"},
+           {"perplexity small.gguf text.txt --length 51",
+            "must have as many tokens as a window, got 50 of 51"},
+           {"perplexity small.gguf text.txt --scalings yarm", "yarn"},
+           {"perplexity small.gguf text.txt --scalings longrope", "lists of its own"},
+           {"perplexity small.gguf text.txt --scalings yarn:x", "write it like dynamic:2"},
+           {"perplexity small.gguf text.txt --skip 50", "must leave tokens"},
+           {"shift small.gguf text.txt --tokens 20 --at 16777216 --angles hf_float", "2^24"},
+           {"watch small.gguf text.txt --tokens 2", "3 to 8192 tokens"}}) {
+    const Outcome outcome = posenc("lab " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_TRUE(has(outcome.err, part)) << outcome.err;
+  }
+}
+
+TEST_F(LabCommand, ALlamaWithoutItsWeightsIsRefusedByTheTensorsName) {
+  std::string file = posenc::test::SmallLlamaFile().file();
+  file.replace(file.find("blk.1.ffn_up.weight"), 5, "blk.9");
+  write("lacking.gguf", file);
+  const Outcome outcome = posenc("lab watch lacking.gguf text.txt");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "blk.1.ffn_up.weight: is missing")) << outcome.err;
+}
+
+}  // namespace
