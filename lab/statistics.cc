@@ -47,6 +47,15 @@ Interval interval_of(std::span<const double> numbers, double confidence) {
   return made;
 }
 
+double t_test_p(std::span<const double> numbers) {
+  const Interval interval = interval_of(numbers);
+  if (interval.n < 2) return 1;
+  const auto freedom = static_cast<double>(interval.n - 1);
+  const double error = interval.half_width / student_quantile(0.975, freedom);
+  if (error == 0) return interval.mean == 0 ? 1 : 0;
+  return 1 - 2 * student_half(std::abs(interval.mean) / error, freedom);
+}
+
 double sign_flip_p(std::span<const double> differences) {
   const std::size_t n = differences.size();
   double given = 0, whole = 0;

@@ -20,6 +20,10 @@ struct Interval {
 };
 Interval interval_of(std::span<const double> numbers, double confidence = 0.95);
 
+// How likely a mean as far from 0 is if the numbers are normal around 0: Student's two-sided test, to 1e-9. 1 of fewer than
+// two numbers.
+double t_test_p(std::span<const double> numbers);
+
 // How likely a mean as far from 0 is if every difference might as well have the other sign: the exact two-sided
 // sign-flip test over all 2^n choices, n up to 24. Six pairs can come to 1/32 at the least, five never below 1/16.
 double sign_flip_p(std::span<const double> differences);

@@ -31,6 +31,12 @@ TEST(IntervalOf, KnowsNothingOfOneNumber) {
   EXPECT_TRUE(std::isinf(interval_of(std::vector<double>{1}).half_width));
 }
 
+// t = 2/(1/√3) = 3.4641 of 2 degrees: 0.074180 in every calculator.
+TEST(TTest, IsStudents) {
+  EXPECT_NEAR(t_test_p(std::vector<double>{1, 2, 3}), 0.0741799, 1e-6);
+  EXPECT_EQ(t_test_p(std::vector<double>{1}), 1);
+}
+
 TEST(SignFlip, OfSixPairsComesToOneInThirtyTwo) {
   EXPECT_DOUBLE_EQ(sign_flip_p(std::vector<double>{1, 2, 3, 4, 5, 6}), 2.0 / 64);
   EXPECT_DOUBLE_EQ(sign_flip_p(std::vector<double>{1, 2, 3, 4, 5}), 2.0 / 32);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "lab/train/hash.h"
+
 namespace posenc::lab {
 
 double Random::normal() {
@@ -16,10 +18,7 @@ void Parameter::add_gradient(const std::vector<float>& more) {
 }
 
 Parameter& Parameters::add(std::string name, std::int64_t size, double deviation, double middle) {
-  std::uint64_t seed = 0xcbf29ce484222325U ^ seed_;  // FNV-1a
-  for (const char letter : name)
-    seed = (seed ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
-  Random random(seed);
+  Random random(Hash(seed_).add(name).number());
   const auto count = static_cast<std::size_t>(size);
   Parameter& made = all_.emplace_back(
       Parameter{.name = std::move(name), .value = std::vector<float>(count), .gradient = {}});
@@ -34,6 +33,11 @@ std::int64_t Parameters::size() const {
   std::int64_t count = 0;
   for (const Parameter& parameter : all_) count += std::ssize(parameter.value);
   return count;
+}
+
+void Parameters::restore(const Parameters& other) {
+  steps_ = other.steps_;
+  std::ranges::copy(other.all_, all_.begin());
 }
 
 void Parameters::clear_gradients() {

@@ -44,6 +44,8 @@ class Parameters {
   std::deque<Parameter>& all() { return all_; }
   std::int64_t size() const;
 
+  // The numbers and memories of another list of the same parameters.
+  void restore(const Parameters& other);
   void clear_gradients();
   // AdamW: betas 0.9 and 0.95, weight decay 0.1 of matrices, gradients cut to a norm of 1 in all.
   void step(double rate);

@@ -155,6 +155,8 @@ Expected<void> Position::prepare(std::int64_t length) {
   Expected<Plan> plan = list != nullptr ? compile(*list, geometry) : Plan{};
   if (!plan) return std::unexpected(plan.error());
   plan_ = std::move(*plan);
+  // Where posenc refuses a position without a row, the lab wants to know what the last row would do.
+  if (plain<Learned>(scheme_) != nullptr) plan_.valid.reset();
   return {};
 }
 

@@ -1,0 +1,218 @@
+// posenc lab cells, run and collect: small models that learn with every scheme, a cell at a time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/arguments/atomic_file.h"
+#include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
+#include "cli/command.h"
+#include "cli/pages/progress.h"
+#include "lab/train/experiments.h"
+
+namespace posenc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CellFlags {
+  std::string preset, experiment, cell, out, text;
+  std::vector<std::string> arms;
+  std::uint64_t seeds = 0;
+  int jobs = 1;
+};
+
+void add_preset(CLI::App& app, CellFlags& flags) {
+  app.add_option("--preset", flags.preset, "quick, standard or full")->type_name("NAME");
+  app.add_option("--experiment", flags.experiment, "One of them alone: E1, E2, E4, E6, E7, E9")
+      ->type_name("NAME");
+  app.add_option("--arms", flags.arms, "Only these arms of it, such as rope,alibi")
+      ->delimiter(',')
+      ->type_name("NAME,…");
+  app.add_option("--seeds", flags.seeds, "Only seeds up to this one")->default_str("");
+}
+
+Expected<std::vector<lab::Cell>> cells(const CellFlags& flags) {
+  const Expected<lab::Preset> preset = lab::find_preset(flags.preset);
+  if (!preset) return std::unexpected(preset.error());
+  Expected<std::vector<lab::Cell>> list = lab::cells_of(*preset, flags.experiment);
+  if (!list) return list;
+  std::erase_if(*list, [&](const lab::Cell& cell) {
+    return (flags.seeds > 0 && cell.seed > flags.seeds) ||
+           (!flags.arms.empty() && std::ranges::find(flags.arms, cell.arm) == flags.arms.end());
+  });
+  if (list->empty())
+    return fail("lab", "no cell is of these arms and seeds", "", "posenc lab cells lists all");
+  return list;
+}
+
+Expected<lab::Corpus> corpus(const std::string& folder) {
+  if (!folder.empty()) return lab::Corpus::read(folder);
+  const Expected<std::string> usual = lab::Corpus::usual_folder();
+  if (!usual) return std::unexpected(usual.error());
+  return lab::Corpus::read(*usual);
+}
+
+Expected<void> run_to(const lab::Cell& cell, const lab::Corpus& text, const std::string& path,
+                      const std::function<void(double)>& told) {
+  const Expected<std::string> line = lab::run_cell(cell, text, told);
+  if (!line) return std::unexpected(line.error());
+  return write_whole(path, {*line, "\n"});
+}
+
+std::string time_text(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+// Cells of which the folder has no result yet, shared out among threads. Each runs on one thread, and what a run finds
+// does not depend on the others.
+class Runs {
+ public:
+  Runs(std::vector<lab::Cell> cells, const lab::Corpus& text, const std::string& folder)
+      : text_(text), folder_(folder) {
+    for (lab::Cell& cell : cells)
+      if (!fs::exists(path_of(cell))) todo_.push_back(std::move(cell));
+    done_.resize(todo_.size(), 0);
+  }
+
+  Expected<void> run(int jobs) {
+    {
+      Progress progress("lab", todo_.size());
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < jobs; ++i) threads.emplace_back([this, &progress] { work(progress); });
+    }
+    if (failed_) return std::unexpected(*failed_);
+    return {};
+  }
+  std::size_t count() const { return todo_.size(); }
+
+ private:
+  std::string path_of(const lab::Cell& cell) const {
+    return (fs::path(folder_) / (lab::name_of(cell) + ".json")).string();
+  }
+
+  void work(Progress& progress) {
+    for (std::size_t at = next_++; at < todo_.size() && !stop_; at = next_++) {
+      const lab::Cell& cell = todo_[at];
+      const Expected<void> done =
+          run_to(cell, text_, path_of(cell), [&](double part) { tell(progress, at, part); });
+      if (done) continue;
+      const std::scoped_lock lock(mutex_);
+      failed_ = done.error();
+      stop_ = true;
+    }
+  }
+
+  void tell(Progress& progress, std::size_t at, double part) {
+    const std::scoped_lock lock(mutex_);
+    done_[at] = part;
+    double done = 0;
+    for (const double each : done_) done += each;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    const double left = spent.count() * (static_cast<double>(todo_.size()) / done - 1);
+    progress.tell(static_cast<std::size_t>(done),
+                  fmt::format("{} {}, seed {}; {} left", todo_[at].experiment, todo_[at].arm,
+                              todo_[at].seed, time_text(left)));
+  }
+
+  const lab::Corpus& text_;
+  std::string folder_;
+  std::vector<lab::Cell> todo_;
+  std::vector<double> done_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  std::optional<Error> failed_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Expected<int> run_preset(const CellFlags& flags, const lab::Corpus& text) {
+  Expected<std::vector<lab::Cell>> list = cells(flags);
+  if (!list) return std::unexpected(list.error());
+  std::error_code failed;
+  fs::create_directories(flags.out, failed);
+  if (failed) return fail("--out", "must be a folder", flags.out, failed.message());
+  Runs runs(std::move(*list), text, flags.out);
+  if (Expected<void> done = runs.run(flags.jobs); !done) return std::unexpected(done.error());
+  fmt::print("{} cells run; posenc lab report {}\n", runs.count(), flags.out);
+  return 0;
+}
+
+Expected<int> run_one(const CellFlags& flags, const lab::Corpus& text) {
+  constexpr std::size_t longest = 1 << 20;
+  const Expected<std::string> json = named_text(flags.cell, longest);
+  if (!json) return std::unexpected(json.error());
+  const Expected<lab::Cell> cell = lab::read_cell(*json, flags.cell);
+  if (!cell) return std::unexpected(cell.error());
+  Progress progress("lab", 100);
+  const Expected<void> done = run_to(*cell, text, flags.out, [&](double part) {
+    progress.tell(static_cast<std::size_t>(part * 99), cell->arm);
+  });
+  if (!done) return std::unexpected(done.error());
+  return 0;
+}
+
+Run define_cells(CLI::App& app) {
+  auto flags = std::make_shared<CellFlags>();
+  flags->preset = "quick";
+  add_preset(app, *flags);
+  app.footer(
+      "A line is all that `posenc lab run --cell` needs. Any scheduler can run them:\n"
+      "  posenc lab cells --preset standard | split -l 1 --additional-suffix=.json - cell-\n"
+      "  ls cell-*.json | parallel posenc lab run --cell {} --out results/{}");
+  return [flags]() -> Expected<int> {
+    const Expected<std::vector<lab::Cell>> list = cells(*flags);
+    if (!list) return std::unexpected(list.error());
+    for (const lab::Cell& cell : *list) fmt::print("{}\n", lab::to_json(cell));
+    return 0;
+  };
+}
+
+Run define_run(CLI::App& app) {
+  auto flags = std::make_shared<CellFlags>();
+  add_preset(app, *flags);
+  app.add_option("--cell", flags->cell,
+                 "One cell, a line of `posenc lab cells`; - for standard input")
+      ->type_name("FILE");
+  app.add_option("--out", flags->out,
+                 "The result's file; of a preset a folder, in which results that "
+                 "are there are not run again")
+      ->required();
+  app.add_option("--text", flags->text,
+                 "A folder of *.pod or *.txt to learn from; default: perl-doc's")
+      ->type_name("DIR");
+  app.add_option("--jobs", flags->jobs, "Cells side by side, each on one thread")
+      ->check(CLI::Range(1, 256));
+  app.footer(
+      "A result is written whole or not at all: after a stop, however hard, the same command goes "
+      "on.\n\n"
+      "Examples:\n"
+      "  posenc lab run --preset quick --out out/lab --jobs 2\n"
+      "  posenc lab cells | head -1 | posenc lab run --cell - --out one.json");
+  return [flags]() -> Expected<int> {
+    if (flags->cell.empty() == flags->preset.empty())
+      return fail("lab run", "takes either --cell or --preset",
+                  flags->cell.empty() ? "neither" : "both", "write --preset quick");
+    const Expected<lab::Corpus> text = corpus(flags->text);
+    if (!text) return std::unexpected(text.error());
+    return flags->cell.empty() ? run_preset(*flags, *text) : run_one(*flags, *text);
+  };
+}
+
+}  // namespace
+
+extern const Command lab_cells{"cells", "what a preset trains: a line of JSON for each run",
+                               define_cells};
+extern const Command lab_run{"run", "train one cell, or all of a preset", define_run};
+
+}  // namespace posenc::cli

@@ -1,0 +1,61 @@
+// One run of the lab: what defines it as JSON in, what was measured as a JSON line out.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lab/train/data.h"
+
+namespace posenc::lab {
+
+// What a trained model is changed to, and how long it learns on after that.
+struct Change {
+  std::string arm, scheme;
+  std::vector<std::int64_t> steps = {0};  // tested after so many
+  bool operator==(const Change&) const = default;
+};
+
+// All that a result depends on, but for the text and the machine.
+struct Cell {
+  std::string experiment, arm, scheme;
+  std::string task = "text";
+  std::uint64_t seed = 1;
+  DecoderShape shape = {};
+  std::int64_t steps = 600, texts = 32;  // of a step
+  double rate = 0.002;
+  std::int64_t least = 1, most = 10;     // symbols of a task's training
+  std::vector<std::int64_t> tests = {};  // lengths, or symbols of a task
+  std::vector<Change> afterwards =
+      {};  // each from the same trained model, on texts of the last test's length
+};
+
+std::string to_json(const Cell& cell);  // one line
+// Errors: no JSON, a key that is missing or unknown, a number out of range.
+Expected<Cell> read_cell(std::string_view json, std::string_view where);
+// Names a cell's file: its experiment, arm and seed, and a hash of all of it.
+std::string name_of(const Cell& cell);
+
+// `told` hears how far it is, from 0 to 1.
+Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
+                               const std::function<void(double)>& told = {});
+
+// What a line says of one cell.
+struct Measurement {
+  std::string arm;
+  std::int64_t step = 0, length = 0;
+  std::string
+      metric;  // nats; exact: the share of answers without a mistake; training: nats while it learned
+  double value = 0;
+};
+struct Outcome {
+  Cell cell;
+  std::vector<Measurement> measured;
+  double seconds = 0;
+  std::string machine, text;
+  std::string line;  // as it was read
+};
+Expected<Outcome> read_outcome(std::string_view line, std::string_view where);
+
+}  // namespace posenc::lab

@@ -1,0 +1,140 @@
+#include "lab/train/data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <tuple>
+
+#include "lab/train/hash.h"
+
+namespace posenc::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> texts_in(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
+    if (at->path().extension() == ".pod" || at->path().extension() == ".txt")
+      files.push_back(at->path());
+  std::ranges::sort(files);
+  return files;
+}
+
+// Text `row` of the batch: bytes [from, from + length), each with the one behind it as its target.
+void append(Batch& batch, const std::vector<std::uint8_t>& bytes, std::int64_t from,
+            std::int64_t scored) {
+  const auto begin = bytes.begin() + from, end = begin + batch.length;
+  batch.tokens.insert(batch.tokens.end(), begin, end);
+  batch.targets.insert(batch.targets.end(), static_cast<std::size_t>(batch.length - scored), -1);
+  batch.targets.insert(batch.targets.end(), end - scored + 1, end + 1);
+  ++batch.texts;
+}
+
+constexpr std::int32_t equals = 10, stop = 11, plus = 12, symbols = 10;
+
+std::vector<std::int32_t> some_symbols(Random& random, std::int64_t count) {
+  std::vector<std::int32_t> made;
+  for (std::int64_t i = 0; i < count; ++i)
+    made.push_back(static_cast<std::int32_t>(random.below(symbols)));
+  return made;
+}
+
+// Question and answer; digits from the last to the first.
+std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> sum(Random& random,
+                                                                    std::int64_t digits) {
+  const std::vector<std::int32_t> a = some_symbols(random, digits),
+                                  b = some_symbols(random, digits);
+  std::vector<std::int32_t> question = a, answer;
+  question.push_back(plus);
+  question.insert(question.end(), b.begin(), b.end());
+  std::int32_t carry = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::int32_t digit = a[i] + b[i] + carry;
+    answer.push_back(digit % 10);
+    carry = digit / 10;
+  }
+  answer.push_back(carry);
+  return {question, answer};
+}
+
+}  // namespace
+
+Expected<std::string> Corpus::usual_folder() {
+  std::error_code failed;
+  for (fs::directory_iterator at("/usr/share/perl", failed), end; !failed && at != end;
+       at.increment(failed))
+    if (texts_in((at->path() / "pod").string()).size() > 100) return (at->path() / "pod").string();
+  return fail("lab", "learns from Perl's manual", "it is not on this machine",
+              "apt-get install perl-doc, or name a folder of texts by --text");
+}
+
+Expected<Corpus> Corpus::read(const std::string& folder) {
+  const std::vector<fs::path> files = texts_in(folder);
+  if (files.size() < 10)
+    return fail("--text", "must be a folder of ten files *.pod or *.txt, or more",
+                std::to_string(files.size()) + " in " + folder, "name another");
+  Corpus made;
+  Hash hash;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::ifstream file(files[i], std::ios::binary);
+    std::vector<std::uint8_t>& into = i % 10 == 9 ? made.held_out_ : made.training_;
+    const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+    into.insert(into.end(), bytes.begin(), bytes.end());
+    hash.add(bytes);
+  }
+  made.fingerprint_ = hash.text();
+  return made;
+}
+
+Batch Corpus::window(Random& random, std::int64_t texts, std::int64_t length) const {
+  Batch batch{.length = length};
+  for (std::int64_t i = 0; i < texts; ++i)
+    append(batch, training_, random.below(std::ssize(training_) - length - 1), length);
+  return batch;
+}
+
+Batch Corpus::held_out(std::int64_t texts, std::int64_t length, std::int64_t scored,
+                       std::int64_t longest) const {
+  Batch batch{.length = length};
+  const std::int64_t room = std::ssize(held_out_) - longest - 1;
+  for (std::int64_t i = 0; i < texts; ++i)
+    append(batch, held_out_, longest - length + room * (i + 1) / (texts + 1), scored);
+  return batch;
+}
+
+bool is_task(std::string_view name) {
+  return name == "copy" || name == "reverse" || name == "addition";
+}
+
+Batch task_texts(std::string_view task, Random& random, std::int64_t texts, std::int64_t least,
+                 std::int64_t most) {
+  const bool adds = task == "addition";
+  Batch batch{.texts = texts, .length = adds ? 3 * most + 4 : 2 * most + 2};
+  for (std::int64_t t = 0; t < texts; ++t) {
+    const std::int64_t size = least + random.below(most - least + 1);
+    std::vector<std::int32_t> question, answer;
+    if (adds) {
+      std::tie(question, answer) = sum(random, size);
+    } else {
+      question = answer = some_symbols(random, size);
+      if (task == "reverse") std::ranges::reverse(answer);
+    }
+    const auto first = static_cast<std::int64_t>(question.size());  // where = stands
+    std::vector<std::int32_t> text = question;
+    text.push_back(equals);
+    text.insert(text.end(), answer.begin(), answer.end());
+    text.resize(static_cast<std::size_t>(batch.length + 1), stop);
+    const std::int64_t last = first + std::ssize(answer);  // the answer's stop is the target there
+    for (std::int64_t i = 0; i < batch.length; ++i) {
+      batch.tokens.push_back(text[static_cast<std::size_t>(i)]);
+      const bool scored = first <= i && i <= last;
+      batch.targets.push_back(scored ? text[static_cast<std::size_t>(i + 1)] : -1);
+    }
+  }
+  return batch;
+}
+
+}  // namespace posenc::lab

@@ -1,0 +1,338 @@
+#include "lab/train/experiments.h"
+
+#include <algorithm>
+#include <string>
+
+namespace posenc::lab {
+namespace {
+
+struct Arm {
+  std::string_view experiment, name, scheme;
+  std::string_view presets = "standard full";
+  std::int64_t window_share = 0;  // window: the trained length over this; 0: none
+  std::int64_t without_every = 0;
+  std::string_view task = "text";
+};
+
+// In a scheme's text L is the trained length, S the stretch of E2.
+constexpr std::string_view all = "quick standard full", most = "standard full";
+constexpr Arm arms[] = {
+    {"E1", "nope", "nope"},
+    {"E1", "sinusoidal", "sinusoidal scale_embedding=true"},
+    {"E1", "learned", "learned"},
+    {"E1", "t5", "t5 max_distance=L"},
+    {"E1", "alibi", "alibi", all},
+    {"E1", "kerple", "kerple"},
+    {"E1", "sandwich", "sandwich"},
+    {"E1", "rope", "rope", all},
+    {"E1", "xpos", "xpos"},
+    {"E1", "fire", "fire initial_length=L"},
+    {"E1", "cope", "cope"},
+    {"E1", "forgetting", "forgetting", all},
+    {"E1", "stick_breaking", "stick_breaking"},
+    {"E4", "copy_nope", "nope", most, 0, 0, "copy"},
+    {"E4", "copy_alibi", "alibi", most, 0, 0, "copy"},
+    {"E4", "copy_rope", "rope", most, 0, 0, "copy"},
+    {"E4", "copy_t5", "t5 max_distance=L", most, 0, 0, "copy"},
+    {"E4", "reverse_nope", "nope", most, 0, 0, "reverse"},
+    {"E4", "reverse_alibi", "alibi", most, 0, 0, "reverse"},
+    {"E4", "reverse_rope", "rope", most, 0, 0, "reverse"},
+    {"E4", "reverse_t5", "t5 max_distance=L", most, 0, 0, "reverse"},
+    {"E4", "addition_nope", "nope", most, 0, 0, "addition"},
+    {"E4", "addition_alibi", "alibi", most, 0, 0, "addition"},
+    {"E4", "addition_rope", "rope", most, 0, 0, "addition"},
+    {"E4", "addition_t5", "t5 max_distance=L", most, 0, 0, "addition"},
+    {"E6", "base_10", "rope rope_theta=10"},
+    {"E6", "base_100", "rope rope_theta=100"},
+    {"E6", "base_1000", "rope rope_theta=1000"},
+    {"E6", "base_10000", "rope"},
+    {"E6", "base_1000000", "rope rope_theta=1000000"},
+    {"E7", "part_1_8", "rope partial_rotary_factor=0.125"},
+    {"E7", "part_1_4", "rope partial_rotary_factor=0.25"},
+    {"E7", "part_1_2", "rope partial_rotary_factor=0.5"},
+    {"E7", "whole", "rope"},
+    {"E7", "fastest_1_4", "rope rope_type=proportional partial_rotary_factor=0.25"},
+    {"E7", "fastest_1_2", "rope rope_type=proportional partial_rotary_factor=0.5"},
+    {"E9", "rope", "rope"},
+    {"E9", "window", "rope", most, 2},
+    {"E9", "window_and_nope", "rope", most, 2, 3},
+    {"E9", "rope_and_nope", "rope", most, 0, 3},
+};
+
+// E2: what E1's RoPE is stretched by, from the same weights.
+constexpr struct {
+  std::string_view arm, scheme;
+} stretches[] = {
+    {"none", "rope"},
+    {"linear", "rope rope_type=linear factor=S"},
+    {"ntk", "rope rope_type=ntk factor=S"},
+    {"by_parts", "rope rope_type=ntk_by_parts factor=S original_max_position_embeddings=L"},
+    {"yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
+    {"dynamic", "rope rope_type=dynamic factor=1 max_position_embeddings=L"},
+    {"llama3", "rope rope_type=llama3 factor=S original_max_position_embeddings=L"},
+};
+
+std::string filled_in(std::string_view scheme, const Preset& preset) {
+  std::string made;
+  for (std::size_t i = 0; i < scheme.size(); ++i) {
+    if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'L')
+      made += std::to_string(preset.trained_length);
+    else if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'S')
+      made += std::to_string(preset.longest / preset.trained_length);
+    else
+      made += scheme[i];
+  }
+  return made;
+}
+
+Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
+  const std::int64_t length = preset.trained_length;
+  Cell cell{.experiment = std::string(arm.experiment),
+            .arm = std::string(arm.name),
+            .scheme = filled_in(arm.scheme, preset),
+            .task = std::string(arm.task),
+            .seed = seed,
+            .shape = {.width = preset.width,
+                      .layers = preset.layers,
+                      .heads = preset.heads,
+                      .hidden = 4 * preset.width,
+                      .trained_length = length,
+                      .window = arm.window_share > 0 ? length / arm.window_share : 0,
+                      .without_every = arm.without_every},
+            .steps = preset.steps,
+            .texts = preset.texts};
+  if (arm.task == "text") {
+    for (std::int64_t at = length; at <= preset.longest; at *= 2) cell.tests.push_back(at);
+    return cell;
+  }
+  cell.shape.vocabulary = 13;
+  cell.shape.trained_length = arm.task == "addition" ? 3 * cell.most + 4 : 2 * cell.most + 2;
+  cell.scheme = arm.scheme.starts_with("t5") ? "t5 max_distance=" + std::to_string(2 * cell.most)
+                                             : std::string(arm.scheme);
+  cell.steps = preset.task_steps;
+  cell.texts = 32;
+  cell.tests = {8, 10, 11, 12, 14, 20};
+  return cell;
+}
+
+bool has(std::string_view list, std::string_view word) {
+  return std::ranges::count(detail::split(list), word) > 0;
+}
+
+}  // namespace
+
+std::span<const Preset> presets() {
+  static const std::vector<Preset> list = {
+      {.name = "quick",
+       .about = "three schemes and the scalings of RoPE untuned, two seeds",
+       .width = 64,
+       .layers = 2,
+       .heads = 2,
+       .steps = 400,
+       .texts = 16,
+       .trained_length = 64,
+       .longest = 512,
+       .seeds = 2,
+       .extending = {0},
+       .task_steps = 0},
+      {.name = "standard",
+       .about = "all experiments, six seeds, a third of a million parameters",
+       .width = 96,
+       .layers = 3,
+       .heads = 3,
+       .steps = 500,
+       .texts = 16,
+       .trained_length = 64,
+       .longest = 512,
+       .seeds = 6,
+       .extending = {0, 25, 50, 100},
+       .task_steps = 1500},
+      {.name = "full",
+       .about = "all experiments, six seeds, 0.8 million parameters: a night",
+       .width = 128,
+       .layers = 4,
+       .heads = 4,
+       .steps = 2000,
+       .texts = 32,
+       .trained_length = 128,
+       .longest = 2048,
+       .seeds = 6,
+       .extending = {0, 30, 100, 300},
+       .task_steps = 3000},
+  };
+  return list;
+}
+
+Expected<Preset> find_preset(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return preset;
+    known.push_back(preset.name);
+  }
+  return fail("--preset", "no such preset", name, suggestion(name, known));
+}
+
+std::span<const Experiment> experiments() {
+  static constexpr Experiment list[] = {
+      {"E1", "Train short, test long", all},
+      {"E2", "A trained RoPE stretched", all},
+      {"E4", "Copying, reversing and adding more symbols than in training"},
+      {"E6", "The base of RoPE"},
+      {"E7", "How much of a head rotates"},
+      {"E9", "Windows, and layers without position"},
+  };
+  return list;
+}
+
+Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view experiment) {
+  std::vector<std::string_view> known;
+  for (const Experiment& each : experiments()) known.push_back(each.name);
+  if (!experiment.empty() && std::ranges::count(known, experiment) == 0)
+    return fail("--experiment", "no such experiment", experiment, suggestion(experiment, known));
+  std::vector<Cell> cells;
+  // Seeds outermost: whoever stops early has fewer seeds of everything.
+  for (std::int64_t seed = 1; seed <= preset.seeds; ++seed) {
+    for (const Arm& arm : arms)
+      if ((experiment.empty() || arm.experiment == experiment) && has(arm.presets, preset.name))
+        cells.push_back(cell_of(preset, arm, static_cast<std::uint64_t>(seed)));
+    if (!experiment.empty() && experiment != "E2") continue;
+    Cell& cell = cells.emplace_back(
+        cell_of(preset, {"E2", "trained", "rope"}, static_cast<std::uint64_t>(seed)));
+    for (const auto& [arm, scheme] : stretches)
+      cell.afterwards.push_back({std::string(arm), filled_in(scheme, preset), preset.extending});
+  }
+  return cells;
+}
+
+std::span<const Hypothesis> hypotheses() {
+  static constexpr Hypothesis list[] = {
+      {"E1",
+       "19b",
+       "RoPE at 8 × its trained length is worse than at 1 × by more than 0.2",
+       {"rope", "nats", 8},
+       {"rope"},
+       true,
+       0.2},
+      {"E1",
+       "19b",
+       "Sinusoids at 8 × are worse than at 1 × by more than 0.2",
+       {"sinusoidal", "nats", 8},
+       {"sinusoidal"},
+       true,
+       0.2},
+      {"E1",
+       "26c",
+       "ALiBi at 8 × is no more than 0.02 worse than at 1 ×",
+       {"alibi", "nats", 8},
+       {"alibi"},
+       false,
+       0.02},
+      {"E1",
+       "26c",
+       "ALiBi gains more than 0.02 from 8 × the context",
+       {"alibi"},
+       {"alibi", "nats", 8},
+       true,
+       0.02},
+      {"E1",
+       "26b",
+       "ALiBi in range is no more than 0.02 worse than sinusoids",
+       {"alibi"},
+       {"sinusoidal"},
+       false,
+       0.02},
+      {"E1",
+       "41d",
+       "T5 at 8 × is worse than ALiBi at 8 ×",
+       {"t5", "nats", 8},
+       {"alibi", "nats", 8}},
+      {"E1", "41d", "T5 at 8 × is better than RoPE at 8 ×", {"rope", "nats", 8}, {"t5", "nats", 8}},
+      {"E1",
+       "22b",
+       "Without position a model is no more than 0.1 worse than with RoPE, in range",
+       {"nope"},
+       {"rope"},
+       false,
+       0.1},
+      {"E1",
+       "23b",
+       "Learned vectors are better than sinusoidal ones, in range",
+       {"sinusoidal"},
+       {"learned"}},
+      {"E1",
+       "34a",
+       "Half-way through training RoPE's loss is below that of sinusoids",
+       {"sinusoidal", "training", 1, 0.5},
+       {"rope", "training", 1, 0.5}},
+      {"E1",
+       "34a",
+       "Half-way through training RoPE's loss is below ALiBi's",
+       {"alibi", "training", 1, 0.5},
+       {"rope", "training", 1, 0.5}},
+      {"E2",
+       "36c",
+       "Untuned, YaRN at 8 × is better than position interpolation",
+       {"linear", "zero-shot", 8},
+       {"yarn", "zero-shot", 8}},
+      {"E2",
+       "36b",
+       "Untuned, interpolation by 8 costs more than 0.2 in range",
+       {"linear", "zero-shot"},
+       {"none", "zero-shot"},
+       true,
+       0.2},
+      {"E2",
+       "40a",
+       "Untuned, YaRN at 8 × is better than no scaling",
+       {"none", "zero-shot", 8},
+       {"yarn", "zero-shot", 8}},
+      {"E2",
+       "40a",
+       "Tuned for a fifth of the training, YaRN at 8 × is within 0.05 of RoPE at 1 ×",
+       {"yarn", "nats", 8},
+       {"trained"},
+       false,
+       0.05},
+      {"E2",
+       "36c",
+       "Tuned, YaRN at 8 × is still better than position interpolation",
+       {"linear", "nats", 8},
+       {"yarn", "nats", 8}},
+      {"E4",
+       "22b",
+       "Copying two symbols more than in training, no position gets more right than RoPE",
+       {"copy_nope", "exact", 12},
+       {"copy_rope", "exact", 12},
+       true,
+       0.05},
+      {"E4",
+       "",
+       "Reversing two symbols more than in training, no position gets more right than RoPE",
+       {"reverse_nope", "exact", 12},
+       {"reverse_rope", "exact", 12},
+       true,
+       0.05},
+      {"E6",
+       "",
+       "Base 10,000 is no more than 0.02 away from base 100 in range",
+       {"base_10000"},
+       {"base_100"},
+       false,
+       0.02},
+      {"E7",
+       "",
+       "A quarter of the head rotated is no more than 0.02 worse than all of it, in range",
+       {"part_1_4"},
+       {"whole"},
+       false,
+       0.02},
+      {"E9",
+       "",
+       "RoPE in windows with layers without position is better at 8 × than RoPE",
+       {"rope", "nats", 8},
+       {"window_and_nope", "nats", 8}},
+  };
+  return list;
+}
+
+}  // namespace posenc::lab

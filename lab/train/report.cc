@@ -1,0 +1,242 @@
+#include "lab/train/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <tuple>
+
+namespace posenc::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Seeds that a verdict needs: fewer are shown and decide nothing.
+constexpr std::int64_t enough_seeds = 6;
+
+Expected<void> read_lines(const fs::path& path, std::vector<Outcome>& into) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty()) continue;
+    Expected<Outcome> outcome = read_outcome(line, path.string());
+    if (!outcome) return std::unexpected(outcome.error());
+    into.push_back(std::move(*outcome));
+  }
+  return {};
+}
+
+// Steps of an arm's measurements: {first, last}.
+std::pair<std::int64_t, std::int64_t> steps_of(const Outcome& outcome, std::string_view arm) {
+  std::int64_t first = -1, last = -1;
+  for (const Measurement& m : outcome.measured) {
+    if (m.arm != arm || m.metric == "training") continue;
+    first = first < 0 ? m.step : std::min(first, m.step);
+    last = std::max(last, m.step);
+  }
+  return {first, last};
+}
+
+std::optional<double> value_of(const Outcome& outcome, std::string_view arm,
+                               std::string_view metric, std::int64_t step, std::int64_t length) {
+  for (const Measurement& m : outcome.measured)
+    if (m.arm == arm && m.metric == metric && m.step == step && m.length == length) return m.value;
+  return {};
+}
+
+std::optional<double> value_of(const Outcome& outcome, const Reading& reading) {
+  const std::int64_t trained = outcome.cell.shape.trained_length;
+  if (reading.metric == "training")
+    return value_of(outcome, reading.arm, "training",
+                    std::llround(reading.at * static_cast<double>(outcome.cell.steps)), trained);
+  const auto [first, last] = steps_of(outcome, reading.arm);
+  const bool untuned = reading.arm != outcome.cell.arm && first == last;
+  if (reading.metric == "nats" && untuned) return {};
+  if (reading.metric == "exact")
+    return value_of(outcome, reading.arm, "exact", last, reading.times);
+  return value_of(outcome, reading.arm, "nats", reading.metric == "zero-shot" ? first : last,
+                  reading.times * trained);
+}
+
+std::map<std::uint64_t, double> by_seed(std::span<const Outcome> outcomes,
+                                        std::string_view experiment, const Reading& reading) {
+  std::map<std::uint64_t, double> made;
+  for (const Outcome& outcome : outcomes)
+    if (outcome.cell.experiment == experiment)
+      if (const std::optional<double> value = value_of(outcome, reading))
+        made[outcome.cell.seed] = *value;
+  return made;
+}
+
+Judged judged(std::span<const Outcome> outcomes, const Hypothesis& hypothesis) {
+  const auto left = by_seed(outcomes, hypothesis.experiment, hypothesis.left),
+             right = by_seed(outcomes, hypothesis.experiment, hypothesis.right);
+  std::vector<double> differences, beyond;
+  for (const auto& [seed, value] : left)
+    if (const auto other = right.find(seed); other != right.end()) {
+      differences.push_back(value - other->second);
+      beyond.push_back(differences.back() - hypothesis.bound);
+    }
+  return {.hypothesis = &hypothesis,
+          .difference = interval_of(differences),
+          .p = t_test_p(beyond),
+          .sign_flip = sign_flip_p(beyond)};
+}
+
+std::vector<std::string> arms_of(std::span<const Outcome> outcomes, std::string_view experiment) {
+  std::vector<std::string> arms;
+  for (const Outcome& outcome : outcomes)
+    for (const Measurement& m : outcome.measured)
+      if (outcome.cell.experiment == experiment && std::ranges::find(arms, m.arm) == arms.end())
+        arms.push_back(m.arm);
+  return arms;
+}
+
+// What `number(outcome, measurement)` makes of a measurement is its column; none leaves it out.
+template <class Column>
+Results results(std::span<const Outcome> outcomes, std::string_view experiment, std::string title,
+                std::string column, Column&& number) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<double>> found;
+  Results made{.title = std::move(title), .column = std::move(column)};
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.cell.experiment != experiment) continue;
+    for (const Measurement& m : outcome.measured) {
+      const std::optional<std::int64_t> at = number(outcome, m);
+      if (!at) continue;
+      found[{m.arm, *at}].push_back(m.value);
+      if (std::ranges::find(made.columns, *at) == made.columns.end()) made.columns.push_back(*at);
+    }
+  }
+  std::ranges::sort(made.columns);
+  for (const std::string& arm : arms_of(outcomes, experiment)) {
+    Row row{.arm = arm, .cells = {}};
+    for (const std::int64_t at : made.columns) row.cells.push_back(interval_of(found[{arm, at}]));
+    if (std::ranges::any_of(row.cells, [](const Interval& cell) { return cell.n > 0; }))
+      made.rows.push_back(std::move(row));
+  }
+  return made;
+}
+
+using Maybe = std::optional<std::int64_t>;
+
+}  // namespace
+
+std::string_view name(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::contradicted: return "contradicted";
+    case Judgement::reproduced: return "reproduced";
+    case Judgement::not_seen: return "not seen here";
+  }
+  return "";
+}
+
+Expected<std::vector<Outcome>> read_outcomes(const std::string& path) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) {
+    for (fs::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed))
+      if (at->path().extension() == ".json" || at->path().extension() == ".jsonl")
+        files.push_back(at->path());
+    std::ranges::sort(files);
+  } else if (fs::exists(path, failed)) {
+    files.emplace_back(path);
+  }
+  std::vector<Outcome> outcomes;
+  for (const fs::path& file : files)
+    if (Expected<void> read = read_lines(file, outcomes); !read)
+      return std::unexpected(read.error());
+  if (outcomes.empty())
+    return fail("lab", "needs results that posenc lab run wrote", "none in " + path,
+                "posenc lab run --preset quick --out " + path);
+  std::string_view text;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.text.empty()) continue;
+    if (!text.empty() && text != outcome.text)
+      return fail("lab", "results must be of one text", std::string(text) + " and " + outcome.text,
+                  "keep those of each text in a folder of their own");
+    text = outcome.text;
+  }
+  // In the order in which presets list them: by experiment, then as the arms stand there.
+  std::vector<std::string> order;
+  for (const Preset& preset : presets()) {
+    const Expected<std::vector<Cell>> cells = cells_of(preset);
+    for (const Cell& cell : *cells)
+      if (const std::string key = cell.experiment + cell.arm;
+          std::ranges::find(order, key) == order.end())
+        order.push_back(key);
+  }
+  const auto rank = [&](const Outcome& outcome) {
+    const auto at = std::ranges::find(order, outcome.cell.experiment + outcome.cell.arm);
+    return std::tuple(std::string_view(outcome.cell.experiment), at - order.begin(),
+                      outcome.cell.seed);
+  };
+  std::ranges::stable_sort(outcomes, {}, rank);
+  const auto twice = std::ranges::adjacent_find(outcomes, {}, rank);
+  if (twice != outcomes.end())
+    return fail("lab", "a run may be there once, and of one preset alone",
+                twice->cell.experiment + " " + twice->cell.arm + ", seed " +
+                    std::to_string(twice->cell.seed) + " twice",
+                "keep presets in folders of their own");
+  return outcomes;
+}
+
+std::vector<Judged> judge(std::span<const Outcome> outcomes) {
+  std::vector<Judged> list;
+  for (const Hypothesis& hypothesis : hypotheses())
+    if (Judged made = judged(outcomes, hypothesis); made.difference.n > 1)
+      list.push_back(std::move(made));
+  std::vector<double> p;
+  for (const Judged& each : list) p.push_back(each.p);
+  const std::vector<double> corrected = holm(p);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Judged& each = list[i];
+    each.holm = corrected[i];
+    if (each.holm >= 0.05 || each.difference.n < enough_seeds) continue;
+    const bool above = each.difference.mean > each.hypothesis->bound;
+    each.judgement =
+        above == each.hypothesis->above ? Judgement::reproduced : Judgement::contradicted;
+  }
+  std::ranges::stable_sort(list, {}, &Judged::judgement);
+  return list;
+}
+
+std::vector<Results> tables(std::span<const Outcome> outcomes) {
+  std::vector<Results> made;
+  const auto keep = [&](Results results) {
+    if (results.columns.size() > 1) made.push_back(std::move(results));
+  };
+  for (const Experiment& experiment : experiments()) {
+    const std::string title = std::string(experiment.name) + ": " + std::string(experiment.title);
+    const bool stretches = experiment.name == "E2";
+    keep(results(
+        outcomes, experiment.name,
+        title + (stretches                 ? "; nats a byte by length, before tuning"
+                 : experiment.name == "E4" ? "; share of answers without a mistake, by symbols"
+                                           : "; nats a byte by length"),
+        "length", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+          const auto [first, last] = steps_of(outcome, m.arm);
+          if (m.metric == "training" || m.step != (stretches ? first : last)) return {};
+          if (stretches && m.arm == outcome.cell.arm) return {};  // what `none` is before tuning
+          return m.length;
+        }));
+    if (stretches)
+      keep(results(outcomes, experiment.name,
+                   title + "; nats a byte at the greatest length, by steps of tuning", "step",
+                   [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+                     if (m.metric == "training" || m.arm == outcome.cell.arm ||
+                         m.length != outcome.cell.tests.back())
+                       return {};
+                     return m.step;
+                   }));
+    if (experiment.name == "E1")
+      keep(results(outcomes, experiment.name,
+                   "E3: the same runs; nats a byte while training, by steps", "step",
+                   [](const Outcome& outcome, const Measurement& m) -> Maybe {
+                     if (m.metric != "training" || m.step * 5 % outcome.cell.steps != 0) return {};
+                     return m.step;
+                   }));
+  }
+  return made;
+}
+
+}  // namespace posenc::lab

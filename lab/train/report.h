@@ -1,0 +1,47 @@
+// What runs say together: tables with intervals over seeds, and what becomes of what was claimed beforehand.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/statistics.h"
+#include "lab/train/experiments.h"
+
+namespace posenc::lab {
+
+// The outcomes in all *.json and *.jsonl of a folder, or in one such file, in the order of their cells. Errors: none there, a
+// line that no run wrote, outcomes of different texts or the same cell twice with different numbers.
+Expected<std::vector<Outcome>> read_outcomes(const std::string& path);
+
+enum class Judgement { contradicted, reproduced, not_seen };
+std::string_view name(Judgement judgement);  // "contradicted", "reproduced", "not seen here"
+
+struct Judged {
+  const Hypothesis* hypothesis;
+  Interval difference;  // left − right over seeds, 95 %
+  double p = 1;         // Student's, that the true difference is the bound
+  double holm = 1;      // among all that were judged together
+  double sign_flip = 1;
+  Judgement judgement = Judgement::not_seen;
+};
+// Those that at least two seeds speak of, the contradicted first. A difference is taken within a seed; beyond the bound, or on
+// its wrong side, it counts from a corrected p below 0.05 and six seeds on.
+std::vector<Judged> judge(std::span<const Outcome> outcomes);
+
+// A row of a table: an arm's mean at each column with its 95 % interval.
+struct Row {
+  std::string arm;
+  std::vector<Interval> cells;
+};
+struct Results {
+  std::string title, column;  // what columns are: "length", "step"
+  std::vector<std::int64_t> columns;
+  std::vector<Row> rows;
+};
+// Of each experiment: values by length after the last step; of E2 by length before tuning and at the greatest length by step;
+// of E1 losses while training.
+std::vector<Results> tables(std::span<const Outcome> outcomes);
+
+}  // namespace posenc::lab
