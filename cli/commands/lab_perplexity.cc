@@ -11,7 +11,6 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/commands/lab.h"
-#include "cli/pages/json_text.h"
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 
@@ -42,69 +41,50 @@ Expected<lab::Stretch> stretch_of(const std::string& text, double factor) {
   return fail("--scalings", "a factor must be a number above 0", text, "write it like dynamic:2");
 }
 
-std::string title(const lab::Stretch& stretch) {
-  return stretch.scaling == "none" ? "none"
-                                   : fmt::format("{} ×{:g}", stretch.scaling, stretch.factor);
-}
-
-struct Result {
-  std::int64_t tokens = 0, length = 0, trained = 0;
-  std::vector<std::int64_t> windows;
-  std::vector<lab::LossCurve> curves;
-};
-
-std::string json(const Result& result) {
-  std::string curves;
-  for (const lab::LossCurve& curve : result.curves) {
-    std::string blocks;
-    for (const lab::LossBlock& block : curve.blocks)
-      blocks += fmt::format("{}{{\"from\":{},\"to\":{},\"nats\":{:.6f},\"n\":{}}}",
-                            blocks.empty() ? "" : ",", block.from, block.to, block.nats, block.n);
-    curves +=
-        fmt::format("{}{{\"scaling\":{},\"factor\":{},\"blocks\":[{}]}}", curves.empty() ? "" : ",",
-                    json_string(curve.stretch.scaling), curve.stretch.factor, blocks);
-  }
-  return fmt::format("{{\"tokens\":{},\"windows\":{},\"length\":{},\"curves\":[{}]}}",
-                     result.tokens, result.windows.size(), result.length, curves);
-}
-
-std::string page(const std::string& model, const Result& result, const Terminal& term) {
-  static constexpr std::size_t column = 14;
-  std::string out = fmt::format(
-      "{}: nats a token by position, {} of {} tokens{}\n\n", term.bold(model),
-      result.windows.size() == 1 ? "one context"
-                                 : fmt::format("{} contexts", result.windows.size()),
-      grouped(result.length), result.trained > 0 ? ", trained to " + grouped(result.trained) : "");
-  const auto right = [](const std::string& text) {
+std::string page(const lab::Perplexity& result, const Terminal& term) {
+  constexpr std::size_t rows = 18;
+  const auto right = [](const std::string& text, std::size_t column) {
     return std::string(column - std::min(column, columns(text)), ' ') + text;
   };
-  std::string head = padded("positions", 18);
-  for (const lab::LossCurve& curve : result.curves) head += right(title(curve.stretch));
+  const auto width = [](const lab::LossCurve& curve) {
+    return std::max<std::size_t>(16, columns(lab::title(curve.stretch)) + 2);
+  };
+  const auto positions = [](std::int64_t from, std::int64_t to) {
+    return padded(grouped(from) + "–" + grouped(to), rows);
+  };
+  std::string out = fmt::format(
+      "{}: nats a token by position, {} of {} tokens{}\n\n", term.bold(result.model),
+      result.windows == 1 ? "one context" : fmt::format("{} contexts", result.windows),
+      grouped(result.length), result.trained > 0 ? ", trained to " + grouped(result.trained) : "");
+  std::string head = padded("positions", rows);
+  for (const lab::LossCurve& curve : result.curves)
+    head += right(lab::title(curve.stretch), width(curve));
   out += term.bold(head) + "\n";
-  for (std::size_t i = 0; i < result.curves.front().blocks.size(); ++i) {
-    const lab::LossBlock& block = result.curves.front().blocks[i];
-    std::string line = padded(grouped(block.from) + "–" + grouped(block.to), 18);
+  const lab::LossCurve& reference = result.curves.front();
+  for (std::size_t i = 0; i < reference.blocks.size(); ++i) {
+    const lab::LossBlock& block = reference.blocks[i];
+    std::string line = positions(block.from, block.to);
     for (const lab::LossCurve& curve : result.curves)
-      line += right(fmt::format("{:.3f}", curve.blocks[i].nats));
+      line += right(fmt::format("{:.3f}", curve.blocks[i].nats), width(curve));
     const bool beyond = result.trained > 0 && block.from >= result.trained;
     out += (beyond ? term.yellow(line) : line) + "\n";
   }
   if (result.curves.size() < 2) return out;
-  const lab::LossCurve& reference = result.curves.front();
   out += "\n" +
-         term.bold(fmt::format("minus {}, with its 95 % interval", title(reference.stretch))) +
+         term.bold(fmt::format("minus {}, with its 95 % interval", lab::title(reference.stretch))) +
          "\n";
   const std::int64_t edge =
       result.trained > 0 && result.trained < result.length ? result.trained : result.length;
   for (const auto& [from, to] :
        {std::pair{std::int64_t{0}, edge}, std::pair{edge, result.length}}) {
     if (from == to) continue;
-    std::string line = padded(grouped(from) + "–" + grouped(to), 18) + right("");
+    std::string line = positions(from, to) + right("", width(reference));
     for (std::size_t i = 1; i < result.curves.size(); ++i) {
       const lab::PairedDifference d =
           lab::paired_difference(reference, result.curves[i], result.length, from, to);
       line += right(d.n < 2 ? fmt::format("{:+.3f}", d.mean)
-                            : fmt::format("{:+.3f} ±{:.3f}", d.mean, d.half_width));
+                            : fmt::format("{:+.3f} ±{:.3f}", d.mean, d.half_width),
+                    width(result.curves[i]));
     }
     out += line + "\n";
   }
@@ -162,37 +142,38 @@ Run define_perplexity(CLI::App& app) {
     const Expected<RealModel> model = real_model(*real);
     if (!model) return std::unexpected(model.error());
     const Model& about = model->llama.about();
-    Result result{.tokens = std::ssize(model->tokens),
-                  .length = flags->length > 0
-                                ? flags->length
-                                : std::min<std::int64_t>(about.context, std::ssize(model->tokens)),
-                  .trained = about.trained_context > 0 ? about.trained_context : about.context};
+    lab::Perplexity result{
+        .model = about.name,
+        .tokens = std::ssize(model->tokens),
+        .windows = flags->windows,
+        .length = flags->length > 0
+                      ? flags->length
+                      : std::min<std::int64_t>(about.context, std::ssize(model->tokens)),
+        .trained = about.trained_context > 0 ? about.trained_context : about.context};
     const Expected<std::vector<std::int64_t>> windows =
-        lab::windows_of(result.tokens, result.length, flags->windows);
+        lab::windows_of(result.tokens, result.length, result.windows);
     if (!windows) return std::unexpected(windows.error());
-    result.windows = *windows;
     const std::int64_t block =
         flags->block > 0 ? flags->block : std::max<std::int64_t>(1, (result.length + 7) / 8);
-    const std::int64_t all = result.length * flags->windows;
+    const auto all = static_cast<double>(result.length * result.windows);
     {
-      Progress progress("perplexity", stretches.size() * 100);
+      Progress progress("perplexity", stretches.size());
       for (const lab::Stretch& stretch : stretches) {
-        const std::size_t before = result.curves.size() * 100;
         Expected<lab::LossCurve> curve = lab::loss_curve(
-            model->llama, model->tokens, result.windows, result.length, block, stretch,
+            model->llama, model->tokens, *windows, result.length, block, stretch,
             [&](std::int64_t done) {
-              progress.tell(
-                  before + static_cast<std::size_t>(std::min<std::int64_t>(99, 100 * done / all)),
-                  fmt::format("{}, {} tokens", title(stretch), grouped(done)));
+              progress.tell(result.curves.size(),
+                            fmt::format("{}, {:.0f} % of {} tokens", lab::title(stretch),
+                                        100 * static_cast<double>(done) / all, all));
             });
         if (!curve) return std::unexpected(curve.error());
         result.curves.push_back(std::move(*curve));
       }
     }
     if (real->json)
-      fmt::print("{}\n", json(result));
+      fmt::print("{}\n", to_json(result));
     else
-      fmt::print("{}", page(about.name, result, terminal(no_color(app))));
+      fmt::print("{}", page(result, terminal(no_color(app))));
     return 0;
   };
 }

@@ -32,7 +32,8 @@ Run define_tokens(CLI::App& app) {
   app.footer(
       "Byte-level BPE with the vocabulary, the merges and the way of cutting words that the file "
       "names (gpt-2, smollm,\n"
-      "llama-bpe); control tokens in the text are text. The ids are llama.cpp's (docs/lab.md).\n\n"
+      "llama-bpe); control tokens in the text are text. The ids are llama.cpp's "
+      "(docs/real_model.md).\n\n"
       "Examples:\n"
       "  posenc lab tokens smollm2.gguf book.txt | head\n"
       "  echo 'Hello world' | posenc lab tokens smollm2.gguf - --json");

@@ -1,6 +1,7 @@
 #include "lab/model/perplexity.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -9,6 +10,12 @@
 #include "posenc/schemes.h"
 
 namespace posenc::lab {
+
+std::string title(const Stretch& stretch) {
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%g", stretch.factor);
+  return stretch.scaling == "none" ? "none" : stretch.scaling + " ×" + factor;
+}
 
 Expected<Passage::PlanRule> plans_of(const Model& model, const Stretch& stretch) {
   Expected<Scaling> scaling = make_scaling(stretch.scaling);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/model/llama.h"
@@ -16,6 +17,8 @@ struct Stretch {
   std::string scaling;
   double factor = 1;
 };
+
+std::string title(const Stretch& stretch);  // "yarn ×2", "none"
 
 // The plans of a model whose rotation is scaled so. What a scaling asks for besides a factor is the model's trained
 // length. Errors: no such scaling, or one that needs lists of its own (longrope); a model without RoPE.
@@ -31,6 +34,18 @@ struct LossCurve {
   std::vector<float> losses = {};  // of windows after one another, [windows][length − 1]
   std::vector<LossBlock> blocks = {};
 };
+
+// What a model made of a text, scaling by scaling.
+struct Perplexity {
+  std::string model = {};
+  std::int64_t tokens = 0;   // of the text
+  std::int64_t windows = 0;  // contexts read
+  std::int64_t length = 0;   // tokens of one
+  std::int64_t trained = 0;  // tokens that training has shown; 0: the file does not say
+  std::vector<LossCurve> curves = {};
+};
+std::string to_json(const Perplexity& perplexity);  // docs/json.md; without the single losses
+Expected<Perplexity> perplexity_of_json(std::string_view text, std::string_view where);
 
 // Where windows of `length` tokens begin: spread evenly over the text. Errors: a text that is too short for one.
 Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t length,

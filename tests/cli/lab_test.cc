@@ -75,6 +75,36 @@ TEST_F(LabCommand, TokensAreThoseOfTheVocabulary) {
   EXPECT_EQ(json("tokens small.gguf word.txt").at("tokens"), (std::vector<int>{2, 0, 1}));
 }
 
+TEST_F(LabCommand, WhatIsDumpedIsIdentifiedAsTheFilesOwnRotation) {
+  ASSERT_EQ(json("dump small.gguf text.txt --layer 1 --before k.npy --after r.npy").at("shape"),
+            (std::vector<int>{2, 50, 4}));
+  const Outcome found = posenc("identify --before k.npy --after r.npy --json");
+  ASSERT_EQ(found.code, 0) << found.err;
+  const Json all = Json::parse(found.out, nullptr, false);
+  EXPECT_EQ(all.at("pairing"), "interleaved");
+  EXPECT_NEAR(all.at("base").get<double>(), 100, 0.01);
+}
+
+TEST_F(LabCommand, APictureIsDrawnFromWhatPerplexityPrinted) {
+  write(
+      "r.json",
+      posenc(
+          "lab perplexity small.gguf text.txt --scalings none,linear --length 32 --block 4 --json")
+          .out);
+  const Outcome drawn = posenc("lab picture r.json r.svg");
+  if (has(drawn.err, "gnuplot")) GTEST_SKIP() << drawn.err;
+  ASSERT_EQ(drawn.code, 0) << drawn.err;
+  EXPECT_TRUE(has(text("r.svg"), "linear ×2"));
+}
+
+TEST_F(LabCommand, APictureOfAnythingElseIsRefused) {
+  for (const char* text :
+       {"", "[]", "{\"curves\":[]}", "{\"curves\":[{\"scaling\":\"none\",\"blocks\":[]}]}"}) {
+    write("r.json", text);
+    EXPECT_EQ(posenc("lab picture r.json r.svg").code, 2) << text;
+  }
+}
+
 // 2405.14591, table 2: 2.7e4 for 4k and 8.4e4 for 8k, with heads of 128 channels.
 TEST_F(LabCommand, LeastBasesAreThoseOfThePaper) {
   const Json all = json("base --head_dim 128 --length 4k,8k");

@@ -1,0 +1,108 @@
+// posenc lab picture: what posenc lab perplexity has measured, drawn.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "cli/arguments/atomic_file.h"
+#include "cli/arguments/flags.h"
+#include "cli/arguments/model.h"
+#include "cli/commands/lab.h"
+#include "cli/commands/plot.h"
+#include "cli/figures/draw/colours.h"
+#include "cli/pages/terminal.h"
+#include "lab/model/perplexity.h"
+
+namespace posenc::cli {
+namespace {
+
+// Above, the losses; below, what each scaling changes, since losses of other text differ by more than scalings do.
+Expected<Figure> perplexity_figure(const lab::Perplexity& found) {
+  Figure figure;
+  figure.title = fmt::format("Loss by position: {}, trained to {} tokens", found.model,
+                             grouped(found.trained));
+  figure.caption =
+      fmt::format("Zero-shot, {} of {} tokens, each block given all before it.",
+                  found.windows == 1 ? "one context" : fmt::format("{} contexts", found.windows),
+                  grouped(found.length));
+  figure.height = 420;
+  const lab::LossCurve& reference = found.curves.front();
+  Panel losses, differences;
+  losses.title = "nats a token";
+  differences.title =
+      fmt::format("minus {} within the trained length, minus {} beyond it",
+                  lab::title(reference.stretch), lab::title(found.curves[1].stretch));
+  for (Panel* panel : {&losses, &differences}) {
+    panel->x = {.label = "position (tokens)",
+                .column = "position_tokens",
+                .least = 0,
+                .most = static_cast<double>(found.length)};
+    if (found.trained > 0 && found.trained < found.length)
+      panel->rules.push_back({static_cast<double>(found.trained), "trained", true});
+  }
+  losses.y = {.label = "loss (nats)", .column = "loss_nats"};
+  differences.y = {
+      .label = "difference (nats)", .column = "difference_nats", .least = -0.3, .most = 1.2};
+  for (std::size_t c = 0; c < found.curves.size(); ++c) {
+    const lab::LossCurve& curve = found.curves[c];
+    Series loss{.name = lab::title(curve.stretch), .colour = line_colour(c)};
+    Series difference = loss;
+    for (std::size_t i = 0; i < curve.blocks.size(); ++i) {
+      const lab::LossBlock& block = curve.blocks[i];
+      const double at = static_cast<double>(block.from + block.to) / 2;
+      const bool beyond = found.trained > 0 && block.from >= found.trained;
+      loss.x.push_back(at);
+      loss.y.push_back(block.nats);
+      difference.x.push_back(at);
+      difference.y.push_back(block.nats - found.curves[beyond ? 1 : 0].blocks[i].nats);
+    }
+    losses.series.push_back(std::move(loss));
+    differences.series.push_back(std::move(difference));
+  }
+  figure.panels = {std::move(losses), std::move(differences)};
+  return figure;
+}
+
+Run define_picture(CLI::App& app) {
+  struct PictureFlags {
+    std::string results, out;
+  };
+  auto flags = std::make_shared<PictureFlags>();
+  app.add_option("RESULTS", flags->results, "What posenc lab perplexity --json has printed")
+      ->required();
+  app.add_option("OUT", flags->out, "The picture: .png, .svg or .pdf")->required();
+  app.footer(
+      "Losses by position, and below them what each scaling changes: within the trained length "
+      "against the first\n"
+      "scaling, beyond it against the second. gnuplot draws (Debian: gnuplot-nox).\n\n"
+      "Examples:\n"
+      "  posenc lab perplexity m.gguf book.txt --scalings none,dynamic:1,yarn --length 16k --block "
+      "256 --json > r.json\n"
+      "  posenc lab picture r.json loss.svg");
+  return [flags]() -> Expected<int> {
+    const Expected<std::string> text = named_text(flags->results, std::size_t{64} << 20);
+    if (!text) return std::unexpected(text.error());
+    const Expected<lab::Perplexity> found = lab::perplexity_of_json(*text, flags->results);
+    if (!found) return std::unexpected(found.error());
+    if (found->curves.size() < 2)
+      return fail(flags->results, "must have two scalings at the least, to be compared",
+                  std::to_string(found->curves.size()), "run it with --scalings none,yarn");
+    const Expected<Format> format = format_of(flags->out, "lab picture");
+    if (!format) return std::unexpected(format.error());
+    const Expected<Figure> figure = perplexity_figure(*found);
+    if (!figure) return std::unexpected(figure.error());
+    const Expected<std::string> bytes = picture(*figure, *format, {});
+    if (!bytes) return std::unexpected(bytes.error());
+    if (Expected<void> written = write_whole(flags->out, {*bytes}); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command lab_picture{
+    "picture", "losses by position, drawn from what perplexity printed", define_picture};
+
+}  // namespace posenc::cli
