@@ -42,6 +42,7 @@ Json json_of(const Verified& result) {
           {"paper", known(claim.paper)},
           {"reproduce", claim.reproduce},
           {"computed", claim.check ? Json(result.finding.computed) : Json(nullptr)},
+          {"measured", known(claim.measured)},
           {"machine", known(result.finding.machine)},
           {"measures", measures},
           {"agrees", claim.check ? Json(result.agrees) : Json(nullptr)},
@@ -60,7 +61,7 @@ std::string row(const Verified& result) {
   std::string text = "| " + claim.number() + " | " + cell(claim.statement) + " | " +
                      std::string(name(claim.verdict)) + " | " + cell(claim.correct);
   if (!claim.formula.empty()) text += ": `" + cell(claim.formula) + "`";
-  text += " | " + (claim.check ? cell(result.finding.computed) : std::string());
+  text += " | " + cell(claim.check ? result.finding.computed : claim.measured);
   if (!claim.paper.empty())
     text += " | [" + std::string(claim.paper) + "](https://arxiv.org/abs/" +
             std::string(claim.paper) + ") |\n";

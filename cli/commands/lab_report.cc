@@ -33,7 +33,7 @@ std::string table_page(const lab::Results& table, const Terminal& term) {
   const auto right = [&](const std::string& text) {
     return std::string(width - std::min(width, columns(text)), ' ') + text;
   };
-  std::string out = term.bold(table.title) + "\n\n" + padded(table.column, first);
+  std::string out = "\n" + term.bold(table.title) + "\n\n" + padded(table.column, first);
   for (const std::int64_t column : table.columns) out += right(grouped(column));
   out += right("seeds") + "\n";
   for (const lab::Row& row : table.rows) {
@@ -45,7 +45,7 @@ std::string table_page(const lab::Results& table, const Terminal& term) {
     }
     out += right(std::to_string(seeds)) + "\n";
   }
-  return out + "\n";
+  return out;
 }
 
 std::string judged_page(const lab::Judged& judged, const Terminal& term) {
@@ -80,9 +80,9 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
                                         cell.steps, cell.texts, cell.shape.trained_length,
                                         seconds / 60, outcomes.front().machine),
                             0, 0) +
-                    "\n\n";
+                    "\n";
   const std::vector<lab::Judged> judged = lab::judge(outcomes);
-  if (!judged.empty()) out += term.bold("Claimed beforehand") + "\n\n";
+  if (!judged.empty()) out += "\n" + term.bold("Claimed beforehand") + "\n\n";
   for (const lab::Judged& each : judged) out += judged_page(each, term);
   if (!judged.empty())
     out += "\n" +
@@ -93,7 +93,7 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
                "needs six seeds "
                "and, with Holm's correction for all that is claimed here, p below 0.05.",
                0, 0) +
-           "\n\n";
+           "\n";
   for (const lab::Results& table : lab::tables(outcomes)) out += table_page(table, term);
   return out;
 }

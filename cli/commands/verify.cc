@@ -29,9 +29,10 @@ Run define_verify(CLI::App& app) {
       ->excludes(json);
   app.footer(
       "What five public introductions to positional encodings claim; each claim is computed anew,\n"
-      "in double, and compared with our verdict: true, sloppy, wrong, or not checkable here. Exit "
-      "code 1\n"
-      "says that a computation does not support its verdict.\n\n"
+      "in double, and compared with our verdict: true, sloppy, wrong, measured in small (by "
+      "training, "
+      "docs/lab.md)\n"
+      "or not checkable here. Exit code 1 says that a computation does not support its verdict.\n\n"
       "Examples:\n"
       "  posenc verify                 all of them\n"
       "  posenc verify --claim 4b      one in full: what holds, formula, paper, how to reproduce\n"

@@ -36,6 +36,7 @@ std::string painted(const Terminal& term, const Verified& result, std::string_vi
     case Verdict::right: return term.painted("32", text);
     case Verdict::sloppy: return term.yellow(text);
     case Verdict::wrong: return term.painted("35", text);
+    case Verdict::measured: return term.blue(text);
     case Verdict::unchecked: return term.dim(text);
   }
   return std::string(text);
@@ -173,6 +174,7 @@ std::string in_full(const Verified& result, const Terminal& term) {
   line("what holds", claim.correct);
   line("formula", claim.formula);
   if (claim.check) line("computed", result.finding.computed);
+  line("measured", claim.measured);
   line("here", result.finding.machine);
   bool first = true;
   for (const Measure& measure : result.finding.measures) {

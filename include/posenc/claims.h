@@ -13,8 +13,15 @@
 
 namespace posenc {
 
-enum class Verdict { right, sloppy, wrong, unchecked };
-std::string_view name(Verdict verdict);  // "true", "sloppy", "wrong", "not checkable here"
+enum class Verdict {
+  right,
+  sloppy,
+  wrong,
+  measured,  // by training small models, which neither proves nor refutes what is said of large ones
+  unchecked,
+};
+std::string_view name(
+    Verdict verdict);  // "true", "sloppy", "wrong", "measured in small", "not checkable here"
 
 // One number that decides. A residual is the distance between a statement and what was computed; the
 // tolerance is what rounding may explain. For the counter-example of a wrong statement the residual must
@@ -46,7 +53,9 @@ struct Claim {
   std::string_view formula = {};            // "" where there is none
   std::string_view paper = {};              // arXiv number, "" where there is none
   std::string_view reproduce = {};          // a posenc command or calls of the library
-  Expected<Evidence> (*check)() = nullptr;  // null: not checkable here, `correct` says why
+  Expected<Evidence> (*check)() = nullptr;  // null: no computation decides, `correct` says why
+  std::string_view measured =
+      {};  // of Verdict::measured: what `posenc lab` found, with its interval
 
   std::string number() const { return std::to_string(row) + part; }  // "4b"
 };
@@ -59,7 +68,7 @@ std::span<const ClaimText> claim_texts();  // S0 to S4
 std::span<const Claim> all_claims();       // by number
 
 // A claim with what its check found. `agrees`: the computation supports the verdict; always true of what
-// is not checkable here.
+// no computation decides.
 struct Verified {
   const Claim* claim = nullptr;
   Evidence finding = {};

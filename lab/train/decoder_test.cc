@@ -108,7 +108,9 @@ TEST(LabDecoder, ModelsOfASeedShareWhatTheyHaveInCommon) {
   if (without_blas(a)) GTEST_SKIP() << a.error().message();
   for (const Parameter& mine : a->parameters().all())
     for (const Parameter& other : b->parameters().all())
-      if (mine.name == other.name) EXPECT_EQ(mine.value, other.value) << mine.name;
+      if (mine.name == other.name) {
+        EXPECT_EQ(mine.value, other.value) << mine.name;
+      }
 }
 
 TEST(LabDecoder, ALayerWithoutPositionSeesBeyondTheWindow) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lab/train/report.h"
+#include "posenc/claims.h"
 #include "tests/paths.h"
 
 namespace posenc::lab {
@@ -167,6 +168,18 @@ TEST(LabRuns, ShowRopeBreakBeyondItsTrainedLengthAndNotAlibi) {
   EXPECT_LT(lost(*alibi), 0.1);
 }
 
+// posenc verify quotes the results that are committed, and no others.
+TEST(LabResults, AreWhatTheClaimsSay) {
+  const Expected<std::vector<Outcome>> outcomes =
+      read_outcomes(test::data_path("../../lab/results/standard.jsonl"));
+  ASSERT_TRUE(outcomes) << outcomes.error().message();
+  const std::vector<Judged> judged = judge(*outcomes);
+  for (const Claim& claim : all_claims())
+    if (claim.verdict == Verdict::measured) {
+      EXPECT_EQ(claim.measured, measured_text(judged, claim.number())) << claim.number();
+    }
+}
+
 // Six seeds of an arm whose loss at 8 × is `lost` above that at 1 ×, more or less.
 std::vector<Outcome> made_up(std::string_view arm, double lost) {
   std::vector<Outcome> outcomes;
@@ -193,7 +206,7 @@ TEST(LabJudge, TellsReproducedFromContradictedFromNotSeen) {
 TEST(LabJudge, DecidesNothingFromFewerThanSixSeeds) {
   std::vector<Outcome> few = made_up("rope", 0.5);
   few.resize(5);
-  EXPECT_EQ(judge(few).front().judgement, Judgement::not_seen);
+  EXPECT_EQ(judge(few).front().judgement, Judgement::too_few);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -126,6 +127,7 @@ std::string_view name(Judgement judgement) {
     case Judgement::contradicted: return "contradicted";
     case Judgement::reproduced: return "reproduced";
     case Judgement::not_seen: return "not seen here";
+    case Judgement::too_few: return "too few seeds";
   }
   return "";
 }
@@ -191,13 +193,29 @@ std::vector<Judged> judge(std::span<const Outcome> outcomes) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     Judged& each = list[i];
     each.holm = corrected[i];
-    if (each.holm >= 0.05 || each.difference.n < enough_seeds) continue;
+    if (each.difference.n < enough_seeds) each.judgement = Judgement::too_few;
+    if (each.difference.n < enough_seeds || each.holm >= 0.05) continue;
     const bool above = each.difference.mean > each.hypothesis->bound;
     each.judgement =
         above == each.hypothesis->above ? Judgement::reproduced : Judgement::contradicted;
   }
   std::ranges::stable_sort(list, {}, &Judged::judgement);
   return list;
+}
+
+std::string measured_text(std::span<const Judged> judged, std::string_view claim) {
+  std::string text;
+  for (const Judged& each : judged) {
+    if (each.hypothesis->claim != claim || each.difference.n < enough_seeds) continue;
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, ", difference %+.3f ±%.3f nats over %d seeds",
+                  each.difference.mean, each.difference.half_width,
+                  static_cast<int>(each.difference.n));
+    text += text.empty() ? "" : "; ";
+    text += std::string(each.hypothesis->statement) + ": " + std::string(name(each.judgement)) +
+            numbers;
+  }
+  return text.empty() ? text : text + ".";
 }
 
 std::vector<Results> tables(std::span<const Outcome> outcomes) {

@@ -15,8 +15,9 @@ namespace posenc::lab {
 // line that no run wrote, outcomes of different texts or the same cell twice with different numbers.
 Expected<std::vector<Outcome>> read_outcomes(const std::string& path);
 
-enum class Judgement { contradicted, reproduced, not_seen };
-std::string_view name(Judgement judgement);  // "contradicted", "reproduced", "not seen here"
+enum class Judgement { contradicted, reproduced, not_seen, too_few };
+std::string_view name(
+    Judgement judgement);  // "contradicted", "reproduced", "not seen here", "too few seeds"
 
 struct Judged {
   const Hypothesis* hypothesis;
@@ -29,6 +30,10 @@ struct Judged {
 // Those that at least two seeds speak of, the contradicted first. A difference is taken within a seed; beyond the bound, or on
 // its wrong side, it counts from a corrected p below 0.05 and six seeds on.
 std::vector<Judged> judge(std::span<const Outcome> outcomes);
+
+// All that was judged of a claim of posenc verify, as its text there: "…: reproduced, +0.31 ±0.02 nats over 6 seeds; …". ""
+// where fewer than six seeds speak of it.
+std::string measured_text(std::span<const Judged> judged, std::string_view claim);
 
 // A row of a table: an arm's mean at each column with its 95 % interval.
 struct Row {

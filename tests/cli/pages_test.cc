@@ -101,7 +101,8 @@ class Page : public posenc::test::CommandTest, public testing::WithParamInterfac
 
 TEST_P(Page, ItsCommandsPrintWhatItSays) {
   // Pages name files as a clone has them.
-  std::filesystem::create_directory_symlink(docs().parent_path() / "tests", folder_ / "tests");
+  for (const char* room : {"tests", "lab"})
+    std::filesystem::create_directory_symlink(docs().parent_path() / room, folder_ / room);
   for (const Line& line : console_lines(GetParam())) {
     const auto ran = posenc(line.arguments);
     EXPECT_TRUE(matches(line.printed, ran.out + ran.err))
