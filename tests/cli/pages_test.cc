@@ -81,9 +81,11 @@ bool matches(const std::string& expected, const std::string& printed) {
 // The command that draws docs/pictures/NAME, after "posenc "; "" where the text does not say it.
 std::string command_of(const std::string& text, const std::string& name) {
   for (const std::string& line : lines_of(text)) {
-    const std::size_t at = line.find("posenc plot ");
-    if (at != line.npos && line.find(" docs/pictures/" + name + " ") != line.npos)
-      return line.substr(at + 7);
+    for (const char* draws : {"posenc plot ", "posenc lab picture "}) {
+      const std::size_t at = line.find(draws);
+      if (at != line.npos && (line + " ").find(" docs/pictures/" + name + " ") != line.npos)
+        return line.substr(at + 7);
+    }
   }
   return "";
 }
@@ -134,6 +136,8 @@ TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
       if (!fs::exists(models)) continue;  // the tests of fetched models say that they are missing
       command.replace(at, 15, models.string() + "/");
     }
+    if (const std::size_t at = command.find("lab/results/"); at != command.npos)
+      command.insert(at, (docs().parent_path() / "").string());
     const auto ran = posenc(command);
     EXPECT_EQ(ran.code, 0) << command << "\n" << ran.err;
     EXPECT_GT(text(name).size(), 5000u) << command;
