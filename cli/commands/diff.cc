@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments/command_text.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/command.h"
@@ -38,7 +39,7 @@ std::string page(const Model& a, const Model& b, const std::vector<Finding>& fin
 }
 
 struct DiffOptions {
-  std::string expected, found, log;
+  std::string expected, found, log, command;
   std::vector<std::string> engines;
   std::int64_t at = 0;
   bool json = false;
@@ -118,6 +119,22 @@ Expected<int> diff_log(const DiffOptions& options, const Model& model, const Ter
   return equal ? 0 : 1;
 }
 
+// What an engine's command line makes of the model.
+Expected<int> diff_command(const DiffOptions& options, const Model& model, const Terminal& term) {
+  const Expected<std::string> text = command_text(options.command);
+  if (!text) return std::unexpected(text.error());
+  const Expected<std::vector<Finding>> findings = command_differences(model, *text, options.at);
+  if (!findings) return std::unexpected(findings.error());
+  const bool equal = only_notes(*findings);
+  if (options.json)
+    fmt::print("{{\"equal\":{},\"expected\":{},\"command\":{},\"findings\":{}}}\n", equal,
+               json_string(model.name), json_string(*text), to_json(*findings));
+  else
+    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("as the command line starts it"),
+               findings_page(*findings, term, "The engine runs what the file says."));
+  return equal ? 0 : 1;
+}
+
 Run define_diff(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   constexpr const char* kinds =
@@ -136,6 +153,9 @@ Run define_diff(CLI::App& app) {
                  "Instead of FOUND: what an engine or a converter printed (llama.cpp, vLLM, "
                  "transformers), or -")
       ->type_name("FILE");
+  app.add_option("--command", options->command,
+                 "Instead of FOUND: a command line of llama.cpp, vLLM or SGLang, or a file of it")
+      ->type_name("TEXT");
   app.add_option("--at,--length", options->at,
                  "Compare for positions 0 to LENGTH-1 (131072, 128k); default: the longer context")
       ->transform(token_count())
@@ -152,17 +172,21 @@ Run define_diff(CLI::App& app) {
       "  posenc diff config.json --engines all --at 32k\n"
       "  posenc diff target/config.json draft/config.json --engines vllm\n"
       "  posenc diff config.json --log server.log\n"
+      "  posenc diff config.json --command 'vllm serve M --hf-overrides …'\n"
       "  posenc diff qwen2.5-7b-yarn4 ./my-checkpoint --at 128k --json | jq '.findings[].code'");
   return [options, &app]() -> Expected<int> {
     const bool files = !options->found.empty() || !options->engines.empty();
-    if (files == !options->log.empty())
-      return fail("diff", "takes a second model, --engines or both, or --log",
-                  files ? "several" : "none of them",
+    const int kinds_given =
+        int{files} + int{!options->log.empty()} + int{!options->command.empty()};
+    if (kinds_given != 1)
+      return fail("diff", "takes a second model, --engines or both, or --log, or --command",
+                  kinds_given > 1 ? "several" : "none of them",
                   "posenc diff A B, or posenc diff A --engines all");
     const Expected<Model> expected = named_model(options->expected);
     if (!expected) return std::unexpected(expected.error());
     const Terminal term = terminal(no_color(app));
     if (!options->log.empty()) return diff_log(*options, *expected, term);
+    if (!options->command.empty()) return diff_command(*options, *expected, term);
     return options->engines.empty() ? diff_files(*options, *expected, term)
                                     : diff_engines(*options, *expected, term);
   };

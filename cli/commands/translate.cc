@@ -5,12 +5,15 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "cli/arguments/command_text.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/command.h"
+#include "cli/pages/findings_page.h"
 #include "cli/pages/terminal.h"
-#include "posenc/engines.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace {
@@ -48,9 +51,20 @@ std::string translation_page(const Model& model, const Translation& translation,
          "\n";
 }
 
+// What a command line makes of the model; nothing can be said of one that the engine refuses.
+Expected<CommandReading> started(const Model& model, const std::string& command) {
+  const Expected<std::string> text = command_text(command);
+  if (!text) return std::unexpected(text.error());
+  Expected<CommandReading> read = read_command(model, *text);
+  if (read && !read->reading.refused.empty())
+    return fail("command", "the engine must run the model", read->reading.refused,
+                "posenc diff MODEL --engines all tells which engine does");
+  return read;
+}
+
 Run define_translate(CLI::App& app) {
   struct TranslateFlags {
-    std::string model, engine;
+    std::string model, engine, command;
     std::int64_t at = 0;
     bool json = false;
   };
@@ -64,6 +78,10 @@ Run define_translate(CLI::App& app) {
                  "The engine: " + engine_list() + "; or a format: gguf, params.json")
       ->type_name("ENGINE")
       ->required();
+  app.add_option(
+         "--command", flags->command,
+         "What this command line of llama.cpp, vLLM or SGLang makes of SRC; or a file of it")
+      ->type_name("TEXT");
   app.add_option("--at,--length", flags->at,
                  "The context to start it for (131072, 128k); default: the model's")
       ->transform(token_count())
@@ -78,20 +96,36 @@ Run define_translate(CLI::App& app) {
       "  posenc translate qwen2.5-7b-yarn4 --to vllm --at 128k\n"
       "  posenc translate llama-3.1-8b-Q4_K_M.gguf --to transformers\n"
       "  posenc translate config.json --to gguf --json | jq .target\n"
-      "  posenc translate config.json --to llama.cpp --json | jq -r .target");
+      "  posenc translate config.json --to llama.cpp --json | jq -r .target\n"
+      "  posenc translate qwen3-8b --command 'llama-server --rope-scale 4 -c 128k …' --to vllm");
   return [flags, &app]() -> Expected<int> {
-    const Expected<Model> model = named_model(flags->model);
+    Expected<Model> model = named_model(flags->model);
     if (!model) return std::unexpected(model.error());
-    const Expected<Translation> made = translate(*model, flags->engine, flags->at);
+    std::vector<Finding> findings;
+    std::int64_t length = flags->at;
+    if (!flags->command.empty()) {
+      Expected<CommandReading> read = started(*model, flags->command);
+      if (!read) return std::unexpected(read.error());
+      findings = std::move(read->findings);
+      model = std::move(read->reading.model);
+      if (length == 0) length = read->length;
+    }
+    const Expected<Translation> made = translate(*model, flags->engine, length);
     if (!made) return std::unexpected(made.error());
-    if (flags->json)
-      fmt::print("{}\n", to_json(*made));
-    else
-      fmt::print("{}", translation_page(*model, *made, terminal(no_color(app))));
-    constexpr double angle_that_shows = 0.1;
+    const Terminal term = terminal(no_color(app));
+    if (flags->json) {
+      std::string json = to_json(*made);
+      if (!flags->command.empty())
+        json.replace(json.size() - 1, 1, ",\"findings\":" + to_json(findings) + "}");
+      fmt::print("{}\n", json);
+    } else {
+      fmt::print("{}", translation_page(*model, *made, term));
+      if (!findings.empty())
+        fmt::print("\nof the command line\n{}", findings_page(findings, term, ""));
+    }
     const bool lost = std::ranges::any_of(
         made->notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; });
-    const bool faithful = !lost && made->largest_angle_difference &&
+    const bool faithful = !lost && only_notes(findings) && made->largest_angle_difference &&
                           *made->largest_angle_difference <= angle_that_shows &&
                           *made->amplitude_difference < 1e-6;
     return faithful ? 0 : 1;

@@ -93,6 +93,25 @@ inline constexpr std::size_t largest_log = std::size_t{64} << 20;
 Expected<std::vector<Finding>> log_differences(const Model& model, std::string_view log,
                                                std::int64_t length = 0);
 
+// A model as an engine's command line starts it.
+struct CommandReading {
+  EngineReading reading = {};          // what the engine then computes
+  std::int64_t length = 0;             // the context that the line asks for; 0: none
+  std::vector<Finding> findings = {};  // what is off in the line itself
+};
+
+// Puts what a command line says into a model, and lets the engine's profile read it: llama.cpp's programs (--rope-scaling,
+// --yarn-orig-ctx, --override-kv …), vLLM (--hf-overrides, and --rope-scaling and --rope-theta, which are gone since 0.11.1) or
+// SGLang (--json-model-override-args), with quotes as a shell has them, or the flags alone. Flags that have nothing to do with
+// position are passed over. Errors: more than 1 MiB, no engine that is known, a flag or key that is nearly one of those, a value
+// that the flag does not take, what posenc has no scheme for.
+Expected<CommandReading> read_command(const Model& model, std::string_view command);
+
+// Where what such a line makes of a model differs from what its file says: findings of the line, those of differences(), and
+// the engine's notes. length 0: what the line asks for, else as there. Errors: those of both.
+Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
+                                                   std::int64_t length = 0);
+
 // What lint() is asked for.
 struct LintOptions {
   std::int64_t length = 0;  // that the model is to be run for; 0: its own context

@@ -14,104 +14,14 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/text/json.h"
-#include "src/text/json_writer.h"
 #include "src/tools/log_lines.h"
+#include "src/tools/told_rope.h"
 
 namespace posenc {
 namespace {
 
 using detail::EngineLog, detail::LogSaid;
 using detail::grouped, detail::nearly;
-
-// Keys of a scaling that an engine replaced the file's by: the rope as it is with them.
-class ToldRope {
- public:
-  ToldRope(const Rope& rope, const LogSaid& said, std::vector<Finding>& findings)
-      : rope_(rope), said_(said), findings_(findings) {}
-
-  std::optional<Rope> read(const detail::Json& dict, bool replaces) {
-    const detail::Json* type = dict.find("rope_type");
-    if (!type) type = dict.find("type");
-    const std::string* word = type ? type->get<std::string>() : nullptr;
-    if (!word) {
-      if (const auto* members = dict.get<detail::Json::Object>(); !members || members->empty())
-        return {};
-      remark("type_missing", "", "a scaling without rope_type: engines refuse it, or take none",
-             "write rope_type");
-      return {};
-    }
-    Rope told = rope_;
-    told.scaling = Unscaled{};
-    if (const detail::Json* theta = dict.find("rope_theta"))
-      told.rope_theta = real(*theta).value_or(told.rope_theta);
-    else if (replaces && rope_.rope_theta != 10000) {
-      told.rope_theta = 10000;
-      remark("theta_missing", "10000",
-             "an override replaces all of rope_parameters: without rope_theta the base is 10000",
-             "write rope_theta " + number_text(rope_.rope_theta) + " beside rope_type");
-    }
-    if (*word == "default" || *word == "mrope") return told;
-    detail::JsonWriter out;
-    out.object().member("type", "rope").member("rope_theta", told.rope_theta);
-    out.key("scaling").object().member("type", *word);
-    for (const detail::JsonMember& member : *dict.get<detail::Json::Object>()) {
-      if (!is_field(member.key)) continue;
-      if (const auto* whole = member.value.get<std::int64_t>())
-        out.member(member.key, *whole);
-      else if (const auto value = real(member.value))
-        out.member(member.key, *value);
-    }
-    fill(*word, dict, out);
-    out.end().end();
-    const Expected<Scheme> scheme = read_scheme(out.text);
-    if (!scheme) {
-      remark("scaling_unread", *word, scheme.error().message(), "");
-      return {};
-    }
-    told.scaling = std::get<Rope>(*scheme).scaling;
-    return told;
-  }
-
- private:
-  static std::optional<double> real(const detail::Json& json) {
-    if (const auto* whole = json.get<std::int64_t>()) return static_cast<double>(*whole);
-    const auto* number = json.get<double>();
-    return number && std::isfinite(*number) ? std::optional(*number) : std::nullopt;
-  }
-  static bool is_field(std::string_view key) {
-    constexpr std::string_view known[] = {"factor",
-                                          "original_max_position_embeddings",
-                                          "max_position_embeddings",
-                                          "beta_fast",
-                                          "beta_slow",
-                                          "attention_factor",
-                                          "mscale",
-                                          "mscale_all_dim",
-                                          "low_freq_factor",
-                                          "high_freq_factor"};
-    return std::ranges::find(known, key) != std::end(known);
-  }
-  // dynamic NTK's limit stands outside of the scaling.
-  void fill(std::string_view word, const detail::Json& dict, detail::JsonWriter& out) const {
-    if (word != "dynamic" || dict.find("max_position_embeddings")) return;
-    const auto* own = std::get_if<DynamicNtk>(&rope_.scaling);
-    out.member("max_position_embeddings", own ? own->max_position_embeddings : context);
-  }
-  void remark(std::string code, std::string_view found, std::string message, std::string cure) {
-    findings_.push_back({.code = std::move(code),
-                         .found = printable(found),
-                         .message = std::move(message),
-                         .cure = std::move(cure),
-                         .line = said_.line});
-  }
-
-  const Rope& rope_;
-  const LogSaid& said_;
-  std::vector<Finding>& findings_;
-
- public:
-  std::int64_t context = 1;
-};
 
 class LogDifferences {
  public:
@@ -259,9 +169,9 @@ class LogDifferences {
         if (!dict) continue;
       }
       std::vector<Finding> remarks;
-      ToldRope told(rope, *said, remarks);
-      told.context = std::max<std::int64_t>(model_.context, 1);
-      const auto now = told.read(*dict, replaces);
+      const auto now = detail::told_rope(
+          rope, *dict, {.context = model_.context, .replaces = replaces, .line = said->line},
+          remarks);
       if (now) rope = *now, overridden_ = said->line;
       for (Finding& finding : remarks)
         if (std::ranges::find(findings_, finding) == findings_.end())
@@ -304,7 +214,7 @@ class LogDifferences {
                            .line = trained->line});
     // What the scaling reaches, as the engine was told it.
     if (!asked || length > 0) return;
-    const double made_for = static_cast<double>(std::max(model_.context, reach(told)));
+    const double made_for = static_cast<double>(std::max(model_.context, detail::reach(told)));
     if (made_for > 0 && asked->number > made_for)
       findings_.push_back({.code = "beyond_context",
                            .severity = Severity::warning,
@@ -323,18 +233,6 @@ class LogDifferences {
                            .message = "the engine was started for fewer tokens than the model is "
                                       "made for",
                            .line = asked->line});
-  }
-
-  static std::int64_t reach(const Model& told) {
-    double furthest = 0;
-    for (const LayerGroup& group : told.groups) {
-      const Rope* rope = detail::rope_of(group);
-      if (!rope) continue;
-      const auto factor = number_of(rope->scaling, "factor"),
-                 original = number_of(rope->scaling, "original_max_position_embeddings");
-      if (factor && original) furthest = std::max(furthest, *factor * *original);
-    }
-    return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
   }
 
   const Model& model_;

@@ -1,0 +1,1 @@
+python -m sglang.launch_server --model-path M --json-model-override-args '{"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}}' --context-length 131072

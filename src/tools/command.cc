@@ -1,0 +1,307 @@
+// What an engine's command line makes of a model: keys of the configuration are put in, and the engine's profile reads the rest.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posenc/tools.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/tools/command_line.h"
+#include "src/tools/told_rope.h"
+
+namespace posenc {
+namespace {
+
+using detail::CommandFlag, detail::CommandLine, detail::Json, detail::JsonMember,
+    detail::line_finding, detail::mutable_rope, detail::number_of_flag;
+
+// "32768"; vLLM's alone may be 32k (32,000) or 32K (32,768).
+Expected<std::int64_t> length_of_flag(const CommandFlag& flag) {
+  CommandFlag number = flag;
+  double unit = 1;
+  constexpr std::pair<char, double> units[] = {
+      {'k', 1e3}, {'K', 0x1p10}, {'m', 1e6}, {'M', 0x1p20}};
+  for (const auto& [letter, size] : units)
+    if (flag.name == "--max-model-len" && number.value.ends_with(letter)) unit = size;
+  if (unit > 1) number.value.pop_back();
+  POSENC_TRY(value, number_of_flag(number));
+  const double length = value * unit;
+  if (length >= 0 && length <= 0x1p40 && length == std::floor(length))
+    return static_cast<std::int64_t>(length);
+  return fail("command", flag.name + " must be a number of tokens", flag.value,
+              "write it as 32768");
+}
+
+constexpr std::string_view scaling_keys[] = {"rope_parameters", "rope_scaling"};
+
+const Json* scaling_in(const Json& config) {
+  for (const std::string_view key : scaling_keys)
+    if (const Json* dict = config.find(key)) return dict;
+  return nullptr;
+}
+
+bool has_text_config(const Model& model) {
+  return std::ranges::any_of(model.groups, [](const LayerGroup& group) {
+    return std::ranges::any_of(group.provenance, [](const Provenance& value) {
+      return value.detail.starts_with("text_config.");
+    });
+  });
+}
+
+class Overrides {
+ public:
+  Overrides(Model& model, const CommandLine& line, std::vector<Finding>& findings)
+      : model_(model), line_(line), findings_(findings) {}
+
+  Expected<void> apply() {
+    if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
+    if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
+    for (const char* name : {"--hf-overrides", "--json-model-override-args"})
+      if (const CommandFlag* flag = line_.find(name)) POSENC_CHECK(apply_config(*flag));
+    return {};
+  }
+
+ private:
+  void say_removed(const CommandFlag& flag) {
+    findings_.push_back(line_finding(
+        "flag_removed", Severity::error, flag.name,
+        "vLLM has no " + flag.name + " since 0.11.1, and ends with an error; read here as before",
+        "write --hf-overrides with all of rope_parameters: posenc translate writes it"));
+  }
+
+  Expected<Json> object_of(const CommandFlag& flag) const {
+    Expected<Json> json = detail::parse_json(flag.value, flag.name);
+    if (json && json->get<Json::Object>()) return json;
+    return fail("command", flag.name + " must be a JSON object", flag.value,
+                "write it in single quotes, with double quotes inside");
+  }
+
+  Expected<void> apply_old(const CommandFlag& flag) {
+    say_removed(flag);
+    POSENC_TRY(dict, object_of(flag));
+    return put_in(dict, false, "rope_scaling.");
+  }
+
+  Expected<void> apply_theta(const CommandFlag& flag) {
+    say_removed(flag);
+    POSENC_TRY(theta, number_of_flag(flag));
+    if (theta <= 1)
+      return fail("command", "--rope-theta must be above 1", flag.value, "write the base");
+    for (LayerGroup& group : model_.groups)
+      if (Rope* rope = mutable_rope(group); rope && !is_tower(group.stack))
+        rope->rope_theta = theta;
+    return {};
+  }
+
+  Expected<void> apply_config(const CommandFlag& flag) {
+    POSENC_TRY(json, object_of(flag));
+    const bool inside = has_text_config(model_);
+    const Json* text = json.find("text_config");
+    const Json* read = inside ? text : &json;
+    if (const Json* unread = inside ? &json : text; unread && scaling_in(*unread))
+      findings_.push_back(line_finding(
+          "override_unread", Severity::error, flag.name,
+          inside ? "the text's layers read text_config, and the override stands beside it"
+                 : "the override stands in text_config, which this configuration does not have",
+          inside ? "put rope_parameters into {\"text_config\": …}"
+                 : "put rope_parameters at the top"));
+    if (!read) return {};
+    POSENC_CHECK(check_keys(*read, flag));
+    if (const Json* dict = scaling_in(*read)) {
+      if (!dict->get<Json::Object>())
+        return fail("command", "rope_parameters must be a JSON object", dict->text(),
+                    "write {\"rope_type\": …}");
+      POSENC_CHECK(put_in(*dict, true, "rope_parameters."));
+    }
+    if (const Json* context = read->find("max_position_embeddings"))
+      if (const auto* tokens = context->get<std::int64_t>(); tokens && *tokens > 0)
+        model_.context = *tokens;
+    return {};
+  }
+
+  // Of the configuration's own keys those that are nearly ours.
+  Expected<void> check_keys(const Json& config, const CommandFlag& flag) {
+    for (const JsonMember& member : *config.get<Json::Object>()) {
+      if (std::ranges::find(scaling_keys, member.key) != std::end(scaling_keys)) continue;
+      if (member.key == "rope_theta" || member.key == "partial_rotary_factor") {
+        findings_.push_back(
+            line_finding("override_unread", Severity::error, member.key,
+                         flag.name + " sets " + member.key +
+                             " beside rope_parameters, which has its own and is what is read",
+                         "put " + member.key + " into rope_parameters, with all its other keys"));
+        continue;
+      }
+      const std::string_view near = nearest(member.key, scaling_keys);
+      if (!near.empty() && member.key.starts_with("rope"))
+        return fail("command", "a key about position must be one that is read", member.key,
+                    suggestion(member.key, scaling_keys));
+    }
+    return {};
+  }
+
+  Expected<void> check_fields(const Json& dict) const {
+    std::vector<std::string_view> names(detail::told_fields().begin(), detail::told_fields().end());
+    for (const char* also : {"rope_type", "type", "rope_theta", "partial_rotary_factor",
+                             "mrope_section", "mrope_interleaved", "attn_factor", "alpha"})
+      names.push_back(also);
+    for (const JsonMember& member : *dict.get<Json::Object>()) {
+      if (std::ranges::find(names, member.key) != names.end()) continue;
+      const std::string_view near = nearest(member.key, names);
+      if (!near.empty() && member.key.size() > 4 && near.substr(0, 3) == member.key.substr(0, 3))
+        return fail("command", "a key of a scaling must be one that is read", member.key,
+                    suggestion(member.key, names));
+    }
+    return {};
+  }
+
+  // A dict, or one for each kind of layer.
+  Expected<void> put_in(const Json& dict, bool replaces, const std::string& where) {
+    for (LayerGroup& group : model_.groups) {
+      Rope* rope = mutable_rope(group);
+      if (!rope || is_tower(group.stack)) continue;
+      const char* kind = group.window ? "sliding_attention" : "full_attention";
+      const Json* own = dict.find(kind);
+      if (!own && (dict.find("full_attention") || dict.find("sliding_attention"))) continue;
+      const Json& mine = own ? *own : dict;
+      if (!mine.get<Json::Object>())
+        return fail("command", std::string(kind) + " must be a JSON object", mine.text(),
+                    "write {\"rope_type\": …}");
+      POSENC_CHECK(check_fields(mine));
+      put_into(group, *rope, mine, replaces, own ? where + kind + "." : where);
+    }
+    model_.warnings.clear();  // of keys that are no longer there
+    return {};
+  }
+
+  void put_into(LayerGroup& group, Rope& rope, const Json& dict, bool replaces,
+                const std::string& where) {
+    std::vector<Finding> remarks;
+    std::optional<Rope> told =
+        detail::told_rope(rope, dict, {.context = model_.context, .replaces = replaces}, remarks);
+    for (Finding& remark : remarks) {
+      if (remark.code == "theta_missing" && line_.engine == "sglang") {
+        remark.message =
+            "SGLang ends with a KeyError: the override replaces all of "
+            "rope_parameters, and has no rope_theta";
+        remark.found = {};
+        if (told) told->rope_theta = rope.rope_theta;
+      }
+      if (std::ranges::find(findings_, remark) == findings_.end())
+        findings_.push_back(std::move(remark));
+    }
+    if (!told) return;
+    if (!std::holds_alternative<Proportional>(told->scaling)) part_of_head(group, dict, *told);
+    rope = *std::move(told);
+    std::erase_if(group.provenance, [&](const Provenance& value) {
+      return value.detail.contains("rope_scaling") || value.detail.contains("rope_parameters") ||
+             value.field == "rope_theta" || dict.find(value.field);
+    });
+    for (const JsonMember& member : *dict.get<Json::Object>()) {
+      const std::string* word = member.value.get<std::string>();
+      const std::string field = member.key == "type" ? "rope_type" : member.key;
+      group.provenance.push_back(
+          {field, word ? *word : member.value.text(), Origin::file, where + member.key});
+    }
+  }
+
+  static void part_of_head(const LayerGroup& group, const Json& dict, Rope& told) {
+    const Json* part = dict.find("partial_rotary_factor");
+    const auto factor = part ? detail::real_number(*part) : std::nullopt;
+    if (!factor || *factor <= 0 || *factor > 1 || group.cache_note.contains("MLA")) return;
+    told.partial_rotary_factor = *factor;
+    told.rotary_dim.reset();
+  }
+
+  Model& model_;
+  const CommandLine& line_;
+  std::vector<Finding>& findings_;
+};
+
+Expected<std::int64_t> asked_length(const CommandLine& line) {
+  for (const char* name : {"--ctx-size", "--max-model-len", "--context-length"}) {
+    const CommandFlag* flag = line.find(name);
+    if (!flag || flag->value == "auto" || flag->value == "-1") continue;
+    return length_of_flag(*flag);
+  }
+  return 0;
+}
+
+void warn_beyond(const Model& told, std::int64_t asked, std::vector<Finding>& findings) {
+  const std::int64_t made_for = std::max(told.context, detail::reach(told));
+  if (asked <= made_for || made_for == 0) return;
+  findings.push_back({.code = "beyond_context",
+                      .severity = Severity::warning,
+                      .expected = detail::grouped(made_for),
+                      .found = detail::grouped(asked),
+                      .message = "the engine is started for more tokens than the model is made for",
+                      .cure = "posenc extend MODEL --to LENGTH plans a longer context"});
+}
+
+}  // namespace
+
+namespace detail {
+
+Rope* mutable_rope(LayerGroup& group) {
+  for (Scheme& scheme : group.schemes)
+    if (Rope* rope = std::get_if<Rope>(&scheme)) return rope;
+  return nullptr;
+}
+
+Expected<double> number_of_flag(const CommandFlag& flag) {
+  const Expected<Json> json = detail::parse_json(flag.value, flag.name);
+  const auto value = json ? detail::real_number(*json) : std::nullopt;
+  if (value && std::abs(*value) < 0x1p50) return *value;
+  return fail("command", flag.name + " must be a number", flag.value, "write it as 4 or 0.25");
+}
+
+Finding line_finding(std::string code, Severity severity, std::string_view found,
+                     std::string message, std::string cure) {
+  return {.code = std::move(code),
+          .severity = severity,
+          .found = printable(found, 100),
+          .message = std::move(message),
+          .cure = std::move(cure)};
+}
+
+}  // namespace detail
+
+Expected<CommandReading> read_command(const Model& model, std::string_view command) {
+  POSENC_TRY(line, detail::read_command_line(command));
+  POSENC_TRY(asked, asked_length(line));
+  CommandReading out{.length = asked};
+  Model told = model;
+  if (line.engine != "llama.cpp") POSENC_CHECK(Overrides(told, line, out.findings).apply());
+  POSENC_TRY(reading, read_as(told, line.engine, asked));
+  out.reading = std::move(reading);
+  if (!out.reading.refused.empty()) {
+    out.findings.push_back(line_finding("refused", Severity::error, "", out.reading.refused,
+                                        "mend what the engine refuses, or start another"));
+    return out;
+  }
+  if (line.engine == "llama.cpp")
+    POSENC_CHECK(detail::apply_llama_flags(out.reading.model, line, asked, out.findings));
+  warn_beyond(out.reading.model, asked, out.findings);
+  return out;
+}
+
+Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
+                                                   std::int64_t length) {
+  POSENC_TRY(read, read_command(model, command));
+  std::vector<Finding> findings = std::move(read.findings);
+  if (read.reading.refused.empty()) {
+    POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));
+    findings.insert(findings.end(), differ.begin(), differ.end());
+    for (const EngineNote& note : read.reading.notes)
+      findings.push_back(
+          {.code = std::string(name(note.kind)), .severity = Severity::note, .message = note.what});
+  }
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
+  return findings;
+}
+
+}  // namespace posenc

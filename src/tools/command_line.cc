@@ -1,0 +1,264 @@
+// Splits a command line into words and finds the engine and its flags.
+#include "src/tools/command_line.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "src/core/edit_distance.h"
+#include "src/core/try.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::size_t longest_command = std::size_t{1} << 20;
+constexpr std::string_view end_of_command = "\n";
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// Words with quotes taken off; the end of a command (a line, ";", "&&", "|") is a word of its own.
+class ShellWords {
+ public:
+  explicit ShellWords(std::string_view text) : text_(text) {}
+
+  Expected<std::vector<std::string>> read() {
+    while (at_ < text_.size()) POSENC_CHECK(step());
+    finish();
+    return std::move(words_);
+  }
+
+ private:
+  Expected<void> step() {
+    const char c = text_[at_];
+    if (c == '\'' || c == '"') return quoted(c);
+    ++at_;
+    if (c == '\\') {
+      escaped();
+    } else if (is_blank(c)) {
+      finish();
+    } else if (c == '\n') {
+      finish();
+      if (!goes_on()) words_.emplace_back(end_of_command);
+    } else if (c == ';' || c == '&' || c == '|') {
+      finish();
+      words_.emplace_back(end_of_command);
+    } else if (c == '#' && !word_) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else {
+      put(c);
+    }
+    return {};
+  }
+
+  Expected<void> quoted(char quote) {
+    const std::size_t start = at_++;
+    put();
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == quote) {
+        ++at_;
+        return {};
+      }
+      const bool escape = quote == '"' && c == '\\' && at_ + 1 < text_.size() &&
+                          std::string_view("\"\\$`").contains(text_[at_ + 1]);
+      put(escape ? text_[++at_] : c);
+    }
+    return fail("command", "a quote must end", text_.substr(start, 40),
+                "close it; JSON stands in single quotes");
+  }
+
+  // A backslash joins lines, those of Windows too.
+  void escaped() {
+    if (at_ >= text_.size()) return;
+    if (text_[at_] == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') ++at_;
+    const char c = text_[at_++];
+    if (c != '\n') put(c);
+  }
+
+  // Flags that stand in lines of their own, without a backslash before.
+  bool goes_on() const {
+    const std::size_t next = text_.find_first_not_of(" \t\r\n", at_);
+    return next != text_.npos && text_[next] == '-';
+  }
+
+  void put() {
+    if (!word_) word_.emplace();
+  }
+  void put(char c) {
+    put();
+    *word_ += c;
+  }
+  void finish() {
+    if (word_) words_.push_back(*std::move(word_));
+    word_.reset();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::optional<std::string> word_;
+  std::vector<std::string> words_;
+};
+
+struct KnownFlag {
+  std::string_view engine, name, alias = {};
+};
+// arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and --rope-theta up to 0.11.0) and of
+// sglang/srt/server_args.py.
+constexpr KnownFlag known_flags[] = {{"llama.cpp", "--rope-scaling"},
+                                     {"llama.cpp", "--rope-scale"},
+                                     {"llama.cpp", "--rope-freq-base"},
+                                     {"llama.cpp", "--rope-freq-scale"},
+                                     {"llama.cpp", "--yarn-orig-ctx"},
+                                     {"llama.cpp", "--yarn-ext-factor"},
+                                     {"llama.cpp", "--yarn-attn-factor"},
+                                     {"llama.cpp", "--yarn-beta-slow"},
+                                     {"llama.cpp", "--yarn-beta-fast"},
+                                     {"llama.cpp", "--ctx-size", "-c"},
+                                     {"llama.cpp", "--override-kv"},
+                                     {"vllm", "--hf-overrides"},
+                                     {"vllm", "--max-model-len"},
+                                     {"vllm", "--rope-scaling"},
+                                     {"vllm", "--rope-theta"},
+                                     {"sglang", "--json-model-override-args"},
+                                     {"sglang", "--context-length"}};
+
+const KnownFlag* known(std::string_view engine, std::string_view name) {
+  const auto at = std::ranges::find_if(known_flags, [&](const KnownFlag& flag) {
+    return flag.engine == engine &&
+           (flag.name == name || (!flag.alias.empty() && flag.alias == name));
+  });
+  return at == std::end(known_flags) ? nullptr : at;
+}
+
+// The engine whose program, module or image a word names; "" for any other word.
+std::string_view engine_of(std::string_view word) {
+  if (word.starts_with("vllm.")) return "vllm";
+  if (word.starts_with("sglang.")) return "sglang";
+  word = word.substr(word.find_last_of('/') + 1);
+  word = word.substr(0, word.find(':'));
+  if (word.ends_with(".exe")) word.remove_suffix(4);
+  constexpr std::pair<std::string_view, std::string_view> programs[] = {
+      {"vllm", "vllm"},
+      {"vllm-openai", "vllm"},
+      {"sglang", "sglang"},
+      {"llama.cpp", "llama.cpp"},
+      {"llama-server", "llama.cpp"},
+      {"llama-cli", "llama.cpp"},
+      {"llama-completion", "llama.cpp"},
+      {"llama-mtmd-cli", "llama.cpp"},
+      {"llama-perplexity", "llama.cpp"},
+      {"llama-embedding", "llama.cpp"},
+      {"llama-parallel", "llama.cpp"},
+      {"llama-passkey", "llama.cpp"},
+      {"llama-imatrix", "llama.cpp"},
+      {"llama-run", "llama.cpp"},
+      {"llama-eval-callback", "llama.cpp"}};
+  const auto* at =
+      std::ranges::find(programs, word, &std::pair<std::string_view, std::string_view>::first);
+  return at == std::end(programs) ? std::string_view() : at->second;
+}
+
+// A flag as it is known: without "=value", with dashes where the engine takes underscores for them.
+std::string flag_name(std::string_view word) {
+  std::string name(word.substr(0, word.find('=')));
+  if (name.starts_with("--")) std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// Flags alone, as posenc translate writes them: the engine that knows most of them.
+std::string_view engine_of_flags(std::span<const std::string> words) {
+  std::string_view best;
+  std::int64_t most = 0;
+  for (const std::string_view engine : {"llama.cpp", "vllm", "sglang"}) {
+    const std::int64_t count = std::ranges::count_if(
+        words, [&](const std::string& word) { return known(engine, flag_name(word)) != nullptr; });
+    if (count > most) most = count, best = engine;
+  }
+  return best;
+}
+
+std::vector<std::string_view> names_of(std::string_view engine) {
+  std::vector<std::string_view> names;
+  for (const KnownFlag& flag : known_flags)
+    if (flag.engine == engine) names.push_back(flag.name);
+  return names;
+}
+
+// A flag of position that the engine does not know would be refused by it, or be passed over here without a word.
+Expected<void> check_spelling(std::string_view engine, std::string_view word) {
+  const std::string name = flag_name(word);
+  if (!name.starts_with("--") || name.size() < 8) return {};
+  const std::vector<std::string_view> names = names_of(engine);
+  const bool is_position =
+      name.contains("rope") || name.contains("yarn") || name.contains("rotary");
+  const bool is_near = std::ranges::any_of(names, [&](std::string_view other) {
+    return edit_distance(std::string_view(name).substr(0, 64), other) <= 2;
+  });
+  if (!is_position && !is_near) return {};
+  return fail("command", "a flag about position must be one that " + std::string(engine) + " has",
+              word, suggestion(name, names));
+}
+
+Expected<void> read_flags(std::span<const std::string> words, CommandLine& line) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (!word.starts_with('-')) continue;
+    if (word.starts_with("--hf-overrides."))
+      return fail("command", "an override must be one JSON object", word,
+                  "write --hf-overrides '{\"rope_parameters\":{…}}'");
+    const KnownFlag* flag = known(line.engine, flag_name(word));
+    if (!flag) {
+      POSENC_CHECK(check_spelling(line.engine, word));
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    if (equals != word.npos && line.engine == "llama.cpp")
+      return fail("command", "llama.cpp takes a value behind a blank", word,
+                  "write " + std::string(flag->name) + " VALUE");
+    const std::string value = equals != word.npos    ? std::string(word.substr(equals + 1))
+                              : i + 1 < words.size() ? words[++i]
+                                                     : std::string();
+    if (value.empty() || value.starts_with("--"))
+      return fail("command", std::string(flag->name) + " must have a value", value,
+                  "write it behind the flag");
+    line.flags.push_back({std::string(flag->name), value});
+  }
+  return {};
+}
+
+}  // namespace
+
+const CommandFlag* CommandLine::find(std::string_view name) const {
+  const CommandFlag* last = nullptr;
+  for (const CommandFlag& flag : flags)
+    if (flag.name == name) last = &flag;
+  return last;
+}
+
+Expected<CommandLine> read_command_line(std::string_view text) {
+  if (text.size() > longest_command)
+    return fail("command", "must be at most 1 MiB", std::to_string(text.size()) + " bytes",
+                "give the command line alone");
+  if (text.contains('\0'))
+    return fail("command", "must be text", "a zero byte", "give the command line alone");
+  POSENC_TRY(words, ShellWords(text).read());
+  CommandLine line;
+  std::size_t first = 0;
+  while (first < words.size() && line.engine.empty()) line.engine = engine_of(words[first++]);
+  if (line.engine.empty()) {
+    first = 0;
+    line.engine = engine_of_flags(words);
+  }
+  if (line.engine.empty())
+    return fail("command", "must name an engine whose flags are known", text.substr(0, 60),
+                "give a line with llama-server, vllm serve or python -m sglang.launch_server");
+  const auto end =
+      std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);
+  POSENC_CHECK(read_flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, line));
+  return line;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,42 @@
+// An engine's command line as text: its words as a shell would hand them on, and the flags among them that position goes by.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace posenc::detail {
+
+struct CommandFlag {
+  std::string name;   // "--rope-scale", whatever alias was written
+  std::string value;  // never empty
+};
+
+struct CommandLine {
+  std::string engine;  // as profiles name it: "llama.cpp", "vllm", "sglang"
+  std::vector<CommandFlag> flags = {};
+
+  // The last one of a name, which is the one that counts; null if there is none.
+  const CommandFlag* find(std::string_view name) const;
+};
+
+// The command of a text: `llama-server`, `vllm serve`, `python -m sglang.launch_server` with whatever stands before (docker run,
+// variables), or flags alone. Flags that have nothing to do with position are passed over. Errors: no engine that is known, a
+// quote that does not end, a flag without its value, a flag that is nearly one of those.
+Expected<CommandLine> read_command_line(std::string_view text);
+
+// A model as llama.cpp's loader has it, with the flags and overridden keys above that.
+Expected<void> apply_llama_flags(Model& model, const CommandLine& line, std::int64_t length,
+                                 std::vector<Finding>& findings);
+
+// --- What readers of any engine's flags need ------------------------------------------------------
+
+Rope* mutable_rope(LayerGroup& group);  // null: none of its schemes rotates
+Expected<double> number_of_flag(const CommandFlag& flag);
+Finding line_finding(std::string code, Severity severity, std::string_view found,
+                     std::string message, std::string cure);
+
+}  // namespace posenc::detail

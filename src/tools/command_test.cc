@@ -1,0 +1,225 @@
+// What command lines of engines make of a model.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+Model bundled(const char* name) {
+  const Expected<Model> model = read_model(name);
+  EXPECT_TRUE(model);
+  return model.value_or(Model{});
+}
+
+CommandReading by(const char* name, const std::string& command) {
+  const auto read = read_command(bundled(name), command);
+  EXPECT_TRUE(read) << read.error().message();
+  return read.value_or(CommandReading{});
+}
+
+std::string refusal(const char* name, const std::string& command) {
+  const auto read = read_command(bundled(name), command);
+  return read ? "" : read.error().message();
+}
+
+const Rope& first_rope(const CommandReading& read) {
+  return std::get<Rope>(read.reading.model.groups.at(0).schemes.at(0));
+}
+
+bool finds(const CommandReading& read, std::string_view code) {
+  return std::ranges::find(read.findings, code, &Finding::code) != read.findings.end();
+}
+
+TEST(EngineCommand, YarnOfLlamaServer) {
+  const auto read = by("llama-2-7b",
+                       "llama-server -m x.gguf --rope-scaling yarn --rope-scale 4 "
+                       "--yarn-orig-ctx 4096 -ngl 99 -c 16384");
+  EXPECT_EQ(first_rope(read).scaling,
+            Scaling(Yarn{.factor = 4, .original_max_position_embeddings = 4096}));
+  EXPECT_EQ(read.length, 16384);
+  EXPECT_EQ(read.reading.engine.name, "llama.cpp");
+  EXPECT_TRUE(read.findings.empty());
+}
+
+TEST(EngineCommand, AFrequencyScaleIsOneOverTheFactor) {
+  const auto read = by("llama-2-7b", "llama-cli --rope-freq-scale 0.25");
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Linear{.factor = 4}));
+}
+
+TEST(EngineCommand, ScalingNoneDropsTheFilesFactor) {
+  const auto read = by("qwen2.5-7b-yarn4", "llama-cli --rope-scaling none");
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Unscaled{}));
+}
+
+TEST(EngineCommand, FlagsOfLlamaCppMayHaveUnderscores) {
+  EXPECT_EQ(first_rope(by("llama-2-7b", "llama-cli --rope_freq_base 1e6")).rope_theta, 1e6);
+}
+
+TEST(EngineCommand, AZeroStandsForTheFilesOwn) {
+  const auto read = by("llama-3.1-8b", "llama-server --rope-freq-base 0 --rope-freq-scale 0 -c 0");
+  EXPECT_EQ(first_rope(read), std::get<Rope>(bundled("llama-3.1-8b").groups[0].schemes[0]));
+}
+
+TEST(EngineCommand, ARopeFreqsTensorStaysUnderAnotherBase) {
+  const auto read = by("llama-3.1-8b", "llama-server --rope-freq-base 1000000");
+  const Expected<Plan> file = compile(bundled("llama-3.1-8b").groups[0]),
+                       run = compile(read.reading.model.groups[0]);
+  ASSERT_TRUE(file && run);
+  const double slowest_divisor = 8;
+  EXPECT_NEAR(run->rotate->at(0, 0, 63) * slowest_divisor, std::pow(1e6, -126.0 / 128), 1e-18);
+  EXPECT_EQ(run->rotate->at(0, 0, 0), file->rotate->at(0, 0, 0));
+}
+
+TEST(EngineCommand, FlagsDoNotReachLayersWithAWindow) {
+  const Model model = bundled("gpt-oss-20b");
+  const auto read = by("gpt-oss-20b", "llama-server --rope-freq-base 500000");
+  for (std::size_t g = 0; g < model.groups.size(); ++g) {
+    const Rope& rope = std::get<Rope>(read.reading.model.groups[g].schemes[0]);
+    EXPECT_EQ(rope.rope_theta, model.groups[g].window ? 150000 : 500000);
+  }
+  EXPECT_TRUE(finds(read, "window_untouched"));
+}
+
+TEST(EngineCommand, OverriddenKeysCountBelowFlags) {
+  const auto read =
+      by("llama-2-7b",
+         "llama-server --override-kv llama.rope.scaling.type=str:linear,"
+         "llama.rope.scaling.factor=float:8,llama.rope.freq_base=float:20000 --rope-scale 2");
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Linear{.factor = 2}));
+  EXPECT_EQ(first_rope(read).rope_theta, 20000);
+}
+
+TEST(EngineCommand, AnOverriddenAttnFactorMultipliesYarnsOwn) {
+  const auto read =
+      by("qwen2.5-7b-yarn4", "llama-cli --override-kv qwen2.rope.scaling.attn_factor=float:0.5");
+  const Expected<Plan> plan = compile(read.reading.model.groups[0]);
+  ASSERT_TRUE(plan);
+  EXPECT_NEAR(plan->rotate->amplitude, 0.5 * (0.1 * std::log(4.0) + 1), 1e-12);
+}
+
+TEST(EngineCommand, AnAttnFactorUnderYarnIsToldToBeComputedAnew) {
+  EXPECT_TRUE(finds(by("qwen2.5-7b-yarn4", "llama-cli --yarn-attn-factor 0.9"), "flag_unread"));
+}
+
+TEST(EngineCommand, AnOverrideOfVllmReplacesTheBaseToo) {
+  const auto read = by("qwen2.5-7b-yarn4",
+                       "vllm serve M --hf-overrides '{\"rope_parameters\": {\"rope_type\": "
+                       "\"linear\", \"factor\": 4.0}}' --max-model-len=64K");
+  EXPECT_EQ(first_rope(read).rope_theta, 10000);
+  EXPECT_EQ(read.length, 65536);
+  EXPECT_TRUE(finds(read, "theta_missing"));
+}
+
+TEST(EngineCommand, SglangEndsWithoutABase) {
+  const auto read = by("qwen2.5-7b-yarn4",
+                       "python -m sglang.launch_server --json-model-override-args "
+                       "'{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4.0}}'");
+  const auto at = std::ranges::find(read.findings, "theta_missing", &Finding::code);
+  ASSERT_NE(at, read.findings.end());
+  EXPECT_TRUE(at->message.contains("KeyError")) << at->message;
+}
+
+TEST(EngineCommand, FlagsThatVllmNoLongerHasAreFindings) {
+  const auto read = by("llama-2-7b",
+                       "python -m vllm.entrypoints.openai.api_server --model M --rope-scaling "
+                       "'{\"type\": \"linear\", \"factor\": 2.0}' --rope-theta 50000");
+  EXPECT_TRUE(finds(read, "flag_removed"));
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Linear{.factor = 2}));
+  EXPECT_EQ(first_rope(read).rope_theta, 50000);
+}
+
+TEST(EngineCommand, AnOverrideBesideTextConfigIsNotRead) {
+  const auto read = by("gemma-3-4b",
+                       "vllm serve M --hf-overrides '{\"rope_parameters\": {\"rope_type\": "
+                       "\"linear\", \"factor\": 4.0, \"rope_theta\": 1e6}}'");
+  EXPECT_TRUE(finds(read, "override_unread"));
+}
+
+TEST(EngineCommand, QuotesBackslashesCommentsAndTheNextCommandAreTheShells) {
+  const auto read = by("llama-2-7b",
+                       "# the server\nexport X=1\n./llama-server -m \"a b.gguf\" \\\n "
+                       "--rope-scale 2 && llama-server --rope-scale 3\n");
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Linear{.factor = 2}));
+}
+
+TEST(EngineCommand, AMisspeltFlagNamesTheNearest) {
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-server --rope-scal 4").contains("--rope-scale'?"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-server --yarn-original-context 4").contains("--yarn"));
+  EXPECT_TRUE(refusal("llama-2-7b", "vllm serve M --hf-override '{}'").contains("--hf-overrides"));
+  EXPECT_TRUE(refusal("llama-2-7b", "vllm serve M --rope-freq-base 4")
+                  .contains("must be one that vllm has"));
+}
+
+TEST(EngineCommand, ValuesAreToldWithTheirFlag) {
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --rope-scaling dynamic").contains("linear or yarn"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --rope-scale four").contains("got four"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli -c 16k").contains("must be a number"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --rope-scale=4").contains("behind a blank"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --rope-scale").contains("must have a value"));
+  EXPECT_TRUE(refusal("llama-2-7b", "vllm serve M --hf-overrides {a:1}").contains("single quotes"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli --override-kv llama.rope.freq_base=int:4")
+                  .contains("the type float"));
+  EXPECT_TRUE(refusal("llama-2-7b", "vllm serve 'M").contains("a quote must end"));
+  EXPECT_TRUE(refusal("llama-2-7b", "ollama run m").contains("name an engine"));
+}
+
+TEST(EngineCommand, KeysOfAnOverrideThatAreNearlyKnownAreRefused) {
+  EXPECT_TRUE(refusal("llama-2-7b",
+                      "vllm serve M --hf-overrides '{\"rope_parameter\": {\"rope_type\": \"x\"}}'")
+                  .contains("did you mean 'rope_parameters'?"));
+  EXPECT_TRUE(
+      refusal("llama-2-7b",
+              "vllm serve M --hf-overrides '{\"rope_parameters\": {\"rope_type\": \"yarn\", "
+              "\"original_max_position_embedding\": 4096}}'")
+          .contains("original_max_position_embeddings"));
+}
+
+TEST(EngineCommand, DifferencesAreThoseOfTheRotation) {
+  const auto findings =
+      command_differences(bundled("llama-2-7b"), "llama-server --rope-freq-base 1000000 -c 4096");
+  ASSERT_TRUE(findings) << findings.error().message();
+  EXPECT_EQ(findings->at(0).code, "rope_theta");
+  EXPECT_EQ(findings->at(0).found, "1000000");
+}
+
+// What posenc translate writes is read again: every engine with a command line runs every bundled model as the translation says.
+TEST(EngineCommand, TranslationsAreReadBack) {
+  for (const std::string engine : {"llama.cpp", "vllm", "sglang"}) {
+    int compared = 0;
+    for (const BundledModel& one : bundled_models()) {
+      const Expected<Model> model = read_model(std::string(one.name));
+      ASSERT_TRUE(model);
+      const auto made = translate(*model, engine);
+      // Does not rotate, or the engine refuses it.
+      if (!made || !made->largest_angle_difference) continue;
+      const auto read = read_command(*model, made->target);
+      ASSERT_TRUE(read) << one.name << ": " << made->target << "\n" << read.error().message();
+      ASSERT_EQ(read->reading.refused, "") << one.name;
+      for (std::size_t g = 0; g < model->groups.size(); ++g) {
+        if (model->groups[g].stack != Stack::text) continue;
+        const auto plan = compile(model->groups[g], made->length),
+                   theirs = compile(read->reading.model.groups[g], made->length);
+        ASSERT_TRUE(plan && theirs) << one.name;
+        if (!plan->rotate || plan->rotate->pairs() != theirs->rotate->pairs()) continue;
+        double angle = 0;
+        for (std::int64_t r = 0; r < plan->rotate->pairs(); ++r)
+          angle =
+              std::max(angle, std::abs(plan->rotate->at(0, 0, r) - theirs->rotate->at(0, 0, r)));
+        EXPECT_LE(angle * static_cast<double>(made->length - 1),
+                  *made->largest_angle_difference + 1e-6)
+            << one.name << " " << engine << " " << made->target;
+      }
+      ++compared;
+    }
+    EXPECT_GE(compared, 20) << engine;
+    RecordProperty(engine, compared);
+  }
+}
+
+}  // namespace
+}  // namespace posenc
