@@ -1,9 +1,27 @@
-// A config.json from anywhere: every engine's profile reads it, its findings are text, and what is translated for an
+// A config.json from anywhere: every engine's profile reads it, its findings are text, and what is translated for each
 // engine is compared with the model.
 #include <string>
+#include <vector>
 
 #include "fuzz/check.h"
 #include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+void check_translation(const Model& model, const std::string& target) {
+  const auto translation = translate(model, target);
+  if (!translation) {
+    fuzz::check_error(translation.error());
+    return;
+  }
+  fuzz::check_text(translation->target);
+  fuzz::must(!translation->largest_angle_difference || *translation->largest_angle_difference >= 0,
+             "an angle's difference is a size");
+}
+
+}  // namespace
+}  // namespace posenc
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace posenc;
@@ -26,15 +44,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
              "what is mended is read again");
   fuzz::must(mended->mended.empty() == (mended->text == fuzz::text_of({data, size})),
              "what is mended is told");
-  const auto all = engines();
-  const Engine& engine = all[size % all.size()];
-  const auto translation = translate(*model, engine.name);
-  if (!translation) {
-    fuzz::check_error(translation.error());
-    return 0;
-  }
-  fuzz::check_text(translation->target);
-  fuzz::must(!translation->largest_angle_difference || *translation->largest_angle_difference >= 0,
-             "an angle's difference is a size");
+  std::vector<std::string> targets{"gguf", "params.json"};
+  for (const Engine& engine : engines())
+    targets.push_back(std::string(engine.name) + "@" + std::string(engine.version));
+  for (const std::string& target : targets) check_translation(*model, target);
   return 0;
 }
