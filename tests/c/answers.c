@@ -131,6 +131,7 @@ static void grids_and_signed_ids_are_positions(void) {
   OK(posenc_positions_copy(grid, ids, 18));
   CHECK(ids[0] == 0 && ids[6] == -1 && ids[11] == 0 && ids[12] == -2 && ids[17] == 0);
   OK(posenc_positions_signed_ids(ids, 3, 1, 6, &same));
+  posenc_positions_free(same);
   REFUSED("must not be negative", posenc_positions_ids(ids, 3, 1, 6, &same));
   MISUSE("axes", posenc_positions_grid(sizes, first, 0, &same));
   REFUSED("sizes must not be negative", posenc_positions_grid(first, NULL, 3, &same));
