@@ -46,7 +46,9 @@ const posenc::Claim made_up[] = {
 
 TEST_F(Verify, AllComputationsAgree) {
   EXPECT_EQ(all().code, 0) << all().out;
-  EXPECT_TRUE(has(all().out, "all computations agree with these"));
+  std::string page = all().out;
+  std::ranges::replace(page, '\n', ' ');  // the sentence may fill more than a line
+  EXPECT_TRUE(has(page, "all computations agree with these verdicts"));
 }
 
 TEST_F(Verify, NothingIsWrittenBesideThePage) { EXPECT_EQ(posenc("verify --claim 3").err, ""); }
@@ -110,9 +112,9 @@ TEST_F(Verify, AnUnknownClaimTextOrGroupIsBadInput) {
 TEST_F(Verify, JsonHasTheDocumentedKeysInOrder) {
   const auto list = nlohmann::ordered_json::parse(to_json(posenc::test::all_verified()));
   ASSERT_GE(list.size(), 41u);
-  const std::vector<std::string> keys{"number",   "row",     "group",    "texts",  "statement",
-                                      "verdict",  "correct", "formula",  "paper",  "reproduce",
-                                      "computed", "machine", "measures", "agrees", "seconds"};
+  const std::vector<std::string> keys{
+      "number", "row",       "group",    "texts",    "statement", "verdict",  "correct", "formula",
+      "paper",  "reproduce", "computed", "measured", "machine",   "measures", "agrees",  "seconds"};
   for (const auto& claim : list) {
     std::vector<std::string> found;
     for (const auto& [key, value] : claim.items()) found.push_back(key);
