@@ -72,13 +72,15 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
   double seconds = 0;
   for (const lab::Outcome& outcome : outcomes) seconds += outcome.seconds;
   std::string out = wrapped(fmt::format("{} runs of decoders {} wide with {} layers, {} steps of "
-                                        "{} × {} bytes, {:.0f} minutes of one "
+                                        "{} × {} bytes, {} of one "
                                         "thread ({}). What so small models show need not hold of "
                                         "large ones: a verdict says what was "
                                         "measured here.",
                                         outcomes.size(), cell.shape.width, cell.shape.layers,
                                         cell.steps, cell.texts, cell.shape.trained_length,
-                                        seconds / 60, outcomes.front().machine),
+                                        seconds < 100 ? fmt::format("{:.0f} seconds", seconds)
+                                                      : fmt::format("{:.0f} minutes", seconds / 60),
+                                        outcomes.front().machine),
                             0, 0) +
                     "\n";
   const std::vector<lab::Judged> judged = lab::judge(outcomes);
