@@ -29,6 +29,7 @@ BEGIN {
   room("^src/explain/",   schemes "|^src/(files|text|model)/")
   room("^src/engines/",   schemes "|^include/posenc/engines\\.h$|^src/(text|scalings)/|^src/files/field_value\\.h$")
   room("^src/tools/",     schemes "|^include/posenc/(engines|tools|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h|model/compare\\.h)")
+  room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h)")
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^claims/",        public "|^src/explain/text\\.h$")
@@ -42,13 +43,13 @@ BEGIN {
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
-  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|posenc)\\.h$"
+  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
   never("^src/(core|kernels|attention|content|cache)/|^cuda/", "", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(core|text|files|scalings|schemes|model|explain|engines|tools)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/(core|text|files|scalings|schemes|model|explain|engines|tools|identify)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
   never("^src/", "^src/(text|model|explain)/", "^<nlohmann/",
         "JSON belongs to src/text, src/model and src/explain")
   never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",

@@ -11,7 +11,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
 #include "cli/pages/terminal.h"
-#include "posenc/tools.h"
+#include "posenc/identify.h"
 
 namespace posenc::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "posenc/fields.h"
 #include "posenc/files.h"
 #include "posenc/gradients.h"
+#include "posenc/identify.h"
 #include "posenc/model.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"

@@ -215,62 +215,6 @@ struct PositionIds {
 Expected<std::vector<Finding>> check_positions(const PositionIds& found, const Positions& expected,
                                                std::span<const std::uint8_t> keep = {});
 
-// Queries or keys that an engine was asked to show, [head][seq][dim] or [batch][head][seq][dim].
-struct RotationDump {
-  Tensor after = {};         // as they enter the products
-  Tensor before = {};        // as they left the projection; absent: `after` is all there is
-  Positions positions = {};  // of the tokens, one axis
-  // Every token is the same one, so that keys before rotation were equal: what `after` alone needs. Its first
-  // position then stands for the vectors before.
-  bool repeated = false;
-};
-
-enum class Rotated {
-  rotation,
-  no_rotation,     // nothing changes with position
-  not_a_rotation,  // something does, and no pairs of channels rotate
-  cannot_tell,     // this dump does not show it; `cannot_tell` says which would
-};
-constexpr std::string_view name(Rotated verdict) {
-  constexpr std::string_view names[] = {"rotation", "no rotation", "not a rotation", "cannot tell"};
-  return names[static_cast<std::size_t>(verdict)];
-}
-
-// A base and a scaling that may have made the frequencies.
-struct FrequencyFit {
-  double base = 0;
-  Scaling scaling = {};
-  // Root mean square of what the frequencies are off, in units of what the dump can resolve: about 1 where it
-  // explains them.
-  double misfit = 0;
-};
-
-// Two channels that rotate together.
-struct IdentifiedPair {
-  std::int64_t a = 0, b = 0;  // channels
-  double frequency = 0;       // radians per position; negative: the other way round
-  double resolution = 0;      // of it; larger than itself: too slow to be seen in this dump
-};
-
-// The convention that an engine rotated by, as far as a dump shows it.
-struct Identified {
-  Rotated verdict = Rotated::cannot_tell;
-  Pairing pairing = Pairing::halves;
-  std::int64_t first_dim = 0, rotary_dim = 0;
-  std::vector<IdentifiedPair> pairs = {};
-  std::int64_t sign = 1;                    // −1: rotated backwards
-  std::optional<std::int64_t> offset = {};  // added to the positions
-  std::optional<double> amplitude = {};  // on cos and sin; absent with `repeated`, where it cancels
-  double residual = 0;                   // what rotation leaves unexplained of what changed, 0 to 1
-  std::optional<FrequencyFit> frequencies = {}, runner_up = {};
-  std::vector<std::string> cannot_tell = {};  // sentences
-};
-std::string to_json(const Identified& identified);
-
-// Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes that do not agree, positions
-// of several axes, fewer than two tokens, more than 2^26 numbers, numbers that are not finite.
-Expected<Identified> identify(const RotationDump& dump);
-
 // Cosines and sines as an engine keeps them for tensors of a type.
 struct KeptError {
   DType dtype = DType::f32;

@@ -12,6 +12,7 @@
 #include "attention_arguments.h"
 #include "bindings.h"
 #include "errors.h"
+#include "posenc/identify.h"
 
 namespace posenc::python {
 namespace {

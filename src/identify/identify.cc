@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "posenc/tools.h"
+#include "posenc/identify.h"
 #include "src/explain/text.h"
-#include "src/tools/dump.h"
-#include "src/tools/frequency_fit.h"
+#include "src/identify/dump.h"
+#include "src/identify/frequency_fit.h"
 
 namespace posenc {
 namespace {

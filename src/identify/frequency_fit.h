@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "posenc/tools.h"
+#include "posenc/identify.h"
 
 namespace posenc::detail {
 

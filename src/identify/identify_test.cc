@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
-#include "posenc/tools.h"
+#include "posenc/identify.h"
 #include "tests/random.h"
 
 namespace posenc {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "posenc/tools.h"
+#include "posenc/identify.h"
 
 namespace posenc::detail {
 

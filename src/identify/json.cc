@@ -1,0 +1,54 @@
+// What identify found, as JSON.
+#include "posenc/identify.h"
+#include "src/files/field_value.h"
+#include "src/text/json_writer.h"
+
+namespace posenc {
+namespace {
+
+void write(detail::JsonWriter& out, const FrequencyFit& fit) {
+  out.member("base", fit.base).key("scaling").object().member("type", info(fit.scaling).name);
+  for (const FieldSetting& setting : settings(fit.scaling)) {
+    out.key(setting.name);
+    detail::write(out, setting.value);
+  }
+  out.end();
+}
+
+}  // namespace
+
+std::string to_json(const Identified& identified) {
+  const bool rotates = identified.verdict == Rotated::rotation;
+  detail::JsonWriter out;
+  out.object().member("verdict", name(identified.verdict));
+  if (rotates) {
+    out.member("pairing", name(identified.pairing))
+        .member("first_dim", identified.first_dim)
+        .member("rotary_dim", identified.rotary_dim);
+    if (identified.frequencies) write(out, *identified.frequencies);
+    out.member("amplitude", identified.amplitude)
+        .member("offset", identified.offset)
+        .member("sign", identified.sign);
+  }
+  out.member("residual", identified.residual);
+  out.key("runner_up");
+  if (identified.runner_up) {
+    write(out.object(), *identified.runner_up);
+    out.member("misfit", identified.runner_up->misfit).end();
+  } else {
+    out.null();
+  }
+  out.key("pairs").array();
+  for (const IdentifiedPair& pair : identified.pairs)
+    out.object()
+        .member("a", pair.a)
+        .member("b", pair.b)
+        .member("frequency", pair.frequency)
+        .member("resolution", pair.resolution)
+        .end();
+  out.end();
+  out.member("cannot_tell", identified.cannot_tell).end();
+  return out.text;
+}
+
+}  // namespace posenc
