@@ -12,7 +12,21 @@ Importing it needs neither numpy nor torch; `posenc.torch` and `posenc.hf` are r
 from __future__ import annotations
 
 from . import positions
-from ._posenc import KvCache, Plan, Positions, attend, attend_backward
+from ._posenc import (
+    FileTensor,
+    KvCache,
+    Plan,
+    Positions,
+    alibi_slopes,
+    attend,
+    attend_backward,
+    deberta_bucket,
+    fire_bias,
+    kerple_gradients,
+    normals,
+    read_tensors,
+    t5_bucket,
+)
 from ._posenc import __version__ as __version__
 from .errors import Error, Warning
 from .models import Model, bundled_models, explain, model, plan
@@ -21,6 +35,7 @@ from .values import Value
 from .values import __all__ as _values
 
 _tools = [
+    "bundled_config",
     "check_positions",
     "command",
     "diff",
@@ -30,14 +45,16 @@ _tools = [
     "lint",
     "mend",
     "precision",
+    "read_as",
     "schemes",
     "translate",
     "verify",
 ]
 
 __all__ = [
-    "Error", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "attend", "attend_backward",
-    "bundled_models", "explain", "model", "plan", "positions", *_tools, *_values,
+    "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend", "attend_backward",
+    "bundled_models", "deberta_bucket", "explain", "fire_bias", "kerple_gradients", "model", "normals", "plan", "positions",
+    "read_tensors", "t5_bucket", *_tools, *_values,
 ]  # fmt: skip
 
 

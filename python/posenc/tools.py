@@ -31,20 +31,51 @@ def command(*arguments: str, stdin: bytes | None = None, check: bool = False) ->
 
 def page(name: str, of: Model, *flags: str) -> str:
     """What a command prints of a model."""
+    if not of.source and not of.contents:
+        from .errors import Error
+
+        rule = "the model must be read from a file, a name or a configuration"
+        raise Error(
+            f"posenc {name}: {rule}, got one as an engine runs it; its plans and to_dict() are there", name, rule
+        )
     return command(name, of.source or "-", *flags, stdin=of.contents or None, check=True).stdout
 
 
-def diff(expected, found=None, *, at: int = 0, engine: str | None = None, log: str | None = None) -> Report:
-    """Where position is treated differently: two models, a model and what an engine makes of it (`engine="vllm"`), or a
-    model and what an engine printed at its start (`log=` text). at: the length to compare for; 0: the context."""
+def diff(
+    expected,
+    found=None,
+    *,
+    at: int = 0,
+    engine: str | None = None,
+    log: str | None = None,
+    command: str | None = None,
+) -> Report:
+    """Where position is treated differently: two models (as one engine runs both: `engine=` beside), a model and what an engine
+    makes of it (`engine="vllm"`), what an engine printed at its start (`log=` text), or what a command line of llama.cpp, vLLM or
+    SGLang makes of it (`command="vllm serve …"`). at: the length to compare for; 0: the context."""
     a = read(expected)
-    if (found is not None) + (engine is not None) + (log is not None) != 1:
-        raise TypeError("posenc.diff takes one of: a second model, engine=, log=")
-    if found is not None:
+    if (found is not None or engine is not None) + (log is not None) + (command is not None) != 1:
+        raise TypeError("posenc.diff takes one of: a second model, engine= or both, log=, command=")
+    if log is not None:
+        return Report(_posenc.log_diff_json(a, log, at), "diff")
+    if command is not None:
+        return Report(_posenc.command_diff_json(a, command, at), "diff")
+    if engine is None:
         return Report(_posenc.diff_json(a, read(found), at), "diff")
-    if engine is not None:
-        return Report(_posenc.engine_diff_json(a, engine, at), "diff")
-    return Report(_posenc.log_diff_json(a, log, at), "diff")
+    if found is not None:
+        return Report(_posenc.engine_pair_diff_json(a, read(found), engine, at), "diff")
+    return Report(_posenc.engine_diff_json(a, engine, at), "diff")
+
+
+def read_as(of, engine: str | None = None, *, command: str | None = None, at: int = 0) -> Model:
+    """The model that an engine computes (`engine="vllm"`), or that a command line of llama.cpp, vLLM or SGLang starts: its plans
+    are that engine's. `.notes` has what it does otherwise than the file says, as (kind, sentence)."""
+    if (engine is None) == (command is None):
+        raise TypeError("posenc.read_as takes an engine or a command=")
+    m = read(of)
+    reading = _posenc.read_as(m, engine, at) if command is None else _posenc.read_command(m, command)
+    made, made.notes = reading[0], reading[1]
+    return made
 
 
 def plan_diff(expected: Plan, found: Plan, at: int) -> Report:
@@ -67,10 +98,16 @@ def mend(config) -> tuple[dict, list]:
     return json.loads(text), [Finding(each) for each in json.loads(mended)]
 
 
-def translate(of, to: str, *, at: int = 0) -> Report:
-    """A model's rotation in an engine's own words (`to="vllm"`, "llama.cpp", "transformers@4"): `.target`, and what is lost."""
+def translate(of, to: str, *, at: int = 0, command: str | None = None) -> Report:
+    """A model's rotation in an engine's own words (`to="vllm"`, "llama.cpp", "transformers@4"): `.target`, and what is lost.
+    command: what this command line of llama.cpp, vLLM or SGLang makes of the model."""
     m, flags = read(of), ["--to", to, *(["--at", str(at)] if at else [])]
-    return Report(_posenc.translate_json(m, to, at), "translate", lambda: page("translate", m, *flags))
+    made, length = m, at
+    if command is not None:
+        flags += ["--command", command]
+        made, _, _, asked = _posenc.read_command(m, command)
+        length = at or asked
+    return Report(_posenc.translate_json(made, to, length), "translate", lambda: page("translate", m, *flags))
 
 
 def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, training: bool = False) -> Report:
@@ -108,6 +145,13 @@ def verify(claim: str | None = None, *, text: str | None = None, group: str | No
         "verify",
         lambda: command("verify", *flags, check=True).stdout,
     )
+
+
+def bundled_config(name: str) -> dict:
+    """The config.json of a bundled model."""
+    import json
+
+    return json.loads(_posenc.bundled_config(name))
 
 
 def engines() -> list[dict]:

@@ -17,12 +17,7 @@ class Value:
 
     def __init__(self, **fields):
         plain = {name: getattr(field, "_value", field) for name, field in fields.items()}
-        tables = {}
-        if self.kind == "content":
-            tables = {name: plain.pop(name) for name in list(plain) if hasattr(plain[name], "shape")}
         self._value = _posenc.make_value(self.kind, self.name, plain)
-        for name, table in tables.items():
-            self._value.set_table(name, table)
 
     @property
     def title(self) -> str:

@@ -32,6 +32,18 @@ nb::object rotated_by_angles(VerbBy verb, const char* where, const CompiledPlan&
   return handed_back(std::move(made), x);
 }
 
+void rotate_by_in_place(const CompiledPlan& plan, nb::handle x, nb::handle angles,
+                        std::string_view side, std::string_view layout, int threads) {
+  constexpr const char* where = "rotate_by_";
+  const Array array = array_of(x, where, "x", Access::write),
+              by = array_of(angles, where, "angles", Access::read);
+  const Tensor view = in_layout(array.tensor, layout, where),
+               turned =
+                   in_layout(by.tensor, by.tensor.rank == array.tensor.rank ? layout : "", where);
+  const Side whose = side_of(side);
+  unlocked([&] { return rotate_by(plan.plan, view, turned, whose, view, {threads}); });
+}
+
 // [seq, pair], [heads, seq, pair] or with the batch of `at` in front.
 nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, int threads) {
   constexpr const char* where = "angles_at";
@@ -97,6 +109,9 @@ void bind_angles(nb::class_<CompiledPlan>& plan) {
   bind_verb<rotate_by>(plan, "rotate_by",
                        "x rotated by angles in radians, [batch, head, seq, pair] or its ends, "
                        "instead of positions.");
+  plan.def("rotate_by_", &rotate_by_in_place, nb::arg("x"), nb::arg("angles"), nb::kw_only(),
+           nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
+           "As rotate_by, in the array's own memory.");
   bind_verb<rotate_by_transpose>(
       plan, "rotate_by_transpose",
       "The gradient of rotate_by's x from the gradient of what it gave.");

@@ -326,6 +326,11 @@ Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where)
   return of_ids(listed, 1, 1, count);
 }
 
+Positions counted(nb::handle ids, std::string_view where) {
+  return PyLong_Check(ids.ptr()) ? Positions::range(0, nb::cast<std::int64_t>(ids))
+                                 : positions_of(ids, 0, where);
+}
+
 nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape) {
   const nb::bytes bytes(reinterpret_cast<const char*>(values.data()),
                         values.size() * sizeof(double));

@@ -57,4 +57,7 @@ nb::object handed_back(nb::object made, nb::handle like);
 // [batch, seq] or [axes, batch, seq] in any array or list. `seq` is the number of tokens that they stand for.
 Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where);
 
+// The same where a number is one of tokens, from position 0 on.
+Positions counted(nb::handle ids, std::string_view where);
+
 }  // namespace posenc::python

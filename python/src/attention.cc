@@ -96,7 +96,8 @@ nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const Compile
                          nb::handle scheme, nb::handle position_ids, nb::handle key_position_ids,
                          bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
                          nb::handle keep, nb::handle blocks, nb::handle sink_logits, nb::handle out,
-                         std::string_view layout, int threads, bool reference, nb::handle logits) {
+                         std::string_view layout, int threads, bool reference, nb::handle logits,
+                         nb::handle weights, nb::handle remainder) {
   constexpr const char* where = "attend";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
                   keep, blocks, sink_logits, layout, threads);
@@ -108,18 +109,23 @@ nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const Compile
                                     name(call.in.q.dtype));
   const Array to = array_of(made, where, "out", Access::write);
   const Tensor into = in_layout(to.tensor, layout, where);
-  Array shown;
-  if (!logits.is_none()) {
-    if (!reference)
-      refuse(where, "logits are shown by the reference alone", "", "pass reference=True");
-    shown = array_of(logits, where, "logits", Access::write);
-  }
-  const Plan empty, &what = plan ? plan->plan : empty;
   const ContentScheme* const content = content_of(scheme);
+  const auto shown = [&](nb::handle array, const char* name, bool there, const char* whose) {
+    if (array.is_none()) return Array{};
+    if (!there) refuse(where, std::string(name) + " are shown by " + whose + " alone");
+    return array_of(array, where, name, Access::write);
+  };
+  const Array logits_to = shown(logits, "logits", reference, "reference=True"),
+              weights_to = shown(weights, "weights", content && reference,
+                                 "a scheme that reads the content with reference=True"),
+              remainder_to = shown(remainder, "remainders", content && !reference,
+                                   "a scheme that reads the content without reference=True");
+  const Plan empty, &what = plan ? plan->plan : empty;
   unlocked([&] {
-    if (content && reference) return attend_reference(call.in, *content, what, into, shown.tensor);
-    if (content) return attend(call.in, *content, what, into);
-    if (reference) return attend_reference(call.in, what, into, shown.tensor);
+    if (content && reference)
+      return attend_reference(call.in, *content, what, into, logits_to.tensor, weights_to.tensor);
+    if (content) return attend(call.in, *content, what, into, remainder_to.tensor);
+    if (reference) return attend_reference(call.in, what, into, logits_to.tensor);
     return attend(call.in, what, into);
   });
   return out.is_none() ? handed_back(std::move(made), q) : made;
@@ -193,7 +199,7 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
                                 nb::handle key_position_ids, bool causal, std::int64_t window,
                                 std::int64_t chunk, std::int64_t prefix, nb::handle keep,
                                 nb::handle blocks, nb::handle sink_logits, std::string_view layout,
-                                int threads) {
+                                int threads, nb::handle remainder_gradient) {
   constexpr const char* where = "attend_backward";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
                   keep, blocks, sink_logits, layout, threads);
@@ -229,9 +235,15 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
     }
     unlocked([&] { return act(wanted); });
   };
-  if (const ContentScheme* const content = content_of(scheme))
+  const ContentScheme* const content = content_of(scheme);
+  Array by_remainder;
+  if (!remainder_gradient.is_none()) {
+    if (!content) refuse(where, "only a scheme that reads the content leaves a remainder");
+    by_remainder = array_of(remainder_gradient, where, "remainder_gradient", Access::read);
+  }
+  if (content)
     run(ContentGradients{}, wanted_of(*content, call), [&](const ContentGradients& wanted) {
-      return attend_backward(call.in, *content, what, gradient, wanted);
+      return attend_backward(call.in, *content, what, gradient, wanted, by_remainder.tensor);
     });
   else
     run(AttentionGradients{}, wanted_of(what, call), [&](const AttentionGradients& wanted) {
@@ -272,13 +284,16 @@ void bind_attention(nb::module_& m) {
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
         nb::arg("sink_logits").none() = nb::none(), nb::arg("out").none() = nb::none(),
         nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
-        nb::arg("logits").none() = nb::none(),
+        nb::arg("logits").none() = nb::none(), nb::arg("weights").none() = nb::none(),
+        nb::arg("remainder").none() = nb::none(),
         "softmax(logits) v with all that a plan does about position, for q [batch, head, seq, "
         "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
         "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
         "tokens of one block see each other both ways. "
         "sink_logits: [heads], counted by the softmax without a value. logits: an array that "
-        "receives them, of reference=True, the plain loops in double.");
+        "receives them, of reference=True, the plain loops in double; weights the same of a scheme "
+        "that reads the content. remainder: an array [batch, heads, queries] that receives what no "
+        "key took, of stick-breaking.");
   m.def("attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
         nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
@@ -287,6 +302,7 @@ void bind_attention(nb::module_& m) {
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
         nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+        nb::arg("remainder_gradient").none() = nb::none(),
         "The gradients of q, k and v, and of the `parameters` named, as a dict, given that by the "
         "output. Keywords as attend had them.");
 }

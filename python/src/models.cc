@@ -17,9 +17,10 @@ namespace posenc::python {
 namespace {
 
 Stack stack_of(std::string_view word) {
-  for (const Stack each : {Stack::text, Stack::encoder, Stack::decoder, Stack::vision})
+  for (const Stack each :
+       {Stack::text, Stack::encoder, Stack::decoder, Stack::vision, Stack::audio})
     if (name(each) == word) return each;
-  refuse("plan", "stack must be text, encoder, decoder or vision", word);
+  refuse("plan", "stack must be text, encoder, decoder, vision or audio", word);
 }
 
 ReadModel read_path(const std::string& path) {
@@ -105,6 +106,18 @@ void bind_models(nb::module_& m) {
           [](const ReadModel& r) { return nb::bytes(r.contents.data(), r.contents.size()); },
           "The bytes it was read from, where there was no path.")
       .def_prop_ro(
+          "files",
+          [](const ReadModel& r) {
+            nb::list all;
+            constexpr std::string_view roles[] = {"model", "compared", "weights", "unread"};
+            for (const ModelFile& file : r.model.files)
+              all.append(nb::make_tuple(text(file.path), text(name(file.format)),
+                                        text(roles[static_cast<std::size_t>(file.role)])));
+            return all;
+          },
+          "(path, format, what it counted for) of the files that were looked at, the one that "
+          "counts first.")
+      .def_prop_ro(
           "group_count", [](const ReadModel& r) { return r.model.groups.size(); },
           "Groups of layers that treat position alike.")
       .def(
@@ -152,6 +165,9 @@ void bind_models(nb::module_& m) {
   m.def("read_path", &read_path, nb::arg("path"));
   m.def("read_bytes", &read_bytes, nb::arg("contents"), nb::arg("name"));
   m.def("models_json", &models_to_json);
+  m.def(
+      "bundled_config", [](std::string_view name) { return text(unwrap(bundled_config(name))); },
+      nb::arg("name"), "The text of a bundled model's config.json.");
 }
 
 }  // namespace posenc::python

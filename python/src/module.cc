@@ -43,4 +43,6 @@ NB_MODULE(_posenc, m) {
   bind_cache(m);
   bind_models(m);
   bind_tools(m);
+  bind_formulas(m);
+  bind_files(m);
 }

@@ -147,6 +147,76 @@ CompiledPlan with_table(CompiledPlan plan, std::string_view part, nb::handle val
   return plan;
 }
 
+// The learned (or computed) table of a part, which with_table gives; null where the plan has none.
+const Table* table_of(const Plan& plan, std::string_view part) {
+  const auto kind_of = [](auto& from) { return from ? &*from : nullptr; };
+  if (part == "add") {
+    const Add* const add = kind_of(plan.add);
+    const Rows* const rows = add ? std::get_if<Rows>(&add->kind) : nullptr;
+    return rows ? &rows->table : nullptr;
+  }
+  if (part == "bias") {
+    const BiasTable* const rows = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+    return rows ? &rows->values : nullptr;
+  }
+  const Relative* const relative = kind_of(plan.relative);
+  if (part == "query") return relative ? &relative->query : nullptr;
+  if (part == "key") return relative ? &relative->key : nullptr;
+  if (part == "value") return relative ? &relative->value : nullptr;
+  refuse("table", "part must be add, bias, query, key or value", part);
+}
+
+nb::object table_numbers(const CompiledPlan& plan, std::string_view part) {
+  const Table* const table = table_of(plan.plan, part);
+  if (!table || !*table) return nb::none();
+  const Table copy = copied_table(table->values);
+  const Tensor& values = copy.values;
+  return numbers(*copy.owned, {values.shape.begin(), values.shape.begin() + values.rank});
+}
+
+// The rows of vectors by distance that belong to distances first to last.
+std::vector<std::int64_t> relative_rows(const CompiledPlan& plan, std::int64_t first,
+                                        std::int64_t last) {
+  if (!plan.plan.relative)
+    refuse("relative_rows", "the plan must have vectors by distance", "none");
+  std::vector<std::int64_t> rows;
+  for (std::int64_t distance = first; distance <= last; ++distance)
+    rows.push_back(unwrap(plan.plan.relative->rows.at(distance)));
+  return rows;
+}
+
+Temperature temperature_of(std::string_view word) {
+  constexpr std::string_view words[] = {"steps", "log", "power"};
+  for (std::size_t kind = 0; kind < std::size(words); ++kind)
+    if (words[kind] == word) return static_cast<Temperature>(kind);
+  refuse("with_logits", "temperature must be steps, log or power", word,
+         "with_table(\"temperature\", …) gives a learned one");
+}
+
+CompiledPlan with_logits(CompiledPlan plan, std::optional<double> multiplier,
+                         std::optional<double> softcap, std::optional<std::string_view> temperature,
+                         std::optional<double> beta, std::optional<double> floor,
+                         std::optional<double> offset) {
+  Logits& logits = plan.plan.logits;
+  logits.multiplier = multiplier.value_or(logits.multiplier);
+  logits.softcap = softcap.value_or(logits.softcap);
+  if (temperature) logits.temperature = temperature_of(*temperature);
+  logits.beta = beta.value_or(logits.beta);
+  logits.floor = floor.value_or(logits.floor);
+  logits.offset = offset.value_or(logits.offset);
+  plan.plan = unwrap(checked(std::move(plan.plan), plan.geometry.head_dim));
+  return plan;
+}
+
+nb::object query_scale(const CompiledPlan& plan, const std::vector<std::int64_t>& positions,
+                       std::int64_t heads) {
+  std::vector<double> scales;
+  for (std::int64_t head = 0; head < heads; ++head)
+    for (const std::int64_t position : positions)
+      scales.push_back(plan.plan.logits.query_scale(position, head));
+  return numbers(scales, {heads, std::ssize(positions)});
+}
+
 }  // namespace
 
 void bind_plans(nb::module_& m) {
@@ -220,6 +290,30 @@ void bind_plans(nb::module_& m) {
           "A plan written by hand, of an array [pairs], [axes, pairs] or [heads, axes, pairs].")
       .def("with_table", &with_table, nb::arg("part"), nb::arg("values"),
            "A copy with a learned table: part add, bias, query, key, value or temperature.")
+      .def("table", &table_numbers, nb::arg("part"),
+           "The table of a part, add, bias, query, key or value, in float64; None where there is "
+           "none.")
+      .def("relative_rows", &relative_rows, nb::arg("first"), nb::arg("last"),
+           "The rows of the tables query, key and value that belong to distances (query - key) "
+           "first to last.")
+      .def("with_logits", &with_logits, nb::kw_only(), nb::arg("multiplier").none() = nb::none(),
+           nb::arg("softcap").none() = nb::none(), nb::arg("temperature").none() = nb::none(),
+           nb::arg("beta").none() = nb::none(), nb::arg("floor").none() = nb::none(),
+           nb::arg("offset").none() = nb::none(),
+           "A copy whose logits are multiplied otherwise: multiplier beside 1/√head_dim, softcap "
+           "c·tanh(z/c), a temperature (steps, log or power) that grows with the query's "
+           "position. What is None stays.")
+      .def("query_scale", &query_scale, nb::arg("position_ids"), nb::arg("heads") = 1,
+           "What logits of queries at these positions are multiplied by, beside 1/√head_dim: "
+           "[heads, positions].")
+      .def(
+          "merged",
+          [](const CompiledPlan& a, const CompiledPlan& b) {
+            return CompiledPlan{unwrap(merged(a.plan, b.plan)), a.geometry};
+          },
+          nb::arg("other"),
+          "One plan out of two that act at different places: a learned table at the input, a "
+          "rotation in the attention.")
       .def("_repr_html_",
            [](nb::object self) {
              return nb::module_::import_("posenc.display").attr("plan_html")(self);

@@ -109,11 +109,45 @@ void bind_positions(nb::module_& m) {
           "shifted",
           [](const Positions& p, std::int64_t offset) { return unwrap(p.shifted(offset)); },
           nb::arg("offset"), "The same tokens moved by an offset.")
+      .def(
+          "appended",
+          [](Positions p, const Positions& more) {
+            unwrap(p.append(more));
+            return p;
+          },
+          nb::arg("more"), "These tokens, and those of others behind them.")
+      .def(
+          "slice",
+          [](const Positions& p, std::int64_t sequence, std::int64_t first, std::int64_t count) {
+            if (sequence < 0 || sequence >= p.batch() || first < 0 || count < 0 ||
+                count > p.size() - first)
+              throw nb::index_error("the positions have no such tokens");
+            return p.slice(sequence, first, count);
+          },
+          nb::arg("sequence"), nb::arg("first"), nb::arg("count"),
+          "Tokens first to first + count - 1 of one sequence.")
+      .def_prop_ro(
+          "segments",
+          [](const Positions& p) {
+            std::vector<std::int64_t> all;
+            for (std::int64_t t = 0; t < p.size(); ++t) all.push_back(p.segment(t));
+            return all;
+          },
+          "Which packed sequence each token belongs to; 0 where none is packed.")
       .def("numpy", &ids_of,
            "The ids: [batch, seq], or [axes, batch, seq] where there are several axes.")
       .def("__eq__", [](const Positions& a, nb::handle b) {
         return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
       });
+  m.def(
+      "vision_rules",
+      [] {
+        nb::list all;
+        for (const NamedVisionRule& each : vision_rules())
+          all.append(nb::make_tuple(text(each.name), text(each.models)));
+        return all;
+      },
+      "(name, whose it is) of the rules that positions.vision takes.");
   m.def("positions_range", &Positions::range, nb::arg("first"), nb::arg("count"),
         "first, first + 1, ..., count of them, for every sequence; costs no memory.");
   m.def(

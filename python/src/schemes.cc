@@ -65,6 +65,18 @@ Scaling scaling_of(nb::handle given) {
   return scaling;
 }
 
+// An array that is one of a content scheme's tables, which fields are not.
+template <class T>
+bool is_table(T& value, std::string_view name, nb::handle given) {
+  if constexpr (!std::is_same_v<T, ContentScheme>)
+    return false;
+  else {
+    if (!PyObject_HasAttrString(given.ptr(), "shape")) return false;
+    const Array array = array_of(given, info(value).name, name, Access::read);
+    return set_table(value, name, copied_table(array.tensor)).has_value();
+  }
+}
+
 template <class T>
 void set_fields(T& value, const nb::dict& fields) {
   if constexpr (std::is_same_v<T, Scheme>)
@@ -74,6 +86,7 @@ void set_fields(T& value, const nb::dict& fields) {
     const std::string name = said(nb::borrow(key));
     if constexpr (std::is_same_v<T, Scheme>)
       if (name == "scaling" && std::holds_alternative<Rope>(value)) continue;
+    if (is_table(value, name, field)) continue;
     unwrap(set_field(value, name, field_value(field)));
   }
 }
@@ -136,17 +149,6 @@ void bind_schemes(nb::module_& m) {
                      return text(kinds[value.held.index()]);
                    })
       .def("fields", &fields_of, "Every field with its value, in the library's order.")
-      .def(
-          "set_table",
-          [](Value& value, std::string_view name, nb::handle array) {
-            auto* const scheme = std::get_if<ContentScheme>(&value.held);
-            if (!scheme)
-              refuse("set_table", "only a scheme that reads the content has tables",
-                     about(value).name);
-            const Array given = array_of(array, "set_table", name, Access::read);
-            unwrap(set_table(*scheme, name, copied_table(given.tensor)));
-          },
-          nb::arg("name"), nb::arg("values"))
       .def("same_as", [](const Value& a, const Value& b) {
         return std::visit(
             [](const auto& x, const auto& y) {

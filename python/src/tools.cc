@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -24,6 +25,18 @@ std::string findings(const std::vector<Finding>& found) {
 std::string diff(const ReadModel& expected, const ReadModel& found, std::int64_t length) {
   const auto differ = unlocked([&] { return differences(expected.model, found.model, length); });
   return differences_to_json(expected.model, found.model, differ);
+}
+
+// A model as an engine runs it, its text for pages lost: (model, notes, findings of a command line, context it asks for).
+nb::tuple served(EngineReading&& reading, const std::vector<Finding>& found, std::int64_t length) {
+  if (!reading.refused.empty())
+    refuse("read_as", "the engine must run the model", reading.refused,
+           "posenc.diff(model, engine=) tells of others");
+  nb::list notes;
+  for (const EngineNote& note : reading.notes)
+    notes.append(nb::make_tuple(text(name(note.kind)), text(note.what)));
+  return nb::make_tuple(ReadModel{std::move(reading.model), "", ""}, notes,
+                        to_json(std::span<const Finding>(found)), length);
 }
 
 std::string identify_arrays(nb::handle after, nb::handle before, nb::handle position_ids,
@@ -76,6 +89,34 @@ void bind_tools(nb::module_& m) {
       },
       nb::arg("model"), nb::arg("engine"), nb::arg("length") = 0);
   m.def(
+      "engine_pair_diff_json",
+      [](const ReadModel& expected, const ReadModel& found, const std::string& engine,
+         std::int64_t length) {
+        return to_json(unlocked(
+            [&] { return engine_differences(expected.model, found.model, engine, length); }));
+      },
+      nb::arg("expected"), nb::arg("found"), nb::arg("engine"), nb::arg("length") = 0);
+  m.def(
+      "command_diff_json",
+      [](const ReadModel& model, const std::string& command, std::int64_t length) {
+        return findings(
+            unlocked([&] { return command_differences(model.model, command, length); }));
+      },
+      nb::arg("model"), nb::arg("command"), nb::arg("length") = 0);
+  m.def(
+      "read_as",
+      [](const ReadModel& model, const std::string& engine, std::int64_t length) {
+        return served(unlocked([&] { return read_as(model.model, engine, length); }), {}, length);
+      },
+      nb::arg("model"), nb::arg("engine"), nb::arg("length") = 0);
+  m.def(
+      "read_command",
+      [](const ReadModel& model, const std::string& command) {
+        CommandReading made = unlocked([&] { return read_command(model.model, command); });
+        return served(std::move(made.reading), made.findings, made.length);
+      },
+      nb::arg("model"), nb::arg("command"));
+  m.def(
       "log_diff_json",
       [](const ReadModel& model, const std::string& log, std::int64_t length) {
         return findings(unlocked([&] { return log_differences(model.model, log, length); }));
@@ -116,6 +157,17 @@ void bind_tools(nb::module_& m) {
         nb::arg("position_ids").none() = nb::none(), nb::arg("repeated") = false);
   m.def("check_positions_json", &check, nb::arg("found"), nb::arg("expected"),
         nb::arg("keep").none() = nb::none());
+  m.def(
+      "normals",
+      [](std::uint64_t seed, std::int64_t count, std::int64_t first) {
+        if (count < 0 || first < 0)
+          refuse("normals", "seed, count and first must be 0 or more",
+                 std::to_string(count < 0 ? count : first));
+        return numbers(normals(seed, count, first), {count});
+      },
+      nb::arg("seed"), nb::arg("count"), nb::arg("first") = 0,
+      "Normal numbers first, first + 1, ... of a seed's sequence: the same on every machine, and "
+      "those that `posenc plot` draws.");
   m.def(
       "engines",
       [] {

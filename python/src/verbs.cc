@@ -202,6 +202,27 @@ void add_in_place(const CompiledPlan& plan, nb::handle embedding, nb::handle pos
   unlocked([&] { return add(plan.plan, view, positions, view, {threads}); });
 }
 
+nb::tuple add_gradients(const CompiledPlan& plan, nb::handle out_gradient,
+                        nb::handle position_ids) {
+  constexpr const char* where = "add_backward";
+  const Array by = array_of(out_gradient, where, "out_gradient", Access::read);
+  const Tensor gradient = by.tensor.with_rank(3);
+  nb::object of_embedding = empty_like(out_gradient), of_table = nb::none();
+  const Array embedding = array_of(of_embedding, where, "out", Access::write);
+  Array table;
+  const Add* const add = plan.plan.add ? &*plan.plan.add : nullptr;
+  if (const Rows* const rows = add ? std::get_if<Rows>(&add->kind) : nullptr) {
+    of_table = new_array(out_gradient, {rows->rows, rows->width}, name(DType::f64));
+    table = array_of(of_table, where, "out", Access::write);
+  }
+  const Positions positions = positions_of(position_ids, gradient.shape[1], where);
+  unlocked([&] {
+    return add_backward(plan.plan, positions, gradient, embedding.tensor.with_rank(3),
+                        table.tensor);
+  });
+  return nb::make_tuple(handed_back(std::move(of_embedding), out_gradient), of_table);
+}
+
 nb::object vectors(const CompiledPlan& plan, nb::handle position_ids, std::int64_t seq,
                    nb::handle dtype, int threads) {
   constexpr const char* where = "position_vectors";
@@ -221,11 +242,8 @@ nb::object vectors(const CompiledPlan& plan, nb::handle position_ids, std::int64
 nb::object bias_of(const CompiledPlan& plan, nb::handle queries, nb::handle keys,
                    std::int64_t heads, nb::handle dtype, int threads) {
   constexpr const char* where = "bias";
-  const auto side = [&](nb::handle ids) {
-    return PyLong_Check(ids.ptr()) ? Positions::range(0, nb::cast<std::int64_t>(ids))
-                                   : positions_of(ids, 0, where);
-  };
-  const Positions of_queries = side(queries), of_keys = keys.is_none() ? of_queries : side(keys);
+  const Positions of_queries = counted(queries, where),
+                  of_keys = keys.is_none() ? of_queries : counted(keys, where);
   nb::object made = new_array(
       queries, {heads > 0 ? heads : plan.geometry.heads, of_queries.size(), of_keys.size()},
       dtype_name(dtype, name(DType::f32)));
@@ -291,6 +309,16 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
           nb::arg("x"), nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
           nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
           "As rotate_inverse, in the array's own memory.")
+      .def(
+          "rotate_transpose_",
+          [](const CompiledPlan& plan, nb::handle x, nb::handle ids, std::string_view side,
+             std::string_view layout, int threads) {
+            rotate_in_place(rotate_transpose, "rotate_transpose_", plan, x, ids, side, layout,
+                            threads);
+          },
+          nb::arg("x"), nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
+          nb::arg("side") = "query", nb::arg("layout") = "", nb::arg("threads") = 0,
+          "As rotate_transpose, in the array's own memory.")
       .def("cos_sin", &cos_sin, nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
            nb::arg("seq") = 0, nb::arg("dtype").none() = nb::none(), nb::arg("halves") = false,
            nb::arg("side") = "query", nb::arg("threads") = 0,
@@ -307,6 +335,10 @@ void bind_verbs(nb::class_<CompiledPlan>& plan) {
            "positions.")
       .def("add_", &add_in_place, nb::arg("embedding"), nb::arg("position_ids").none() = nb::none(),
            nb::kw_only(), nb::arg("threads") = 0, "As add, in the array's own memory.")
+      .def("add_backward", &add_gradients, nb::arg("out_gradient"),
+           nb::arg("position_ids").none() = nb::none(),
+           "(gradient by the embedding, gradient by the learned table [rows, width] or None) of "
+           "add, from the gradient by what it gave.")
       .def("position_vectors", &vectors, nb::arg("position_ids").none() = nb::none(), nb::kw_only(),
            nb::arg("seq") = 0, nb::arg("dtype").none() = nb::none(), nb::arg("threads") = 0,
            "What is added to the embedding, without the embedding scale: [batch, seq, width].")

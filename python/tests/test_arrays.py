@@ -80,6 +80,10 @@ def test_inverse_and_transpose(np, rng):
     x = rng.standard_normal((4, 6, 64))
     np.testing.assert_allclose(plan.rotate_inverse(plan.rotate(x)), x, atol=1e-14)
     np.testing.assert_allclose(plan.rotate_transpose(plan.rotate(x)), x * plan.attention_factor**2, atol=1e-13)
+    for verb in ("rotate_inverse", "rotate_transpose"):
+        in_place = x.copy()
+        getattr(plan, verb + "_")(in_place)
+        np.testing.assert_array_equal(in_place, getattr(plan, verb)(x))
 
 
 def test_what_is_refused(np):
@@ -189,6 +193,9 @@ def test_real_positions_are_angles(np, rng):
     np.testing.assert_allclose(turned[..., 32:], a * np.sin(angles) + b * np.cos(angles), atol=1e-14)
     np.testing.assert_allclose(PLAN.rotate_by_inverse(turned, angles), x, atol=1e-14)
     np.testing.assert_allclose(PLAN.rotate_by_transpose(turned, angles), x, atol=1e-14)
+    in_place = x.copy()
+    assert PLAN.rotate_by_(in_place, angles) is None
+    np.testing.assert_array_equal(in_place, turned)
 
 
 def test_angles_of_whole_positions_are_those_of_rotate(np, rng):

@@ -25,8 +25,38 @@ def test_diff():
     dynamic = {**YARN, "max_position_embeddings": 65536, "rope_scaling": {"rope_type": "dynamic", "factor": 4.0}}
     assert posenc.diff(dynamic, engine="llama.cpp", at=131072).findings
     assert posenc.diff(YARN, log="print_info: freq_base_train = 10000.0\n").findings
+    assert posenc.diff("llama-3.1-8b", YARN, engine="vllm").findings
     with pytest.raises(TypeError, match="one of"):
         posenc.diff(YARN)
+    with pytest.raises(TypeError, match="one of"):
+        posenc.diff(YARN, log="", command="")
+
+
+COMMAND = "llama-server -m x.gguf --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768 -c 131072"
+
+
+def test_what_a_command_line_makes_of_a_model(np):
+    started = posenc.read_as("qwen3-8b", command=COMMAND)
+    (rope,) = started.schemes()
+    assert rope.scaling == posenc.Yarn(factor=4, original_max_position_embeddings=32768)
+    report = posenc.diff("qwen3-8b", command=COMMAND)
+    assert report.findings[0].code == "rope_scaling" and not report
+    told = posenc.translate("qwen3-8b", "vllm", command=COMMAND)
+    assert '"yarn"' in told.target and "131072" in told.target and "read back" in str(told)
+    with pytest.raises(posenc.Error, match="must be a number, got 128k"):
+        posenc.diff("qwen3-8b", command="llama-server -c 128k")
+
+
+def test_a_model_as_an_engine_runs_it():
+    config = {**YARN, "rope_scaling": {**YARN["rope_scaling"], "attn_factor": 0.5}}
+    exact, served = posenc.plan(config), posenc.read_as(config, "sglang")
+    assert served.plan().attention_factor == pytest.approx(exact.attention_factor / 2)
+    assert any("attn_factor" in sentence for _, sentence in served.notes)
+    assert served.to_dict()["groups"]
+    with pytest.raises(posenc.Error, match="got one as an engine runs it"):
+        str(posenc.explain(served))
+    with pytest.raises(TypeError, match="an engine or a command="):
+        posenc.read_as(config)
 
 
 def test_lint_and_mend(tmp_path):
@@ -47,6 +77,7 @@ def test_translate_and_extend():
     with pytest.raises(posenc.Error, match="engine"):
         posenc.translate(YARN, "nothing")
     assert {"vllm", "llama.cpp"} <= {engine["name"] for engine in posenc.engines()}
+    assert posenc.bundled_config("llama-3.1-8b")["rope_theta"] == 500000
 
 
 def test_identify(np, rng):
