@@ -5,126 +5,138 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "cli/arguments/dump.h"
 #include "cli/arguments/flags.h"
-#include "cli/arguments/npy.h"
+#include "cli/arguments/model.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"
-#include "cli/pages/terminal.h"
+#include "cli/pages/identify_how.h"
+#include "cli/pages/identify_page.h"
+#include "posenc/files.h"
 #include "posenc/identify.h"
 
 namespace posenc::cli {
 namespace {
 
-// How to make the dump that `--repeated` wants, in the words of some engines.
-struct Recipe {
-  const char *engine, *text;
-};
-constexpr Recipe recipes[] = {
-    {"transformers",
-     "# One ordinary token 512 times, no beginning-of-text token; layer 0's keys.\n"
-     "import numpy as np, torch\n"
-     "ids = torch.full((1, 512), tokenizer.encode(' the', add_special_tokens=False)[0])\n"
-     "cache = model(ids.to(model.device), use_cache=True).past_key_values\n"
-     "keys = cache.layers[0].keys[0]            # [head][seq][dim]; transformers 4: "
-     "cache[0][0][0]\n"
-     "np.save('k.npy', keys.float().cpu().numpy())\n"
-     "# posenc identify --after k.npy --repeated\n"},
-    {"mlx-lm",
-     "# One ordinary token 512 times, no beginning-of-text token; layer 0's keys.\n"
-     "import mlx.core as mx, numpy as np\n"
-     "from mlx_lm.models.cache import make_prompt_cache\n"
-     "cache = make_prompt_cache(model)\n"
-     "model(mx.full((1, 512), tokenizer.encode(' the', add_special_tokens=False)[0]), "
-     "cache=cache)\n"
-     "np.save('k.npy', np.array(cache[0].state[0][0, :, :512].astype(mx.float32)))\n"
-     "# posenc identify --after k.npy --repeated\n"},
-    {"any",
-     "Let the engine read one ordinary token 512 times, without a beginning-of-text token, and "
-     "save layer\n"
-     "0's keys as they enter the products, [head][seq][dim], as .npy:\n\n"
-     "  posenc identify --after k.npy --repeated\n\n"
-     "Better still, save queries or keys of any text before and after rotation:\n\n"
-     "  posenc identify --before q.npy --after q_rotated.npy --positions 0:512\n"},
+struct IdentifyOptions {
+  std::string after, before, tensor, before_tensor, positions, dtype, model, how;
+  std::int64_t heads = 0;
+  bool repeated = false, json = false;
 };
 
-Expected<int> print_recipe(const std::string& engine) {
-  std::string known;
-  for (const Recipe& recipe : recipes) {
-    if (engine == recipe.engine) {
-      fmt::print("{}", recipe.text);
-      return 0;
+Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
+                         const Terminal& term) {
+  if (layers.size() == 1)
+    fmt::print("{}{}",
+               json ? to_json(layers.front().found) : identified_page(layers.front().found, term),
+               json ? "\n" : "");
+  else
+    fmt::print("{}{}", json ? to_json(std::span(layers)) : identified_page(layers, term),
+               json ? "\n" : "");
+  for (const IdentifiedLayer& layer : layers)
+    if (layer.found.verdict != Rotated::rotation) return 1;
+  return 0;
+}
+
+// What llama-eval-callback printed: text, which no tensor file is.
+Expected<std::optional<std::vector<IdentifiedLayer>>> printed_layers(const std::string& path) {
+  const Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  const auto bytes = file->bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const std::string_view start = text.substr(0, 1 << 20);  // a header comes soon
+      !start.contains(" = (f32) ") && !start.contains(" = (f16) "))
+    return std::nullopt;
+  const auto printed = read_eval_callback(text, path);
+  if (!printed) return std::unexpected(printed.error());
+  std::vector<IdentifiedLayer> layers;
+  for (const PrintedRotation& rotation : *printed) {
+    Expected<Identified> found = identify(rotation);
+    if (!found) return std::unexpected(found.error());
+    layers.push_back({rotation.name, std::move(*found)});
+  }
+  return layers;
+}
+
+Expected<Positions> positions_of(const IdentifyOptions& options, const DumpedLayer& layer,
+                                 const Tensor& after) {
+  if (!options.positions.empty()) return positions(options.positions);
+  if (layer.positions) return *layer.positions;
+  return Positions::range(
+      0, after.rank >= 2 ? after.shape[static_cast<std::size_t>(after.rank - 2)] : 0);
+}
+
+Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& options) {
+  DumpFlags flags{options.tensor, options.heads};
+  if (flags.heads == 0 && !options.model.empty()) {
+    const Expected<Model> model = named_model(options.model);
+    if (!model) return std::unexpected(model.error());
+    flags.heads = model->groups.front().geometry.kv_heads;
+  }
+  Expected<Dump> after = read_dump(options.after, flags);
+  if (!after) return std::unexpected(after.error());
+  std::optional<Dump> before;
+  if (!options.before.empty()) {
+    flags.tensor = options.before_tensor.empty() ? options.tensor : options.before_tensor;
+    Expected<Dump> read = read_dump(options.before, flags);
+    if (!read) return std::unexpected(read.error());
+    before = std::move(*read);
+    if (before->layers.size() != after->layers.size())
+      return fail(
+          "--before", "has a tensor for each of --after",
+          std::to_string(before->layers.size()) + " and " + std::to_string(after->layers.size()),
+          "name them by --tensor and --before_tensor");
+  }
+  std::vector<IdentifiedLayer> layers;
+  for (std::size_t i = 0; i < after->layers.size(); ++i) {
+    DumpedLayer& layer = after->layers[i];
+    RotationDump dump{.repeated = options.repeated || (after->repeated && !before)};
+    const Expected<Tensor> tensor = layer.tensor(options.dtype);
+    if (!tensor) return std::unexpected(tensor.error());
+    dump.after = *tensor;
+    if (before) {
+      const Expected<Tensor> unrotated = before->layers[i].tensor(options.dtype);
+      if (!unrotated) return std::unexpected(unrotated.error());
+      dump.before = *unrotated;
     }
-    known += (known.empty() ? "" : ", ") + std::string(recipe.engine);
+    const Expected<Positions> at = positions_of(options, layer, dump.after);
+    if (!at) return std::unexpected(at.error());
+    dump.positions = *at;
+    Expected<Identified> found = identify(dump);
+    if (!found) return std::unexpected(found.error());
+    layers.push_back({layer.name, std::move(*found)});
   }
-  return fail("--how", "an engine whose words are known", engine, "one of: " + known);
-}
-
-std::string fit_text(const FrequencyFit& fit) {
-  std::string text = fmt::format("base {}", number_text(fit.base));
-  if (std::holds_alternative<Unscaled>(fit.scaling)) return text + ", no scaling";
-  text += fmt::format(", scaling {}", info(fit.scaling).name);
-  for (const FieldSetting& setting : settings(fit.scaling)) {
-    if (const auto* x = std::get_if<double>(&setting.value))
-      text += fmt::format(" {} {}", setting.name, number_text(*x));
-    if (const auto* i = std::get_if<std::int64_t>(&setting.value))
-      text += fmt::format(" {} {}", setting.name, *i);
-  }
-  return text;
-}
-
-std::string page(const Identified& found, const Terminal& term) {
-  std::string out = term.bold(name(found.verdict)) + "\n";
-  const auto line = [&](std::string_view label, const std::string& text) {
-    out += "  " + term.blue(padded(label, 12)) + wrapped(text, 14, 14) + "\n";
-  };
-  if (found.verdict == Rotated::rotation) {
-    const bool halves = found.pairing == Pairing::halves;
-    line("pairing",
-         fmt::format("{}: channels ({}, {}), ({}, {}), …", name(found.pairing), found.first_dim,
-                     found.first_dim + (halves ? found.rotary_dim / 2 : 1),
-                     found.first_dim + (halves ? 1 : 2),
-                     found.first_dim + (halves ? found.rotary_dim / 2 + 1 : 3)));
-    line("channels", fmt::format("{} from {} on", found.rotary_dim, found.first_dim));
-    if (found.frequencies) line("frequencies", fit_text(*found.frequencies));
-    if (found.runner_up)
-      line("next best",
-           fmt::format("{}; off by {:.2g} times what the dump resolves, the first by {:.2g}",
-                       fit_text(*found.runner_up), found.runner_up->misfit,
-                       found.frequencies->misfit));
-    if (found.amplitude) line("amplitude", fmt::format("×{:.6g}", *found.amplitude));
-    if (found.offset && *found.offset != 0)
-      line("offset",
-           fmt::format("{:+}: positions are counted from there; harmless unless keys of another "
-                       "count are cached beside them",
-                       *found.offset));
-    if (found.sign < 0) line("sign", "rotated backwards");
-  }
-  if (found.verdict != Rotated::no_rotation && found.residual > 0)
-    line("residual", fmt::format("{:.1e} of what changed", found.residual));
-  for (const std::string& sentence : found.cannot_tell) line("not seen", sentence);
-  return out;
+  return layers;
 }
 
 Run define_identify(CLI::App& app) {
-  struct Options {
-    std::string after, before, positions, dtype, how;
-    bool repeated = false, json = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IdentifyOptions>();
   app.add_option("--after", options->after,
-                 "Queries or keys as they enter the products, .npy [head][seq][dim]")
+                 "Queries or keys as they enter the products, [head][seq][dim]: .npy, safetensors, "
+                 "GGUF, a state file or eval-callback's text of llama.cpp")
       ->type_name("FILE");
   app.add_option("--before", options->before, "The same before rotation")->type_name("FILE");
+  app.add_option("--tensor", options->tensor,
+                 "Its name in a file of several; * stands for any part: 'k_*'")
+      ->type_name("NAME");
+  app.add_option("--before_tensor", options->before_tensor, "The same of --before")
+      ->type_name("NAME");
+  app.add_option("--heads", options->heads, "Of rows that hold all heads, [seq][heads · dim]")
+      ->check(above_zero());
+  app.add_option("--model", options->model, "The model, whose key heads a state file's rows hold")
+      ->type_name("MODEL");
   app.add_option("--positions", options->positions,
                  "Of the tokens: 0:64 (64 not included), or ids.npy; default: from 0 on")
       ->type_name("IDS");
   app.add_flag("--repeated", options->repeated,
                "Every token is the same one, so --after alone is enough");
-  app.add_option("--dtype", options->dtype, "bfloat16: files are uint16 holding bfloat16")
+  app.add_option("--dtype", options->dtype, "bfloat16: .npy files are uint16 holding bfloat16")
       ->type_name("TYPE");
   app.add_option("--how", options->how,
-                 "Print how to make the dump with an engine: transformers, mlx-lm, any")
+                 "Print how to make the dump: transformers, vllm, sglang, mlx-lm, llama.cpp, "
+                 "onnxruntime, any")
       ->type_name("ENGINE");
   app.add_flag("--json", options->json)->description("All of it as JSON (docs/json.md)");
   app.footer(
@@ -137,39 +149,23 @@ Run define_identify(CLI::App& app) {
       "  posenc identify --after k.npy --repeated\n"
       "  posenc identify --before q.npy --after q_rotated.npy --positions 0:512 --json");
   return [options, &app]() -> Expected<int> {
-    if (!options->how.empty()) return print_recipe(options->how);
+    if (!options->how.empty()) {
+      const Expected<std::string_view> text = how_to_dump(options->how);
+      if (!text) return std::unexpected(text.error());
+      fmt::print("{}", *text);
+      return 0;
+    }
     if (options->after.empty())
       return fail("--after", "is required", "",
                   "posenc identify --how any tells how to make the file");
     if (!options->before.empty() && options->repeated)
       return fail("--repeated", "stands in for --before", "", "drop one of the flags");
-    RotationDump dump{.repeated = options->repeated};
-    std::optional<Array> arrays[2];
-    const std::pair<const std::string*, Tensor*> files[] = {{&options->after, &dump.after},
-                                                            {&options->before, &dump.before}};
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (files[i].first->empty()) continue;
-      Expected<Array> array = read_npy(*files[i].first);
-      if (!array) return std::unexpected(array.error());
-      arrays[i] = std::move(*array);
-      const Expected<Tensor> tensor = tensor_of(*arrays[i], options->dtype, *files[i].first);
-      if (!tensor) return std::unexpected(tensor.error());
-      *files[i].second = *tensor;
-    }
-    const std::int64_t tokens =
-        dump.after.rank >= 2 ? dump.after.shape[static_cast<std::size_t>(dump.after.rank - 2)] : 0;
-    const Expected<Positions> at = options->positions.empty()
-                                       ? Expected<Positions>(Positions::range(0, tokens))
-                                       : positions(options->positions);
-    if (!at) return std::unexpected(at.error());
-    dump.positions = *at;
-    const Expected<Identified> found = identify(dump);
-    if (!found) return std::unexpected(found.error());
-    if (options->json)
-      fmt::print("{}\n", to_json(*found));
-    else
-      fmt::print("{}", page(*found, terminal(no_color(app))));
-    return found->verdict == Rotated::rotation ? 0 : 1;
+    auto printed = printed_layers(options->after);
+    if (!printed) return std::unexpected(printed.error());
+    if (*printed) return say_layers(**printed, options->json, terminal(no_color(app)));
+    const auto layers = dumped_layers(*options);
+    if (!layers) return std::unexpected(layers.error());
+    return say_layers(*layers, options->json, terminal(no_color(app)));
   };
 }
 

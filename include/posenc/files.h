@@ -99,6 +99,22 @@ struct Gguf {
 // arrays, more than 4 axes, a bad alignment, sizes that overflow, tensors that overlap.
 Expected<Gguf> parse_gguf(std::span<const std::byte> bytes, std::string_view where);
 
+// Keys that a context of llama.cpp has cached. Layers with a window have a cache of their own.
+struct LlamaCache {
+  std::int64_t axes = 1;  // of positions: 3 (time, row, column) where the model sees pictures
+  std::vector<std::int64_t> position = {};  // [axis][cell]
+  std::vector<StoredTensor> keys = {};  // of each layer that the cache serves, [cell][all heads]
+};
+struct LlamaState {
+  std::vector<std::int64_t> tokens = {};  // of the prompt
+  std::vector<LlamaCache> caches = {};
+  std::uint64_t unread_bytes = 0;  // behind the last cache that could be read: recurrent states
+};
+// Whether the bytes begin as those of llama_state_seq_save_file or llama_state_save_file do.
+bool is_llama_state(std::span<const std::byte> bytes);
+// Errors: not such a file, another version, truncated, caches of a kind that is not known.
+Expected<LlamaState> parse_llama_state(std::span<const std::byte> bytes, std::string_view where);
+
 // The tensors of a file, with the file they borrow from.
 struct TensorFile {
   MappedFile file = {};

@@ -2,8 +2,10 @@
 // table of position vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +65,31 @@ struct Identified {
   std::vector<std::string> cannot_tell = {};  // sentences
 };
 std::string to_json(const Identified& identified);
+
+// What was found of one layer of several.
+struct IdentifiedLayer {
+  std::string name = {};  // of the tensor
+  Identified found = {};
+};
+// Layers that rotate alike as far as their dumps show it, by their place in the list; the largest group first.
+std::vector<std::vector<std::size_t>> alike(std::span<const IdentifiedLayer> layers);
+// {"layers": [{"name", …}], "groups": [["name"]]}
+std::string to_json(std::span<const IdentifiedLayer> layers);
+
+// What llama-eval-callback printed of a rotation: the entries at both ends of each axis.
+struct PrintedRotation {
+  std::string name = {};    // "Kcur-0"
+  std::int64_t layer = -1;  // -1: the name has none
+  std::int64_t dim = 0;
+  std::vector<std::int64_t> heads = {}, tokens = {}, channels = {};  // that were printed
+  std::vector<double> before = {}, after = {};                       // [head][token][channel]
+};
+// Of all that it printed, each result of ROPE with its source. Errors: none, numbers that are not finite.
+Expected<std::vector<PrintedRotation>> read_eval_callback(std::string_view text,
+                                                          std::string_view where);
+
+// Tokens are taken to stand where they are counted. Only neighbours can be told: `cannot_tell` says so.
+Expected<Identified> identify(const PrintedRotation& printed);
 
 // Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes that do not agree, positions
 // of several axes, fewer than two tokens, more than 2^26 numbers, numbers that are not finite.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/core/saturating.h"
+#include "src/files/quantized.h"
 #include "src/files/stored_tensor.h"
 
 namespace posenc {
@@ -37,27 +38,6 @@ constexpr std::size_t size_of(Kind kind) {
   constexpr std::size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};  // 0: no fixed size
   return sizes[static_cast<std::size_t>(kind)];
 }
-
-struct GgmlType {
-  std::uint32_t id;
-  std::string_view name;
-  std::int64_t block;  // elements that are stored together
-  std::int64_t bytes;  // of a block
-};
-// Numbers missing here were retired (4, 5, 31 to 33, 36 to 38) or are newer.
-constexpr GgmlType ggml_types[] = {
-    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
-    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
-    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
-    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
-    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
-    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
-    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
-    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
-    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
-    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
-    {41, "Q1_0", 128, 18}};
 
 constexpr std::uint64_t longest_key = 65535;       // of the format
 constexpr std::uint64_t longest_text = 16u << 20;  // a chat template has some 10,000 bytes
@@ -330,8 +310,8 @@ class Parser {
       return refuse(key_, "its extents must multiply to 63 bits", product(tensor.shape),
                     "the file is damaged");
     Placed placed{gguf_.tensors.size(), offset, {}};
-    const auto* type = std::ranges::find(ggml_types, id, &GgmlType::id);
-    if (type == std::end(ggml_types)) {
+    const auto* type = detail::ggml_type(id);
+    if (!type) {
       tensor.type = "ggml type " + std::to_string(id);
     } else {
       tensor.type = type->name;

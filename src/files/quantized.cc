@@ -102,12 +102,32 @@ void q6_k(Block block, float* out) {
   }
 }
 
+// Numbers missing here were retired (4, 5, 31 to 33, 36 to 38) or are newer.
+constexpr GgmlType ggml_types[] = {
+    {0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},
+    {3, "Q4_1", 32, 20},      {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},
+    {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},      {10, "Q2_K", 256, 84},
+    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66},
+    {17, "IQ2_XS", 256, 74},  {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+    {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82},
+    {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+    {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},
+    {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+    {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36},
+    {41, "Q1_0", 128, 18}};
+
 constexpr Quantized kinds[] = {{"Q4_0", 32, 18, q4_0},   {"Q4_1", 32, 20, q4_1},
                                {"Q5_0", 32, 22, q5_0},   {"Q5_1", 32, 24, q5_1},
                                {"Q8_0", 32, 34, q8_0},   {"Q4_K", 256, 144, q4_k},
                                {"Q5_K", 256, 176, q5_k}, {"Q6_K", 256, 210, q6_k}};
 
 }  // namespace
+
+const GgmlType* ggml_type(std::uint32_t id) {
+  const auto* found = std::ranges::find(ggml_types, id, &GgmlType::id);
+  return found == std::end(ggml_types) ? nullptr : found;
+}
 
 const Quantized* quantized(std::string_view type) {
   const auto* found = std::ranges::find(kinds, type, &Quantized::name);

@@ -1,4 +1,4 @@
-// ggml's blocks of numbers that share a scale.
+// ggml's types, and its blocks of numbers that share a scale.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,16 @@ class Block {
  private:
   const std::byte* bytes_;
 };
+
+// A type of ggml's numbers, as its files name it.
+struct GgmlType {
+  std::uint32_t id;
+  std::string_view name;
+  std::int64_t block;  // elements that are stored together
+  std::int64_t bytes;  // of a block
+};
+// Null for a number that is not known here.
+const GgmlType* ggml_type(std::uint32_t id);
 
 struct Quantized {
   std::string_view name;

@@ -15,12 +15,9 @@ void write(detail::JsonWriter& out, const FrequencyFit& fit) {
   out.end();
 }
 
-}  // namespace
-
-std::string to_json(const Identified& identified) {
+void write_members(detail::JsonWriter& out, const Identified& identified) {
   const bool rotates = identified.verdict == Rotated::rotation;
-  detail::JsonWriter out;
-  out.object().member("verdict", name(identified.verdict));
+  out.member("verdict", name(identified.verdict));
   if (rotates) {
     out.member("pairing", name(identified.pairing))
         .member("first_dim", identified.first_dim)
@@ -47,8 +44,32 @@ std::string to_json(const Identified& identified) {
         .member("resolution", pair.resolution)
         .end();
   out.end();
-  out.member("cannot_tell", identified.cannot_tell).end();
+  out.member("cannot_tell", identified.cannot_tell);
+}
+
+}  // namespace
+
+std::string to_json(const Identified& identified) {
+  detail::JsonWriter out;
+  write_members(out.object(), identified);
+  out.end();
   return out.text;
 }
 
+std::string to_json(std::span<const IdentifiedLayer> layers) {
+  detail::JsonWriter out;
+  out.object().key("layers").array();
+  for (const IdentifiedLayer& layer : layers) {
+    write_members(out.object().member("name", layer.name), layer.found);
+    out.end();
+  }
+  out.end().key("groups").array();
+  for (const std::vector<std::size_t>& group : alike(layers)) {
+    std::vector<std::string> names;
+    for (const std::size_t i : group) names.push_back(layers[i].name);
+    out.value(names);
+  }
+  out.end().end();
+  return out.text;
+}
 }  // namespace posenc

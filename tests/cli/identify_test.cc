@@ -1,5 +1,8 @@
 // posenc identify, run on what posenc rotate wrote.
+#include <cstdint>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +29,24 @@ class IdentifyCommand : public posenc::test::ArrayTest {
       view.set(i, numbers[static_cast<std::size_t>(from)]);
     }
     ASSERT_TRUE(posenc::cli::write_npy(path(name), array));
+  }
+  // The arrays of .npy files under names of their own, as safetensors.
+  void make_safetensors(const std::string& name,
+                        const std::vector<std::pair<std::string, std::string>>& tensors) const {
+    Json header;
+    std::string data;
+    for (const auto& [key, file] : tensors) {
+      const posenc::cli::Array array = this->array(file);
+      const std::size_t begin = data.size();
+      data.append(reinterpret_cast<const char*>(array.data.data()), array.data.size());
+      header[key] = {
+          {"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {begin, data.size()}}};
+    }
+    const std::string text = header.dump();
+    const std::uint64_t size = text.size();
+    std::ofstream(path(name), std::ios::binary)
+            .write(reinterpret_cast<const char*>(&size), sizeof size)
+        << text << data;
   }
   void rotate(const std::string& flags) const {
     const Outcome done = posenc("rotate before.npy after.npy --scheme rope " + flags);
@@ -78,6 +99,86 @@ TEST_F(IdentifyCommand, HowPrintsLinesForAnEngine) {
   const Outcome unknown = posenc("identify --how abacus");
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(has(unknown.err, "transformers")) << unknown.err;
+}
+
+TEST_F(IdentifyCommand, EveryEngineOfHowHasWords) {
+  for (const char* engine :
+       {"transformers", "vllm", "sglang", "mlx-lm", "llama.cpp", "onnxruntime", "any"})
+    EXPECT_TRUE(has(posenc(std::string("identify --how ") + engine).out, "posenc identify"))
+        << engine;
+}
+
+TEST_F(IdentifyCommand, LayersOfOneFileAreCompared) {
+  make_tokens("before.npy", true);
+  rotate("--rope_theta 1e6 --positions 0:128");
+  const Outcome other =
+      posenc("rotate before.npy other.npy --scheme rope --rope_theta 10000 --positions 0:128");
+  ASSERT_EQ(other.code, 0) << other.err;
+  make_safetensors("k.safetensors",
+                   {{"k_0", "after.npy"}, {"k_1", "after.npy"}, {"k_2", "other.npy"}});
+  const Outcome page = posenc("identify --after k.safetensors --repeated");
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_TRUE(has(page.out, "2 layers: k_0, k_1")) << page.out;
+  EXPECT_TRUE(has(page.out, "not all rotate alike: k_2 differ")) << page.out;
+  const Json all =
+      Json::parse(posenc("identify --after k.safetensors --repeated --json").out, nullptr, false);
+  EXPECT_EQ(all["groups"], Json::parse(R"([["k_0", "k_1"], ["k_2"]])"));
+  EXPECT_EQ(all["layers"][2]["base"], 10000);
+}
+
+TEST_F(IdentifyCommand, ATensorIsNamedByAPartOfItsName) {
+  make_tokens("before.npy", false);
+  rotate("--rope_theta 1e6 --positions 0:128");
+  make_safetensors("both.safetensors", {{"q", "before.npy"}, {"q_rotated", "after.npy"}});
+  const Outcome said = posenc(
+      "identify --after both.safetensors --tensor '*rotated' --before both.safetensors "
+      "--before_tensor q --json");
+  EXPECT_EQ(Json::parse(said.out, nullptr, false)["base"], 1e6) << said.err;
+  const Outcome none = posenc("identify --after both.safetensors --tensor k --repeated");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(has(none.err, "did you mean 'q'?")) << none.err;
+}
+
+TEST_F(IdentifyCommand, RowsOfAllHeadsAreCut) {
+  make_tokens("before.npy", true);
+  rotate("--rope_theta 1e6 --positions 0:128");
+  posenc::cli::Array array = this->array("after.npy");
+  const posenc::cli::Array from = array;
+  const posenc::Tensor rows = tensor(array);
+  posenc::cli::Array copy = from;
+  for (std::int64_t h = 0; h < 4; ++h)
+    for (std::int64_t t = 0; t < 128; ++t)
+      for (std::int64_t c = 0; c < 64; ++c)
+        rows.set((t * 4 + h) * 64 + c, tensor(copy).get((h * 128 + t) * 64 + c));
+  array.shape = {128, 256};
+  ASSERT_TRUE(posenc::cli::write_npy(path("rows.npy"), array));
+  const Outcome said = posenc("identify --after rows.npy --heads 4 --repeated --json");
+  EXPECT_EQ(Json::parse(said.out, nullptr, false)["base"], 1e6) << said.err;
+  EXPECT_EQ(posenc("identify --after rows.npy --heads 3 --repeated").code, 2);
+}
+
+// Keys that llama.cpp itself saved, of a model whose file says base 100000 in neighbours.
+TEST_F(IdentifyCommand, AStateOfLlamaCppIsEnough) {
+  const std::string file = posenc::test::data_path("llama_cpp/smollm2.state");
+  const Outcome said = posenc("identify --after " + file + " --heads 3 --json");
+  const Json found = Json::parse(said.out, nullptr, false);
+  ASSERT_EQ(found["layers"].size(), 2U) << said.err;
+  EXPECT_EQ(found["groups"].size(), 1U);
+  for (const Json& layer : found["layers"]) {
+    EXPECT_EQ(layer["verdict"], "rotation");
+    EXPECT_EQ(layer["pairing"], "interleaved");
+    EXPECT_EQ(layer["base"], 100000);
+  }
+  EXPECT_TRUE(has(posenc("identify --after " + file).err, "--heads"));
+}
+
+TEST_F(IdentifyCommand, EvalCallbackShowsNeighbours) {
+  const std::string file = posenc::test::data_path("llama_cpp/smollm2.eval.txt");
+  const Outcome page = posenc("identify --after " + file);
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_TRUE(has(page.out, "2 layers: Qcur-0, Kcur-0")) << page.out;
+  EXPECT_TRUE(has(page.out, "interleaved")) << page.out;
+  EXPECT_TRUE(has(page.out, "what lies between")) << page.out;
 }
 
 TEST_F(IdentifyCommand, AfterAloneMustBeOfARepeatedToken) {
