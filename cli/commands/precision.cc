@@ -72,6 +72,23 @@ std::string position_text(const EngineError& engine, const std::optional<std::in
   return engine.id == "exact" ? "never" : "not reached";
 }
 
+std::string column(std::string_view text) { return fmt::format("{:>16}", text); }
+
+// A block of first positions, a column for each type of 16 bits or more.
+std::string firsts(const PhaseErrors& errors) {
+  std::string out;
+  for (const EngineError& e : errors.engines) {
+    if (!e.refused.empty()) continue;
+    out += "  " + padded(e.name, 42);
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      const auto kept = std::ranges::find(e.kept, dtype, &KeptError::dtype);
+      out += column(kept == e.kept.end() ? "–" : position_text(e, kept->shows));
+    }
+    out += "\n";
+  }
+  return out;
+}
+
 const EngineError& engine(const PhaseErrors& errors, std::string_view id) {
   return *std::find_if(errors.engines.begin(), errors.engines.end(),
                        [&](const EngineError& e) { return e.id == id; });
@@ -126,13 +143,16 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
         out += row(fmt::format("{}, {}", e.name, name(kept.dtype)), kept.error);
     out += "\n";
     title("first position with an angle off by more than 16 bits round a cosine");
-    out +=
-        term.dim(padded("", 44) + fmt::format("{:>16}{:>16}", "float16, 2⁻¹²", "bfloat16, 2⁻⁹")) +
-        "\n";
+    out += term.dim(padded("", 44) + column("float16, 2⁻¹²") + column("bfloat16, 2⁻⁹")) + "\n";
     for (const EngineError& e : errors.engines)
       if (e.refused.empty())
-        out += fmt::format("  {}{:>16}{:>16}\n", padded(e.name, 42),
-                           position_text(e, e.beyond_half), position_text(e, e.beyond_bfloat16));
+        out += "  " + padded(e.name, 42) + column(position_text(e, e.beyond_half)) +
+               column(position_text(e, e.beyond_bfloat16)) + "\n";
+    out += "\n";
+    title("first position with an angle off by 0.1 radian, by the type of cosines and sines");
+    out += term.dim(padded("", 44) + column("float32") + column("float16") + column("bfloat16")) +
+           "\n";
+    out += firsts(errors);
     out += "\n" + wrapped(meaning(model, errors), 0, 0) + "\n";
     if (rotation.plan.valid)
       out += wrapped(fmt::format("The frequencies depend on the length; these hold {}. --at LENGTH "
@@ -164,16 +184,18 @@ std::string json(const Model& model, const std::vector<Rotation>& found) {
   for (const Rotation& rotation : found) {
     std::string engines;
     for (const EngineError& e : rotation.errors.engines) {
-      std::string kept;
-      for (const KeptError& k : e.kept)
-        kept += fmt::format("{}{}:{}", kept.empty() ? "" : ",", json_string(name(k.dtype)),
-                            list(k.error));
+      std::string kept, shows;
+      for (const KeptError& k : e.kept) {
+        const std::string key = (kept.empty() ? "" : ",") + json_string(name(k.dtype)) + ":";
+        kept += key + list(k.error);
+        shows += key + or_null(k.shows);
+      }
       engines += fmt::format(
           "{}{{\"angles\":{},\"refused\":{},\"phase\":{},\"cosine\":{{{}}},"
-          "\"beyond\":{{\"float16\":{},\"bfloat16\":{}}}}}",
+          "\"beyond\":{{\"float16\":{},\"bfloat16\":{}}},\"shows\":{{{}}}}}",
           engines.empty() ? "" : ",", json_string(e.id),
           e.refused.empty() ? "null" : json_string(e.refused), list(e.phase), kept,
-          or_null(e.beyond_half), or_null(e.beyond_bfloat16));
+          or_null(e.beyond_half), or_null(e.beyond_bfloat16), shows);
     }
     groups += fmt::format("{}{{\"stack\":{},\"layers\":{},\"positions\":{},\"engines\":[{}]}}",
                           groups.empty() ? "" : ",", json_string(name(rotation.group->stack)),
@@ -208,9 +230,10 @@ Run define_precision(CLI::App& app) {
       "Each engine forms its angles in its own way; what is off there no cosine makes good again.\n"
       "Errors are the largest of the 1024 positions before each column's, over all pairs, against "
       "long\n"
-      "double. Engines keep cosines in float32, Hugging Face in the tensor's own type. The two "
-      "last lines\n"
-      "are slips that programs have made (docs/rope.md).\n\n"
+      "double. Engines keep cosines in float32, Hugging Face and vLLM in the tensor's own type. "
+      "The "
+      "three\n"
+      "last lines are slips that programs have made (docs/rope.md).\n\n"
       "Examples:\n"
       "  posenc precision llama-3.1-8b\n"
       "  posenc precision phi-3.5-mini --at 131072\n"

@@ -61,10 +61,11 @@ Expected<Figure> draw(const Options& options) {
              .log = true};
   panel.y = {.label = "error of the angle (radians)", .column = "angle_error_rad", .log = true};
   panel.rules.push_back({bfloat16_rounding, "bfloat16 rounds cos and sin by up to 2⁻⁹"});
+  panel.rules.push_back({angle_that_shows, "0.1 radian: it shows"});
   panel.rules.push_back({half_rounding, "float16 by up to 2⁻¹²"});
   if (model->context > 16 && model->context < end)
     panel.rules.push_back({static_cast<double>(model->context), "context", true});
-  constexpr std::size_t colours[] = {3, 1, 2, 4, 5};
+  constexpr std::size_t colours[] = {3, 1, 2, 0, 4, 5};
   for (std::size_t e = 0; e < errors->engines.size(); e++) {
     const EngineError& engine = errors->engines[e];
     if (!engine.refused.empty()) continue;

@@ -219,9 +219,11 @@ Expected<std::vector<Finding>> check_positions(const PositionIds& found, const P
 struct KeptError {
   DType dtype = DType::f32;
   std::vector<double> error = {};  // [mark], largest of a cosine or sine
+  // First position with an angle off by angle_that_shows, read off them; absent: none up to the end.
+  std::optional<std::int64_t> shows = {};
 };
 
-// What one engine is off, or one of the slips in 16 bits that are known.
+// What one engine is off, or one of the slips that are known.
 struct EngineError {
   std::string_view id, name;
   std::string refused = {};        // why the engine cannot rotate so; then there is nothing below

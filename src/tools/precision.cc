@@ -1,6 +1,7 @@
 // Angles in float as engines form them, beside the same in long double.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <span>
 
 #include "posenc/apply.h"
@@ -18,21 +19,31 @@ constexpr DType kept_types[] = {DType::f32, DType::f16, DType::bf16};
 constexpr std::span all_types(kept_types);
 constexpr auto float_only = all_types.first(1), bfloat16_only = all_types.last(1);
 
-// An engine: its plan, or one of the known slips in 16 bits made on Hugging Face's plan.
+// What is done to the angles of a plan.
+enum class Slip {
+  none,
+  fast_sines,        // reduced to turns by one product in float, as CUDA's __sinf and sin.approx do
+  narrow_frequency,  // frequencies in bfloat16
+  narrow_everything,  // positions and angles too
+};
+
+// An engine: its plan, or one of the known slips made on Hugging Face's plan.
 struct FloatEngine {
   std::string_view id, name;
   Angles angles;
   std::span<const DType> kept;
-  bool narrow_frequency = false, narrow_all = false;
+  Slip slip = Slip::none;
 };
 
 constexpr FloatEngine float_engines[] = {
     {"exact", "double (posenc)", Angles::exact, float_only},
     {"hf_float", "float product (Hugging Face)", Angles::hf_float, all_types},
     {"ggml_float", "float, pair after pair (ggml)", Angles::ggml_float, float_only},
-    {"bfloat16_frequencies", "frequencies in bfloat16", Angles::hf_float, bfloat16_only, true,
-     false},
-    {"bfloat16", "all of it in bfloat16", Angles::hf_float, bfloat16_only, true, true},
+    {"fast_sines", "float product, fast-math sines", Angles::hf_float, float_only,
+     Slip::fast_sines},
+    {"bfloat16_frequencies", "frequencies in bfloat16", Angles::hf_float, bfloat16_only,
+     Slip::narrow_frequency},
+    {"bfloat16", "all of it in bfloat16", Angles::hf_float, bfloat16_only, Slip::narrow_everything},
 };
 
 // Angles of a stretch of positions, [position][pair].
@@ -50,16 +61,23 @@ class Former {
   Expected<void> form(std::int64_t begin, std::int64_t count, std::vector<double>& angles) const {
     const std::size_t pairs = narrow_.size();
     angles.resize(static_cast<std::size_t>(count) * pairs);
-    if (!engine_.narrow_frequency) {
-      return rotation_angles(
+    if (engine_.slip == Slip::none || engine_.slip == Slip::fast_sines) {
+      const Expected<void> formed = rotation_angles(
           plan_, Positions::range(begin, count),
-          Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(pairs)}));
+          Tensor::dense(angles.data(), {1, 1, count, static_cast<std::int64_t>(pairs)}),
+          Threads{.count = 1});  // a window is too small to share
+      if (!formed || engine_.slip == Slip::none) return formed;
+      constexpr float turns_of_a_radian = 0.15915494F;
+      for (double& angle : angles)
+        angle = 2 * std::numbers::pi * (static_cast<float>(angle) * turns_of_a_radian);
+      return {};
     }
+    const bool everything = engine_.slip == Slip::narrow_everything;
     for (std::size_t i = 0; i < angles.size(); i++) {
       float position = static_cast<float>(begin + static_cast<std::int64_t>(i / pairs));
-      if (engine_.narrow_all) position = narrow(position);
+      if (everything) position = narrow(position);
       const float angle = position * narrow_[i % pairs];
-      angles[i] = engine_.narrow_all ? narrow(angle) : angle;
+      angles[i] = everything ? narrow(angle) : angle;
     }
     return {};
   }
@@ -89,19 +107,40 @@ double off(double angle, long double truth) {
   return static_cast<double>(std::abs(static_cast<long double>(angle) - truth));
 }
 
-// The first positions from which on an angle is off by more than 16 bits round.
-Expected<void> find_beyond(const Former& former, const Truth& truth, std::int64_t end,
+// How far the angle that a kept cosine and sine have is from the true one, whole turns aside.
+double off_as_kept(DType dtype, double angle, long double truth) {
+  const double kept = std::atan2(kept_as(dtype, std::sin(angle)), kept_as(dtype, std::cos(angle)));
+  return static_cast<double>(std::abs(
+      std::remainder(static_cast<long double>(kept) - truth, 2 * std::numbers::pi_v<long double>)));
+}
+
+// What one position adds to the firsts that are sought.
+void note_firsts(double angle, long double truth, std::int64_t position, EngineError& out) {
+  // 16 bits move an angle by less, so that nearer ones need no cosine.
+  constexpr double most_rounding = 0.01;
+  const double error = off(angle, truth);
+  if (error > half_rounding && !out.beyond_half) out.beyond_half = position;
+  if (error > bfloat16_rounding && !out.beyond_bfloat16) out.beyond_bfloat16 = position;
+  if (error < angle_that_shows - most_rounding) return;
+  for (KeptError& kept : out.kept)
+    if (!kept.shows && off_as_kept(kept.dtype, angle, truth) > angle_that_shows)
+      kept.shows = position;
+}
+
+// The first positions from which on an angle is off by more than 16 bits round, and by one that shows.
+Expected<void> find_firsts(const Former& former, const Truth& truth, std::int64_t end,
                            EngineError& out, const std::function<void(double)>& tell) {
   const std::size_t pairs = truth.frequency.size();
+  const auto all_found = [&] {
+    return std::ranges::all_of(out.kept, [](const KeptError& kept) { return !!kept.shows; });
+  };
   std::vector<double> angles;
-  for (std::int64_t begin = 0; begin < end && !out.beyond_bfloat16; begin += PhaseErrors::window) {
+  for (std::int64_t begin = 0; begin < end && !all_found(); begin += PhaseErrors::window) {
     const std::int64_t count = std::min(PhaseErrors::window, end - begin);
     if (Expected<void> formed = former.form(begin, count, angles); !formed) return formed;
-    for (std::size_t i = 0; i < angles.size() && !out.beyond_bfloat16; i++) {
+    for (std::size_t i = 0; i < angles.size(); i++) {
       const std::int64_t position = begin + static_cast<std::int64_t>(i / pairs);
-      const double error = off(angles[i], truth.angle(position, i % pairs));
-      if (error > half_rounding && !out.beyond_half) out.beyond_half = position;
-      if (error > bfloat16_rounding) out.beyond_bfloat16 = position;
+      note_firsts(angles[i], truth.angle(position, i % pairs), position, out);
     }
     if (tell) tell(static_cast<double>(begin) / static_cast<double>(end));
   }
@@ -154,7 +193,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
       continue;
     }
     formers.emplace_back(engine, *plan);
-    for (const DType dtype : engine.kept) out.kept.push_back({dtype, {}});
+    for (const DType dtype : engine.kept) out.kept.push_back({.dtype = dtype});
   }
 
   std::vector<double> angles;
@@ -203,7 +242,7 @@ Expected<PhaseErrors> phase_errors(const LayerGroup& group, std::int64_t asked,
     // In double nothing comes near; a scan would only prove it slowly.
     if (!out.refused.empty() || float_engines[e].angles == Angles::exact) continue;
     const auto told = [&](double done) { part(e, done); };
-    if (Expected<void> found = find_beyond(formers[e], truth, result.marks.back(), out, told);
+    if (Expected<void> found = find_firsts(formers[e], truth, result.marks.back(), out, told);
         !found)
       return std::unexpected(found.error());
   }

@@ -84,6 +84,28 @@ TEST_F(PrecisionCommand, FirstPositionsAreTheFirst) {
       0x1p-12);
 }
 
+// Pair 1 of a head of 128 at base 10,000 turns by 10000^(−1/64) = 0.8659643233600653, which bfloat16 holds as 0.8671875: an
+// angle is off by 0.1 radian from position 0.1 / 0.0012231766 = 81.75 on. No pair is off by more.
+TEST_F(PrecisionCommand, FrequenciesInBfloat16ShowFromPosition82On) {
+  const Json all = json("llama-2-7b --at 1024");
+  EXPECT_EQ(engine(all, "bfloat16_frequencies").at("shows").at("bfloat16"), 82);
+}
+
+TEST_F(PrecisionCommand, ATableIn16BitsAloneNeverShows) {
+  const Json all = json("llama-2-7b --at 262144");
+  for (const char* dtype : {"float32", "float16", "bfloat16"})
+    EXPECT_TRUE(engine(all, "hf_float").at("shows").at(dtype).is_null()) << dtype;
+}
+
+// One more product in float, of relative error 2^-24 at most: at most twice the error, and more than the product alone.
+TEST_F(PrecisionCommand, FastSinesLoseWhatOneMoreProductLoses) {
+  const Json all = json("llama-2-7b --at 131072");
+  const double product = engine(all, "hf_float").at("phase").back();
+  const double fast = engine(all, "fast_sines").at("phase").back();
+  EXPECT_GT(fast, product);
+  EXPECT_LT(fast, product + 131072 * 0x1p-23);
+}
+
 TEST_F(PrecisionCommand, LayersThatDifferHaveTheirOwnNumbers) {
   const Json all = json("gemma-3-4b --at 8192");
   ASSERT_EQ(all.at("groups").size(), 2u);
