@@ -71,6 +71,7 @@ peers: build/release/build.ninja  ## configurations changed at random, against t
 	@cmake/need.sh "to fetch transformers" python3:python3 python3-venv
 	@[ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r tests/peers/requirements.txt
 	@$(peers)/bin/python tests/peers/differ.py --count $(or $(COUNT),2000) --seed $(or $(SEED),1)
+	@$(peers)/bin/python tests/peers/onnx_tables.py
 
 # What is there already is not run again: a stopped `make lab PRESET=standard` goes on where it was.
 lab: build/release/build.ninja  ## train small models with three schemes, say what they show (4 minutes; PRESET=standard: hours; PEERS=1: llama.cpp beside)

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,9 +12,11 @@
 #include "cli/arguments/command_text.h"
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
+#include "cli/arguments/npy.h"
 #include "cli/command.h"
 #include "cli/pages/findings_page.h"
 #include "cli/pages/terminal.h"
+#include "posenc/apply.h"
 #include "posenc/tools.h"
 
 namespace posenc::cli {
@@ -37,7 +41,8 @@ std::string translation_page(const Model& model, const Translation& translation,
   constexpr std::size_t margin = 14;
   for (const EngineNote& note : translation.notes)
     out += term.yellow(padded(name(note.kind), margin)) + wrapped(note.what, margin, margin) + "\n";
-  if (!translation.largest_angle_difference) return out;
+  // ONNX takes the rotation itself, as tables: no profile reads it back.
+  if (!translation.largest_angle_difference || engine.name == "onnx") return out;
   const auto difference = [](double x) {
     return x == 0 ? std::string("0") : fmt::format("{:.3g}", x);
   };
@@ -62,9 +67,54 @@ Expected<CommandReading> started(const Model& model, const std::string& command)
   return read;
 }
 
+// Cosines or sines of a rotation, [row][pair].
+Expected<void> write_table(const OnnxRotation& one, NpyType type, double (*wave)(double),
+                           const std::string& path) {
+  const std::int64_t pairs = one.plan.rotate->pairs();
+  Expected<Array> array = make_array(type, {one.rows, pairs});
+  if (!array) return std::unexpected(array.error());
+  const Expected<Tensor> table = tensor_of(*array, type == NpyType::u16 ? "bfloat16" : "", path);
+  if (!table) return std::unexpected(table.error());
+  constexpr std::int64_t at_once = 4096;
+  std::vector<double> angles(static_cast<std::size_t>(std::min(at_once, one.rows) * pairs));
+  for (std::int64_t begin = 0; begin < one.rows; begin += at_once) {
+    const std::int64_t count = std::min(at_once, one.rows - begin);
+    const Expected<void> formed =
+        rotation_angles(one.plan, Positions::range(begin, count),
+                        Tensor::dense(angles.data(), {1, 1, count, pairs}));
+    if (!formed) return formed;
+    for (std::int64_t i = 0; i < count * pairs; ++i)
+      table->set(begin * pairs + i,
+                 one.plan.rotate->amplitude * wave(angles[static_cast<std::size_t>(i)]));
+  }
+  return write_npy(path, *array);
+}
+
+// cos_cache.npy and sin_cache.npy; a number stands in their names where there are several.
+Expected<void> write_tables(const Model& model, const Translation& made, const std::string& folder,
+                            std::string_view dtype) {
+  const Expected<NpyType> type = type_named(dtype);
+  if (!type) return std::unexpected(type.error());
+  const Expected<std::vector<OnnxRotation>> all = onnx_rotations(model, made.length);
+  if (!all) return std::unexpected(all.error());
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return fail("--tables", "must be a folder that can be made", folder);
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    const std::string tail = (all->size() > 1 ? fmt::format("_{}", i) : "") + ".npy";
+    for (const auto& [name, wave] :
+         {std::pair<const char*, double (*)(double)>{"cos", std::cos}, {"sin", std::sin}})
+      if (const Expected<void> written =
+              write_table((*all)[i], *type, wave, folder + "/" + name + "_cache" + tail);
+          !written)
+        return written;
+  }
+  return {};
+}
+
 Run define_translate(CLI::App& app) {
   struct TranslateFlags {
-    std::string model, engine, command;
+    std::string model, engine, command, tables, dtype = "float32";
     std::int64_t at = 0;
     bool json = false;
   };
@@ -75,7 +125,7 @@ Run define_translate(CLI::App& app) {
       ->type_name("MODEL")
       ->required();
   app.add_option("--to", flags->engine,
-                 "The engine: " + engine_list() + "; or a format: gguf, params.json")
+                 "The engine: " + engine_list() + "; or a format: gguf, params.json, onnx")
       ->type_name("ENGINE")
       ->required();
   app.add_option(
@@ -86,6 +136,11 @@ Run define_translate(CLI::App& app) {
                  "The context to start it for (131072, 128k); default: the model's")
       ->transform(token_count())
       ->default_str("");
+  app.add_option("--tables", flags->tables,
+                 "With --to onnx: a folder for the tables, cos_cache.npy and sin_cache.npy")
+      ->type_name("DIR");
+  app.add_option("--dtype", flags->dtype, "Of the tables: float32, float16, bfloat16 (as uint16)")
+      ->default_str("float32");
   app.add_flag("--json", flags->json)->description("{\"target\", \"notes\", …} (docs/json.md)");
   app.footer(
       "The target is complete: engines replace what they are told as a whole. It is read back by "
@@ -97,6 +152,7 @@ Run define_translate(CLI::App& app) {
       "  posenc translate llama-3.1-8b-Q4_K_M.gguf --to transformers\n"
       "  posenc translate config.json --to gguf --json | jq .target\n"
       "  posenc translate config.json --to llama.cpp --json | jq -r .target\n"
+      "  posenc translate llama-3.1-8b --to onnx --at 8192 --tables tables\n"
       "  posenc translate qwen3-8b --command 'llama-server --rope-scale 4 -c 128k …' --to vllm");
   return [flags, &app]() -> Expected<int> {
     Expected<Model> model = named_model(flags->model);
@@ -112,6 +168,12 @@ Run define_translate(CLI::App& app) {
     }
     const Expected<Translation> made = translate(*model, flags->engine, length);
     if (!made) return std::unexpected(made.error());
+    if (!flags->tables.empty()) {
+      if (flags->engine != "onnx")
+        return fail("--tables", "goes with --to onnx", flags->engine, "drop --tables");
+      if (const auto written = write_tables(*model, *made, flags->tables, flags->dtype); !written)
+        return std::unexpected(written.error());
+    }
     const Terminal term = terminal(no_color(app));
     if (flags->json) {
       std::string json = to_json(*made);

@@ -80,9 +80,20 @@ std::string to_json(const Translation& translation);
 
 // For text layers that rotate. The target is complete: engines replace what they are told as a whole, so that keys which stay as
 // they were are in it too. It is then read back by the engine's profile, and compared with the model for `length` (0: its
-// context). "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. Errors: no rotation, no such
-// engine, what compile() says for that length.
+// context). "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. "onnx" is ONNX's operators, whose
+// tables onnx_rotations() describes. Errors: no rotation, no such engine, what compile() says for that length.
 Expected<Translation> translate(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);
+
+// A rotation of text layers as ONNX's RotaryEmbedding and GroupQueryAttention take it: tables [row][pair] of the cosines and
+// sines of plan.rotate at positions 0 to rows − 1, times its amplitude.
+struct OnnxRotation {
+  const LayerGroup* group = nullptr;  // of the model: the first that rotates so
+  std::vector<std::int64_t> layers = {};
+  Plan plan = {};
+  std::int64_t rows = 0;
+};
+// Each rotation once; none where no layer rotates. Errors: a length below 1, those of compile().
+Expected<std::vector<OnnxRotation>> onnx_rotations(const Model& model, std::int64_t length);
 
 }  // namespace posenc

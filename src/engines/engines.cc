@@ -94,9 +94,9 @@ Expected<EngineProfile> find_profile(std::string_view asked) {
 
 std::span<const EngineProfile> engine_profiles() {
   static const EngineProfile all[] = {
-      transformers_profile, transformers4_profile, vllm_profile,      sglang_profile,
-      llama_cpp_profile,    mlx_lm_profile,        exllamav3_profile, onnxruntime_genai_profile,
-      lmdeploy_profile,     megatron_profile};
+      transformers_profile,      transformers4_profile, vllm_profile,      sglang_profile,
+      llama_cpp_profile,         mlx_lm_profile,        exllamav3_profile, exllamav2_profile,
+      onnxruntime_genai_profile, tensorrt_llm_profile,  lmdeploy_profile,  megatron_profile};
   return all;
 }
 

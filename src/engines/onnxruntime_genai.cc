@@ -66,7 +66,7 @@ void onnxruntime_genai_reads(EngineRope& rope) {
 }  // namespace
 
 const EngineProfile onnxruntime_genai_profile{
-    {"onnxruntime-genai", "ort-genai ort onnx", "onnxruntime-genai", "0.18.0",
+    {"onnxruntime-genai", "ort-genai ort", "onnxruntime-genai", "0.18.0",
      "onnxruntime_genai/models/builders/base.py"},
     "config.json",
     Spelling::rope_parameters,

@@ -100,6 +100,9 @@ void write_rope_scaling(JsonWriter& out, const std::vector<SpelledRope>& ropes) 
                       static_cast<double>(one.group->geometry.head_dim);
   if (part != 1) out.member("partial_rotary_factor", part);
   if (ropes.back().is_local) out.member("rope_local_base_freq", ropes.back().rope.rope_theta);
+  // Phi's files have it beside the scaling too, and exllamav2 looks for it there alone.
+  if (const auto* longrope = std::get_if<LongRope>(&one.rope.scaling))
+    out.member("original_max_position_embeddings", longrope->original_max_position_embeddings);
   out.key("rope_scaling");
   if (std::holds_alternative<Unscaled>(one.rope.scaling) && one.rope.mrope_section.empty())
     out.null();

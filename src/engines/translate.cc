@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/core/try.h"
+#include "src/engines/onnx.h"
 #include "src/engines/spell.h"
 #include "src/text/json_writer.h"
 
@@ -17,6 +18,14 @@ using detail::SpelledRope, detail::Spelling;
 bool rotates(const LayerGroup& group) {
   return std::ranges::any_of(
       group.schemes, [](const Scheme& scheme) { return std::holds_alternative<Rope>(scheme); });
+}
+
+bool is_sayable(const LayerGroup& group) { return group.stack == Stack::text && rotates(group); }
+
+Expected<void> check_rotates(const Model& model) {
+  if (std::ranges::any_of(model.groups, is_sayable)) return {};
+  return fail("translate", "needs text layers that rotate", model.name,
+              "posenc explain shows how position enters this model");
 }
 
 Rope& rope_in(LayerGroup& group) {
@@ -35,6 +44,9 @@ constexpr FormatTarget format_targets[] = {
     {"gguf", "llama.cpp", Spelling::gguf_keys, FileFormat::gguf},
     {"params.json", "vllm", Spelling::params, FileFormat::params},
 };
+
+constexpr Engine onnx{"onnx", "", "ONNX", "opset 23",
+                      "onnxruntime/core/graph/contrib_ops/bert_defs.cc"};
 
 // What max_position_embeddings says where a target has it: under YaRN the length that is reached, by which exllamav3 finds the
 // factor.
@@ -59,8 +71,10 @@ std::vector<Provenance> notes_of(const SpelledRope& one, Spelling spelling, bool
     if (const auto* number = std::get_if<double>(&setting.value)) value = number_text(*number);
     if (const auto* whole = std::get_if<std::int64_t>(&setting.value))
       value = std::to_string(*whole);
-    notes.push_back(
-        {std::string(setting.name), value, Origin::file, inside + std::string(setting.name)});
+    const bool beside = old && std::holds_alternative<LongRope>(one.rope.scaling) &&
+                        setting.name == "original_max_position_embeddings";
+    notes.push_back({std::string(setting.name), value, Origin::file,
+                     (beside ? "" : inside) + std::string(setting.name)});
   }
   return notes;
 }
@@ -142,21 +156,25 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   const auto* format = std::ranges::find(format_targets, engine, &FormatTarget::name);
   const bool is_format = format != std::end(format_targets);
   const std::string_view reader = is_format ? format->engine : engine;
-  POSENC_TRY(profile, detail::find_profile(reader));
   constexpr std::int64_t usual = 8192;  // where neither the file nor anybody else says
-  Translation out{.engine = profile.engine};
+  Translation out{.engine = onnx};
   out.length = length > 0 ? length : model.context > 0 ? model.context : usual;
+  if (engine == onnx.name) {
+    POSENC_CHECK(check_rotates(model));
+    POSENC_CHECK(detail::translate_to_onnx(model, out));
+    return out;
+  }
+  POSENC_TRY(profile, detail::find_profile(reader));
+  out.engine = profile.engine;
   const Spelling spelling = is_format ? format->spelling : profile.spelling;
   out.is_json =
       is_format || spelling == Spelling::rope_parameters || spelling == Spelling::rope_scaling;
 
+  POSENC_CHECK(check_rotates(model));
   std::vector<SpelledRope> ropes;
   for (const LayerGroup& group : model.groups)
-    if (group.stack == Stack::text && rotates(group))
+    if (is_sayable(group))
       ropes.push_back(detail::sayable(model, group, spelling, out.length, out.notes));
-  if (ropes.empty())
-    return fail("translate", "needs text layers that rotate", model.name,
-                "posenc explain shows how position enters this model");
   // The kind that decides a long context is said first, and alone where only one can be.
   std::ranges::stable_sort(ropes, {},
                            [](const SpelledRope& one) { return one.group->window.has_value(); });

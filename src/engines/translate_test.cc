@@ -273,6 +273,43 @@ TEST(Translate, RoundTripsReachMostOfTheZoo) {
   }
 }
 
+Model bundled(const char* name) {
+  const Expected<Model> model = read_model(name);
+  EXPECT_TRUE(model) << name;
+  return model.value_or(Model{});
+}
+
+nlohmann::json onnx_of(const char* name) {
+  return nlohmann::json::parse(said(bundled(name), "onnx", 4096).target).at("rotations");
+}
+
+TEST(TranslateToOnnx, HasTablesOfAColumnForEachPair) {
+  EXPECT_EQ(onnx_of("llama-3.1-8b").at(0).at("cos_cache"), (nlohmann::json{4096, 64}));
+}
+
+TEST(TranslateToOnnx, SaysNeighboursAndHowManyChannelsOfAHeadRotate) {
+  const nlohmann::json rotary = onnx_of("chatglm3-6b").at(0).at("RotaryEmbedding");
+  EXPECT_EQ(rotary.at("interleaved"), 1);
+  EXPECT_EQ(rotary.at("rotary_embedding_dim"), 64);
+}
+
+TEST(TranslateToOnnx, HasARotationForEachKindOfLayer) {
+  const nlohmann::json kinds = onnx_of("gpt-oss-20b");
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds.at(0).at("GroupQueryAttention").at("local_window_size"), 128);
+  EXPECT_FALSE(kinds.at(1).at("GroupQueryAttention").contains("local_window_size"));
+}
+
+TEST(TranslateToOnnx, SaysThatATableIsOfOneLengthWhereTheScalingGoesByIt) {
+  EXPECT_TRUE(
+      notes(said(bundled("phi-3.5-mini"), "onnx", 4096), EngineNote::Kind::fixed, "4096 tokens"));
+}
+
+TEST(TranslateToOnnx, SaysThatPicturesHaveOtherPositions) {
+  EXPECT_TRUE(
+      notes(said(bundled("qwen2.5-vl-7b"), "onnx", 4096), EngineNote::Kind::lost, "pictures"));
+}
+
 // Every engine is told every bundled model that rotates, and runs it or says why not.
 TEST(Translate, EveryEngineComparesTheBundledModelsThatItRuns) {
   // Of the 22 that rotate.

@@ -1,7 +1,10 @@
 // posenc translate, run as a user does.
+#include <cmath>
 #include <string>
+#include <vector>
 #include <nlohmann/json.hpp>
 
+#include "cli/arguments/npy.h"
 #include "tests/cli/command.h"
 
 namespace {
@@ -43,6 +46,22 @@ TEST_F(TranslateCommand, ExitsWithOneWhereAPartOfTheHeadCannotBeSaid) {
   const Outcome said = posenc("translate glm-4-9b --to params.json");
   EXPECT_EQ(said.code, 1);
   EXPECT_TRUE(has(said.out, "a part of the head")) << said.out;
+}
+
+// Row 1 of plain RoPE: the cosines of the frequencies themselves, of which the first is 1.
+TEST_F(TranslateCommand, WritesTheTablesOfOnnx) {
+  ASSERT_EQ(posenc("translate llama-2-7b --to onnx --at 16 --tables " + path("tables")).code, 0);
+  const auto cosines = posenc::cli::read_npy(path("tables/cos_cache.npy"));
+  ASSERT_TRUE(cosines) << cosines.error().message();
+  ASSERT_EQ(cosines->shape, (std::vector<std::int64_t>{16, 64}));
+  auto array = *cosines;
+  EXPECT_EQ(posenc::cli::tensor_of(array, "", "test")->get(64), double(float(std::cos(1.0))));
+}
+
+TEST_F(TranslateCommand, TablesAreOfOnnxAlone) {
+  const Outcome said = posenc("translate llama-2-7b --to vllm --tables " + path("tables"));
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "--to onnx")) << said.err;
 }
 
 TEST_F(TranslateCommand, ExitsWithTwoForAnEngineWithoutAProfile) {

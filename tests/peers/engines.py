@@ -35,6 +35,7 @@ ENGINES = {
     "llama.cpp": ("llama_cpp", ["llama-cpp-python==0.3.36", *FOUR]),
     "lmdeploy": ("lmdeploy", ["lmdeploy==0.18.0"]),
     "megatron-core": ("megatron", ["megatron-core==0.16.1"]),
+    "exllamav2": ("exllamav2", ["exllamav2==0.3.2"]),
     "exllamav3": ("exllamav3", ["exllamav3==1.6.5"]),
 }
 

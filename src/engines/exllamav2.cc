@@ -1,0 +1,74 @@
+// exllamav2, which older tabbyAPI runs: one table for the length that it is started for.
+#include "src/engines/profile.h"
+
+namespace posenc::detail {
+namespace {
+
+void take_alike(EngineRope& rope, double& now, double usual, std::string_view field) {
+  if (now == usual) return;
+  rope.lost(rope.key(field) + " is not read: it is " + number_text(usual));
+  now = usual;
+}
+
+// get_rope_params_yarn sets the ends of the ramp by the length that is served, where the paper has the trained one, and does
+// nothing up to that.
+void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
+  if (!rope.states("factor") || !rope.key("original_max_position_embeddings").contains('.')) {
+    rope.refuse("yarn without factor and original_max_position_embeddings beside it is a KeyError");
+    return;
+  }
+  lose_attention_factor(rope);
+  if (yarn.mscale && yarn.mscale_all_dim) rope.lost("mscale and mscale_all_dim are not read");
+  yarn.mscale.reset();
+  yarn.mscale_all_dim.reset();
+  take_alike(rope, yarn.beta_fast, 32, "beta_fast");
+  take_alike(rope, yarn.beta_slow, 1, "beta_slow");
+  always_truncate(rope);
+  if (rope.length <= yarn.original_max_position_embeddings) {
+    rope.fixed("yarn: none, as it is started for no more tokens than were trained");
+    rope.rope.scaling = Unscaled{};
+    return;
+  }
+  rope.approximated("the ends of YaRN's ramp go by the " + std::to_string(rope.length) +
+                    " tokens that it is started for, and not by the trained length");
+  yarn.original_max_position_embeddings = rope.length;
+}
+
+void read_exllamav2_longrope(EngineRope& rope, LongRope& longrope) {
+  if (rope.key("original_max_position_embeddings").contains('.')) {
+    rope.refuse("longrope needs original_max_position_embeddings outside of rope_scaling");
+    return;
+  }
+  const std::int64_t trained = longrope.original_max_position_embeddings;
+  lose_longrope_amplitude(rope);
+  if (rope.length > trained)
+    longrope.factor = static_cast<double>(rope.length) / static_cast<double>(trained);
+  else
+    longrope.attention_factor = 1;
+  fix_longrope(rope, rope.length > trained);
+}
+
+void exllamav2_reads(EngineRope& rope) {
+  if (rope.states("unused_type"))
+    rope.refuse("type and rope_type together are an error there: keep one");
+  lose_rope_parameters(rope, rope.model_is("gemma3 gemma3_text") ? 1e6 : 10000);
+  if (rope.is_new_spelling("partial_rotary_factor")) lose_partial(rope);
+  if (auto* yarn = rope.scaling<Yarn>()) read_exllamav2_yarn(rope, *yarn);
+  if (auto* longrope = rope.scaling<LongRope>()) read_exllamav2_longrope(rope, *longrope);
+  if (rope.scaling<Llama3>() && !rope.key("original_max_position_embeddings").contains('.'))
+    rope.refuse("llama3 without original_max_position_embeddings beside it is a KeyError");
+  if (rope.scaling<DynamicNtk>() || rope.scaling<Proportional>())
+    lose_scaling(rope, "it knows none of that name, and passes over it");
+  rope.rounded("cos and sin are kept in float16");
+  if (rope.length > 0) rope.table_rows(rope.length);
+}
+
+}  // namespace
+
+const EngineProfile exllamav2_profile{
+    {"exllamav2", "exl2", "exllamav2", "0.3.2", "exllamav2/rope.py"},
+    "config.json",
+    Spelling::rope_scaling,
+    exllamav2_reads};
+
+}  // namespace posenc::detail
