@@ -28,7 +28,7 @@ done
 fuzz() {
   local name=$1 dictionary=()
   mkdir -p "$build/corpus/$name"
-  case $name in json | config | engines | params | folder | safetensors) dictionary=("-dict=$build/words.dict") ;; esac
+  case $name in json | config | engines | params | folder | safetensors | command | log) dictionary=("-dict=$build/words.dict") ;; esac
   # shellcheck disable=SC2086  # a list of folders
   "$build/fuzz_$name" -max_len="${longest[$name]}" -timeout=10 -malloc_limit_mb=256 -rss_limit_mb=1024 \
     -runs="$([ "$runs" = 0 ] && echo -1 || echo "$runs")" -max_total_time="${seconds:-0}" \

@@ -154,7 +154,7 @@ Run define_diff(CLI::App& app) {
                  "transformers), or -")
       ->type_name("FILE");
   app.add_option("--command", options->command,
-                 "Instead of FOUND: a command line of llama.cpp, vLLM or SGLang, or a file of it")
+                 "Instead of FOUND: a command line that starts an engine, or a file of it")
       ->type_name("TEXT");
   app.add_option("--at,--length", options->at,
                  "Compare for positions 0 to LENGTH-1 (131072, 128k); default: the longer context")

@@ -128,9 +128,8 @@ Run define_translate(CLI::App& app) {
                  "The engine: " + engine_list() + "; or a format: gguf, params.json, onnx")
       ->type_name("ENGINE")
       ->required();
-  app.add_option(
-         "--command", flags->command,
-         "What this command line of llama.cpp, vLLM or SGLang makes of SRC; or a file of it")
+  app.add_option("--command", flags->command,
+                 "What this command line of an engine makes of SRC; or a file of it")
       ->type_name("TEXT");
   app.add_option("--at,--length", flags->at,
                  "The context to start it for (131072, 128k); default: the model's")

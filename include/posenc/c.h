@@ -112,6 +112,12 @@ POSENC_API posenc_status posenc_model_log_json(const posenc_model* model, const 
                                                size_t size, int64_t length,
                                                char** json) POSENC_NOTHROW;
 
+/* What an engine's command line makes of it: {"equal", "expected", "findings"} (posenc diff --command). length 0: what the line
+   asks for. Errors: more than 1 MiB, no engine that is known, a flag about position that the engine does not have or whose
+   value it does not take. */
+POSENC_API posenc_status posenc_model_command_json(const posenc_model* model, const char* command,
+                                                   int64_t length, char** json) POSENC_NOTHROW;
+
 /* What deserves a look: {"findings"}. engine: that it is for, whose differences are then errors; NULL: any. Errors: no such
    engine. */
 POSENC_API posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine,

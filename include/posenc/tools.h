@@ -101,8 +101,9 @@ struct CommandReading {
 };
 
 // Puts what a command line says into a model, and lets the engine's profile read it: llama.cpp's programs (--rope-scaling,
-// --yarn-orig-ctx, --override-kv …), vLLM (--hf-overrides, and --rope-scaling and --rope-theta, which are gone since 0.11.1) or
-// SGLang (--json-model-override-args), with quotes as a shell has them, or the flags alone. Flags that have nothing to do with
+// --yarn-orig-ctx, --override-kv …), vLLM (--hf-overrides, and --rope-scaling and --rope-theta, which are gone since 0.11.1),
+// SGLang (--json-model-override-args), LMDeploy, TensorRT-LLM (lengths alone) or Megatron-LM (--rotary-base …, which say all that
+// there is), with quotes as a shell has them, or the flags alone. Flags that have nothing to do with
 // position are passed over. Errors: more than 1 MiB, no engine that is known, a flag or key that is nearly one of those, a value
 // that the flag does not take, what posenc has no scheme for.
 Expected<CommandReading> read_command(const Model& model, std::string_view command);

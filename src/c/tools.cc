@@ -53,6 +53,17 @@ posenc_status posenc_model_log_json(const posenc_model* model, const char* log, 
   return hand_out(differences_to_json(model->value, *findings), json);
 }
 
+posenc_status posenc_model_command_json(const posenc_model* model, const char* command,
+                                        int64_t length, char** json) noexcept {
+  constexpr std::string_view where = "posenc_model_command_json";
+  if (const auto bad = need(where, {{"json", json}})) return bad;
+  *json = nullptr;
+  if (const auto bad = need(where, {{"model", model}, {"command", command}})) return bad;
+  const auto findings = command_differences(model->value, command, length);
+  if (!findings) return refused(findings.error());
+  return hand_out(differences_to_json(model->value, *findings), json);
+}
+
 posenc_status posenc_model_lint_json(const posenc_model* model, const char* engine, int64_t length,
                                      char** json) noexcept {
   constexpr std::string_view where = "posenc_model_lint_json";

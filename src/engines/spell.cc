@@ -133,9 +133,15 @@ std::string llama_flags(const Rope& rope, std::int64_t length) {
 }
 
 std::string megatron_flags(const Rope& rope, const Geometry& geometry) {
-  std::string text = "--position-embedding-type " +
-                     std::string(std::holds_alternative<Yarn>(rope.scaling) ? "yarn" : "rope") +
-                     " --rotary-base " + number_text(rope.rope_theta);
+  const bool is_yarn = std::holds_alternative<Yarn>(rope.scaling);
+  const bool has_axes = !rope.mrope_section.empty() && !is_yarn;
+  std::string text = "--position-embedding-type ";
+  text += is_yarn ? "yarn" : has_axes ? "mrope" : "rope";
+  if (has_axes) {
+    text += " --mrope-section";
+    for (const std::int64_t pairs : rope.mrope_section) text += " " + std::to_string(pairs);
+  }
+  text += " --rotary-base " + number_text(rope.rope_theta);
   const double part =
       static_cast<double>(rotary_dim_of(rope, geometry)) / static_cast<double>(geometry.head_dim);
   if (part != 1) text += " --rotary-percent " + number_text(part);
@@ -149,6 +155,10 @@ std::string megatron_flags(const Rope& rope, const Geometry& geometry) {
             " --yarn-original-max-position-embeddings " +
             std::to_string(yarn->original_max_position_embeddings) + " --yarn-beta-fast " +
             number_text(yarn->beta_fast) + " --yarn-beta-slow " + number_text(yarn->beta_slow);
+    if (yarn->mscale && yarn->mscale_all_dim)
+      text += " --mscale " + number_text(*yarn->mscale) + " --mscale-all-dim " +
+              number_text(*yarn->mscale_all_dim);
+    if (!yarn->truncate) text += " --no-yarn-correction-range-round-to-int";
   }
   return text;
 }

@@ -223,7 +223,8 @@ class Overrides {
 };
 
 Expected<std::int64_t> asked_length(const CommandLine& line) {
-  for (const char* name : {"--ctx-size", "--max-model-len", "--context-length"}) {
+  for (const char* name : {"--ctx-size", "--max-model-len", "--context-length", "--session-len",
+                           "--max-seq-len", "--seq-length"}) {
     const CommandFlag* flag = line.find(name);
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);
@@ -276,6 +277,15 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
   CommandReading out{.length = asked};
   Model told = model;
   if (line.engine != "llama.cpp") POSENC_CHECK(Overrides(told, line, out.findings).apply());
+  // Megatron reads no file that a profile could read otherwise.
+  if (line.engine == "megatron-core") {
+    POSENC_TRY(engine, find_engine(line.engine));
+    out.reading.engine = engine;
+    POSENC_CHECK(detail::apply_megatron_flags(told, line, out.findings));
+    out.reading.model = std::move(told);
+    warn_beyond(out.reading.model, asked, out.findings);
+    return out;
+  }
   POSENC_TRY(reading, read_as(told, line.engine, asked));
   out.reading = std::move(reading);
   if (!out.reading.refused.empty()) {

@@ -104,26 +104,50 @@ class ShellWords {
 
 struct KnownFlag {
   std::string_view engine, name, alias = {};
+  bool is_switch = false;  // stands alone, without a value
 };
-// arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and --rope-theta up to 0.11.0) and of
-// sglang/srt/server_args.py.
-constexpr KnownFlag known_flags[] = {{"llama.cpp", "--rope-scaling"},
-                                     {"llama.cpp", "--rope-scale"},
-                                     {"llama.cpp", "--rope-freq-base"},
-                                     {"llama.cpp", "--rope-freq-scale"},
-                                     {"llama.cpp", "--yarn-orig-ctx"},
-                                     {"llama.cpp", "--yarn-ext-factor"},
-                                     {"llama.cpp", "--yarn-attn-factor"},
-                                     {"llama.cpp", "--yarn-beta-slow"},
-                                     {"llama.cpp", "--yarn-beta-fast"},
-                                     {"llama.cpp", "--ctx-size", "-c"},
-                                     {"llama.cpp", "--override-kv"},
-                                     {"vllm", "--hf-overrides"},
-                                     {"vllm", "--max-model-len"},
-                                     {"vllm", "--rope-scaling"},
-                                     {"vllm", "--rope-theta"},
-                                     {"sglang", "--json-model-override-args"},
-                                     {"sglang", "--context-length"}};
+// arguments of llama.cpp's common/arg.cpp, of vllm/engine/arg_utils.py (--rope-scaling and --rope-theta up to 0.11.0), of
+// sglang/srt/server_args.py, of Megatron-LM's megatron/training/arguments.py, and of LMDeploy's and TensorRT-LLM's servers.
+constexpr KnownFlag known_flags[] = {
+    {"llama.cpp", "--rope-scaling"},
+    {"llama.cpp", "--rope-scale"},
+    {"llama.cpp", "--rope-freq-base"},
+    {"llama.cpp", "--rope-freq-scale"},
+    {"llama.cpp", "--yarn-orig-ctx"},
+    {"llama.cpp", "--yarn-ext-factor"},
+    {"llama.cpp", "--yarn-attn-factor"},
+    {"llama.cpp", "--yarn-beta-slow"},
+    {"llama.cpp", "--yarn-beta-fast"},
+    {"llama.cpp", "--ctx-size", "-c"},
+    {"llama.cpp", "--override-kv"},
+    {"vllm", "--hf-overrides"},
+    {"vllm", "--max-model-len"},
+    {"vllm", "--rope-scaling"},
+    {"vllm", "--rope-theta"},
+    {"sglang", "--json-model-override-args"},
+    {"sglang", "--context-length"},
+    {"lmdeploy", "--hf-overrides"},
+    {"lmdeploy", "--session-len"},
+    {"tensorrt-llm", "--max-seq-len"},
+    {"megatron-core", "--position-embedding-type"},
+    {"megatron-core", "--use-rotary-position-embeddings", "", true},
+    {"megatron-core", "--rotary-base"},
+    {"megatron-core", "--rotary-percent"},
+    {"megatron-core", "--rotary-interleaved", "", true},
+    {"megatron-core", "--rotary-seq-len-interpolation-factor"},
+    {"megatron-core", "--use-rope-scaling", "", true},
+    {"megatron-core", "--rope-scaling-factor"},
+    {"megatron-core", "--yarn-rotary-scaling-factor", "--rotary-scaling-factor"},
+    {"megatron-core", "--yarn-original-max-position-embeddings"},
+    {"megatron-core", "--yarn-beta-fast"},
+    {"megatron-core", "--yarn-beta-slow"},
+    {"megatron-core", "--yarn-correction-range-round-to-int", "", true},
+    {"megatron-core", "--no-yarn-correction-range-round-to-int", "", true},
+    {"megatron-core", "--mrope-section"},
+    {"megatron-core", "--mscale"},
+    {"megatron-core", "--mscale-all-dim"},
+    {"megatron-core", "--no-rope-fusion", "", true},
+    {"megatron-core", "--seq-length"}};
 
 const KnownFlag* known(std::string_view engine, std::string_view name) {
   const auto at = std::ranges::find_if(known_flags, [&](const KnownFlag& flag) {
@@ -155,7 +179,13 @@ std::string_view engine_of(std::string_view word) {
       {"llama-passkey", "llama.cpp"},
       {"llama-imatrix", "llama.cpp"},
       {"llama-run", "llama.cpp"},
-      {"llama-eval-callback", "llama.cpp"}};
+      {"llama-eval-callback", "llama.cpp"},
+      {"lmdeploy", "lmdeploy"},
+      {"trtllm-serve", "tensorrt-llm"},
+      {"trtllm-bench", "tensorrt-llm"},
+      {"trtllm-eval", "tensorrt-llm"},
+      {"pretrain_gpt.py", "megatron-core"},
+      {"train_gpt.py", "megatron-core"}};
   const auto* at =
       std::ranges::find(programs, word, &std::pair<std::string_view, std::string_view>::first);
   return at == std::end(programs) ? std::string_view() : at->second;
@@ -172,7 +202,7 @@ std::string flag_name(std::string_view word) {
 std::string_view engine_of_flags(std::span<const std::string> words) {
   std::string_view best;
   std::int64_t most = 0;
-  for (const std::string_view engine : {"llama.cpp", "vllm", "sglang"}) {
+  for (const std::string_view engine : {"llama.cpp", "vllm", "sglang", "megatron-core"}) {
     const std::int64_t count = std::ranges::count_if(
         words, [&](const std::string& word) { return known(engine, flag_name(word)) != nullptr; });
     if (count > most) most = count, best = engine;
@@ -212,6 +242,10 @@ Expected<void> read_flags(std::span<const std::string> words, CommandLine& line)
     const KnownFlag* flag = known(line.engine, flag_name(word));
     if (!flag) {
       POSENC_CHECK(check_spelling(line.engine, word));
+      continue;
+    }
+    if (flag->is_switch) {
+      line.flags.push_back({std::string(flag->name), "true"});
       continue;
     }
     const std::size_t equals = word.find('=');
@@ -254,7 +288,9 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   }
   if (line.engine.empty())
     return fail("command", "must name an engine whose flags are known", text.substr(0, 60),
-                "give a line with llama-server, vllm serve or python -m sglang.launch_server");
+                "give a line with llama-server, vllm serve, python -m sglang.launch_server, "
+                "lmdeploy serve, "
+                "trtllm-serve or pretrain_gpt.py");
   const auto end =
       std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);
   POSENC_CHECK(read_flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, line));

@@ -12,11 +12,11 @@ namespace posenc::detail {
 
 struct CommandFlag {
   std::string name;   // "--rope-scale", whatever alias was written
-  std::string value;  // never empty
+  std::string value;  // never empty; "true" of a flag that takes none
 };
 
 struct CommandLine {
-  std::string engine;  // as profiles name it: "llama.cpp", "vllm", "sglang"
+  std::string engine;  // as profiles name it: "llama.cpp", "vllm", "megatron-core"
   std::vector<CommandFlag> flags = {};
 
   // The last one of a name, which is the one that counts; null if there is none.
@@ -31,6 +31,10 @@ Expected<CommandLine> read_command_line(std::string_view text);
 // A model as llama.cpp's loader has it, with the flags and overridden keys above that.
 Expected<void> apply_llama_flags(Model& model, const CommandLine& line, std::int64_t length,
                                  std::vector<Finding>& findings);
+
+// Megatron's rotation, which comes from its arguments alone: of the file nothing counts but sizes.
+Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
+                                    std::vector<Finding>& findings);
 
 // --- What readers of any engine's flags need ------------------------------------------------------
 

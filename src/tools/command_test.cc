@@ -179,6 +179,40 @@ TEST(EngineCommand, KeysOfAnOverrideThatAreNearlyKnownAreRefused) {
           .contains("original_max_position_embeddings"));
 }
 
+TEST(EngineCommand, MegatronHasDefaultsOfItsOwnAndReadsNoFile) {
+  const auto read = by("llama-3.1-8b", "torchrun pretrain_gpt.py --position-embedding-type rope");
+  EXPECT_EQ(first_rope(read).rope_theta, 10000);
+  EXPECT_EQ(first_rope(read).scaling, Scaling(Unscaled{}));
+}
+
+TEST(EngineCommand, SwitchesOfMegatronTakeNoValue) {
+  const auto read = by("llama-3.1-8b",
+                       "pretrain_gpt.py --use-rope-scaling --rotary-interleaved "
+                       "--position-embedding-type rope --rotary-base 500000");
+  EXPECT_EQ(first_rope(read).pairing, Pairing::interleaved);
+  EXPECT_EQ(first_rope(read).scaling,
+            Scaling(Llama3{.factor = 8, .original_max_position_embeddings = 8192}));
+}
+
+TEST(EngineCommand, MegatronAddsLearnedVectorsUnlessItIsTold) {
+  EXPECT_TRUE(
+      finds(by("llama-3.1-8b", "pretrain_gpt.py --rotary-base 500000"), "position_embedding_type"));
+}
+
+TEST(EngineCommand, ArgumentsOfMegatronMustBeNumbersThatMakeSense) {
+  EXPECT_TRUE(
+      refusal("llama-2-7b", "pretrain_gpt.py --position-embedding-type rope --rotary-percent 1.5")
+          .contains("--rotary-percent must be at most 1"));
+  EXPECT_TRUE(
+      refusal("llama-2-7b", "pretrain_gpt.py --position-embedding-type rope --rotary-base 0")
+          .contains("--rotary-base must be above 1"));
+}
+
+TEST(EngineCommand, LengthsOfTensorRtLlmAndLmdeploy) {
+  EXPECT_EQ(by("llama-2-7b", "trtllm-serve m --max_seq_len 8192").length, 8192);
+  EXPECT_EQ(by("llama-2-7b", "lmdeploy serve api_server m --session-len 8192").length, 8192);
+}
+
 TEST(EngineCommand, DifferencesAreThoseOfTheRotation) {
   const auto findings =
       command_differences(bundled("llama-2-7b"), "llama-server --rope-freq-base 1000000 -c 4096");
@@ -189,7 +223,9 @@ TEST(EngineCommand, DifferencesAreThoseOfTheRotation) {
 
 // What posenc translate writes is read again: every engine with a command line runs every bundled model as the translation says.
 TEST(EngineCommand, TranslationsAreReadBack) {
-  for (const std::string engine : {"llama.cpp", "vllm", "sglang"}) {
+  const std::pair<std::string, int> least[] = {
+      {"llama.cpp", 20}, {"vllm", 20}, {"sglang", 20}, {"megatron-core", 15}};
+  for (const auto& [engine, count] : least) {
     int compared = 0;
     for (const BundledModel& one : bundled_models()) {
       const Expected<Model> model = read_model(std::string(one.name));
@@ -197,6 +233,8 @@ TEST(EngineCommand, TranslationsAreReadBack) {
       const auto made = translate(*model, engine);
       // Does not rotate, or the engine refuses it.
       if (!made || !made->largest_angle_difference) continue;
+      const bool is_latent = model->groups.front().cache_note.contains("MLA");
+      if (engine == "megatron-core" && is_latent) continue;  // whose arguments are not read
       const auto read = read_command(*model, made->target);
       ASSERT_TRUE(read) << one.name << ": " << made->target << "\n" << read.error().message();
       ASSERT_EQ(read->reading.refused, "") << one.name;
@@ -216,7 +254,7 @@ TEST(EngineCommand, TranslationsAreReadBack) {
       }
       ++compared;
     }
-    EXPECT_GE(compared, 20) << engine;
+    EXPECT_GE(compared, count) << engine;
     RecordProperty(engine, compared);
   }
 }

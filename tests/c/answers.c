@@ -275,6 +275,9 @@ static void the_doctor_takes_open_models(void) {
   CHECK(strstr(json, "{\"engine\":\"llama.cpp\"") == json);
   posenc_string_free(json);
   const char log[] = "print_info: freq_base_train  = 10000.0\n";
+  OK(posenc_model_command_json(llama, "vllm serve m --max-model-len 8192", 0, &json));
+  CHECK(strstr(json, "{\"equal\":true,\"expected\":\"llama-3.1-8b\"") == json);
+  posenc_string_free(json);
   OK(posenc_model_log_json(llama, log, sizeof log - 1, 0, &json));
   CHECK(strstr(json, "\"code\":\"rope_theta\"") != NULL);
   posenc_string_free(json);
@@ -291,6 +294,8 @@ static void the_doctor_takes_open_models(void) {
   MISUSE("json", posenc_engines_json(NULL));
   MISUSE("found", posenc_model_diff_json(llama, NULL, 0, &json));
   MISUSE("engine", posenc_model_engine_json(llama, NULL, 0, &json));
+  MISUSE("command", posenc_model_command_json(llama, NULL, 0, &json));
+  REFUSED("name an engine", posenc_model_command_json(llama, "make", 0, &json));
   MISUSE("log", posenc_model_log_json(llama, NULL, 0, 0, &json));
   MISUSE("model", posenc_model_lint_json(NULL, NULL, 0, &json));
   MISUSE("engine", posenc_model_translate_json(llama, NULL, 0, &json));

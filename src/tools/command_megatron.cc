@@ -1,0 +1,113 @@
+// Arguments of Megatron-LM, which reads no configuration: a rotation that no argument asks for has Megatron's own defaults.
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "src/core/try.h"
+#include "src/tools/command_line.h"
+
+namespace posenc::detail {
+namespace {
+
+class MegatronFlags {
+ public:
+  explicit MegatronFlags(const CommandLine& line) : line_(line) {}
+
+  bool has(std::string_view name) const { return line_.find(name) != nullptr; }
+
+  bool rotates() const {
+    const CommandFlag* type = line_.find("--position-embedding-type");
+    if (!type) return has("--use-rotary-position-embeddings");
+    return type->value == "rope" || type->value == "yarn" || type->value == "mrope";
+  }
+
+  Expected<Rope> rope(const Rope& of_file) const {
+    Rope rope{.pairing = has("--rotary-interleaved") ? Pairing::interleaved : Pairing::halves};
+    // Which axis a pair takes is of no matter to text.
+    rope.mrope_section = of_file.mrope_section;
+    rope.mrope_interleaved = of_file.mrope_interleaved;
+    rope.pair_axes = of_file.pair_axes;
+    POSENC_TRY(base, number("--rotary-base", 10000, 1));
+    POSENC_TRY(part, number("--rotary-percent", 1, 0));
+    if (part > 1)
+      return fail("command", "--rotary-percent must be at most 1", number_text(part),
+                  "write 0.5 for half of each head");
+    rope.rope_theta = base;
+    rope.partial_rotary_factor = part;
+    POSENC_TRY(scaling, scaling_of());
+    rope.scaling = std::move(scaling);
+    return rope;
+  }
+
+ private:
+  // Above `least`.
+  Expected<double> number(std::string_view name, double usual, double least) const {
+    const CommandFlag* flag = line_.find(name);
+    if (!flag) return usual;
+    POSENC_TRY(value, number_of_flag(*flag));
+    if (value > least) return value;
+    return fail("command", flag->name + " must be above " + number_text(least), flag->value,
+                "write the number that the model has");
+  }
+
+  Expected<Scaling> scaling_of() const {
+    const CommandFlag* type = line_.find("--position-embedding-type");
+    if (type && type->value == "yarn") return yarn();
+    if (has("--use-rope-scaling")) {
+      POSENC_TRY(factor, number("--rope-scaling-factor", 8, 0));
+      return Llama3{.factor = factor, .original_max_position_embeddings = 8192};
+    }
+    POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
+    return factor == 1 ? Scaling(Unscaled{}) : Scaling(Linear{.factor = factor});
+  }
+
+  Expected<Scaling> yarn() const {
+    POSENC_TRY(factor, number("--yarn-rotary-scaling-factor", 1, 0));
+    POSENC_TRY(original, number("--yarn-original-max-position-embeddings", 4096, 0));
+    if (original > 0x1p40 || original != std::floor(original))
+      return fail("command", "--yarn-original-max-position-embeddings must be a number of tokens",
+                  number_text(original), "write it as 32768");
+    POSENC_TRY(fast, number("--yarn-beta-fast", 32, 0));
+    POSENC_TRY(slow, number("--yarn-beta-slow", 1, 0));
+    Yarn yarn{.factor = factor,
+              .original_max_position_embeddings = static_cast<std::int64_t>(original),
+              .beta_fast = fast,
+              .beta_slow = slow,
+              .truncate = !has("--no-yarn-correction-range-round-to-int")};
+    if (has("--mscale") && has("--mscale-all-dim")) {
+      POSENC_TRY(all, number_of_flag(*line_.find("--mscale-all-dim")));
+      POSENC_TRY(one, number_of_flag(*line_.find("--mscale")));
+      if (one > 0 && all > 0) yarn.mscale = one, yarn.mscale_all_dim = all;
+    }
+    return yarn;
+  }
+
+  const CommandLine& line_;
+};
+
+}  // namespace
+
+Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
+                                    std::vector<Finding>& findings) {
+  const MegatronFlags told(line);
+  if (!told.rotates()) {
+    const CommandFlag* type = line.find("--position-embedding-type");
+    findings.push_back(line_finding(
+        "position_embedding_type", Severity::error, type ? type->value : "learned_absolute",
+        "nothing rotates: without --position-embedding-type Megatron adds learned vectors",
+        "write --position-embedding-type rope (or yarn)"));
+    return {};
+  }
+  for (LayerGroup& group : model.groups) {
+    Rope* rope = mutable_rope(group);
+    if (!rope || is_tower(group.stack)) continue;
+    if (group.cache_note.contains("MLA"))
+      return fail("command", "arguments of Megatron's multi-latent attention are not read",
+                  model.name, "compare --engines megatron-core");
+    POSENC_TRY(said, told.rope(*rope));
+    *rope = std::move(said);
+  }
+  return {};
+}
+
+}  // namespace posenc::detail
