@@ -70,7 +70,7 @@ TEST(Lint, OtherEnginesAreNotAskedThen) {
 TEST(Lint, EnginesAlikeStandInOneFinding) {
   const Finding found = finding_of(linted(qwen(std::string(yarn_by_4) + R"(, "truncate": false)")),
                                    "engine_rope_factors");
-  EXPECT_EQ(found.engines, (std::vector<std::string>{"llama.cpp", "mlx-lm"}));
+  EXPECT_EQ(found.engines, (std::vector<std::string>{"llama.cpp", "mlx-lm", "tensorrt-llm"}));
 }
 
 TEST(Lint, TheGravestComesFirst) {
