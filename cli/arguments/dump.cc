@@ -111,7 +111,7 @@ Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags) {
   const Expected<TensorFile> stored = read_tensors(path);
   if (!stored) return std::unexpected(stored.error());
   Dump dump;
-  const std::size_t least_axes = flags.heads > 0 ? 2 : 3;
+  const std::size_t least_axes = flags.heads > 0 ? 2 : flags.least_axes;
   for (const StoredTensor& tensor : stored->tensors) {
     if (flags.tensor.empty() ? tensor.shape.size() < least_axes
                              : !matches(flags.tensor, tensor.name))

@@ -21,7 +21,7 @@ namespace posenc::cli {
 namespace {
 
 struct IdentifyOptions {
-  std::string after, before, tensor, before_tensor, positions, dtype, model, how;
+  std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how;
   std::int64_t heads = 0;
   bool repeated = false, json = false;
 };
@@ -111,6 +111,48 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
   return layers;
 }
 
+// The one tensor of a file, or the one that --tensor names.
+Expected<DumpedLayer> one_tensor(const std::string& path, const IdentifyOptions& options) {
+  Expected<Dump> dump = read_dump(path, {.tensor = options.tensor, .least_axes = 2});
+  if (!dump) return std::unexpected(dump.error());
+  if (dump->layers.size() != 1)
+    return fail("--tensor", "must name one tensor of " + path,
+                std::to_string(dump->layers.size()) + " tensors");
+  return std::move(dump->layers.front());
+}
+
+template <class Found>
+Expected<int> say(const Expected<Found>& found, const IdentifyOptions& options,
+                  const Terminal& term, bool good) {
+  if (!found) return std::unexpected(found.error());
+  fmt::print("{}{}", options.json ? to_json(*found) : identified_page(*found, term),
+             options.json ? "\n" : "");
+  return good ? 0 : 1;
+}
+
+Expected<int> say_table(const IdentifyOptions& options, const Terminal& term) {
+  if (!options.table.empty()) {
+    Expected<DumpedLayer> values = one_tensor(options.table, options);
+    if (!values) return std::unexpected(values.error());
+    const Expected<Tensor> tensor = values->tensor(options.dtype);
+    if (!tensor) return std::unexpected(tensor.error());
+    const auto found = identify_vectors(*tensor);
+    return say(found, options, term, found && found->sinusoidal);
+  }
+  if (options.cos.empty() || options.sin.empty())
+    return fail(options.cos.empty() ? "--cos" : "--sin", "is required beside the other", "",
+                "give both tables");
+  Expected<DumpedLayer> cosines = one_tensor(options.cos, options),
+                        sines = one_tensor(options.sin, options);
+  if (!cosines) return std::unexpected(cosines.error());
+  if (!sines) return std::unexpected(sines.error());
+  const Expected<Tensor> cos = cosines->tensor(options.dtype), sin = sines->tensor(options.dtype);
+  if (!cos) return std::unexpected(cos.error());
+  if (!sin) return std::unexpected(sin.error());
+  const auto found = identify_table(*cos, *sin);
+  return say(found, options, term, found && found->rotation.verdict == Rotated::rotation);
+}
+
 Run define_identify(CLI::App& app) {
   auto options = std::make_shared<IdentifyOptions>();
   app.add_option("--after", options->after,
@@ -132,6 +174,13 @@ Run define_identify(CLI::App& app) {
       ->type_name("IDS");
   app.add_flag("--repeated", options->repeated,
                "Every token is the same one, so --after alone is enough");
+  app.add_option("--cos", options->cos,
+                 "Cosines as the engine keeps them, [position][pair or channel]")
+      ->type_name("FILE");
+  app.add_option("--sin", options->sin, "Sines beside --cos")->type_name("FILE");
+  app.add_option("--table", options->table,
+                 "Vectors that it adds to embeddings, [position][channel]")
+      ->type_name("FILE");
   app.add_option("--dtype", options->dtype, "bfloat16: .npy files are uint16 holding bfloat16")
       ->type_name("TYPE");
   app.add_option("--how", options->how,
@@ -155,6 +204,8 @@ Run define_identify(CLI::App& app) {
       fmt::print("{}", *text);
       return 0;
     }
+    if (!(options->cos.empty() && options->sin.empty() && options->table.empty()))
+      return say_table(*options, terminal(no_color(app)));
     if (options->after.empty())
       return fail("--after", "is required", "",
                   "posenc identify --how any tells how to make the file");

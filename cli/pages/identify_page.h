@@ -11,6 +11,9 @@ namespace posenc::cli {
 
 std::string identified_page(const Identified& found, const Terminal& term);
 
+std::string identified_page(const IdentifiedTable& table, const Terminal& term);
+std::string identified_page(const IdentifiedVectors& vectors, const Terminal& term);
+
 // A page a group of layers that rotate alike, the largest first.
 std::string identified_page(std::span<const IdentifiedLayer> layers, const Terminal& term);
 

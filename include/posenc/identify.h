@@ -39,6 +39,8 @@ constexpr std::string_view name(Rotated verdict) {
 struct FrequencyFit {
   double base = 0;
   Scaling scaling = {};
+  DType kept =
+      DType::f64;  // bf16, f16: the frequencies were rounded to it, as model.to(bfloat16) does
   // Root mean square of what the frequencies are off, in units of what the dump can resolve: about 1 where it
   // explains them.
   double misfit = 0;
@@ -62,9 +64,52 @@ struct Identified {
   std::optional<double> amplitude = {};  // on cos and sin; absent with `repeated`, where it cancels
   double residual = 0;                   // what rotation leaves unexplained of what changed, 0 to 1
   std::optional<FrequencyFit> frequencies = {}, runner_up = {};
+  // How the angles were formed, as posenc precision names it: all ways that explain them ("exact", "hf_float", "float_product" …); empty:
+  // none that is known.
+  std::vector<std::string> angles = {};
   std::vector<std::string> cannot_tell = {};  // sentences
 };
 std::string to_json(const Identified& identified);
+
+// A table of cosines and sines: what is rotated by it.
+enum class TableColumns {
+  pairs,         // one for each pair
+  concatenated,  // each twice, the second half as the first
+  interleaved,   // each twice, side by side
+};
+constexpr std::string_view name(TableColumns columns) {
+  constexpr std::string_view names[] = {"pairs", "concatenated", "interleaved"};
+  return names[static_cast<std::size_t>(columns)];
+}
+struct IdentifiedTable {
+  TableColumns columns = TableColumns::pairs;
+  bool exchanged = false;   // what was given as cosines are sines
+  DType kept = DType::f32;  // the narrowest type that holds every number
+  Identified rotation =
+      {};  // its pairs are those of the table; `offset` is the position of the first row
+};
+std::string to_json(const IdentifiedTable& table);
+
+// cos and sin [position][pair or channel]. Errors: shapes that differ, fewer than two rows, more than 2^26 numbers, numbers that are not finite.
+Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin);
+
+// A table of vectors that are added to embeddings.
+struct IdentifiedVectors {
+  bool sinusoidal = false;  // else nothing is periodic: learned, or of a kind that is not known
+  WaveLayout layout = WaveLayout::interleaved;
+  bool cosine_first = false;
+  WaveSpacing spacing = WaveSpacing::width;
+  double base = 0, scale = 1;               // scale multiplies the vectors
+  std::optional<std::int64_t> offset = {};  // row p has the vector of position p + offset
+  std::vector<std::int64_t> zero_rows = {};
+  DType kept = DType::f32;
+  double residual = 0;
+  std::vector<std::string> cannot_tell = {};
+};
+std::string to_json(const IdentifiedVectors& vectors);
+
+// values [position][channel]. Errors: as above.
+Expected<IdentifiedVectors> identify_vectors(const Tensor& values);
 
 // What was found of one layer of several.
 struct IdentifiedLayer {

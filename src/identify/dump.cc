@@ -14,17 +14,6 @@ constexpr std::int64_t most_position = std::int64_t{1} << 40;
 // As many tell which channels are partners.
 constexpr std::int64_t most_tokens = 64, most_heads = 8;
 
-// How finely numbers are written that lie in some type: halves of its last digit.
-double rounding_of(const std::vector<double>& numbers) {
-  bool half = true, bfloat = true;
-  for (const double x : numbers) {
-    const auto value = static_cast<float>(x);
-    half = half && static_cast<double>(half_to_float(float_to_half(value))) == x;
-    bfloat = bfloat && static_cast<double>(bfloat16_to_float(float_to_bfloat16(value))) == x;
-  }
-  return bfloat ? 0x1p-9 : half ? 0x1p-12 : 0x1p-22;
-}
-
 Expected<void> read(const Tensor& from, std::vector<double>& to) {
   const Tensor x = from.with_rank(4);
   to.reserve(static_cast<std::size_t>(x.size()));
@@ -86,7 +75,26 @@ double left_of(const Dump& dump, std::int64_t a, std::int64_t b,
   return std::sqrt(std::clamp(left / change, 0.0, 1.0));
 }
 
+double rounding_of(const std::vector<double>& numbers) { return rounding(kept_type(numbers)); }
+
 }  // namespace
+
+double kept_as(DType type, double number) {
+  const auto value = static_cast<float>(number);
+  if (type == DType::bf16) return bfloat16_to_float(float_to_bfloat16(value));
+  if (type == DType::f16) return half_to_float(float_to_half(value));
+  return type == DType::f32 ? value : number;
+}
+
+DType kept_type(const std::vector<double>& numbers) {
+  for (const DType type : {DType::bf16, DType::f16})
+    if (std::ranges::all_of(numbers, [&](double x) { return kept_as(type, x) == x; })) return type;
+  return DType::f32;
+}
+
+double rounding(DType type) {
+  return type == DType::bf16 ? 0x1p-9 : type == DType::f16 ? 0x1p-12 : 0x1p-22;
+}
 
 Expected<Dump> read_dump(const RotationDump& from) {
   const Tensor& after = from.after;
@@ -134,6 +142,7 @@ Expected<Dump> read_dump(const RotationDump& from) {
                   &dump.before[static_cast<std::size_t>((h * dump.tokens + t) * dump.dim)]);
   dump.noise *= 1.5;  // of both
   const std::int64_t first = dump.position.front();
+  dump.origin = first;
   for (std::int64_t& position : dump.position) position -= first;
   return dump;
 }

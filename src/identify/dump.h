@@ -14,8 +14,9 @@ namespace posenc::detail {
 struct Dump {
   std::int64_t heads = 0, tokens = 0, dim = 0;
   std::vector<double> before = {}, after = {};  // [head][token][dim]
-  std::vector<std::int64_t> position = {};      // [token]
-  double noise = 0;                             // rounding of a number of `after`, as a share of it
+  std::vector<std::int64_t> position = {};  // [token], of repeated tokens from that of the first
+  std::int64_t origin = 0;                  // what was taken off them
+  double noise = 0;                         // rounding of a number of `after`, as a share of it
 
   double was(std::int64_t head, std::int64_t token, std::int64_t channel) const {
     return before[static_cast<std::size_t>((head * tokens + token) * dim + channel)];
@@ -26,6 +27,12 @@ struct Dump {
 };
 
 Expected<Dump> read_dump(const RotationDump& from);
+
+// A number as a type holds it.
+double kept_as(DType type, double number);
+// The narrowest type that holds all of them, and half of its last digit.
+DType kept_type(const std::vector<double>& numbers);
+double rounding(DType type);
 
 // Channels that changed by less than so many times the noise count as unchanged.
 inline constexpr double least_change = 4;

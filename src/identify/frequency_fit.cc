@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "src/identify/dump.h"
+
 namespace posenc::detail {
 namespace {
 
@@ -24,26 +26,10 @@ double rounded(double base, double share) {
   return base;
 }
 
-// Of frequencies base^exponent · share alone.
-std::optional<double> base_of(const std::vector<Measured>& list, std::int64_t dim, double share) {
-  double sum = 0, weights = 0;
-  for (const Measured& m : list) {
-    const double e = exponent(m, dim);
-    if (e == 0) continue;
-    const double blur = m.resolution / m.frequency;  // of the logarithm
-    const double weight = e * e / (blur * blur);
-    sum += weight * std::log(m.frequency / share) / e;
-    weights += weight;
-  }
-  if (weights == 0) return {};
-  const double log_base = sum / weights;
-  if (log_base <= 0 || log_base > 60) return {};
-  return rounded(std::exp(log_base), std::max(6 / std::sqrt(weights), 1e-6));
-}
-
 class Fits {
  public:
-  Fits(const std::vector<Measured>& measured, std::int64_t dim) : measured_(measured), dim_(dim) {}
+  Fits(const std::vector<Measured>& measured, std::int64_t dim, DType kept)
+      : measured_(measured), dim_(dim), kept_(kept) {}
 
   void add(double base, const Scaling& scaling) {
     const Rope rope{.rope_theta = base, .rotary_dim = dim_, .scaling = scaling};
@@ -57,11 +43,12 @@ class Fits {
     }
     double sum = 0;
     for (const Measured& m : measured_) {
-      const double off =
-          (made->frequency[static_cast<std::size_t>(m.pair)] - m.frequency) / m.resolution;
+      const double frequency = kept_as(kept_, made->frequency[static_cast<std::size_t>(m.pair)]);
+      const double off = (frequency - m.frequency) / m.resolution;
       sum += off * off;
     }
-    const FrequencyFit fit{base, scaling, std::sqrt(sum / static_cast<double>(measured_.size()))};
+    const FrequencyFit fit{base, scaling, kept_,
+                           std::sqrt(sum / static_cast<double>(measured_.size()))};
     for (FrequencyFit& old : fits_) {
       if (old.scaling.index() != scaling.index()) continue;
       if (fit.misfit < old.misfit) old = fit;
@@ -83,22 +70,41 @@ class Fits {
  private:
   const std::vector<Measured>& measured_;
   const std::int64_t dim_;
+  const DType kept_;
   std::vector<FrequencyFit> fits_;
 };
 
 }  // namespace
 
+std::optional<double> base_of(const std::vector<Measured>& list, std::int64_t dim, double share,
+                              DType kept) {
+  double sum = 0, weights = 0;
+  for (const Measured& m : list) {
+    const double e = exponent(m, dim);
+    if (e == 0) continue;
+    const double blur = m.resolution / m.frequency;  // of the logarithm
+    const double weight = e * e / (blur * blur);
+    sum += weight * std::log(m.frequency / share) / e;
+    weights += weight;
+  }
+  if (weights == 0) return {};
+  const double log_base = sum / weights;
+  if (log_base <= 0 || log_base > 60) return {};
+  const double least = kept == DType::bf16 ? 0.02 : kept == DType::f16 ? 0.004 : 1e-6;
+  return rounded(std::exp(log_base), std::max(6 / std::sqrt(weights), least));
+}
+
 std::vector<FrequencyFit> fit_frequencies(const std::vector<Measured>& measured,
-                                          std::int64_t rotary_dim) {
+                                          std::int64_t rotary_dim, DType kept) {
   if (measured.size() < 2) return {};
-  Fits fits(measured, rotary_dim);
-  if (const auto base = base_of(measured, rotary_dim, 1)) fits.add(*base, Unscaled{});
+  Fits fits(measured, rotary_dim, kept);
+  if (const auto base = base_of(measured, rotary_dim, 1, kept)) fits.add(*base, Unscaled{});
   // Linear: even pair 0 is slower.
   const Measured& fastest = measured.front();
   if (fastest.pair == 0 && fastest.frequency < 0.99) {
     const double factor =
         rounded(1 / fastest.frequency, 4 * fastest.resolution / fastest.frequency);
-    if (const auto base = base_of(measured, rotary_dim, 1 / factor))
+    if (const auto base = base_of(measured, rotary_dim, 1 / factor, kept))
       fits.add(*base, Linear{.factor = factor});
   }
   // The base by the pairs that no scaling by parts touches, as far as it can be known so.
@@ -108,7 +114,7 @@ std::vector<FrequencyFit> fit_frequencies(const std::vector<Measured>& measured,
     if (fast == std::exchange(last, fast)) continue;
     const std::vector<Measured> first(measured.begin(),
                                       measured.begin() + static_cast<std::ptrdiff_t>(fast));
-    const auto base = base_of(first, rotary_dim, 1);
+    const auto base = base_of(first, rotary_dim, 1, kept);
     if (!base) continue;
     double least = 1;
     for (const Measured& m : measured)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "posenc/identify.h"
@@ -15,8 +16,12 @@ struct Measured {
 };
 
 // Hypotheses by what they leave unexplained, the best first: each kind of scaling once. A simpler one that explains as much
-// stands before.
+// stands before. Frequencies that were rounded to `kept` tell their base less well, so that it is one of few digits.
 std::vector<FrequencyFit> fit_frequencies(const std::vector<Measured>& measured,
-                                          std::int64_t rotary_dim);
+                                          std::int64_t rotary_dim, DType kept = DType::f64);
+
+// The base of frequencies base^(−2·pair/dim) · share; nothing where none above 1 explains them.
+std::optional<double> base_of(const std::vector<Measured>& measured, std::int64_t dim, double share,
+                              DType kept = DType::f64);
 
 }  // namespace posenc::detail

@@ -11,6 +11,8 @@
 #include "src/explain/text.h"
 #include "src/identify/dump.h"
 #include "src/identify/frequency_fit.h"
+#include "src/identify/precision.h"
+#include "src/identify/rotation.h"
 
 namespace posenc {
 namespace {
@@ -52,6 +54,7 @@ class Identification {
     measure();
     if (!repeated_) place();
     explain();
+    if (out_.frequencies && out_.frequencies->misfit < 10) out_.angles = forms(*out_.frequencies);
     return std::move(out_);
   }
 
@@ -149,6 +152,7 @@ class Identification {
       }
       out_.pairs.push_back({pair.a, pair.b, line->frequency, line->resolution});
       at_zero_.push_back(line->at_zero);
+      angles_.push_back(turning.angle);
       spread_ = turning.spread;
       if (std::abs(line->frequency) > 3 * line->resolution)
         forwards += line->frequency > 0 ? 1 : -1;
@@ -189,6 +193,7 @@ class Identification {
       if (f > 4 * pair.resolution) measured.push_back({index_of(pair), f, pair.resolution});
     }
     std::vector<FrequencyFit> fits = fitted(measured);
+    if (!fits.empty() && fits.front().misfit > 10) try_rounded(measured, fits);
     if (fits.empty()) return;
     out_.frequencies = fits.front();
     if (fits.size() > 1) out_.runner_up = fits[1];
@@ -216,6 +221,42 @@ class Identification {
         std::to_string(first_unseen) +
         " on, rotated less than the noise; a dump of positions up to " +
         shown(std::ceil(8 * spread_ / slowest), 2) + " would show them all");
+  }
+
+  // Frequencies of 16 bits, and positions and angles of 16 bits as well.
+  void try_rounded(const std::vector<detail::Measured>& measured, std::vector<FrequencyFit>& fits) {
+    for (const DType kept : {DType::bf16, DType::f16}) {
+      std::vector<FrequencyFit> rounded = detail::fit_frequencies(measured, out_.rotary_dim, kept);
+      if (rounded.empty() || rounded.front().misfit > 3) continue;
+      fits = std::move(rounded);
+      return;
+    }
+    const auto base = detail::base_of(measured, out_.rotary_dim, 1, DType::bf16);
+    if (!base) return;
+    const FrequencyFit all{.base = *base, .kept = DType::bf16, .misfit = 1};
+    if (forms(all) == std::vector<std::string>{"bfloat16"}) fits = {all};
+  }
+
+  // In which arithmetic the angles were formed: of tokens evenly spread, and of pairs that turn.
+  std::vector<std::string> forms(const FrequencyFit& fit) const {
+    if (!repeated_ && !out_.offset) return {};
+    constexpr std::int64_t most = 512;
+    const std::int64_t taken = std::min(dump_.tokens, most);
+    const auto token = [&](std::int64_t i) {
+      return static_cast<std::size_t>(i * (dump_.tokens - 1) / (taken - 1));
+    };
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < taken; ++i)
+      positions.push_back(dump_.position[token(i)] + dump_.origin + out_.offset.value_or(0));
+    std::vector<detail::MeasuredAngles> measured;
+    for (std::size_t n = 0; n < out_.pairs.size(); ++n) {
+      detail::MeasuredAngles pair{.pair = index_of(out_.pairs[n])};
+      if (pair.pair >= out_.rotary_dim / 2) continue;
+      for (std::int64_t i = 0; i < taken; ++i)
+        pair.angle.push_back(static_cast<double>(out_.sign) * angles_[n][token(i)]);
+      measured.push_back(std::move(pair));
+    }
+    return detail::forms_of(fit, out_.rotary_dim, positions, repeated_, measured, spread_);
   }
 
   // Neighbours do not tell where a slice ends whose last pairs are too slow to be seen: of the slices that may be
@@ -281,16 +322,21 @@ class Identification {
   Identified out_;
   std::vector<ChannelPair> pairs_;
   std::vector<double> at_zero_;
+  std::vector<std::vector<double>> angles_;  // [pair of out_.pairs][token]
   double spread_ = 0;
   std::int64_t seen_dim_ = 0;  // channels from first_dim to the last that changes
 };
 
 }  // namespace
 
+Identified detail::identified(const Dump& dump, bool repeated) {
+  return Identification(dump, repeated).run();
+}
+
 Expected<Identified> identify(const RotationDump& dump) {
   const Expected<Dump> numbers = detail::read_dump(dump);
   if (!numbers) return std::unexpected(numbers.error());
-  return Identification(*numbers, !dump.before).run();
+  return detail::identified(*numbers, !dump.before);
 }
 
 }  // namespace posenc

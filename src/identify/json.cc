@@ -7,6 +7,7 @@ namespace posenc {
 namespace {
 
 void write(detail::JsonWriter& out, const FrequencyFit& fit) {
+  if (fit.kept != DType::f64) out.member("frequencies_kept", name(fit.kept));
   out.member("base", fit.base).key("scaling").object().member("type", info(fit.scaling).name);
   for (const FieldSetting& setting : settings(fit.scaling)) {
     out.key(setting.name);
@@ -25,7 +26,8 @@ void write_members(detail::JsonWriter& out, const Identified& identified) {
     if (identified.frequencies) write(out, *identified.frequencies);
     out.member("amplitude", identified.amplitude)
         .member("offset", identified.offset)
-        .member("sign", identified.sign);
+        .member("sign", identified.sign)
+        .member("angles", identified.angles);
   }
   out.member("residual", identified.residual);
   out.key("runner_up");
@@ -53,6 +55,35 @@ std::string to_json(const Identified& identified) {
   detail::JsonWriter out;
   write_members(out.object(), identified);
   out.end();
+  return out.text;
+}
+
+std::string to_json(const IdentifiedTable& table) {
+  detail::JsonWriter out;
+  out.object()
+      .member("columns", name(table.columns))
+      .member("exchanged", table.exchanged)
+      .member("kept", name(table.kept));
+  write_members(out, table.rotation);
+  out.end();
+  return out.text;
+}
+
+std::string to_json(const IdentifiedVectors& vectors) {
+  detail::JsonWriter out;
+  out.object().member("sinusoidal", vectors.sinusoidal);
+  if (vectors.sinusoidal)
+    out.member("layout", name(vectors.layout))
+        .member("cosine_first", vectors.cosine_first)
+        .member("spacing", vectors.spacing == WaveSpacing::ends ? "ends" : "width")
+        .member("base", vectors.base)
+        .member("scale", vectors.scale)
+        .member("offset", vectors.offset);
+  out.member("zero_rows", vectors.zero_rows)
+      .member("kept", name(vectors.kept))
+      .member("residual", vectors.residual)
+      .member("cannot_tell", vectors.cannot_tell)
+      .end();
   return out.text;
 }
 

@@ -181,6 +181,20 @@ TEST_F(IdentifyCommand, EvalCallbackShowsNeighbours) {
   EXPECT_TRUE(has(page.out, "what lies between")) << page.out;
 }
 
+TEST_F(IdentifyCommand, ATableOfVectorsIsNamed) {
+  ASSERT_EQ(posenc("table pe.npy --scheme sinusoidal --width 64 --positions 2:200").code, 0);
+  const Json found = Json::parse(posenc("identify --table pe.npy --json").out, nullptr, false);
+  EXPECT_EQ(found["sinusoidal"], true);
+  EXPECT_EQ(found["offset"], 2);
+  EXPECT_EQ(posenc("identify --table before.npy").code, 2);
+}
+
+TEST_F(IdentifyCommand, CosinesWantTheirSines) {
+  ASSERT_EQ(posenc("table pe.npy --scheme sinusoidal --width 64 --positions 0:200").code, 0);
+  EXPECT_TRUE(has(posenc("identify --cos pe.npy").err, "--sin: is required"));
+  EXPECT_EQ(posenc("identify --cos pe.npy --sin pe.npy").code, 1);
+}
+
 TEST_F(IdentifyCommand, AfterAloneMustBeOfARepeatedToken) {
   make_tokens("before.npy", false);
   const Outcome said = posenc("identify --after before.npy");

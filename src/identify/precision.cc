@@ -1,0 +1,97 @@
+// Engines form angles in float, or from frequencies or positions of 16 bits. Each way is computed anew and compared.
+#include "src/identify/precision.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "posenc/apply.h"
+#include "src/identify/frequency_fit.h"
+
+namespace posenc::detail {
+namespace {
+
+using AngleRows = std::vector<double>;  // [token][pair]
+
+std::optional<AngleRows> of_plan(const Rope& rope, std::int64_t dim, Angles angles,
+                                 const Positions& positions) {
+  const auto plan = compile(Scheme(rope), {.head_dim = dim}, angles);
+  if (!plan) return {};
+  const std::int64_t pairs = dim / 2;
+  AngleRows rows(static_cast<std::size_t>(positions.size() * pairs));
+  if (!rotation_angles(*plan, positions,
+                       Tensor::dense(rows.data(), {1, 1, positions.size(), pairs}), {.count = 1}))
+    return {};
+  return rows;
+}
+
+// Float products of frequencies that a type has rounded; with `all` positions and products are rounded too.
+AngleRows of_rounded(const std::vector<double>& frequency, DType kept, bool all,
+                     const Positions& positions) {
+  AngleRows rows;
+  for (std::int64_t t = 0; t < positions.size(); ++t) {
+    const auto whole = static_cast<double>(positions.at(t));
+    const double position = all ? kept_as(kept, whole) : whole;
+    for (const double f : frequency) {
+      const double angle = static_cast<float>(position) * static_cast<float>(kept_as(kept, f));
+      rows.push_back(all ? kept_as(kept, angle) : angle);
+    }
+  }
+  return rows;
+}
+
+double off_by(const AngleRows& rows, std::int64_t pairs, bool first_is_zero,
+              std::span<const MeasuredAngles> measured) {
+  double sum = 0, count = 0;
+  for (const MeasuredAngles& pair : measured) {
+    const auto at = [&](std::size_t t) {
+      return rows[t * static_cast<std::size_t>(pairs) + static_cast<std::size_t>(pair.pair)];
+    };
+    for (std::size_t t = 0; t < pair.angle.size(); ++t) {
+      const double expected = at(t) - (first_is_zero ? at(0) : 0);
+      const double off = std::remainder(pair.angle[t] - expected, 6.283185307179586);
+      sum += off * off;
+      count += 1;
+    }
+  }
+  return std::sqrt(sum / std::max(count, 1.0));
+}
+
+}  // namespace
+
+std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_dim,
+                                  std::span<const std::int64_t> positions, bool first_is_zero,
+                                  std::span<const MeasuredAngles> measured, double spread) {
+  const auto at = Positions::signed_ids(positions);
+  const Rope rope{.rope_theta = fit.base, .rotary_dim = rotary_dim, .scaling = fit.scaling};
+  const auto made = rope_frequencies<double>(rope, {.head_dim = rotary_dim});
+  if (!at || !made) return {};
+  std::vector<std::pair<std::string, double>> ways;
+  const auto add = [&](const char* name, const std::optional<AngleRows>& rows) {
+    if (rows) ways.emplace_back(name, off_by(*rows, rotary_dim / 2, first_is_zero, measured));
+  };
+  if (fit.kept == DType::f64) {
+    add("exact", of_plan(rope, rotary_dim, Angles::exact, *at));
+    add("hf_float", of_plan(rope, rotary_dim, Angles::hf_float, *at));
+    add("float_product", of_rounded(made->frequency, DType::f32, false, *at));
+    add("ggml_float", of_plan(rope, rotary_dim, Angles::ggml_float, *at));
+  }
+  if (fit.kept != DType::f16) {
+    add("bfloat16_frequencies", of_rounded(made->frequency, DType::bf16, false, *at));
+    add("bfloat16", of_rounded(made->frequency, DType::bf16, true, *at));
+  }
+  if (fit.kept != DType::bf16)
+    add("float16_frequencies", of_rounded(made->frequency, DType::f16, false, *at));
+  if (ways.empty()) return {};
+  const double least =
+      std::ranges::min_element(ways, {}, [](const auto& way) { return way.second; })->second;
+  std::vector<std::string> explain;
+  if (least > 3 * spread) return explain;
+  // Thousands of angles: a way that is off by less than they can tell differs by a few parts in a hundred.
+  for (const auto& [name, off] : ways)
+    if (off <= 1.2 * least + 1e-12) explain.push_back(name);
+  return explain;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,197 @@
+// Tables are dumps of vectors that are known: what a table of cosines and sines makes of (1, 0) in every pair.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "posenc/identify.h"
+#include "src/explain/text.h"
+#include "src/identify/frequency_fit.h"
+#include "src/identify/rotation.h"
+
+namespace posenc {
+namespace {
+
+using detail::Dump, detail::shown;
+
+constexpr std::int64_t most_numbers = std::int64_t{1} << 26;
+
+// [row][column]
+struct Numbers {
+  std::int64_t rows = 0, columns = 0;
+  std::vector<double> values = {};
+
+  double at(std::int64_t row, std::int64_t column) const {
+    return values[static_cast<std::size_t>(row * columns + column)];
+  }
+  bool same(std::int64_t a, std::int64_t b) const {
+    for (std::int64_t t = 0; t < rows; ++t)
+      if (at(t, a) != at(t, b)) return false;
+    return true;
+  }
+};
+
+Expected<Numbers> read_table(const Tensor& from) {
+  const Tensor x = from.with_rank(Tensor::max_rank);
+  if (from.rank < 2 || x.shape[0] != 1 || x.shape[1] != 1)
+    return fail("identify", "a table is [position][channel]", shape_text(from));
+  Numbers out{.rows = x.shape[2], .columns = x.shape[3]};
+  if (out.rows < 2 || out.columns < 1)
+    return fail("identify", "a table has two rows or more", shape_text(from));
+  if (from.size() > most_numbers)
+    return fail("identify", "at most 2^26 numbers are read", std::to_string(from.size()),
+                "give fewer rows");
+  out.values.reserve(static_cast<std::size_t>(from.size()));
+  for (std::int64_t t = 0; t < out.rows; ++t)
+    for (std::int64_t c = 0; c < out.columns; ++c) {
+      const double value = x.get(x.offset(0, 0, t, c));
+      if (!std::isfinite(value))
+        return fail("identify", "every number must be finite", number_text(value));
+      out.values.push_back(value);
+    }
+  return out;
+}
+
+// Which columns hold a pair's cosine and sine.
+struct Columns {
+  std::int64_t first = 0, step = 1;
+  std::int64_t of(std::int64_t pair) const { return first + step * pair; }
+};
+
+// Each pair (1, 0) rotated, in halves.
+Dump dump_of(const Numbers& cos, Columns cos_at, const Numbers& sin, Columns sin_at,
+             std::int64_t pairs, const std::vector<std::int64_t>& rows, DType kept) {
+  Dump dump{.heads = 1, .tokens = std::ssize(rows), .dim = 2 * pairs, .position = rows};
+  dump.noise = detail::rounding(kept);
+  for (const std::int64_t row : rows) {
+    for (std::int64_t c = 0; c < dump.dim; ++c) dump.before.push_back(c < pairs ? 1 : 0);
+    for (std::int64_t r = 0; r < pairs; ++r) dump.after.push_back(cos.at(row, cos_at.of(r)));
+    for (std::int64_t r = 0; r < pairs; ++r) dump.after.push_back(sin.at(row, sin_at.of(r)));
+  }
+  return dump;
+}
+
+std::vector<std::int64_t> all_rows(const Numbers& table) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t t = 0; t < table.rows; ++t) rows.push_back(t);
+  return rows;
+}
+
+TableColumns columns_of(const Numbers& cos, const Numbers& sin) {
+  const std::int64_t half = cos.columns / 2;
+  if (cos.columns % 2 != 0) return TableColumns::pairs;
+  bool concatenated = true, interleaved = true;
+  for (std::int64_t r = 0; r < half; ++r) {
+    concatenated = concatenated && cos.same(r, r + half) && sin.same(r, r + half);
+    interleaved = interleaved && cos.same(2 * r, 2 * r + 1) && sin.same(2 * r, 2 * r + 1);
+  }
+  if (concatenated == interleaved) return TableColumns::pairs;
+  return concatenated ? TableColumns::concatenated : TableColumns::interleaved;
+}
+
+// A guess of how the columns of a table of vectors are laid out.
+struct Layout {
+  WaveLayout layout;
+  bool cosine_first;
+};
+constexpr Layout wave_layouts[] = {{WaveLayout::interleaved, false},
+                                   {WaveLayout::concatenated, false},
+                                   {WaveLayout::interleaved, true},
+                                   {WaveLayout::concatenated, true}};
+
+Identified waves_of(const Numbers& table, const Layout& guess,
+                    const std::vector<std::int64_t>& rows, DType kept) {
+  const std::int64_t pairs = table.columns / 2;
+  const bool neighbours = guess.layout == WaveLayout::interleaved;
+  const Columns front{0, neighbours ? 2 : 1}, back{neighbours ? 1 : pairs, neighbours ? 2 : 1};
+  return detail::identified(dump_of(table, guess.cosine_first ? front : back, table,
+                                    guess.cosine_first ? back : front, pairs, rows, kept),
+                            false);
+}
+
+// base^(−2r/d) and base'^(−2r/(d − 2)) are the same numbers: people write the one of fewer digits.
+void name_spacing(const Identified& found, std::int64_t width, IdentifiedVectors& out) {
+  std::vector<detail::Measured> measured;
+  for (const IdentifiedPair& pair : found.pairs)
+    if (pair.frequency > 4 * pair.resolution)
+      measured.push_back({pair.a, pair.frequency, pair.resolution});
+  const auto by_width = detail::base_of(measured, width, 1);
+  const auto by_ends = width > 2 ? detail::base_of(measured, width - 2, 1) : std::nullopt;
+  if (!by_width) {
+    out.cannot_tell.push_back("base: fewer than two waves turn visibly");
+    return;
+  }
+  const bool ends = by_ends && number_text(*by_ends).size() < number_text(*by_width).size();
+  out.spacing = ends ? WaveSpacing::ends : WaveSpacing::width;
+  out.base = ends ? *by_ends : *by_width;
+  const double dim = static_cast<double>(ends ? width - 2 : width);
+  double sum = 0;
+  for (const detail::Measured& m : measured) {
+    const double off =
+        (std::pow(out.base, -2 * static_cast<double>(m.pair) / dim) - m.frequency) / m.resolution;
+    sum += off * off;
+  }
+  if (std::sqrt(sum / static_cast<double>(measured.size())) > 10)
+    out.cannot_tell.push_back("base: the waves are not those of one base; the nearest is named");
+}
+
+}  // namespace
+
+Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
+  const Expected<Numbers> cosines = read_table(cos), sines = read_table(sin);
+  if (!cosines) return std::unexpected(cosines.error());
+  if (!sines) return std::unexpected(sines.error());
+  if (cosines->rows != sines->rows || cosines->columns != sines->columns)
+    return fail("identify", "cosines and sines have one shape",
+                shape_text(cos) + " and " + shape_text(sin));
+  IdentifiedTable out{.columns = columns_of(*cosines, *sines)};
+  std::vector<double> all = cosines->values;
+  all.insert(all.end(), sines->values.begin(), sines->values.end());
+  out.kept = detail::kept_type(all);
+  const bool once = out.columns == TableColumns::pairs;
+  const std::int64_t pairs = once ? cosines->columns : cosines->columns / 2;
+  const Columns at{0, out.columns == TableColumns::interleaved ? 2 : 1};
+  const std::vector<std::int64_t> rows = all_rows(*cosines);
+  out.rotation =
+      detail::identified(dump_of(*cosines, at, *sines, at, pairs, rows, out.kept), false);
+  if (out.rotation.verdict == Rotated::rotation && out.rotation.offset) return out;
+  Identified other =
+      detail::identified(dump_of(*sines, at, *cosines, at, pairs, rows, out.kept), false);
+  out.exchanged = other.verdict == Rotated::rotation && other.offset.has_value();
+  if (out.exchanged) out.rotation = std::move(other);
+  return out;
+}
+
+Expected<IdentifiedVectors> identify_vectors(const Tensor& values) {
+  const Expected<Numbers> table = read_table(values);
+  if (!table) return std::unexpected(table.error());
+  IdentifiedVectors out{.kept = detail::kept_type(table->values)};
+  std::vector<std::int64_t> rows;
+  for (std::int64_t t = 0; t < table->rows; ++t) {
+    bool zero = true;
+    for (std::int64_t c = 0; c < table->columns && zero; ++c) zero = table->at(t, c) == 0;
+    (zero ? out.zero_rows : rows).push_back(t);
+  }
+  if (table->columns < 4 || rows.size() < 4) {
+    out.cannot_tell.push_back("anything: four rows and four channels are the least");
+    return out;
+  }
+  for (const Layout& guess : wave_layouts) {
+    const Identified found = waves_of(*table, guess, rows, out.kept);
+    if (found.verdict != Rotated::rotation || found.pairing != Pairing::halves || found.sign < 0 ||
+        !found.offset)
+      continue;
+    out.sinusoidal = true;
+    out.layout = guess.layout;
+    out.cosine_first = guess.cosine_first;
+    out.scale = found.amplitude.value_or(1);
+    out.offset = found.offset;
+    out.residual = found.residual;
+    name_spacing(found, table->columns / 2 * 2, out);
+    return out;
+  }
+  return out;
+}
+
+}  // namespace posenc

@@ -1,0 +1,204 @@
+// Tables as engines and checkpoints keep them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "posenc/identify.h"
+#include "tests/random.h"
+
+namespace posenc {
+namespace {
+
+constexpr std::int64_t table_rows = 600, table_pairs = 32;
+
+// [row][column], each number kept as a type.
+struct MadeTable {
+  DType dtype = DType::f32;
+  std::int64_t rows = table_rows, columns = table_pairs;
+  std::vector<double> memory = {};
+
+  Tensor fill(const std::function<double(std::int64_t, std::int64_t)>& at) {
+    memory.resize(static_cast<std::size_t>(rows * columns));
+    const Tensor view = Tensor::dense(memory.data(), dtype, {rows, columns});
+    for (std::int64_t t = 0; t < rows; ++t)
+      for (std::int64_t c = 0; c < columns; ++c) view.set(t * columns + c, at(t, c));
+    return view;
+  }
+};
+
+double wave(std::int64_t pair) { return std::pow(5e5, -static_cast<double>(pair) / table_pairs); }
+
+// cos and sin of angle(row, pair), with pair_of(column).
+IdentifiedTable found_table(
+    const std::function<double(std::int64_t, std::int64_t)>& angle, DType dtype = DType::f32,
+    std::int64_t columns = table_pairs,
+    const std::function<std::int64_t(std::int64_t)>& pair_of = [](std::int64_t c) { return c; },
+    double amplitude = 1) {
+  MadeTable cos{.dtype = dtype, .columns = columns}, sin = cos;
+  const auto found = identify_table(
+      cos.fill([&](auto t, auto c) { return amplitude * std::cos(angle(t, pair_of(c))); }),
+      sin.fill([&](auto t, auto c) { return amplitude * std::sin(angle(t, pair_of(c))); }));
+  EXPECT_TRUE(found) << found.error().message();
+  return found.value_or(IdentifiedTable{});
+}
+
+double exact_angle(std::int64_t row, std::int64_t pair) {
+  return static_cast<double>(row) * wave(pair);
+}
+
+TEST(IdentifyTable, NamesBaseAndTheFirstRow) {
+  const IdentifiedTable found = found_table([](auto t, auto r) { return exact_angle(t + 3, r); });
+  EXPECT_EQ(found.rotation.verdict, Rotated::rotation);
+  EXPECT_EQ(found.columns, TableColumns::pairs);
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+  EXPECT_EQ(found.rotation.offset, 3);
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"exact"});
+}
+
+TEST(IdentifyTable, ColumnsTwiceAreToldByWhereTheyRepeat) {
+  const auto concatenated = [](std::int64_t c) { return c % table_pairs; };
+  const auto interleaved = [](std::int64_t c) { return c / 2; };
+  EXPECT_EQ(found_table(exact_angle, DType::f32, 2 * table_pairs, concatenated).columns,
+            TableColumns::concatenated);
+  EXPECT_EQ(found_table(exact_angle, DType::f32, 2 * table_pairs, interleaved).columns,
+            TableColumns::interleaved);
+}
+
+TEST(IdentifyTable, AmplitudeAndTheTypeThatKeepsIt) {
+  const IdentifiedTable found =
+      found_table(exact_angle, DType::bf16, table_pairs, [](std::int64_t c) { return c; }, 1.1386);
+  ASSERT_TRUE(found.rotation.amplitude);
+  EXPECT_NEAR(*found.rotation.amplitude, 1.1386, 1e-3);
+  EXPECT_EQ(found.kept, DType::bf16);
+  EXPECT_EQ(found_table(exact_angle, DType::f16).kept, DType::f16);
+}
+
+TEST(IdentifyTable, FrequenciesThatBfloat16Rounded) {
+  const auto angle = [](std::int64_t t, std::int64_t r) {
+    const auto rounded = bfloat16_to_float(float_to_bfloat16(static_cast<float>(wave(r))));
+    return static_cast<double>(static_cast<float>(t) * rounded);
+  };
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const IdentifiedTable found = found_table(angle, dtype);
+    ASSERT_TRUE(found.rotation.frequencies) << name(dtype);
+    EXPECT_EQ(found.rotation.frequencies->base, 5e5) << name(dtype);
+    EXPECT_EQ(found.rotation.frequencies->kept, DType::bf16) << name(dtype);
+    EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16_frequencies"});
+  }
+}
+
+TEST(IdentifyTable, AllOfItInBfloat16) {
+  const auto narrow = [](double x) {
+    return bfloat16_to_float(float_to_bfloat16(static_cast<float>(x)));
+  };
+  const IdentifiedTable found = found_table([&](std::int64_t t, std::int64_t r) {
+    return static_cast<double>(narrow(narrow(static_cast<double>(t)) * narrow(wave(r))));
+  });
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"bfloat16"});
+  ASSERT_TRUE(found.rotation.frequencies);
+  EXPECT_EQ(found.rotation.frequencies->base, 5e5);
+}
+
+TEST(IdentifyTable, AFloatProductIsNotExact) {
+  const IdentifiedTable found = found_table([](std::int64_t t, std::int64_t r) {
+    return static_cast<double>(static_cast<float>(t) * static_cast<float>(wave(r)));
+  });
+  EXPECT_EQ(found.rotation.angles, std::vector<std::string>{"float_product"});
+}
+
+TEST(IdentifyTable, FilesThatAreExchangedAreTold) {
+  MadeTable cos, sin;
+  const Tensor c = cos.fill([](auto t, auto r) { return std::cos(exact_angle(t, r)); });
+  const Tensor s = sin.fill([](auto t, auto r) { return std::sin(exact_angle(t, r)); });
+  const auto found = identify_table(s, c);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->exchanged);
+  EXPECT_EQ(found->rotation.frequencies->base, 5e5);
+}
+
+TEST(IdentifyTable, RandomNumbersAreNone) {
+  const std::vector<double> numbers = random(2 * table_rows * table_pairs);
+  MadeTable cos, sin;
+  const auto found =
+      identify_table(cos.fill([&](auto t, auto c) {
+        return numbers[static_cast<std::size_t>(t * table_pairs + c)];
+      }),
+                     sin.fill([&](auto t, auto c) {
+                       return numbers[static_cast<std::size_t>((table_rows + t) * table_pairs + c)];
+                     }));
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->rotation.verdict, Rotated::rotation);
+}
+
+TEST(IdentifyTable, ShapesMustAgree) {
+  MadeTable cos, sin{.rows = 5};
+  const auto one = [](auto, auto) { return 1.0; };
+  EXPECT_FALSE(identify_table(cos.fill(one), sin.fill(one)));
+}
+
+// sin and cos of (row + offset) · base^(−r/denominator).
+struct Vectors {
+  WaveLayout layout = WaveLayout::interleaved;
+  bool cosine_first = false;
+  double denominator = 32, scale = 1;
+  std::int64_t offset = 0, zero_row = -1;
+
+  IdentifiedVectors found() const {
+    MadeTable table{.columns = 64};
+    const auto values = table.fill([&](std::int64_t t, std::int64_t c) {
+      if (t == zero_row) return 0.0;
+      const bool neighbours = layout == WaveLayout::interleaved;
+      const std::int64_t r = neighbours ? c / 2 : c % 32;
+      const bool front = neighbours ? c % 2 == 0 : c < 32;
+      const double angle =
+          static_cast<double>(t + offset) * std::pow(1e4, -static_cast<double>(r) / denominator);
+      return scale * (front == cosine_first ? std::cos(angle) : std::sin(angle));
+    });
+    const auto made = identify_vectors(values);
+    EXPECT_TRUE(made);
+    return made.value_or(IdentifiedVectors{});
+  }
+};
+
+TEST(IdentifyVectors, LayoutAndWhichComesFirst) {
+  for (const WaveLayout layout : {WaveLayout::interleaved, WaveLayout::concatenated})
+    for (const bool cosine_first : {false, true}) {
+      const IdentifiedVectors found =
+          Vectors{.layout = layout, .cosine_first = cosine_first}.found();
+      EXPECT_TRUE(found.sinusoidal);
+      EXPECT_EQ(found.layout, layout);
+      EXPECT_EQ(found.cosine_first, cosine_first);
+      EXPECT_EQ(found.base, 1e4);
+      EXPECT_EQ(found.spacing, WaveSpacing::width);
+    }
+}
+
+TEST(IdentifyVectors, WhispersDenominator) {
+  const IdentifiedVectors found =
+      Vectors{.layout = WaveLayout::concatenated, .denominator = 31}.found();
+  EXPECT_EQ(found.spacing, WaveSpacing::ends);
+  EXPECT_EQ(found.base, 1e4);
+}
+
+TEST(IdentifyVectors, ScaleOffsetAndARowOfPadding) {
+  const IdentifiedVectors found = Vectors{.scale = 0.5, .offset = 2, .zero_row = 1}.found();
+  EXPECT_NEAR(found.scale, 0.5, 1e-6);
+  EXPECT_EQ(found.offset, 2);
+  EXPECT_EQ(found.zero_rows, std::vector<std::int64_t>{1});
+}
+
+TEST(IdentifyVectors, LearnedOnesAreNotPeriodic) {
+  const std::vector<double> numbers = random(table_rows * table_pairs);
+  MadeTable table;
+  const auto found = identify_vectors(table.fill(
+      [&](auto t, auto c) { return numbers[static_cast<std::size_t>(t * table_pairs + c)]; }));
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->sinusoidal);
+}
+
+}  // namespace
+}  // namespace posenc
