@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +46,49 @@ struct DiffOptions {
   bool json = false;
 };
 
+// A folder of PEFT: an adapter that is no model by itself.
+bool is_adapter(const std::string& folder) {
+  std::error_code ignored;
+  const std::filesystem::path path(folder);
+  return std::filesystem::exists(path / "adapter_config.json", ignored) &&
+         !std::filesystem::exists(path / "config.json", ignored);
+}
+
+// All YAML files of the folder, which say how it was trained.
+Expected<std::string> settings_in(const std::string& folder) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".yml")
+      names.push_back(entry.path().string());
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string& name : names) {
+    const Expected<std::string> text = named_text(name, most);
+    if (!text) return std::unexpected(text.error());
+    all += *text + "\n";
+  }
+  return all;
+}
+
+Expected<int> diff_adapter(const DiffOptions& options, const Model& base, const Terminal& term) {
+  const Expected<std::string> settings = settings_in(options.found);
+  if (!settings) return std::unexpected(settings.error());
+  const auto findings = adapter_differences(base, *settings);
+  if (!findings) return std::unexpected(findings.error());
+  if (options.json)
+    fmt::print("{{\"equal\":{},\"expected\":{},\"adapter\":{},\"findings\":{}}}\n",
+               only_notes(*findings), json_string(base.name), json_string(options.found),
+               to_json(*findings));
+  else
+    fmt::print("{}  {}\n\n{}", term.bold(base.name), term.dim("under the adapter " + options.found),
+               findings_page(*findings, term, "The adapter was trained with the base's rotation."));
+  return only_notes(*findings) ? 0 : 1;
+}
+
 Expected<int> diff_files(const DiffOptions& options, const Model& expected, const Terminal& term) {
+  if (is_adapter(options.found)) return diff_adapter(options, expected, term);
   const Expected<Model> found = named_model(options.found);
   if (!found) return std::unexpected(found.error());
   const Expected<std::vector<Finding>> findings = differences(expected, *found, options.at);
@@ -142,7 +185,8 @@ Run define_diff(CLI::App& app) {
   app.add_option("EXPECTED", options->expected, fmt::format("The model as it should be: {}", kinds))
       ->type_name("MODEL")
       ->required();
-  app.add_option("FOUND", options->found, "What became of it, of the same kinds")
+  app.add_option("FOUND", options->found,
+                 "What became of it, of the same kinds, or the folder of an adapter (PEFT)")
       ->type_name("MODEL");
   app.add_option("--engines,--engine", options->engines,
                  "What these engines make of EXPECTED, or of FOUND beside it "
@@ -169,6 +213,7 @@ Run define_diff(CLI::App& app) {
       "Examples:\n"
       "  posenc diff ./llama-3.1-8b llama-3.1-8b-Q4_K_M.gguf\n"
       "  posenc diff target/config.json draft/config.json\n"
+      "  posenc diff qwen3-8b ./lora-folder\n"
       "  posenc diff config.json --engines all --at 32k\n"
       "  posenc diff target/config.json draft/config.json --engines vllm\n"
       "  posenc diff config.json --log server.log\n"

@@ -106,4 +106,10 @@ TEST_F(DiffCommand, AVersionThatHasNoProfileIsRefused) {
   EXPECT_TRUE(has(said.err, "transformers@4")) << said.err;
 }
 
+TEST_F(DiffCommand, AnAdapterIsComparedByItsTrainersSettings) {
+  const Outcome found = posenc("diff llama-2-7b " + posenc::test::data_path("doctor/lora-of-16k"));
+  EXPECT_EQ(found.code, 1) << found.err;
+  EXPECT_TRUE(has(found.out, "linear factor 4 → none")) << found.out;
+}
+
 }  // namespace

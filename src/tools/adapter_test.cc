@@ -1,0 +1,58 @@
+// What a trainer's settings tell of an adapter beside its base.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "posenc/tools.h"
+
+namespace posenc {
+namespace {
+
+std::vector<Finding> under(const std::string& settings) {
+  const auto found = adapter_differences(*read_model("llama-2-7b"), settings);  // a context of 4096
+  EXPECT_TRUE(found) << found.error().message();
+  return found.value_or(std::vector<Finding>());
+}
+
+TEST(Adapter, WithinTheBasesContextNothingDiffers) {
+  EXPECT_TRUE(under("cutoff_len: 4096\nlora_rank: 8\n").empty());
+}
+
+TEST(Adapter, LongerTextsWithoutAScalingAreAnError) {
+  const auto found = under("sequence_len: 16384\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, "adapter_base_context");
+  EXPECT_EQ(found[0].found, "16,384");
+}
+
+TEST(Adapter, AScalingOfTheTrainingIsComparedWithTheBase) {
+  const auto found = under("rope_scaling: yarn\ncutoff_len: 12000  # three contexts\n");
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].code, "rope_scaling");
+  EXPECT_EQ(found[0].expected, "yarn factor 3 original_max_position_embeddings 4096");
+  EXPECT_TRUE(found[0].cure.contains("factor 2")) << found[0].cure;
+}
+
+TEST(Adapter, EveryScalingOfLlamaFactoryIsRead) {
+  for (const std::string type : {"linear", "dynamic", "yarn", "llama3"}) {
+    const auto found = under("rope_scaling: " + type + "\ncutoff_len: 16384\n");
+    ASSERT_FALSE(found.empty()) << type;
+    EXPECT_EQ(found[0].code, "rope_scaling") << type;
+  }
+}
+
+TEST(Adapter, AKeyInsideAnotherIsNotRead) {
+  const auto found = under("data:\n  cutoff_len: 16384\n");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, "adapter_length");
+}
+
+TEST(Adapter, ALengthMustBeANumberOfTokens) {
+  const auto found = adapter_differences(*read_model("llama-2-7b"), "cutoff_len: -1\n");
+  ASSERT_FALSE(found);
+  EXPECT_TRUE(found.error().message().contains("cutoff_len must be a number of tokens"));
+}
+
+}  // namespace
+}  // namespace posenc
