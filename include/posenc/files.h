@@ -105,6 +105,8 @@ struct LlamaCache {
   std::vector<std::int64_t> position = {};  // [axis][cell]
   std::vector<StoredTensor> keys = {};  // of each layer that the cache serves, [cell][all heads]
 };
+
+// A file of llama_state_seq_save_file or llama_state_save_file.
 struct LlamaState {
   std::vector<std::int64_t> tokens = {};  // of the prompt
   std::vector<LlamaCache> caches = {};

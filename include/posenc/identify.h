@@ -81,6 +81,8 @@ constexpr std::string_view name(TableColumns columns) {
   constexpr std::string_view names[] = {"pairs", "concatenated", "interleaved"};
   return names[static_cast<std::size_t>(columns)];
 }
+
+// What tables of cosines and sines are made of.
 struct IdentifiedTable {
   TableColumns columns = TableColumns::pairs;
   bool exchanged = false;   // what was given as cosines are sines
