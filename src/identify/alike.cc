@@ -44,7 +44,7 @@ std::vector<std::vector<std::size_t>> alike(std::span<const IdentifiedLayer> lay
     else
       group->push_back(i);
   }
-  std::ranges::stable_sort(groups, std::greater{}, &std::vector<std::size_t>::size);
+  std::ranges::stable_sort(groups, std::greater{}, [](const auto& group) { return group.size(); });
   return groups;
 }
 
