@@ -182,20 +182,37 @@ def rotate_(plan: Plan, x: torch.Tensor, position_ids=None, *, layout: str = "")
 
 
 def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halves: bool = False):
-    """(cos, sin) [batch, seq, rotary_dim] times the attention factor, on the device of the ids. On the CPU they are
-    Plan.cos_sin's; elsewhere angles are formed in float64 from the integer positions (on the CPU where the device has none)."""
+    """(cos, sin) [batch, seq, rotary_dim] times the attention factor, on the device of the ids, which are [seq], [batch, seq] or
+    [axes, batch, seq]. On the CPU they are Plan.cos_sin's; elsewhere angles are formed in float64 from the integer positions (on
+    the CPU where the device has none)."""
     if position_ids.is_cpu:
         return plan.cos_sin(position_ids, dtype=dtype, halves=halves)
-    if plan.axes > 1 or plan.frequency_heads > 1 or plan.grows or position_ids.device.type == "mps":
+    if plan.frequency_heads > 1 or plan.grows or position_ids.device.type == "mps":
         return tuple(
             each.to(position_ids.device) for each in plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
         )
-    frequency = frequencies(plan).to(position_ids.device).reshape(-1)
-    angles = position_ids.to(torch.float64)[..., None] * frequency
-    if not halves:
-        angles = torch.cat((angles, angles), -1) if plan.pairing == "halves" else angles.repeat_interleave(2, -1)
-    factor = plan.attention_factor
+    cos, sin = _cos_sin_of(frequencies(plan)[0], plan.attention_factor, position_ids, dtype)
+    if halves:
+        return cos, sin
+    return _laid_out(cos, sin, "cat" if plan.pairing == "halves" else "repeat")
+
+
+def _cos_sin_of(frequency, factor: float, position_ids, dtype):
+    """The same of frequencies [axes, pairs], once for each pair, in torch alone."""
+    frequency = frequency.to(position_ids.device)
+    ids = position_ids.to(torch.float64)[..., None]
+    several = position_ids.dim() == 3  # else ids of one axis stand for all
+    angles = (ids * frequency[:, None, None]).sum(0) if several else ids * frequency.sum(0)
     return (angles.cos() * factor).to(dtype), (angles.sin() * factor).to(dtype)
+
+
+def _laid_out(cos, sin, style: str):
+    """The numbers of pairs as a model's code takes them."""
+    if style == "once":
+        return cos, sin
+    if style == "repeat":
+        return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
+    return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
 
 
 def _rotated_elsewhere(plan: Plan, x, ids, layout: str):
@@ -258,9 +275,10 @@ class RotaryEmbedding(torch.nn.Module):
 
     config: transformers' configuration, or whatever posenc.model takes. layer_type, or the number of a layer: for a module that
     serves one kind of layers and is not told which.
-    style: how the model's own code takes the numbers of pairs, "cat" (twice, one after the other), "repeat" (each twice), or
-    "complex" (once, as cos + i sin). Frequencies are kept in float64 and never cast with the model. A scaling that goes by the
-    length of the text (dynamic NTK, LongRoPE) is compiled anew for the length that the ids show.
+    style: how the model's own code takes the numbers of pairs, "cat" (twice, one after the other), "repeat" (each twice),
+    "once", "complex" (once, as cos + i sin), or "axes" (as "cat", for each axis of the ids by itself: M-RoPE of transformers 4).
+    Frequencies are kept in float64 and never cast with the model. A scaling that goes by the length of the text (dynamic NTK, LongRoPE) is
+    compiled anew for the length that the ids show. Ids of M-RoPE are [axes, batch, seq].
     """
 
     def __init__(
@@ -271,6 +289,7 @@ class RotaryEmbedding(torch.nn.Module):
         self.layer_type, self.layer, self.style = layer_type, layer, style
         self._layers = _layers_by_type(config)
         self._plans: dict = {}
+        self._numbers: dict = {}
 
     def plan(self, layer_type: str | None = None, length: int = 0) -> Plan:
         """The plan of a kind of layers, for a length."""
@@ -298,16 +317,48 @@ class RotaryEmbedding(torch.nn.Module):
     @torch.no_grad()
     def forward(self, x, position_ids, layer_type: str | None = None, **_):
         """(cos, sin) of the dtype of x, as the module that it replaces gives them."""
+        kind = layer_type or self.layer_type
+        if torch.compiler.is_compiling() if hasattr(torch, "compiler") else False:
+            known = self._numbers.get(kind)  # tensors, which a graph holds
+            if known is not None and self.style in ("cat", "repeat", "once"):
+                return _laid_out(*_cos_sin_of(*known, position_ids, x.dtype), self.style)
         plan = self.plan(layer_type)
         if plan.valid is not None:
             plan = self.plan(layer_type, int(position_ids.max()) + 1)
-        if self.style == "complex":
-            cos, sin = cos_sin(plan, position_ids, torch.float32, halves=True)
-            return torch.complex(cos, sin)
-        cos, sin = cos_sin(plan, position_ids, x.dtype, halves=True)
-        if self.style == "repeat":
-            return cos.repeat_interleave(2, -1), sin.repeat_interleave(2, -1)
-        return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
+        elif kind not in self._numbers and plan.frequency_heads == 1 and not plan.grows:
+            self._numbers[kind] = frequencies(plan)[0], plan.attention_factor
+        return self.laid_out(plan, position_ids, x.dtype, self.style)
+
+    @staticmethod
+    def laid_out(plan: Plan, position_ids, dtype, style: str):
+        """cos and sin of a plan as a style has them."""
+        if style == "complex":
+            return torch.complex(*cos_sin(plan, position_ids, torch.float32, halves=True))
+        if style == "axes":
+            whole = Plan.of_frequencies(
+                plan.inv_freq.sum(0), pairing=plan.pairing, attention_factor=plan.attention_factor
+            )
+            rows = cos_sin(whole, position_ids.flatten(0, 1), dtype, halves=True)
+            return _laid_out(*(each.unflatten(0, position_ids.shape[:2]) for each in rows), "cat")
+        return _laid_out(*cos_sin(plan, position_ids, dtype, halves=True), style)
+
+    @staticmethod
+    def style_of(made, plan: Plan, position_ids) -> str | None:
+        """The style of what a module gave for these ids (its answer, or cos alone); None where it is of another shape."""
+        if isinstance(made, torch.Tensor) and made.is_complex():
+            return "complex"
+        cos = made[0] if isinstance(made, tuple) else made
+        rows = (*position_ids.shape[-2:], plan.rotary_dim)
+        if position_ids.dim() == 3 and plan.axes > 1 and cos.shape == (len(position_ids), *rows):
+            return "axes"
+        if cos.shape == (*rows[:-1], plan.rotary_dim // 2):
+            return "once"
+        if cos.shape != rows:
+            return None
+        exact = {
+            style: RotaryEmbedding.laid_out(plan, position_ids, cos.dtype, style)[0] for style in ("cat", "repeat")
+        }
+        return min(exact, key=lambda style: (cos - exact[style]).abs().max().item())
 
     def extra_repr(self) -> str:
         """What PyTorch prints of it."""

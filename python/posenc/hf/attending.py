@@ -35,13 +35,13 @@ def _queries(record, plan: Plan, applied, ids):
     """Whether the rotation was lost on its way from the rotating function, or came twice. A model may well do other things there
     (normalize, scale, join channels that do not rotate), so that another tensor alone is no finding."""
     given = record["queries"]
-    if not applied or not plan.rotates or plan.axes > 1 or plan.grows:
+    if given is None or not applied or not plan.rotates or plan.grows:
         return
     before, after = applied[0]["before"][0], applied[-1]["after"][0]
     if before.shape != given.shape or after.shape != given.shape or torch.equal(given, after):
         return
     mine = slice_plan(plan, before.shape[-1])
-    if before.shape[-1] < mine.first_dim + mine.rotary_dim or before.shape[2] != ids.shape[1]:
+    if before.shape[-1] < mine.first_dim + mine.rotary_dim or before.shape[2] != ids.shape[-1]:
         return
     limit = tolerance(given.dtype, int(ids.max()) + 1, plan) * 2 * after.double().abs().max().item()
     if off_by(given, after) <= limit:
@@ -59,18 +59,19 @@ def _queries(record, plan: Plan, applied, ids):
 
 def _visible(record):
     """[batch, queries, keys], or None where the mask is in another form."""
-    mask, (queries, keys) = record["mask"], (record["queries"].shape[2], record["keys"])
+    mask, queries, keys = record["mask"], record["count"], record["keys"]
     if mask is None:
         return torch.ones(1, queries, keys, dtype=torch.bool).tril(keys - queries)
-    if not isinstance(mask, torch.Tensor) or mask.dim() != 4 or mask.shape[-1] != keys or mask.shape[1] != 1:
+    if not isinstance(mask, torch.Tensor) or mask.dim() != 4 or mask.shape[-1] < keys or mask.shape[1] != 1:
         return None
+    mask = mask[..., :keys]  # some have room behind
     return mask[:, 0] if mask.dtype == torch.bool else mask[:, 0] > torch.finfo(mask.dtype).min / 2
 
 
 def _mask(record, group, call):
     """Which keys the queries see: none that come later, none of padding, none beyond the window, and all others."""
     visible = _visible(record)
-    queries, keys = record["queries"].shape[2], record["keys"]
+    queries, keys = record["count"], record["keys"]
     tokens = call["cached"] + queries
     if visible is None or keys > tokens or not group.causal or group.chunked:
         return
@@ -110,13 +111,14 @@ def _mask(record, group, call):
 
 def cache_findings(record, plan: Plan, call, applied, ids):
     """Keys of the cache: those that the layer rotated. Of a prompt that repeats one token their rotation is seen without them."""
-    keys, tokens = record["keys"], ids.shape[1]
-    if not plan.rotates or plan.axes > 1 or plan.grows or keys.shape[2] < tokens:
+    keys, tokens = record["keys"], ids.shape[-1]
+    if not plan.rotates or plan.grows or keys.shape[2] < tokens:
         return
     newest = keys[:, :, -tokens:]
     if applied:
         before, after = applied[0]["before"][1], applied[-1]["after"][1]
-        if before.shape == newest.shape and not torch.equal(before, after) and _nearest(newest, after, before) == 1:
+        limit = tolerance(keys.dtype, tokens, plan) * before.double().abs().max().item()
+        if before.shape == newest.shape and off_by(newest, before) <= limit < off_by(before, after):
             yield finding(
                 "cached_keys", [record["layer"]], "The cache holds keys from before their rotation.",
                 "cache them rotated, or rotate them when they are read", "rotated", "not rotated",
@@ -125,6 +127,7 @@ def cache_findings(record, plan: Plan, call, applied, ids):
     mine = slice_plan(plan, keys.shape[-1])
     if (
         not call["alike"]
+        or plan.axes > 1
         or call["cached"]
         or keys.shape[2] != tokens
         or int(ids.min())
@@ -146,7 +149,3 @@ def cache_findings(record, plan: Plan, call, applied, ids):
         )
     if found:
         yield found
-
-
-def _nearest(x, *candidates) -> int:
-    return min(range(len(candidates)), key=lambda i: off_by(x, candidates[i]))

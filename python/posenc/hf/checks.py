@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 
 import torch
 
-from .. import positions, tools
 from .._posenc import Plan
 from ..reports import Report
 from ..torch import RotaryEmbedding
 from .attending import attention_findings, cache_findings
-from .live import distance, rotating_groups, text_config
+from .ids import ids_findings
+from .live import distance, layers_of, rotating_groups
 from .rotations import finding, rotation_finding, tolerance
 
 
@@ -23,7 +24,7 @@ class Checks:
         self.seen = seen
 
     def report(self) -> Report:
-        findings = [*self._ids(), *self._rotary(), *self._layers(), *self._replaced()]
+        findings = [*ids_findings(self.seen), *self._rotary(), *self._layers(), *self._replaced()]
         order = {"error": 0, "warning": 1, "note": 2}
         findings.sort(key=lambda each: order[each["severity"]])
         seen = self.seen
@@ -31,9 +32,8 @@ class Checks:
             json.dumps({"model": seen.said.name, "layers": sorted(seen.layers), "findings": findings}), "capture"
         )
 
-    def _layers_of(self, kind: str | None) -> list[int]:
-        types = getattr(text_config(self.seen.model.config), "layer_types", None) or []
-        return [layer for layer, each in enumerate(types) if each == kind] if kind else []
+    def _layers_of(self, record) -> list[int]:
+        return layers_of(self.seen.model.config, record["layer_type"] or record["name"])
 
     def _plan(self, layer: int, length: int) -> Plan:
         for stack in ("text", "decoder"):
@@ -49,37 +49,12 @@ class Checks:
         module, length = record["module"], int(record["ids"].max()) + 1
         if isinstance(module, RotaryEmbedding):
             return None
-        layers = self._layers_of(record["layer_type"])
+        layers = self._layers_of(record)
         if layers:
             plan = self._plan(layers[0], length)
             return plan if plan.rotates else None
         plans = [self._plan(group.layers[0], length) for group in rotating_groups(self.seen.said)]
         return min(plans, key=lambda plan: distance(plan, getattr(module, "inv_freq", None)), default=None)
-
-    def _ids(self):
-        checked = set()
-        for record in self.seen.rotary:
-            ids, call = (
-                record["ids"],
-                self.seen.calls[record["call"]] if record["call"] >= 0 else {"mask": None, "cached": 0},
-            )
-            if record["call"] in checked or ids.dim() != 2:
-                continue
-            checked.add(record["call"])
-            mask, cached, tokens = call["mask"], call["cached"], ids.shape[-1]
-            if mask is not None and mask.shape[-1] == cached + tokens:
-                expected = positions.from_mask(mask.numpy(), cached)
-                ids = ids.expand(len(mask), -1)  # one row for all, as a model makes it where it is given none
-                keep = mask[:, cached:].to(torch.uint8).contiguous()
-            else:
-                expected, keep = positions.range(cached, tokens), None
-            report = tools.check_positions(ids.numpy(), expected, keep=None if keep is None else keep.numpy())
-            for each in report.findings:
-                data = dict(each.to_dict())
-                if _shifted_alike(ids, torch.as_tensor(expected.numpy()), keep):
-                    data["severity"] = "note"
-                    data["message"] += " Every token of a sequence is shifted alike, which a rotation does not see."
-                yield data
 
     def _rotary(self):
         told = set()
@@ -95,7 +70,7 @@ class Checks:
 
     def _module_findings(self, record, plan: Plan):
         module, kind = record["module"], record["layer_type"]
-        layers = self._layers_of(kind)
+        layers = self._layers_of(record)
         prefix = f"{kind}_" if kind and hasattr(module, f"{kind}_inv_freq") else ""
         buffer = getattr(module, prefix + "inv_freq", None)
         if buffer is not None and buffer.dtype not in (torch.float32, torch.float64):
@@ -105,7 +80,7 @@ class Checks:
                 "float32", str(buffer.dtype).removeprefix("torch."),
             )  # fmt: skip
             return
-        if buffer is not None and plan.axes == 1 and plan.frequency_heads == 1:
+        if buffer is not None and plan.frequency_heads == 1:
             found = _frequency_finding(self.seen.said, plan, buffer.detach().cpu().double(), layers, record["name"])
             if found:
                 yield found
@@ -123,23 +98,29 @@ class Checks:
                 f"{plan.attention_factor:.6g}", f"{factor:.6g}",
             )  # fmt: skip
             return
-        if isinstance(record["output"], tuple) and record["ids"].dim() == 2 and plan.axes == 1:
+        if isinstance(record["output"], tuple) and record["ids"].dim() in (2, 3):
             yield from self._angles_findings(record, plan, layers)
 
     def _angles_findings(self, record, plan: Plan, layers):
-        made = record["output"][0].detach().cpu()
-        exact = plan.cos_sin(record["ids"], dtype=torch.float64, halves=True)[0]
-        if made.shape[-1] != 2 * exact.shape[-1] or made.shape[:-1] != exact.shape[:-1]:
+        made, ids = record["output"][0].detach().cpu(), record["ids"]
+        error = _angle_error(made, ids, plan)
+        if error is None:
             return
-        both = (torch.cat((exact, exact), -1), exact.repeat_interleave(2, -1))
-        errors = [(made.double() - each).abs() for each in both]
-        error = min(errors, key=lambda each: each.max().item())
-        if error.max().item() > tolerance(made.dtype, int(record["ids"].max()) + 1, plan):
-            where = int(error.amax((0, 2)).argmax())
+        if error.max().item() > tolerance(made.dtype, int(ids.max()) + 1, plan):
+            where = int(error.amax((*range(error.dim() - 2), -1)).argmax())
             yield finding(
                 "cos_sin", layers, f"cos of {record['name']} is off by up to {error.max().item():.2g}.",
                 "angles are formed with too few digits, or of other ids: posenc.hf.patch(model) forms them in double",
-                position=int(record["ids"][0, where]),
+                position=int(ids.flatten(0, -2)[0, where]),
+            )  # fmt: skip
+            return
+        asked = ids + 1  # of a copy: some modules keep what they were asked for
+        again = _asked(record, asked)
+        if again is not None and torch.equal(again.cpu(), made) and _angle_error(made, asked, plan).max() > 0.1:
+            yield finding(
+                "ids_ignored", layers, f"{record['name']} gives the same angles for other position ids.",
+                "form angles of the values of position_ids, not of their shape",
+                "angles of the ids", "angles of 0, 1, 2, …",
             )  # fmt: skip
 
     def _replaced(self):
@@ -176,8 +157,8 @@ class Checks:
         )  # fmt: skip
 
     def _layer_findings(self, call: int, layer: int, records):
-        ids = next((each["ids"] for each in self.seen.rotary if each["call"] == call and each["ids"].dim() == 2), None)
-        if ids is None or call < 0:
+        ids = next((each["ids"] for each in self.seen.rotary if each["call"] == call), None)
+        if ids is None or call < 0 or ids.dim() not in (2, 3):
             return
         plan, applied, said = self._plan(layer, int(ids.max()) + 1), records.get("applied", []), self.seen.calls[call]
         if applied:
@@ -213,7 +194,7 @@ class Checks:
                 str(len(records)),
             )
             return
-        if plan.axes > 1 or plan.grows:
+        if plan.grows:
             return
         for which, before, after in zip(("queries", "keys"), first["before"], last["after"], strict=True):
             found = rotation_finding(plan, layer, which, before, after, ids)
@@ -222,22 +203,32 @@ class Checks:
                 return
 
 
+def _angle_error(made, ids, plan: Plan):
+    """How far cos is from the plan's, however a module lays out the numbers of pairs; None where its shape is another."""
+    style = RotaryEmbedding.style_of(made, plan, ids)
+    if style is None:
+        return None
+    return (made.double() - RotaryEmbedding.laid_out(plan, ids, torch.float64, style)[0]).abs()
+
+
+def _asked(record, ids):
+    """cos of a copy of a module, for other ids."""
+    if isinstance(record["module"], RotaryEmbedding):
+        return None
+    module, kind = copy.deepcopy(record["module"]), record["layer_type"]
+    x = record["output"][0]
+    with torch.no_grad():
+        return module.forward(x, ids.to(x.device), *([kind] if kind else []))[0]
+
+
 def _coarse(record) -> bool:
     return record["output"][0].dtype not in (torch.float32, torch.float64)
 
 
-def _shifted_alike(found, expected, keep) -> bool:
-    for row in range(found.shape[0]):
-        shift = found[row] - expected[row if expected.shape[0] > 1 else 0]
-        if keep is not None:
-            shift = shift[keep[row].bool()]
-        if shift.numel() and (shift != shift[0]).any():
-            return False
-    return True
-
-
 def _frequency_finding(said, plan: Plan, found, layers, name: str):
     expected = torch.as_tensor(plan.inv_freq)
+    if plan.axes > 1:  # each pair belongs to one axis, and a module may have them in another order
+        expected, found = (each.sort(descending=True).values for each in (expected.sum(0), found))
     if found.shape != expected.shape:
         return finding(
             "rotary_dim", layers, f"{name} has another number of frequencies.", "check head_dim and partial_rotary_factor",

@@ -15,6 +15,11 @@ def rotates(name: str) -> bool:
     return name.startswith("apply_") and "rotary" in name and "vision" not in name
 
 
+def tower(name: str) -> bool:
+    """Whether a module belongs to a tower of pictures or sound, whose positions are not those of the text."""
+    return any(part in name.lower() for part in ("vision", "visual", "audio"))
+
+
 def rotary_modules(model) -> dict:
     """The modules that make cos and sin, by name."""
     found = {}
@@ -32,13 +37,20 @@ def attention_modules(model) -> dict:
     found: dict = {}
     for name, module in model.named_modules():
         layer = getattr(module, "layer_idx", None)
-        if isinstance(layer, int) and "Attention" in type(module).__name__ and "vision" not in name.lower():
+        if isinstance(layer, int) and "Attention" in type(module).__name__ and not tower(name):
             found.setdefault(layer, module)
     return found
 
 
 def text_config(config):
     return getattr(config, "text_config", None) or config
+
+
+def layers_of(config, kind: str | None) -> list[int]:
+    """The layers of a kind: as layer_types names them, or the name of a module that belongs to one."""
+    types = getattr(text_config(config), "layer_types", None) or []
+    kind = (kind or "").rpartition(".")[2]
+    return [layer for layer, each in enumerate(types) if each == kind]
 
 
 def rotating_groups(said) -> list:

@@ -6,7 +6,7 @@ import torch
 
 from .. import models
 from ..torch import RotaryEmbedding
-from .live import distance, rotary_modules, rotating_groups, text_config
+from .live import distance, layers_of, rotary_modules, rotating_groups, text_config, tower
 
 
 class Patched:
@@ -50,34 +50,43 @@ def _probe(module, position_ids, layer_type):
     return module(x, position_ids, layer_type) if layer_type else module(x, position_ids)
 
 
-def _style(made, halves) -> str | None:
-    """How a module's answer lays out the numbers of pairs."""
-    if isinstance(made, torch.Tensor):
-        return "complex" if made.is_complex() else None
-    cos = made[0]
-    if cos.shape != (*halves.shape[:-1], 2 * halves.shape[-1]):
-        return None
-    double = halves.to(cos.dtype)
-    errors = {
-        "cat": (cos - torch.cat((double, double), -1)).abs().max().item(),
-        "repeat": (cos - double.repeat_interleave(2, -1)).abs().max().item(),
-    }
-    return min(errors, key=errors.get)
-
-
-def _served(said, module) -> int | None:
+def _served(said, config, name: str, module) -> int | None:
     """A layer that a module serves, where it does not take the kind of layers as an argument: of the groups whose rotations
     differ the one that its frequencies are nearest to (Gemma 3 of transformers 4 has a module for each kind)."""
     if hasattr(module, "layer_types"):
         return None
+    named = layers_of(config, name)
+    if named:
+        return named[0]
     buffer = getattr(module, "inv_freq", None)
     layers = [group.layers[0] for group in rotating_groups(said) if group.stack == "text"]
     return min(layers, key=lambda layer: distance(said.plan(layer=layer), buffer), default=None)
 
 
+def _compared(module, exact: RotaryEmbedding, length: int) -> float:
+    """The largest difference of what a module and its successor give, which is told the module's style."""
+    kinds = sorted(getattr(module, "layer_types", [])) if hasattr(module, "layer_types") else []
+    largest = 0.0
+    for kind in kinds or [None]:
+        plan = exact.plan(kind, length)
+        ids = torch.cat((torch.arange(64), torch.arange(length - 64, length)))[None]
+        if plan.axes > 1:  # rows, columns and frames come apart
+            ids = torch.stack([ids // (1 + axis) for axis in range(plan.axes)])
+        ids = ids.to(next(module.buffers()).device)
+        made = _probe(module, ids, kind)
+        style = RotaryEmbedding.style_of(made, plan, ids)
+        if style is None:
+            raise ValueError(f"left as it is: what {type(module).__name__} gives is of another shape")
+        exact.style = style
+        ours = _probe(exact, ids, kind)
+        pairs = [(made, ours)] if style == "complex" else zip(made, ours, strict=True)
+        largest = max(largest, *((a - b).abs().max().item() for a, b in pairs))
+    return largest
+
+
 def patch(model) -> Patched:
     """Replaces a model's rotary modules by posenc.torch.RotaryEmbedding: frequencies in float64 that no cast reaches, exact
-    angles. Everything else stays. What cannot be replaced (three axes of pictures among text) is left, and said."""
+    angles. Everything else stays. What cannot be replaced (a tower's own) is left, and said."""
     done, said = Patched(model), models.read(model)
     for name, module in rotary_modules(model).items():
         if isinstance(module, RotaryEmbedding):
@@ -85,24 +94,11 @@ def patch(model) -> Patched:
         change = {"module": name, "class": type(module).__name__, "left": "", "largest_difference": None, "length": 0}
         done.changes.append(change)
         try:
-            exact = RotaryEmbedding(model.config, layer=_served(said, module))
-            kinds = sorted(getattr(module, "layer_types", [])) if hasattr(module, "layer_types") else []
+            if tower(name):
+                raise ValueError("left as it is: it belongs to a tower, whose positions are not those of the text")
+            exact = RotaryEmbedding(model.config, layer=_served(said, model.config, name, module))
             length = min(int(getattr(text_config(model.config), "max_position_embeddings", 0) or 4096), 8192)
-            ids = torch.cat((torch.arange(64), torch.arange(length - 64, length)))[None]
-            ids = ids.to(next(module.buffers()).device)
-            largest = 0.0
-            for kind in kinds or [None]:
-                plan = exact.plan(kind, length)
-                made = _probe(module, ids, kind)
-                halves = plan.cos_sin(ids.cpu(), dtype=torch.float32, halves=True)[0].to(ids.device)
-                style = _style(made, halves)
-                if style is None:
-                    raise ValueError(f"left as it is: what {type(module).__name__} gives is of another shape")
-                exact.style = style
-                ours = _probe(exact, ids, kind)
-                pairs = [(made, ours)] if style == "complex" else zip(made, ours, strict=True)
-                largest = max(largest, *((a - b).abs().max().item() for a, b in pairs))
-            change.update(largest_difference=largest, length=length)
+            change.update(largest_difference=_compared(module, exact, length), length=length)
         except (ValueError, TypeError, RuntimeError) as reason:
             change["left"] = str(reason)
             continue

@@ -33,9 +33,14 @@ def off_by(a, b) -> float:
     return (a.double() - b.double()).abs().max().item()
 
 
+def _in_halves(x):
+    return torch.cat((x[..., ::2], x[..., 1::2]), -1)
+
+
 def rotation_finding(plan: Plan, layer: int, which: str, before, after, ids, dtype=None):
-    """Where `after` is not the plan's rotation of `before`, what it is."""
-    layout = "bshd" if before.shape[1] == ids.shape[1] and before.shape[2] != ids.shape[1] else "bhsd"
+    """Where `after` is not the plan's rotation of `before`, what it is. Ids are [batch, seq] or [axes, batch, seq]."""
+    tokens = ids.shape[-1]
+    layout = "bshd" if before.shape[1] == tokens and before.shape[2] != tokens else "bhsd"
     mine = slice_plan(plan, before.shape[-1])
     if before.shape[-1] < mine.first_dim + mine.rotary_dim:
         return None
@@ -44,9 +49,11 @@ def rotation_finding(plan: Plan, layer: int, which: str, before, after, ids, dty
     limit = 2 * size * tolerance(dtype or after.dtype, int(ids.max()) + 1, plan)
     if off_by(after, exact) <= limit:
         return None
-    if mine.pairing == "interleaved" and off_by(after, torch.cat((exact[..., ::2], exact[..., 1::2]), -1)) <= limit:
-        return None  # DeepSeek's, which leaves the pairs in halves
-    if off_by(after, mine.rotate(exact, position_ids=ids, layout=layout)) <= limit:
+    halves = _in_halves(exact) if mine.pairing == "interleaved" else exact  # as DeepSeek's code leaves them
+    if off_by(after, halves) <= limit:
+        return None
+    again = [mine.rotate(each, position_ids=ids, layout=layout) for each in (exact, halves)]
+    if min(off_by(after, again[0]), off_by(after, _in_halves(again[1]))) <= limit:
         return finding("rotated_twice", [layer], f"The layer's {which} are rotated twice.", "rotate once")
     if off_by(after, before) <= limit:
         return finding(
@@ -57,16 +64,51 @@ def rotation_finding(plan: Plan, layer: int, which: str, before, after, ids, dty
             "a rotation",
             "none",
         )
-    heads = (before, after) if layout == "bhsd" else (before.transpose(1, 2), after.transpose(1, 2))
-    found = tools.identify(heads[1][0].float(), before=heads[0][0].float(), position_ids=ids[0]).to_dict()
-    if found.get("verdict") == "rotation" and found.get("pairing") != mine.pairing:
+    heads = [each if layout == "bhsd" else each.transpose(1, 2) for each in (before, after)]
+    found = _identified(*heads, ids)
+    if mine.pairing == "interleaved" and found["verdict"] != "rotation":
+        neighbours = torch.stack(heads[1].chunk(2, -1), -1).flatten(-2)
+        again = _identified(heads[0], neighbours, ids)
+        found = again if again["verdict"] == "rotation" else found
+    return _named(found, mine, layer, which, f"off by {off_by(after, exact):.2g} of {size:.2g}")
+
+
+def _identified(before, after, ids) -> dict:
+    return tools.identify(after[0].float(), before=before[0].float(), position_ids=ids.flatten(0, -2)[0]).to_dict()
+
+
+def _named(found: dict, mine: Plan, layer: int, which: str, off: str) -> dict:
+    """What identify() tells of a rotation that is not the plan's, as a finding. Of several axes it sees the first alone."""
+    if found["verdict"] == "not a rotation" and mine.axes == 1:
         return finding(
-            "pairing", [layer], f"The layer's {which} are rotated in other pairs of channels.",
-            "permute the rows of the projections, or take the rotation of this family", mine.pairing, found["pairing"],
+            "not_a_rotation", [layer], f"The layer's {which} are mixed in a way that is no rotation of pairs of channels.",
+            "a table made for one pairing and applied with another does this: lay out cos and sin as the function pairs them",
+            f"a rotation of {mine.pairing}", "none",
         )  # fmt: skip
-    fit = found.get("base")
+    if found["verdict"] == "rotation" and mine.axes == 1:
+        if found["pairing"] != mine.pairing and found["rotary_dim"] > 2:  # of one pair both are the same
+            return finding(
+                "pairing", [layer], f"The layer's {which} are rotated in other pairs of channels.",
+                "permute the rows of the projections, or take the rotation of this family", mine.pairing, found["pairing"],
+            )  # fmt: skip
+        if found["sign"] < 0:
+            return finding(
+                "rotated_backwards", [layer], f"The layer's {which} are rotated the other way round.",
+                "exchange the signs of sin", "forwards", "backwards",
+            )  # fmt: skip
+        if found["offset"]:
+            return finding(
+                "offset", [layer], f"The layer's {which} are rotated by other positions than its tokens have.",
+                "hand the ids of the tokens to this layer too", "0", f"{found['offset']:+d}",
+            )  # fmt: skip
+        if found["rotary_dim"] != mine.rotary_dim and not mine.first_dim:
+            return finding(
+                "rotary_dim", [layer], f"The layer's {which} have another number of channels that rotate.",
+                "check head_dim and partial_rotary_factor", str(mine.rotary_dim), str(found["rotary_dim"]),
+            )  # fmt: skip
+    fit = found.get("base") if mine.axes == 1 else None
     return finding(
-        "rotation", [layer], f"The layer's {which} are not rotated as the configuration says; off by {off_by(after, exact):.2g} of {size:.2g}.",
+        "rotation", [layer], f"The layer's {which} are not rotated as the configuration says; {off}.",
         "posenc.identify(after, before=before) shows which rotation it is", "",
-        f"{found.get('verdict')}" + (f", base {fit:.6g}" if fit else ""),
+        f"{found['verdict']}" + (f", base {fit:.6g}" if fit else ""),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import torch
 
 from .. import models
 from ..reports import Report
-from .live import attention_modules, rotary_modules, rotates, text_config
+from .live import attention_modules, rotary_modules, rotates, text_config, tower
 
 
 class Capture:
@@ -43,11 +43,14 @@ class Capture:
         self._undo.append(self.model.register_forward_pre_hook(self._called, with_kwargs=True).remove)
         self._undo.append(self.model.register_forward_hook(self._returned).remove)
         for name, module in rotary_modules(self.model).items():
+            if tower(name):
+                continue
             hook = module.register_forward_hook(self._rotary_hook(name), with_kwargs=True)
             self._undo.append(hook.remove)
         modules = set()
         for layer, module in attention_modules(self.model).items():
             self._undo.append(module.register_forward_pre_hook(self._enter_layer(layer)).remove)
+            self._undo.append(module.register_forward_hook(self._leave_layer(layer), with_kwargs=True).remove)
             modules.add(type(module).__module__)
         for name in sorted(modules):
             self._wrap(sys.modules[name])
@@ -60,16 +63,24 @@ class Capture:
 
     def _called(self, module, args, kwargs):
         cache = kwargs.get("past_key_values")
-        mask = kwargs.get("attention_mask")
+        tokens = _kept(kwargs.get("input_ids", args[0] if args else None))
+        grids = {name: _kept(kwargs.get(name)) for name in ("image_grid_thw", "video_grid_thw")}
         self.calls.append(
             {
-                "mask": mask.detach().cpu().clone() if isinstance(mask, torch.Tensor) and mask.dim() == 2 else None,
+                "mask": _kept(kwargs.get("attention_mask"), 2),
+                "cache": id(cache),
                 "cached": int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0,
-                "alike": _one_token(kwargs.get("input_ids", args[0] if args else None)),
+                "tokens": tokens,
+                "alike": _one_token(tokens),
+                "given": _kept(kwargs.get("position_ids"), 2),
+                "bounds": _kept(kwargs.get("cu_seq_lens_q"), 1),
+                "grids": {name: grid.numpy() for name, grid in grids.items() if grid is not None},
             }
         )
 
     def _returned(self, module, args, output):
+        if self.calls and getattr(output, "past_key_values", None) is not None:
+            self.calls[-1]["cache"] = id(output.past_key_values)  # made by the call, or handed to it
         layers = getattr(getattr(output, "past_key_values", None), "layers", [])
         for layer in self.layers:
             keys = getattr(layers[layer], "keys", None) if layer < len(layers) else None
@@ -81,6 +92,29 @@ class Capture:
             self._layer = layer
 
         return enter
+
+    def _leave_layer(self, layer: int):
+        """Of attention that is code of its own, and no function of a list, at least the mask is seen."""
+
+        def leave(module, args, kwargs, output):
+            mask, call = kwargs.get("attention_mask"), len(self.calls) - 1
+            seen = self.attended[-1] if self.attended else {"call": None}
+            if layer not in self.layers or (seen["call"], seen.get("layer")) == (call, layer):
+                return
+            if isinstance(mask, torch.Tensor) and mask.dim() == 4 and call >= 0:
+                self.attended.append(
+                    {
+                        "call": call,
+                        "layer": layer,
+                        "queries": None,
+                        "count": mask.shape[2],
+                        "keys": min(mask.shape[3], self.calls[call]["cached"] + mask.shape[2]),
+                        "mask": mask.detach().cpu().clone(),
+                        "scaling": None,
+                    }
+                )
+
+        return leave
 
     def _rotary_hook(self, name: str):
         def hook(module, args, kwargs, output):
@@ -150,6 +184,7 @@ class Capture:
                         "call": len(self.calls) - 1,
                         "layer": layer,
                         "queries": query.detach().cpu().clone(),
+                        "count": query.shape[2],
                         "keys": key.shape[2],
                         "mask": mask.detach().cpu().clone() if isinstance(mask, torch.Tensor) else mask,
                         "scaling": kwargs.get("scaling"),
@@ -172,6 +207,13 @@ class Capture:
 
             raise Error(str(report), "posenc.hf.capture")
         return report
+
+
+def _kept(tensor, axes: int | None = None):
+    """A copy of what may change, where it is a tensor of so many axes."""
+    if not isinstance(tensor, torch.Tensor) or axes not in (None, tensor.dim()):
+        return None
+    return tensor.detach().cpu().clone()
 
 
 def _one_token(ids) -> bool:
