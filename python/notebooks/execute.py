@@ -8,6 +8,7 @@ import nbclient
 import nbformat
 
 os.environ["PYTHONWARNINGS"] = "ignore::UserWarning"  # posenc's own, which pages show besides
+os.environ["COLUMNS"] = "100"  # that pages are drawn in
 for path in sorted(Path(__file__).parent.glob("*.ipynb")):
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, record_timing=False, coalesce_streams=True, kernel_name="python3").execute()

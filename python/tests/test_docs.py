@@ -46,8 +46,9 @@ def alike(a: str, b: str) -> bool:
 
 
 @pytest.mark.parametrize("notebook", sorted((ROOT / "python/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_show_what_they_compute(notebook, np, capsys):
+def test_notebooks_show_what_they_compute(notebook, np, capsys, monkeypatch):
     """Where not: python/notebooks/execute.py runs them again."""
+    monkeypatch.setenv("COLUMNS", "100")
     names: dict = {}
     for cell in json.loads(notebook.read_text())["cells"]:
         if cell["cell_type"] != "code":
