@@ -51,7 +51,8 @@ Expected<Dump> read_state(std::span<const std::byte> bytes, const std::string& p
                           const DumpFlags& flags) {
   const Expected<LlamaState> state = parse_llama_state(bytes, path);
   if (!state) return std::unexpected(state.error());
-  if (flags.heads == 0)
+  const std::int64_t heads = flags.heads > 0 ? flags.heads : flags.heads_of_states;
+  if (heads == 0)
     return fail("--heads", "is required with a state file, whose rows hold all heads of a layer",
                 "", "say how many key heads a layer has, or name the model by --model");
   if (state->tokens.empty() ||
@@ -62,12 +63,17 @@ Expected<Dump> read_state(std::span<const std::byte> bytes, const std::string& p
   Dump dump{.repeated = true};
   for (const LlamaCache& cache : state->caches) {
     const auto cells = cache.position.size() / static_cast<std::size_t>(cache.axes);
-    // Text stands at the same place on all axes.
-    const Expected<Positions> at = Positions::signed_ids(std::span(cache.position).first(cells));
+    // Text stands at the same place on all axes, and one tells as much.
+    const std::span<const std::int64_t> all(cache.position), first = all.first(cells);
+    bool text = true;
+    for (std::size_t axis = 1; axis < static_cast<std::size_t>(cache.axes); ++axis)
+      text = text && std::ranges::equal(first, all.subspan(axis * cells, cells));
+    const Expected<Positions> at =
+        text ? Positions::signed_ids(first) : Positions::signed_ids(all, cache.axes);
     if (!at) return std::unexpected(at.error());
     for (const StoredTensor& keys : cache.keys) {
       if (!flags.tensor.empty() && !matches(flags.tensor, keys.name)) continue;
-      Expected<DumpedLayer> layer = layer_of(keys, flags.heads, path);
+      Expected<DumpedLayer> layer = layer_of(keys, heads, path);
       if (!layer) return std::unexpected(layer.error());
       layer->positions = *at;
       if (state->caches.size() > 1)

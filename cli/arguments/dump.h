@@ -30,9 +30,10 @@ struct Dump {
 
 // What of a file is wanted.
 struct DumpFlags {
-  std::string tensor = {};     // a name, * for any part of it; "": all that may be queries or keys
-  std::int64_t heads = 0;      // of [seq][heads · dim]; 0: rows are heads
-  std::size_t least_axes = 3;  // of what may be queries or keys; with heads 2
+  std::string tensor = {};  // a name, * for any part of it; "": all that may be queries or keys
+  std::int64_t heads = 0;   // of [seq][heads · dim]; 0: rows are heads
+  std::int64_t heads_of_states = 0;  // the same, of state files alone
+  std::size_t least_axes = 3;        // of what may be queries or keys; with heads 2
 };
 
 // A .npy, safetensors or GGUF file, or a state that llama.cpp saved. Errors: those of the readers, no such tensor, heads

@@ -1,6 +1,8 @@
 // posenc identify: which convention an engine rotated by, from tensors that it showed.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +25,7 @@ namespace {
 struct IdentifyOptions {
   std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how;
   std::int64_t heads = 0;
-  bool repeated = false, json = false;
+  bool repeated = false, values = false, json = false;
 };
 
 Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
@@ -35,9 +37,10 @@ Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
   else
     fmt::print("{}{}", json ? to_json(std::span(layers)) : identified_page(layers, term),
                json ? "\n" : "");
-  for (const IdentifiedLayer& layer : layers)
-    if (layer.found.verdict != Rotated::rotation) return 1;
-  return 0;
+  const bool good = std::ranges::all_of(layers, [](const IdentifiedLayer& layer) {
+    return layer.found.verdict == Rotated::rotation && layer.found.findings.empty();
+  });
+  return good ? 0 : 1;
 }
 
 // What llama-eval-callback printed: text, which no tensor file is.
@@ -68,12 +71,37 @@ Expected<Positions> positions_of(const IdentifyOptions& options, const DumpedLay
       0, after.rank >= 2 ? after.shape[static_cast<std::size_t>(after.rank - 2)] : 0);
 }
 
+// A rotation that the model does not have, or not in its values.
+Expected<void> compare(const IdentifyOptions& options, const std::optional<Model>& model,
+                       std::int64_t layer, Identified& found) {
+  if (model) {
+    Expected<std::vector<Finding>> findings = beside_model(found, *model, layer);
+    if (!findings) return std::unexpected(findings.error());
+    // Said already without the model.
+    std::erase_if(*findings, [&](const Finding& finding) {
+      return std::ranges::find(found.findings, finding.code, &Finding::code) !=
+             found.findings.end();
+    });
+    std::ranges::move(*findings, std::back_inserter(found.findings));
+  }
+  if (options.values && found.verdict == Rotated::rotation)
+    found.findings.push_back({.code = "values",
+                              .expected = "no rotation",
+                              .found = "rotation",
+                              .message = "values are rotated, which hardly any model asks for",
+                              .cure = "rotate queries and keys alone, or rotate the output back"});
+  return {};
+}
+
 Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& options) {
   DumpFlags flags{options.tensor, options.heads};
-  if (flags.heads == 0 && !options.model.empty()) {
-    const Expected<Model> model = named_model(options.model);
-    if (!model) return std::unexpected(model.error());
-    flags.heads = model->groups.front().geometry.kv_heads;
+  std::optional<Model> model;
+  if (!options.model.empty()) {
+    Expected<Model> named = named_model(options.model);
+    if (!named) return std::unexpected(named.error());
+    model = std::move(*named);
+    // Rows of a state file hold all heads; other dumps have them as an axis.
+    flags.heads_of_states = model->groups.front().geometry.kv_heads;
   }
   Expected<Dump> after = read_dump(options.after, flags);
   if (!after) return std::unexpected(after.error());
@@ -106,6 +134,8 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
     dump.positions = *at;
     Expected<Identified> found = identify(dump);
     if (!found) return std::unexpected(found.error());
+    if (const auto compared = compare(options, model, layer.layer, *found); !compared)
+      return std::unexpected(compared.error());
     layers.push_back({layer.name, std::move(*found)});
   }
   return layers;
@@ -167,13 +197,15 @@ Run define_identify(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--heads", options->heads, "Of rows that hold all heads, [seq][heads · dim]")
       ->check(above_zero());
-  app.add_option("--model", options->model, "The model, whose key heads a state file's rows hold")
+  app.add_option("--model", options->model,
+                 "The model's file or name: what is found is compared with it")
       ->type_name("MODEL");
   app.add_option("--positions", options->positions,
                  "Of the tokens: 0:64 (64 not included), or ids.npy; default: from 0 on")
       ->type_name("IDS");
   app.add_flag("--repeated", options->repeated,
                "Every token is the same one, so --after alone is enough");
+  app.add_flag("--values", options->values, "The tensors are values, which are not to rotate");
   app.add_option("--cos", options->cos,
                  "Cosines as the engine keeps them, [position][pair or channel]")
       ->type_name("FILE");

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/pages/findings_page.h"
+
 namespace posenc::cli {
 namespace {
 
@@ -98,7 +100,14 @@ std::string identified_page(const Identified& found, const Terminal& term) {
                           found.first_dim, found.first_dim + (halves ? found.rotary_dim / 2 : 1),
                           found.first_dim + (halves ? 1 : 2),
                           found.first_dim + (halves ? found.rotary_dim / 2 + 1 : 3)));
-    page.line("channels", fmt::format("{} from {} on", found.rotary_dim, found.first_dim));
+    page.line("channels",
+              fmt::format("{} from {} on{}", found.rotary_dim, found.first_dim,
+                          found.blocks > 1 ? fmt::format(", in {} blocks", found.blocks) : ""));
+    if (found.axis_layout != AxisLayout::one)
+      page.line("axes",
+                fmt::format("{}: {} pairs of each as far as they turn{}", name(found.axis_layout),
+                            fmt::join(found.axis_pairs, ", "),
+                            found.axes_restart ? "; frequencies begin anew with each" : ""));
     page.frequencies(found);
     if (found.offset && *found.offset != 0)
       page.line("offset",
@@ -109,6 +118,7 @@ std::string identified_page(const Identified& found, const Terminal& term) {
   if (found.verdict != Rotated::no_rotation && found.residual > 0)
     page.line("residual", fmt::format("{:.1e} of what changed", found.residual));
   page.unseen(found.cannot_tell);
+  if (!found.findings.empty()) page.text += "\n" + findings_page(found.findings, term, "");
   return page.text;
 }
 

@@ -18,7 +18,7 @@ namespace [[gnu::visibility("default")]] posenc {
 struct RotationDump {
   Tensor after = {};         // as they enter the products
   Tensor before = {};        // as they left the projection; absent: `after` is all there is
-  Positions positions = {};  // of the tokens, one axis
+  Positions positions = {};  // of the tokens; of pictures several axes
   // Every token is the same one, so that keys before rotation were equal: what `after` alone needs. Its first
   // position then stands for the vectors before.
   bool repeated = false;
@@ -51,22 +51,37 @@ struct IdentifiedPair {
   std::int64_t a = 0, b = 0;  // channels
   double frequency = 0;       // radians per position; negative: the other way round
   double resolution = 0;      // of it; larger than itself: too slow to be seen in this dump
+  std::int64_t axis = 0;      // of the positions; -1: it turns too little to be told
 };
+
+// How several axes share the pairs out.
+enum class AxisLayout { one, sections, interleaved, mixed };
+constexpr std::string_view name(AxisLayout layout) {
+  constexpr std::string_view names[] = {"one", "sections", "interleaved", "mixed"};
+  return names[static_cast<std::size_t>(layout)];
+}
 
 // The convention that an engine rotated by, as far as a dump shows it.
 struct Identified {
   Rotated verdict = Rotated::cannot_tell;
   Pairing pairing = Pairing::halves;
   std::int64_t first_dim = 0, rotary_dim = 0;
+  std::int64_t blocks = 1;  // the slice is cut into equal blocks, each paired by itself
   std::vector<IdentifiedPair> pairs = {};
-  std::int64_t sign = 1;                    // −1: rotated backwards
-  std::optional<std::int64_t> offset = {};  // added to the positions
+  AxisLayout axis_layout = AxisLayout::one;
+  std::vector<std::int64_t> axis_pairs = {};  // of each axis, as far as they can be told
+  bool axes_restart = false;                  // frequencies begin anew with each axis
+  std::int64_t sign = 1;                      // −1: rotated backwards
+  std::optional<std::int64_t> offset = {};    // added to the positions
   std::optional<double> amplitude = {};  // on cos and sin; absent with `repeated`, where it cancels
   double residual = 0;                   // what rotation leaves unexplained of what changed, 0 to 1
   std::optional<FrequencyFit> frequencies = {}, runner_up = {};
   // How the angles were formed, as posenc precision names it: all ways that explain them ("exact", "hf_float", "float_product" …); empty:
   // none that is known.
   std::vector<std::string> angles = {};
+  // Slips that explain what is seen: what no rotation is (interleaved_table, head_index …), or one too many
+  // (rotated_twice). docs/doctor.md has every code.
+  std::vector<Finding> findings = {};
   std::vector<std::string> cannot_tell = {};  // sentences
 };
 std::string to_json(const Identified& identified);
@@ -138,8 +153,14 @@ Expected<std::vector<PrintedRotation>> read_eval_callback(std::string_view text,
 // Tokens are taken to stand where they are counted. Only neighbours can be told: `cannot_tell` says so.
 Expected<Identified> identify(const PrintedRotation& printed);
 
-// Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes that do not agree, positions
-// of several axes, fewer than two tokens, more than 2^26 numbers, numbers that are not finite.
+// Which pairs of channels an engine rotated, by which angles, from tensors alone. Errors: shapes that do not agree, fewer than
+// two tokens, more than 8 axes of positions, more than 2^26 numbers, numbers that are not finite.
 Expected<Identified> identify(const RotationDump& dump);
+
+// Where that is not what the model's own plan does in a layer (of its text), compiled for `length` (0: as constructed): slips that
+// are known (rotated_twice, backwards, other_layers, denominator …) before others. docs/doctor.md has every code.
+// Errors: no such layer, what compile() says.
+Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
+                                            std::int64_t layer = 0, std::int64_t length = 0);
 
 }  // namespace posenc

@@ -22,7 +22,9 @@ bool same_pairs(const Identified& a, const Identified& b) {
 }
 
 bool rotate_alike(const Identified& a, const Identified& b) {
-  if (a.verdict != b.verdict) return false;
+  if (a.verdict != b.verdict ||
+      !std::ranges::equal(a.findings, b.findings, {}, &Finding::code, &Finding::code))
+    return false;
   if (a.verdict != Rotated::rotation) return true;
   constexpr double same_amplitude = 0.01;
   return a.pairing == b.pairing && a.first_dim == b.first_dim && a.sign == b.sign &&

@@ -10,7 +10,7 @@ namespace posenc::detail {
 namespace {
 
 constexpr std::int64_t most_numbers = std::int64_t{1} << 26;
-constexpr std::int64_t most_position = std::int64_t{1} << 40;
+constexpr std::int64_t most_position = std::int64_t{1} << 40, most_position_axes = 8;
 // As many tell which channels are partners.
 constexpr std::int64_t most_tokens = 64, most_heads = 8;
 
@@ -110,8 +110,8 @@ Expected<Dump> read_dump(const RotationDump& from) {
     return fail(
         "identify", "a dump has two tokens or more, of two channels or more",
         std::to_string(dump.tokens) + " tokens of " + std::to_string(dump.dim) + " channels");
-  if (from.positions.axes() != 1)
-    return fail("identify", "positions have one axis", std::to_string(from.positions.axes()));
+  if (from.positions.axes() > most_position_axes)
+    return fail("identify", "positions have at most 8 axes", std::to_string(from.positions.axes()));
   if (from.positions.size() != dump.tokens)
     return fail("identify", "there is a position for each token",
                 std::to_string(from.positions.size()) + " and " + std::to_string(dump.tokens));
@@ -119,10 +119,13 @@ Expected<Dump> read_dump(const RotationDump& from) {
     return fail("identify", "without `before` all tokens must be the same one", "",
                 "give the tensor before rotation, or dump a prompt of one token repeated and say "
                 "so (--repeated)");
-  for (std::int64_t t = 0; t < dump.tokens; ++t) {
-    dump.position.push_back(from.positions.at(t));
-    if (std::abs(dump.position.back()) > most_position)
-      return fail("identify", "positions lie within 2^40", std::to_string(dump.position.back()));
+  for (std::int64_t axis = 0; axis < from.positions.axes(); ++axis) {
+    std::vector<std::int64_t>& row = dump.positions.emplace_back();
+    for (std::int64_t t = 0; t < dump.tokens; ++t) {
+      row.push_back(from.positions.at(t, 0, axis));
+      if (std::abs(row.back()) > most_position)
+        return fail("identify", "positions lie within 2^40", std::to_string(row.back()));
+    }
   }
   if (Expected<void> done = read(after, dump.after); !done) return std::unexpected(done.error());
   dump.noise = rounding_of(dump.after);
@@ -141,9 +144,11 @@ Expected<Dump> read_dump(const RotationDump& from) {
       std::copy_n(&dump.after[static_cast<std::size_t>(h * dump.tokens * dump.dim)], dump.dim,
                   &dump.before[static_cast<std::size_t>((h * dump.tokens + t) * dump.dim)]);
   dump.noise *= 1.5;  // of both
-  const std::int64_t first = dump.position.front();
-  dump.origin = first;
-  for (std::int64_t& position : dump.position) position -= first;
+  dump.origin = dump.positions.front().front();
+  for (std::vector<std::int64_t>& row : dump.positions) {
+    const std::int64_t first = row.front();
+    for (std::int64_t& position : row) position -= first;
+  }
   return dump;
 }
 
@@ -161,6 +166,29 @@ std::vector<std::int64_t> changed_channels(const Dump& dump) {
     if (change > limit * limit * size) changed.push_back(c);
   }
   return changed;
+}
+
+double change(const Dump& dump, std::int64_t channel) {
+  double sum = 0;
+  for (std::int64_t h = 0; h < dump.heads; ++h)
+    for (std::int64_t t = 0; t < dump.tokens; ++t) {
+      const double off = dump.is(h, t, channel) - dump.was(h, t, channel);
+      sum += off * off;
+    }
+  return sum;
+}
+
+Explained explained(const Dump& dump, const std::vector<std::int64_t>& channels,
+                    const std::vector<ChannelPair>& pairs) {
+  double all = 0, by_pairs = 0, left = 0;
+  for (const std::int64_t channel : channels) all += change(dump, channel);
+  for (const ChannelPair& pair : pairs) {
+    const double energy = change(dump, pair.a) + change(dump, pair.b);
+    by_pairs += energy;
+    left += energy * pair.unexplained * pair.unexplained;
+  }
+  if (all == 0) return {};
+  return {by_pairs / all, std::sqrt(std::clamp((all - by_pairs + left) / all, 0.0, 1.0))};
 }
 
 double unexplained(const Dump& dump, std::int64_t a, std::int64_t b) {

@@ -14,9 +14,10 @@ namespace posenc::detail {
 struct Dump {
   std::int64_t heads = 0, tokens = 0, dim = 0;
   std::vector<double> before = {}, after = {};  // [head][token][dim]
-  std::vector<std::int64_t> position = {};  // [token], of repeated tokens from that of the first
-  std::int64_t origin = 0;                  // what was taken off them
-  double noise = 0;                         // rounding of a number of `after`, as a share of it
+  // [axis][token], of repeated tokens from that of the first; what was taken off them on the first axis.
+  std::vector<std::vector<std::int64_t>> positions = {};
+  std::int64_t origin = 0;
+  double noise = 0;  // rounding of a number of `after`, as a share of it
 
   double was(std::int64_t head, std::int64_t token, std::int64_t channel) const {
     return before[static_cast<std::size_t>((head * tokens + token) * dim + channel)];
@@ -47,6 +48,20 @@ struct ChannelPair {
 
 // Each channel with the partner that rotates with it, where there is one.
 std::vector<ChannelPair> find_pairs(const Dump& dump, const std::vector<std::int64_t>& channels);
+
+// How much of what changed in the channels the pairs explain, and what rotation leaves unexplained of all that changed.
+struct Explained {
+  double share = 0, residual = 1;
+};
+Explained explained(const Dump& dump, const std::vector<std::int64_t>& channels,
+                    const std::vector<ChannelPair>& pairs);
+
+// The best partner leaves less than this of what changed unexplained: 0.01 or less where the noise is small. Wrong ones
+// leave 0.18 and more, and are not the best.
+inline constexpr double partners = 0.25;
+
+// Σ |after − before|² of a channel.
+double change(const Dump& dump, std::int64_t channel);
 
 // What the best rotation of two channels leaves unexplained; 1 where nothing changed.
 double unexplained(const Dump& dump, std::int64_t a, std::int64_t b);

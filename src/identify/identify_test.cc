@@ -7,62 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "posenc/apply.h"
-#include "posenc/identify.h"
-#include "tests/random.h"
+#include "src/identify/shown_test.h"
 
 namespace posenc {
 namespace {
-
-// Vectors before and after an engine's rotation.
-struct Shown {
-  DType dtype = DType::f32;
-  std::int64_t heads = 4, tokens = 128, dim = 64;
-  std::vector<double> before_memory = {}, after_memory = {};
-  Tensor before = {}, after = {};
-
-  Tensor view(std::vector<double>& memory) const {
-    memory.resize(static_cast<std::size_t>(heads * tokens * dim));
-    return Tensor::dense(memory.data(), dtype, {heads, tokens, dim});
-  }
-  // `repeated`: every token has the first one's vector.
-  Shown& fill(unsigned seed, bool repeated = false) {
-    before = view(before_memory), after = view(after_memory);
-    const std::vector<double> numbers = random(heads * tokens * dim, seed);
-    for (std::int64_t h = 0; h < heads; ++h)
-      for (std::int64_t t = 0; t < tokens; ++t)
-        for (std::int64_t c = 0; c < dim; ++c)
-          before.set(
-              before.offset(h, t, c),
-              numbers[static_cast<std::size_t>((h * tokens + (repeated ? 0 : t)) * dim + c)]);
-    return *this;
-  }
-  Shown& rotate_by(const Rope& rope, std::int64_t first = 0) {
-    const auto plan = compile(Scheme(rope), {.heads = heads, .kv_heads = heads, .head_dim = dim});
-    EXPECT_TRUE(plan) << plan.error().message();
-    const auto done = rotate(*plan, before, Positions::range(first, tokens), Side::key, after);
-    EXPECT_TRUE(done) << done.error().message();
-    return *this;
-  }
-  Identified identified() const {
-    return found({.after = after, .before = before, .positions = Positions::range(0, tokens)});
-  }
-  Identified from_repeated() const {
-    return found({.after = after, .positions = Positions::range(0, tokens), .repeated = true});
-  }
-
- private:
-  static Identified found(const RotationDump& dump) {
-    const auto result = identify(dump);
-    EXPECT_TRUE(result) << result.error().message();
-    return result.value_or(Identified{});
-  }
-};
-
-double base_of(const Identified& found) { return found.frequencies ? found.frequencies->base : 0; }
-std::string scaling_of(const Identified& found) {
-  return found.frequencies ? std::string(info(found.frequencies->scaling).name) : "";
-}
 
 TEST(Identify, NamesPairingSliceAndBase) {
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
@@ -190,20 +138,6 @@ TEST(Identify, TableOfTheOtherPairingIsNoRotation) {
                                       : shown.before.get(shown.before.offset(h, t, c - half));
         shown.after.set(shown.after.offset(h, t, c), x * std::cos(angle) + other * std::sin(angle));
       }
-  EXPECT_EQ(shown.identified().verdict, Rotated::not_a_rotation);
-}
-
-TEST(Identify, HeadsInPlaceOfTokensAreNoRotation) {
-  Shown shown{.heads = 8};
-  shown.fill(14);
-  const auto plan = compile(Scheme(Rope{}), {.head_dim = 64});
-  const auto swapped = [](Tensor x) {
-    std::swap(x.shape[0], x.shape[1]);
-    std::swap(x.stride[0], x.stride[1]);
-    return x;
-  };
-  ASSERT_TRUE(rotate(*plan, swapped(shown.before), Positions::range(0, 8), Side::key,
-                     swapped(shown.after)));
   EXPECT_EQ(shown.identified().verdict, Rotated::not_a_rotation);
 }
 

@@ -22,7 +22,12 @@ void write_members(detail::JsonWriter& out, const Identified& identified) {
   if (rotates) {
     out.member("pairing", name(identified.pairing))
         .member("first_dim", identified.first_dim)
-        .member("rotary_dim", identified.rotary_dim);
+        .member("rotary_dim", identified.rotary_dim)
+        .member("blocks", identified.blocks);
+    if (identified.axis_layout != AxisLayout::one)
+      out.member("axis_layout", name(identified.axis_layout))
+          .member("axis_pairs", identified.axis_pairs)
+          .member("axes_restart", identified.axes_restart);
     if (identified.frequencies) write(out, *identified.frequencies);
     out.member("amplitude", identified.amplitude)
         .member("offset", identified.offset)
@@ -44,8 +49,10 @@ void write_members(detail::JsonWriter& out, const Identified& identified) {
         .member("b", pair.b)
         .member("frequency", pair.frequency)
         .member("resolution", pair.resolution)
+        .member("axis", pair.axis)
         .end();
   out.end();
+  out.key("findings").json(to_json(std::span(identified.findings)));
   out.member("cannot_tell", identified.cannot_tell);
 }
 

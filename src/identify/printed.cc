@@ -174,7 +174,7 @@ class PrintedIdentification {
     dump_.dim = std::ssize(from.channels);
     dump_.before = from.before;
     dump_.after = from.after;
-    dump_.position = from.tokens;
+    dump_.positions = {from.tokens};
     dump_.noise = last_digit / std::max(size_of(from.after), 1e-4);
   }
 
@@ -215,7 +215,7 @@ class PrintedIdentification {
   void measure(std::int64_t a) {
     detail::Turning turning = detail::turning(dump_, {a, a + 1});
     turning.spread = spread_of(a);
-    const auto line = detail::fit_line(dump_.position, turning);
+    const auto line = detail::fit_line(dump_.positions.front(), turning);
     if (!line) return;
     const std::int64_t channel = from_.channels[static_cast<std::size_t>(a)];
     out_.pairs.push_back({channel, channel + 1, line->frequency, line->resolution});

@@ -62,7 +62,7 @@ struct Columns {
 // Each pair (1, 0) rotated, in halves.
 Dump dump_of(const Numbers& cos, Columns cos_at, const Numbers& sin, Columns sin_at,
              std::int64_t pairs, const std::vector<std::int64_t>& rows, DType kept) {
-  Dump dump{.heads = 1, .tokens = std::ssize(rows), .dim = 2 * pairs, .position = rows};
+  Dump dump{.heads = 1, .tokens = std::ssize(rows), .dim = 2 * pairs, .positions = {rows}};
   dump.noise = detail::rounding(kept);
   for (const std::int64_t row : rows) {
     for (std::int64_t c = 0; c < dump.dim; ++c) dump.before.push_back(c < pairs ? 1 : 0);

@@ -1,0 +1,212 @@
+// What was identified beside what the model's own plan rotates by.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "posenc/identify.h"
+#include "src/explain/text.h"
+#include "src/identify/explain.h"
+
+namespace posenc {
+namespace {
+
+using detail::shown;
+
+// Frequencies of a plan's pairs; of several axes each pair has one.
+std::vector<double> frequencies_of(const Rotate& rotate) {
+  std::vector<double> list;
+  for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+    double sum = 0;
+    for (std::int64_t axis = 0; axis < rotate.axes; ++axis) sum += rotate.at(0, axis, r);
+    list.push_back(sum);
+  }
+  return list;
+}
+
+// What a plan's frequencies would be, had some slip been made.
+using Slip = std::function<double(double frequency, std::int64_t pair)>;
+
+class BesideModel {
+ public:
+  BesideModel(const Identified& found, const Model& model, const LayerGroup& group,
+              const Rotate& rotate)
+      : found_(found),
+        model_(model),
+        group_(group),
+        rotate_(rotate),
+        expected_(frequencies_of(rotate)) {}
+
+  std::vector<Finding> run() && {
+    if (found_.pairing != rotate_.pairing) {
+      add("pairing", name(rotate_.pairing), name(found_.pairing),
+          "other channels make a pair; weights of a GGUF and of Hugging Face are permuted for "
+          "theirs",
+          "take the pairing that the weights were converted for");
+      return std::move(findings_);
+    }
+    slice();
+    // Which pair of the model's a measured one is, where the slices are cut alike.
+    if (findings_.empty()) frequencies();
+    amplitude();
+    return std::move(findings_);
+  }
+
+ private:
+  void add(std::string code, std::string_view expected, std::string_view found, std::string message,
+           std::string cure) {
+    findings_.push_back({.code = std::move(code),
+                         .layers = group_.layers,
+                         .expected = std::string(expected),
+                         .found = std::string(found),
+                         .message = std::move(message),
+                         .cure = std::move(cure)});
+  }
+
+  // Slow pairs are not seen, so that a shorter slice of neighbours may be the whole one.
+  void slice() {
+    const bool shorter = found_.pairing == Pairing::interleaved && found_.blocks == 1 &&
+                         found_.rotary_dim < rotate_.rotary_dim;
+    if (found_.first_dim == rotate_.first_dim && found_.blocks == rotate_.blocks &&
+        (found_.rotary_dim == rotate_.rotary_dim || shorter))
+      return;
+    const auto words = [](std::int64_t dim, std::int64_t first) {
+      return std::to_string(dim) + " channels from " + std::to_string(first) + " on";
+    };
+    add("rotary_dim", words(rotate_.rotary_dim, rotate_.first_dim),
+        words(found_.rotary_dim, found_.first_dim), "other channels rotate than the model's",
+        "rotate the slice that the file tells");
+  }
+
+  // Whether the measured frequencies are those that `slip` makes, each as well as it is known.
+  bool explains(const Slip& slip) const {
+    std::int64_t told = 0;
+    for (const IdentifiedPair& pair : found_.pairs) {
+      const std::int64_t r = detail::pair_index(found_, pair);
+      if (r >= std::ssize(expected_)) return false;
+      const double meant = slip(expected_[static_cast<std::size_t>(r)], r);
+      if (std::abs(pair.frequency - meant) > 6 * pair.resolution + 1e-6 * std::abs(meant))
+        return false;
+      told += std::abs(meant) > 4 * pair.resolution ? 1 : 0;
+    }
+    return told >= 2;
+  }
+
+  void frequencies() {
+    if (explains([](double f, std::int64_t) { return f; })) return;
+    if (explains([](double f, std::int64_t) { return 2 * f; }))
+      return add("rotated_twice", "", "×2", "every pair turns by twice the model's angle",
+                 "rotate once: a cache of rotated keys is not rotated again when it is read");
+    if (explains([](double f, std::int64_t) { return -f; }))
+      return add("backwards", "", "×−1", "every pair turns the other way",
+                 "exchange the sign of the sines");
+    if (explains([](double f, std::int64_t) { return detail::kept_as(DType::bf16, f); }))
+      return add("frequencies_rounded", "float32", "bfloat16",
+                 "the model's frequencies were rounded to bfloat16",
+                 "keep the buffer inv_freq in float32 when the weights are cast");
+    if (other_layers() || other_denominator()) return;
+    const bool same_base =
+        found_.frequencies && rope() && found_.frequencies->base == rope()->rope_theta;
+    const std::string expected = rope() ? words(rope()->rope_theta, rope()->scaling) : "",
+                      found = found_.frequencies
+                                  ? words(found_.frequencies->base, found_.frequencies->scaling)
+                                  : "";
+    add(same_base ? "rope_scaling" : "rope_theta", expected, found,
+        same_base ? "the base is the model's, the scaling is not"
+                  : "the frequencies are not the model's",
+        "compare what the engine was told with the file: posenc diff");
+  }
+
+  bool other_layers() {
+    for (const LayerGroup& group : model_.groups) {
+      if (&group == &group_ || group.stack != group_.stack) continue;
+      const auto plan = compile(group);
+      if (!plan || !plan->rotate || plan->rotate->pairs() != rotate_.pairs()) continue;
+      const std::vector<double> theirs = frequencies_of(*plan->rotate);
+      if (!explains([&](double, std::int64_t r) { return theirs[static_cast<std::size_t>(r)]; }))
+        continue;
+      add("other_layers", "", "those of layers " + detail::layer_list(group.layers),
+          "these layers are rotated as another kind of layer is",
+          "choose base and scaling by the kind of the layer");
+      return true;
+    }
+    return false;
+  }
+
+  // base^(−2r/D) with another D than the model's.
+  bool other_denominator() {
+    if (!rope() || rope()->rope_theta <= 1) return false;
+    const double base = rope()->rope_theta;
+    double weights = 0, sum = 0;
+    for (const IdentifiedPair& pair : found_.pairs) {
+      const auto r = static_cast<double>(detail::pair_index(found_, pair));
+      if (r < 1 || pair.frequency < 4 * pair.resolution) continue;
+      const double weight = r * pair.frequency / pair.resolution;
+      weights += weight * weight;
+      sum += weight * weight * -std::log(pair.frequency) / (2 * r * std::log(base));
+    }
+    if (sum <= 0) return false;
+    const double dim = std::round(weights / sum);
+    if (dim == static_cast<double>(rotate_.rotary_dim) || !explains([&](double, std::int64_t r) {
+          return std::pow(base, -2 * static_cast<double>(r) / dim);
+        }))
+      return false;
+    add("denominator", "", shown(dim),
+        "the exponents of base " + number_text(base) + " are divided by " + shown(dim) +
+            ", and the model's are not",
+        "divide by the channels that the scheme counts: all of the head for proportional");
+    return true;
+  }
+
+  void amplitude() {
+    if (!found_.amplitude || std::abs(*found_.amplitude - rotate_.amplitude) < 0.005) return;
+    add("amplitude", "×" + shown(rotate_.amplitude), "×" + shown(*found_.amplitude),
+        "cosines and sines are multiplied by another factor",
+        "YaRN's attention factor stands on both sides, or in the logits' scale");
+  }
+
+  const Rope* rope() const {
+    for (const Scheme& scheme : group_.schemes)
+      if (const auto* one = std::get_if<Rope>(&scheme)) return one;
+    return nullptr;
+  }
+
+  static std::string words(double base, const Scaling& scaling) {
+    return "base " + number_text(base) + ", scaling " + std::string(info(scaling).name);
+  }
+
+  const Identified& found_;
+  const Model& model_;
+  const LayerGroup& group_;
+  const Rotate& rotate_;
+  const std::vector<double> expected_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
+                                            std::int64_t layer, std::int64_t length) {
+  if (found.verdict != Rotated::rotation && found.verdict != Rotated::no_rotation)
+    return std::vector<Finding>{};
+  const LayerGroup* group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::text);
+  if (!group) group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::decoder);
+  if (!group)
+    return fail("identify", "the model has a layer of that number", std::to_string(layer));
+  const Expected<Plan> plan = compile(*group, length);
+  if (!plan) return std::unexpected(plan.error());
+  const bool rotates = found.verdict == Rotated::rotation;
+  if (rotates == plan->rotate.has_value())
+    return rotates ? BesideModel(found, model, *group, *plan->rotate).run()
+                   : std::vector<Finding>{};
+  return std::vector<Finding>{
+      {.code = "scheme",
+       .layers = group->layers,
+       .expected = plan->rotate ? "a rotation" : "none",
+       .found = rotates ? "a rotation" : "none",
+       .message = rotates ? "the model does not rotate in these layers" : "nothing rotates here",
+       .cure = "which layers rotate the file tells: posenc explain"}};
+}
+
+}  // namespace posenc

@@ -1,0 +1,254 @@
+#include "src/identify/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "src/explain/text.h"
+#include "src/identify/frequency_fit.h"
+#include "src/identify/precision.h"
+
+namespace posenc::detail {
+namespace {
+
+class Explanation {
+ public:
+  Explanation(const Measurement& in, Identified& out) : in_(in), out_(out) {}
+
+  void run() {
+    std::vector<Measured> measured;
+    std::int64_t first_unseen = -1;
+    for (const IdentifiedPair& pair : out_.pairs) {
+      const double f = static_cast<double>(out_.sign) * pair.frequency;
+      if (f > 4 * pair.resolution) measured.push_back({pair_index(out_, pair), f, pair.resolution});
+    }
+    std::vector<FrequencyFit> fits = fitted(measured);
+    if (!fits.empty() && fits.front().misfit > 10) try_rounded(measured, fits);
+    if (!fits.empty() && fits.front().misfit > 10) try_twice(measured, fits);
+    if (!fits.empty() && fits.front().misfit > 10) try_restart(measured, fits);
+    if (fits.empty()) return;
+    const std::int64_t turning = try_proportional(measured, fits);
+    out_.frequencies = fits.front();
+    if (fits.size() > 1) out_.runner_up = fits[1];
+    if (fits.front().misfit < 10) out_.angles = forms(fits.front());
+    if (measured.size() < 4)
+      say("scaling: " + std::to_string(measured.size()) +
+          " pairs are seen, too few to tell; dump more tokens, or farther ones");
+    else if (fits.front().misfit > 10)
+      say("scaling: none that is known explains the frequencies; the nearest is named");
+    else if (fits.size() > 1 && fits[1].misfit < 3)
+      say("scaling: " + std::string(info(fits[1].scaling).name) + " with base " +
+          shown(fits[1].base, 6) + " explains the pairs that are seen as well");
+    std::vector<bool> seen(static_cast<std::size_t>(out_.rotary_dim / 2));
+    for (const Measured& m : measured)
+      if (m.pair >= 0 && m.pair < std::ssize(seen)) seen[static_cast<std::size_t>(m.pair)] = true;
+    std::int64_t unseen = 0;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(turning); ++r) {
+      if (seen[r]) continue;
+      ++unseen;
+      if (first_unseen < 0) first_unseen = static_cast<std::int64_t>(r);
+    }
+    if (unseen == 0) return;
+    const double slowest =
+        std::pow(fits.front().base, 2.0 / static_cast<double>(out_.rotary_dim) - 1);
+    say(std::to_string(unseen) + " of " + std::to_string(seen.size()) + " pairs, from pair " +
+        std::to_string(first_unseen) +
+        " on, rotated less than the noise; a dump of positions up to " +
+        shown(std::ceil(8 * in_.spread / slowest), 2) + " would show them all");
+  }
+
+ private:
+  void say(std::string sentence) { out_.cannot_tell.push_back(std::move(sentence)); }
+
+  // Pairs that stand still where their neighbours' frequencies would show do not turn at all. Returns how many do.
+  std::int64_t try_proportional(const std::vector<Measured>& measured,
+                                std::vector<FrequencyFit>& fits) {
+    const std::int64_t pairs = out_.rotary_dim / 2, last = measured.back().pair + 1;
+    FrequencyFit& fit = fits.front();
+    if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.misfit > 3 || last >= pairs ||
+        out_.axis_layout != AxisLayout::one)
+      return pairs;
+    const double next =
+        std::pow(fit.base, -2 * static_cast<double>(last) / static_cast<double>(out_.rotary_dim));
+    if (next * usual_position() < 16 * in_.spread) return pairs;
+    fit.scaling = Proportional{.partial_rotary_factor =
+                                   static_cast<double>(last) / static_cast<double>(pairs)};
+    std::erase_if(fits, [&](const FrequencyFit& other) {
+      return &other != &fits.front() && other.misfit > 10;
+    });
+    return last;
+  }
+
+  // Rotated once more, every pair turns twice as fast; no scheme makes pair 0 turn by more than 1.
+  void try_twice(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    if (measured.front().pair != 0 || measured.front().frequency < 1.5) return;
+    std::vector<Measured> once = measured;
+    for (Measured& m : once) m.frequency /= 2, m.resolution /= 2;
+    std::vector<FrequencyFit> halved = fit_frequencies(once, out_.rotary_dim);
+    if (halved.empty() || halved.front().misfit > 3) return;
+    fits = std::move(halved);
+    out_.findings.push_back(
+        {.code = "rotated_twice",
+         .pair = 0,
+         .expected = "1",
+         .found = number_text(measured.front().frequency),
+         .message = "every pair turns by twice the angle of this base: rotated once more, or by "
+                    "positions that are doubled",
+         .cure = "rotate once: a cache of rotated keys is not rotated again when it is read"});
+  }
+
+  // Each axis with frequencies of its own, from 1 on: the first pair of each is fast, so that where it begins is seen.
+  void try_restart(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    const std::int64_t pairs = out_.rotary_dim / 2, axes = std::ssize(out_.axis_pairs);
+    if (axes < 2) return;
+    const bool interleaved = out_.axis_layout == AxisLayout::interleaved;
+    std::vector<std::vector<Measured>> of_axis(static_cast<std::size_t>(axes));
+    std::vector<std::int64_t> begin(static_cast<std::size_t>(axes), pairs);
+    for (const Measured& m : measured) {
+      const std::int64_t axis = axis_of(m.pair);
+      if (axis < 0) continue;
+      const auto k = static_cast<std::size_t>(axis);
+      begin[k] = std::min(begin[k], m.pair);
+      of_axis[k].push_back(m);
+      of_axis[k].back().pair = interleaved ? m.pair / axes : m.pair - begin[k];
+    }
+    std::optional<FrequencyFit> common;
+    for (std::size_t k = 0; k < of_axis.size(); ++k) {
+      if (of_axis[k].empty()) continue;  // it shows nothing
+      std::int64_t end = pairs;
+      for (const std::int64_t other : begin)
+        if (other > begin[k]) end = std::min(end, other);
+      const std::vector<FrequencyFit> own =
+          fit_frequencies(of_axis[k], interleaved ? 2 * (pairs / axes) : 2 * (end - begin[k]));
+      if (own.empty() || own.front().misfit > 3) return;
+      if (common && common->base != own.front().base) return;
+      if (!common || common->misfit < own.front().misfit) common = own.front();
+    }
+    if (!common) return;
+    fits = {*common};
+    out_.axes_restart = true;
+  }
+
+  std::int64_t axis_of(std::int64_t index) const {
+    for (const IdentifiedPair& pair : out_.pairs)
+      if (pair_index(out_, pair) == index) return pair.axis;
+    return -1;
+  }
+
+  double usual_position() const {
+    double square = 0;
+    for (const std::int64_t p : in_.dump.positions.front())
+      square += static_cast<double>(p) * static_cast<double>(p);
+    return std::sqrt(square / static_cast<double>(in_.dump.tokens));
+  }
+
+  // Frequencies of 16 bits, and positions and angles of 16 bits as well.
+  void try_rounded(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    for (const DType kept : {DType::bf16, DType::f16}) {
+      std::vector<FrequencyFit> rounded = fit_frequencies(measured, out_.rotary_dim, kept);
+      if (rounded.empty() || rounded.front().misfit > 3) continue;
+      fits = std::move(rounded);
+      return;
+    }
+    const auto base = base_of(measured, out_.rotary_dim, 1, DType::bf16);
+    if (!base) return;
+    const FrequencyFit all{.base = *base, .kept = DType::bf16, .misfit = 1};
+    if (forms(all) == std::vector<std::string>{"bfloat16"}) fits = {all};
+  }
+
+  // In which arithmetic the angles were formed: of tokens evenly spread, and of pairs that turn.
+  std::vector<std::string> forms(const FrequencyFit& fit) const {
+    if (out_.axis_layout != AxisLayout::one || (!in_.repeated && !out_.offset)) return {};
+    constexpr std::int64_t most = 512;
+    const std::int64_t taken = std::min(in_.dump.tokens, most);
+    const auto token = [&](std::int64_t i) {
+      return static_cast<std::size_t>(i * (in_.dump.tokens - 1) / (taken - 1));
+    };
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = 0; i < taken; ++i)
+      positions.push_back(in_.dump.positions.front()[token(i)] + in_.dump.origin +
+                          out_.offset.value_or(0));
+    std::vector<MeasuredAngles> measured;
+    for (std::size_t n = 0; n < out_.pairs.size(); ++n) {
+      MeasuredAngles pair{.pair = pair_index(out_, out_.pairs[n])};
+      if (pair.pair >= out_.rotary_dim / 2) continue;
+      for (std::int64_t i = 0; i < taken; ++i)
+        pair.angle.push_back(static_cast<double>(out_.sign) * in_.angles[n][token(i)]);
+      measured.push_back(std::move(pair));
+    }
+    return forms_of(fit, out_.rotary_dim, positions, in_.repeated, measured, in_.spread);
+  }
+
+  // Neighbours do not tell where a slice ends whose last pairs are too slow to be seen: of the slices that may be
+  // meant, the one whose base people would write.
+  std::vector<FrequencyFit> fitted(const std::vector<Measured>& measured) {
+    std::vector<FrequencyFit> best = fit_frequencies(measured, out_.rotary_dim);
+    const std::int64_t room = in_.dump.dim - out_.first_dim;
+    if (out_.pairing != Pairing::interleaved || in_.seen_dim >= room || best.empty()) return best;
+    std::size_t fewest =
+        number_text(best.front().base).size() + 8;  // the slice that is seen is seldom all
+    std::string others;
+    for (const std::int64_t dim : {room, room * 3 / 4, room / 2, room / 4}) {
+      if (dim % 2 != 0 || dim < in_.seen_dim) continue;
+      std::vector<FrequencyFit> fits = fit_frequencies(measured, dim);
+      if (fits.empty() ||
+          (dim > in_.seen_dim && next_would_show(measured.back(), fits.front().base, dim)))
+        continue;
+      others += (others.empty() ? "" : ", ") + std::to_string(dim) + " with base " +
+                shown(fits.front().base, 6);
+      // Few digits, and a size that bases have.
+      const double base = fits.front().base;
+      const std::size_t length = digits(base) + (base < 1e3 || base > 2e7 ? 2 : 0);
+      if (length >= fewest) continue;
+      fewest = length;
+      out_.rotary_dim = dim;
+      best = std::move(fits);
+    }
+    if (others.contains(','))
+      say("rotary_dim: " + std::to_string(in_.seen_dim) +
+          " channels rotate visibly, slower ones may follow: " + others);
+    return best;
+  }
+
+  // Whether the pair after the last that is seen, were there one, would be seen too.
+  bool next_would_show(const Measured& last, double base, std::int64_t dim) const {
+    const double usual = usual_position();
+    constexpr double most_factor = 64;  // it may be slowed by a scaling
+    const auto pairs = static_cast<double>(in_.seen_dim - 2 * last.pair) / 2;
+    const double angle =
+        last.frequency * std::pow(base, -2 * pairs / static_cast<double>(dim)) * usual;
+    // With one vector alone it may be nearly 0 in those channels.
+    const double margin = in_.repeated && in_.dump.heads == 1 ? 16 : 2;
+    return angle / most_factor > margin * least_change * in_.dump.noise;
+  }
+
+  // Significant digits, zeros at the end aside: 1 of 500000, 2 of 1.5e7.
+  static std::size_t digits(double number) {
+    std::size_t count = 1;
+    while (count < 17) {
+      const double unit =
+          std::pow(10, std::floor(std::log10(number)) - static_cast<double>(count) + 1);
+      if (std::abs(std::round(number / unit) * unit - number) < 1e-9 * number) break;
+      ++count;
+    }
+    return count;
+  }
+
+  const Measurement& in_;
+  Identified& out_;
+};
+
+}  // namespace
+
+std::int64_t pair_index(const Identified& found, const IdentifiedPair& pair) {
+  const std::int64_t from = pair.a - found.first_dim;
+  if (found.pairing == Pairing::interleaved) return from / 2;
+  const std::int64_t block = found.rotary_dim / found.blocks;
+  return from / block * (block / 2) + from % block;
+}
+
+void explain(const Measurement& measured, Identified& out) { Explanation(measured, out).run(); }
+
+}  // namespace posenc::detail
