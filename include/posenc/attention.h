@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "posenc/apply.h"
 
@@ -35,6 +36,8 @@ struct Mask {
   // block see each other both ways. Queries are the last of the keys. Null: no blocks.
   //   causal, blocks −1 0 0 0 −1 −1: #..... ####.. ####.. ####.. #####. ######
   const std::int32_t* blocks = nullptr;
+  // [batch][query], those of the queries, where these are not the last of the keys. Null: they are.
+  const std::int32_t* query_blocks = nullptr;
 
   bool sees(std::int64_t query, std::int64_t key) const {
     if (0 <= key && key < prefix) return true;
@@ -60,19 +63,28 @@ struct AttentionInputs {
   //   α_ij = e^logit_ij / (Σ_l e^logit_il + e^sink_i)
   // [heads], or [batch, heads, queries], of any dtype; neither scaled nor masked; −∞ is none. Absent: none.
   Tensor sink_logits = {};
+  // Called by the caller's own thread while it computes, about every millisecond, so that messages arrive meanwhile. It
+  // must neither throw nor touch the tensors.
+  std::function<void()> meanwhile = {};
 };
 
-// softmax(logits) v, for any plan; out [batch, heads, queries, value_dim]. q and k come unrotated:
-// rotation, bias, relative terms, logit scales and the values' rotation are all taken from the plan.
+// softmax(logits) v, for any plan; out [batch, heads, queries, value_dim] of q's dtype, or float32 where that is one of
+// 16 bits. q and k come unrotated: rotation, bias, relative terms, logit scales and the values' rotation are all taken from the plan.
 // A query that sees no key gives zeros, with a sink logit too. What a mask hides is of no effect, whatever it holds: NaN,
 // infinities, memory that nobody wrote. A NaN in a query, in a key that it sees or in a value that it
 // gives weight to makes its output NaN; of a value whose weight has rounded to 0 the NaN may reach the
 // output or not. The logits stand in blocks, never all at once (online softmax: Milakov 2018, Dao 2022): memory beyond the arguments
 // grows with the length, not with its square, in every dtype and with any angles. Float, bfloat16
 // and half are computed in float, the rotation's angles in double. The same bits for any number of
-// threads.
+// threads. Which other queries come with a query changes none of its bits either, as long as queries · heads/kv_heads is
+// 12 or more, or less each time.
+//
+// log_sums [batch, heads, queries] of float32 or float64, if given, receives ln Σ e^logit, the sink's included; −∞ where
+// there is none. Attention over some of the keys is merged with that over others by it:
+//   out = Σ_part out_part · e^(log_sum_part − log_sum),  log_sum = ln Σ_part e^log_sum_part
 // Errors: shapes, positions, learned tables not given, distances that a table does not reach.
-Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out);
+Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                      const Tensor& log_sums = {});
 
 // The same in plain double loops on one thread, the truth for attend: softmax(logits) v with an L x L
 // matrix of a head at a time.

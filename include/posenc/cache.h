@@ -81,6 +81,14 @@ class KvCache {
                         const Mask& mask, const Tensor& out, Threads threads = {},
                         const Tensor& sink_logits = {});
 
+  // The same where the cache holds some of the tokens that the queries see, as on one of several machines: `queries`, of
+  // one sequence or of all, stand anywhere, and the plan must hold for their length too. out may be float32 where the cache
+  // holds 16 bits; log_sums [sequence, heads, tokens] as posenc::attend writes them. A sequence that holds nothing gives zeros.
+  Expected<void> attend_part(std::span<const Sequence> sequences, const Tensor& q,
+                             const Positions& queries, const Plan& plan, const Mask& mask,
+                             const Tensor& out, const Tensor& log_sums, Threads threads = {},
+                             const Tensor& sink_logits = {});
+
   // Adds `offset` to the position of tokens [first, last) of a sequence on every axis; tokens are
   // counted in the order of append(), without evicted ones. Rotated keys are rotated along: exact
   // but for rounding, see NewPlan.

@@ -25,17 +25,28 @@ struct AttentionGradients {
   Tensor head_scale = {}, head_bias = {};  // [head]: of the plan's learned temperature
 };
 
+// Of queries whose keys are more than attend_backward is given: what attend made of all of them.
+struct WholeRows {
+  Tensor log_sums = {};  // [batch, heads, queries], as attend writes them
+  Tensor dots = {};      // [batch, heads, queries]: Σ_c out_c · out_gradient_c
+  explicit operator bool() const { return static_cast<bool>(log_sums); }
+};
+
 // `in` as attend took it; out_gradient [batch, heads, queries, head_dim] of q's dtype. Nothing needs to
 // be cached by attend: the weights are formed again, for a few queries at a time, so that memory beyond
 // the arguments grows with the length, not with its square. A key that nobody sees and a query that sees
 // no key have gradients of zero. Float, bfloat16 and half are computed in float, sums over tokens for a
 // table in double. Threads share out the key heads of all sequences, and where these are fewer than 8
 // their queries too, in at most 8 parts; the same bits for any number of threads.
+//
+// With `whole`, the keys of `in` are some of those that the queries see: every gradient is the part that these keys have
+// in it, and parts add up. Sink logits have no place there; their gradient is −e^(sink − log_sum) · dot.
 // Errors: those of attend; a gradient of a part that the plan lacks, or of sink logits that are not given, or of another shape; frequencies
 // of a plan with an engine's angles; a temperature's beside terms by distance that it scales without q (Shaw's or DeBERTa's
 // vectors that meet keys, slopes before the scale). Then nothing is written.
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                               const Tensor& out_gradient, const AttentionGradients& gradients);
+                               const Tensor& out_gradient, const AttentionGradients& gradients,
+                               const WholeRows& whole = {});
 
 // The gradient by the plan's frequencies [head or 1][axis][pair], as 2-D mixed RoPE learns them
 // (2403.13298), of one call of rotate: `rotated` [batch, head, seq, head_dim] is what it gave,

@@ -77,10 +77,18 @@ class Positions {
   // Tokens [first, first + count) of one sequence, which are there. Shares their ids.
   Positions slice(std::int64_t sequence, std::int64_t first, std::int64_t count) const;
 
+  // The tokens at these places, in this order, as a machine holds some of a text's (layout.h). They stay in their
+  // sequences of a pack; a mask that goes by the order of tokens (several axes) goes by that of the text.
+  // Errors: a place outside [0, size()).
+  Expected<Positions> select(std::span<const std::int64_t> places) const;
+  // Of token t in the text that select() took it from; t itself of others.
+  std::int64_t order(std::int64_t t) const { return orders_ == nullptr ? t : orders_[t]; }
+  bool selected() const { return orders_ != nullptr; }
+
   // Puts the tokens of `more` behind these, in constant time a token on average. Copies and slices
   // made before keep their tokens. Positions of one axis answer for every axis of the others, those
   // of one sequence for every sequence.
-  // Errors: axes or batches that differ and are not 1, packed sequences.
+  // Errors: axes or batches that differ and are not 1, packed sequences, places selected of several axes.
   Expected<void> append(const Positions& more);
 
   // The same tokens moved by `offset` (cache shift, prefix). Errors: below 0, beyond furthest_position.
@@ -103,6 +111,7 @@ class Positions {
   std::int64_t axis_step_ = 0, batch_step_ = 0;  // between rows of ids; 0: one row answers for all
   std::int64_t room_ = 0;                        // tokens that fit behind the last one of each row
   Ids segments_;                                 // [seq], packed only
+  Ids orders_;                                   // [seq], selected of several axes only
 };
 
 // Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and grids.

@@ -120,6 +120,19 @@ Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, 
               shape_text(given), "one for each query head, or for each query of each");
 }
 
+Expected<Tensor> number_by_query(std::string_view where, std::string_view name, const Tensor& given,
+                                 const AttendArguments& in) {
+  if (!given) return Tensor{};
+  POSENC_TRY(view, viewed(where, name, given, 3));
+  POSENC_CHECK(check_distinct(where, view));
+  const bool fits = std::equal(in.q.shape.begin(), in.q.shape.begin() + 3, view.shape.begin());
+  if (fits && size_of(view.dtype) >= sizeof(float)) return view;
+  const std::string rule =
+      std::string(name) + " must be float32 or float64 [batch, heads, queries], ";
+  return fail(where, rule + "the first three of " + shape_text(in.q),
+              shape_text(view) + " of " + std::string(posenc::name(view.dtype)));
+}
+
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
                                const AttendArguments& in) {
   if (!given) return Tensor{};
@@ -134,14 +147,19 @@ Expected<Tensor> square_output(std::string_view where, std::string_view name, co
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits) {
-  AttendArguments checked{
-      .queries = &in.queries, .keys = &in.keys, .mask = &in.mask, .threads = in.threads};
+  AttendArguments checked{.queries = &in.queries,
+                          .keys = &in.keys,
+                          .mask = &in.mask,
+                          .threads = in.threads,
+                          .meanwhile = in.meanwhile ? &in.meanwhile : nullptr};
   for (const auto& [name, from, to] : {std::tuple{"q", &in.q, &checked.q},
                                        {"k", &in.k, &checked.k},
                                        {"v", &in.v, &checked.v},
                                        {"out", &out, &checked.out}}) {
     POSENC_TRY(view, viewed(where, name, *from, 4));
-    if (from->dtype != in.q.dtype) {
+    const bool rounds_less =
+        to == &checked.out && from->dtype == DType::f32 && size_of(in.q.dtype) < sizeof(float);
+    if (from->dtype != in.q.dtype && !rounds_less) {
       return fail(
           where, "q, k, v and out must have one dtype",
           std::string(posenc::name(in.q.dtype)) + " and " + std::string(posenc::name(from->dtype)),
@@ -178,7 +196,8 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     POSENC_CHECK(check_positions(where, *positions, batch, seq, axes));
     POSENC_CHECK(check_length(where, plan, *positions));
   }
-  if (in.mask.blocks != nullptr && checked.q.shape[2] > checked.k.shape[2]) {
+  if (in.mask.blocks != nullptr && in.mask.query_blocks == nullptr &&
+      checked.q.shape[2] > checked.k.shape[2]) {
     return fail(where, "with blocks the queries must be the last of the keys");
   }
   if (in.queries.axes() != in.keys.axes() && in.queries.axes() != 1 && in.keys.axes() != 1) {

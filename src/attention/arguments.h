@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string_view>
 
@@ -18,11 +19,13 @@ struct RelativeTables {
 // Arguments that are known to fit each other and the plan.
 struct AttendArguments {
   Tensor q, k, v, out, logits;  // of four axes; logits absent where nobody wants them
+  Tensor log_sums = {};         // [batch, heads, queries]; absent where nobody wants them
   Tensor sink_logits = {};      // [batch, heads, queries], a stride 0 where shared; absent: none
   RelativeTables relative = {};
   const Positions *queries = nullptr, *keys = nullptr;  // the caller's
   const Mask* mask = nullptr;
   Threads threads = {};
+  const std::function<void()>* meanwhile = nullptr;  // null: nothing
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)
 
   std::int64_t group() const { return q.shape[1] / k.shape[1]; }
@@ -35,6 +38,10 @@ struct AttendArguments {
 Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
                                            const Plan& plan, const Tensor& out,
                                            const Tensor& logits = {});
+
+// log_sums, or what else has a number for each query of each head; absent where not wanted.
+Expected<Tensor> number_by_query(std::string_view where, std::string_view name, const Tensor& given,
+                                 const AttendArguments& in);
 
 // Sink logits as [batch, heads, queries]; absent where none are given.
 Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, std::int64_t batch,

@@ -44,7 +44,8 @@ class Backward {
         group_(in.in->group()),
         keys_(in.k.seq()),
         panel_(panel_columns<T>()),
-        stride_(row_stride(keys_)) {
+        stride_(row_stride(keys_)),
+        meanwhile_(in.caller == this_thread() ? in.in->meanwhile : nullptr) {
     const Mask& mask = *in.in->mask;
     // A window may be as large as a number can be.
     const Index window = mask.window > 0 ? std::min(keys_, mask.window) : keys_;
@@ -75,7 +76,10 @@ class Backward {
       first_ = first;
       count_ = std::min(block_, in_.q.seq() - first);
       for (Index i = 0; i < count_; ++i) seen_[i] = range(first + i);
-      for (Index g = 0; g < group_; ++g) rows_of_head(g);
+      for (Index g = 0; g < group_; ++g) {
+        rows_of_head(g);
+        if (meanwhile_ != nullptr) (*meanwhile_)();
+      }
     });
   }
 
@@ -180,14 +184,19 @@ class Backward {
       visibility_.for_holes(at_.queries, query, at_.keys, seen, b_,
                             [weight](Index j) { weight[j] = -std::numeric_limits<T>::infinity(); });
     }
-    const double by_sink =
-        differentiate(SoftmaxGradientRow<T>{.begin = seen.begin,
-                                            .end = seen.end,
-                                            .bias = bias.bias,
-                                            .bias_factor = bias.factor,
-                                            .weight = weight,
-                                            .delta = delta,
-                                            .sink = static_cast<T>(in_.in->sink(b_, head, query))});
+    SoftmaxGradientRow<T> row{.begin = seen.begin,
+                              .end = seen.end,
+                              .bias = bias.bias,
+                              .bias_factor = bias.factor,
+                              .weight = weight,
+                              .delta = delta,
+                              .sink = static_cast<T>(in_.in->sink(b_, head, query))};
+    if (const WholeRows& whole = in_.whole) {
+      row.of_whole = true;
+      row.log_sum = static_cast<T>(whole.log_sums.get(whole.log_sums.offset(b_, head, query)));
+      row.whole_mean = whole.dots.get(whole.dots.offset(b_, head, query));
+    }
+    const double by_sink = differentiate(row);
     std::vector<double>& sinks = task_.queries->sinks;
     if (!sinks.empty())
       sinks[static_cast<std::size_t>((b_ * in_.q.heads() + head) * in_.q.seq() + query)] = by_sink;
@@ -306,9 +315,10 @@ class Backward {
   const Visibility visibility_;
   RelativeGradient<T> relative_;
   const Index b_, group_, keys_, panel_;
-  const Index stride_;  // from one query's row to the next
-  Index block_ = 0;     // rows at a time
-  BiasBlock at_;        // all queries and keys
+  const Index stride_;                            // from one query's row to the next
+  const std::function<void()>* const meanwhile_;  // of the caller's thread; of others null
+  Index block_ = 0;                               // rows at a time
+  BiasBlock at_;                                  // all queries and keys
   std::vector<PositionBlock> key_blocks_;
   Index first_ = 0, count_ = 0;                         // the queries at work
   Index begin_ = 0, end_ = 0;                           // the keys that some of them see

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "posenc/gradients.h"
 #include "src/attention/arguments.h"
 #include "src/attention/head_rows.h"
 #include "src/attention/row_bias.h"
@@ -21,7 +22,9 @@ struct BackwardInputs {
   // As they came, for the vectors by distance that meet them so (queries scaled); absent without such.
   HeadRows<T> plain_q, plain_k, plain_out_gradient;
   HeadRows<T> relative_query, relative_key, relative_value;  // [1][head or 1][row][head_dim]
-  bool finite = true;  // all of q, k, v and out_gradient; else what is hidden needs care
+  const void* caller = this_thread();
+  WholeRows whole = {};  // absent: the keys are all that the queries see
+  bool finite = true;    // all of q, k, v and out_gradient; else what is hidden needs care
   // The transposes of k and v of every key head of every sequence (gemm.h).
   std::vector<Aligned<T>> k_panels = {}, v_panels = {};
 

@@ -46,7 +46,8 @@ class QueryBlock {
         rotates_queries_(plan_.rotate && !job.queries_rotated),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
         rotates_outputs_(plan_.rotate && plan_.rotate->values),
-        rotates_values_(rotates_outputs_ && !in_.keys_rotated) {
+        rotates_values_(rotates_outputs_ && !in_.keys_rotated),
+        meanwhile_(job.caller == this_thread() ? in_.meanwhile : nullptr) {
     q_ = scratch_.take<T>(rows_ * step_);
     out_ = scratch_.take<T>(rows_ * v_step_own_);
     row_max_ = scratch_.take<T>(rows_);
@@ -78,6 +79,7 @@ class QueryBlock {
       if (!visibility_.some(at_.queries, at_.keys)) continue;
       read_keys(first);
       attend_block();
+      if (meanwhile_ != nullptr) (*meanwhile_)();
     }
     write();
   }
@@ -306,11 +308,19 @@ class QueryBlock {
     for (Index row = 0; row < rows; ++row) {
       T* const out = out_ + row * v_step_own_;
       const Index g = row / count, query = row % count;
+      if (in_.log_sums) write_log_sum(row, at_.first_head + g, first_query_ + query);
       if (relative_.adds_values()) relative_.add_values(g, query, sum_[row], out);
       const T factor = adds_later || sum_[row] == 0 ? T{1} : 1 / sum_[row];
       store_rows(out, v_step_own_, 1, factor, in_.out,
                  in_.out.offset(at_.sequence, at_.first_head + g, first_query_ + query));
     }
+  }
+
+  void write_log_sum(Index row, Index head, Index query) {
+    const double sum = static_cast<double>(sum_[row]);
+    in_.log_sums.set(in_.log_sums.offset(at_.sequence, head, query),
+                     sum == 0 ? -std::numeric_limits<double>::infinity()
+                              : static_cast<double>(row_max_[row]) + std::log(sum));
   }
 
   Scratch scratch_;
@@ -324,6 +334,7 @@ class QueryBlock {
   const Index head_dim_, step_;     // of queries and keys; numbers from a row to the next
   const Index v_dim_, v_step_own_;  // of values and outputs
   const bool short_, rotates_queries_, rotates_keys_, rotates_outputs_, rotates_values_;
+  const std::function<void()>* const meanwhile_;  // of the caller's thread; of others null
 
   BiasBlock at_;  // what is at work
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;

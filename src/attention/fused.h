@@ -20,6 +20,7 @@ struct AttendJob {
   const AttendArguments* in = nullptr;
   const Plan* plan = nullptr;
   bool queries_rotated = false, keys_rotated = false;
+  const void* caller = this_thread();
   std::int64_t block = 0;   // queries of a head in a block
   std::int64_t blocks = 0;  // of a key head
 

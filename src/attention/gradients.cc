@@ -60,15 +60,25 @@ Expected<void> check_learned_temperature(const Plan& plan) {
               "leave those of logits.head_scale and head_bias absent");
 }
 
+// Both or none, and without sink logits: their gradient is told by the caller's two numbers alone.
+Expected<void> check_whole(const AttentionInputs& in, const WholeRows& whole) {
+  if (bool(whole.log_sums) != bool(whole.dots))
+    return fail(where, "log_sums and dots of whole rows must be given together", "one of them");
+  if (!whole || !in.sink_logits) return {};
+  return fail(where, "with whole rows sink logits must be absent", "sink logits",
+              "log_sums has them; their gradient is -exp(sink - log_sum) * dot");
+}
+
 struct Arguments {
   detail::AttendArguments in;
   Tensor out_gradient;
+  WholeRows whole;
   AttentionGradients to;  // of four axes
 };
 
 Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& plan,
                                       const Tensor& out_gradient,
-                                      const AttentionGradients& gradients) {
+                                      const AttentionGradients& gradients, const WholeRows& whole) {
   POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
   POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
 
@@ -91,7 +101,11 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
     by_head = extents(&plan.logits, {std::ssize(plan.logits.head_scale)});
     if (gradients.head_scale || gradients.head_bias) POSENC_CHECK(check_learned_temperature(plan));
   }
-  Arguments checked{.in = fitting, .out_gradient = g, .to = {}};
+  Arguments checked{.in = fitting, .out_gradient = g, .whole = {}, .to = {}};
+  POSENC_CHECK(check_whole(in, whole));
+  POSENC_TRY(log_sums, detail::number_by_query(where, "log_sums", whole.log_sums, checked.in));
+  POSENC_TRY(dots, detail::number_by_query(where, "dots", whole.dots, checked.in));
+  checked.whole = {.log_sums = log_sums, .dots = dots};
   const detail::RelativeTables& relative = checked.in.relative;
   struct Wanted {
     std::string_view of;
@@ -235,6 +249,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   const AttentionGradients& to = arguments.to;
   const Tensor &q = arguments.in.q, &k = arguments.in.k, &v = arguments.in.v;
   auto in = detail::backward_inputs<T>(arguments.in, plan, arguments.out_gradient);
+  in.whole = arguments.whole;
   QuerySums<T> by_query{.q = HeadRows<T>::zeros(q)};
   if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
   if (to.rotation_frequency && plan.rotate->values)
@@ -278,8 +293,9 @@ void backward(const Arguments& arguments, const Plan& plan) {
 }  // namespace
 
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                               const Tensor& out_gradient, const AttentionGradients& gradients) {
-  POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients));
+                               const Tensor& out_gradient, const AttentionGradients& gradients,
+                               const WholeRows& whole) {
+  POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients, whole));
   POSENC_CHECK(detail::check_reach(plan, checked.in));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) { backward<T>(checked, plan); });
   return {};

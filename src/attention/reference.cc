@@ -56,9 +56,10 @@ void exponentiate(std::span<double> row) {
   for (double& x : row) x = std::exp(x);
 }
 
-// Logits to weights in place; all zero where every key is hidden. sink: the logit that has no value.
-void softmax(std::span<double> row, double sink) {
-  if (row.empty()) return;
+// Logits to weights in place; all zero where every key is hidden. sink: the logit that has no value. Returns the logarithm
+// of the sum.
+double softmax(std::span<double> row, double sink) {
+  if (row.empty()) return sink;
   const double peak = std::max(std::ranges::max(row), sink);
   double sum = 0;
   for (double& x : row) {
@@ -67,6 +68,7 @@ void softmax(std::span<double> row, double sink) {
   }
   if (sink != hidden) sum += sink == peak ? 1 : std::exp(sink - peak);
   for (double& x : row) x = x == 0 ? 0 : x / sum;
+  return sum == 0 ? hidden : peak + std::log(sum);
 }
 
 // x · the table's vector for a distance; 0 without the table.
@@ -141,7 +143,12 @@ struct Head {
     const std::int64_t dim = v.dim();
     for (std::int64_t i = 0; i < queries.size(); ++i) {
       const std::span<double> row = row_of(logit, i);
-      rule.leaves_log_weights ? exponentiate(row) : softmax(row, in.sink(sequence, head, i));
+      if (rule.leaves_log_weights) {
+        exponentiate(row);
+      } else {
+        const double log_sum = softmax(row, in.sink(sequence, head, i));
+        if (in.log_sums) in.log_sums.set(in.log_sums.offset(sequence, head, i), log_sum);
+      }
       double* const to = out.row(sequence, head, i);
       double* const relative_to = relative_out.row(sequence, head, i);
       for (std::int64_t j = 0; j < keys.size(); ++j) {

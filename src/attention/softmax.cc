@@ -150,7 +150,7 @@ double Differentiate(const SoftmaxGradientRow<T>& row) {
   std::fill(weight + row.end, weight + seen.to, hidden<T>);
   const auto none = hn::Set(d, hidden<T>);
   const T most = AddBias(weight, row.bias, row.bias_factor, seen.from, seen.to);
-  const T top = row.sink > most ? row.sink : most;
+  const T top = row.of_whole ? row.log_sum : row.sink > most ? row.sink : most;
   const auto row_max = hn::Set(d, top);
   const auto least_x = hn::Set(d, std::log(std::numeric_limits<T>::min()));
 
@@ -174,6 +174,7 @@ double Differentiate(const SoftmaxGradientRow<T>& row) {
     sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sums)));
     mean += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, means)));
   }
+  if (row.of_whole) sum = 1, mean = row.whole_mean;
   const auto share = hn::Set(d, sum == 0 ? T{0} : static_cast<T>(1 / sum));
   const auto middle = hn::Set(d, sum == 0 ? T{0} : static_cast<T>(mean / sum));
   for (std::int64_t j = seen.from; j < seen.to; j += lanes<T>) {
@@ -313,7 +314,8 @@ T fold_row(SoftmaxRow<T>& row) {
 template <class T>
 double differentiate_row(const SoftmaxGradientRow<T>& row) {
   T *const x = row.weight, *const delta = row.delta;
-  const T row_max = std::max(largest(x, row.bias, row.bias_factor, row.begin, row.end), row.sink);
+  const T most = std::max(largest(x, row.bias, row.bias_factor, row.begin, row.end), row.sink);
+  const T row_max = row.of_whole ? row.log_sum : most;
   const double of_sink = share_of_sink(row.sink, row_max);
   double sum = of_sink, mean = 0;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
@@ -323,6 +325,7 @@ double differentiate_row(const SoftmaxGradientRow<T>& row) {
     sum += static_cast<double>(x[j]);
     mean += static_cast<double>(x[j]) * static_cast<double>(delta[j]);
   }
+  if (row.of_whole) sum = 1, mean = row.whole_mean;
   for (std::int64_t j = row.begin; j < row.end; ++j) {
     x[j] = x[j] == 0 ? T{0} : static_cast<T>(static_cast<double>(x[j]) / sum);
     delta[j] = x[j] == 0 ? T{0} : x[j] * (delta[j] - static_cast<T>(mean / sum));

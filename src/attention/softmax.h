@@ -48,6 +48,10 @@ struct SoftmaxGradientRow {
   T* delta = nullptr;   // in: e, the gradient by α. Out: α (e − Σ α e), that by the logit
   // The logit that has no value; −∞: none.
   T sink = -std::numeric_limits<T>::infinity();
+  // Of a row that holds some of the keys that the query sees: over all of them ln Σ e^logit, and Σ α e.
+  bool of_whole = false;
+  T log_sum = 0;
+  double whole_mean = 0;
 };
 
 // Weights that would be subnormal, as of tokens far away, are 0. All are 0 where nothing is seen, NaN

@@ -6,7 +6,8 @@ namespace posenc::detail {
 bool of_one_block(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t b,
                   std::int64_t i, std::int64_t j) {
   const std::int32_t* const row = mask.blocks + b * keys.size();
-  const std::int32_t own = row[keys.size() - queries.size() + i];
+  const std::int32_t own = mask.query_blocks != nullptr ? mask.query_blocks[b * queries.size() + i]
+                                                        : row[keys.size() - queries.size() + i];
   return own >= 0 && own == row[j];
 }
 

@@ -13,6 +13,11 @@ namespace posenc::detail {
 bool of_one_block(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t b,
                   std::int64_t i, std::int64_t j);
 
+// The order of query 0, where queries are the last of the keys.
+inline std::int64_t first_order(const Positions& queries, const Positions& keys) {
+  return queries.selected() ? 0 : keys.size() - queries.size();
+}
+
 // A picture's patches share their position in time, so with several axes the mask goes by the order
 // of the tokens, the last query standing at the last key.
 inline bool visible(const Mask& mask, const Positions& queries, const Positions& keys,
@@ -22,7 +27,7 @@ inline bool visible(const Mask& mask, const Positions& queries, const Positions&
   if (mask.blocks != nullptr && of_one_block(mask, queries, keys, b, i, j)) return true;
   const bool by_position = queries.axes() == 1 && keys.axes() == 1;
   return by_position ? mask.sees(queries.at(i, b), keys.at(j, b))
-                     : mask.sees(keys.size() - queries.size() + i, j);
+                     : mask.sees(first_order(queries, keys) + queries.order(i), keys.order(j));
 }
 
 // Some tokens of a sequence: where they stand, for biases, and their order, for the mask.
@@ -61,7 +66,7 @@ class PositionBlock {
   }
   std::int64_t position(std::int64_t t) const { return positions_->at(first_ + t, sequence_); }
   std::int64_t order(std::int64_t t) const {
-    return by_position_ ? position(t) : order_offset_ + first_ + t;
+    return by_position_ ? position(t) : order_offset_ + positions_->order(first_ + t);
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
@@ -99,7 +104,10 @@ class Visibility {
 
   PositionBlock query_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
     const std::int64_t before = keys_->size() - queries_->size();
-    return {*queries_, by_position_, before, b, first, count, blocks_of(b, before + first)};
+    const std::int32_t* const blocks = mask_->query_blocks != nullptr
+                                           ? mask_->query_blocks + b * queries_->size() + first
+                                           : blocks_of(b, before + first);
+    return {*queries_, by_position_, first_order(*queries_, *keys_), b, first, count, blocks};
   }
   PositionBlock key_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
     return {*keys_, by_position_, 0, b, first, count, blocks_of(b, first)};

@@ -66,9 +66,9 @@ struct KvCache::State {
     return {};
   }
 
-  // [sequence, head, token, width] with at least one token.
+  // [sequence, head, token, width] with at least one token. A part's output may round less.
   Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& x,
-                          std::size_t count, std::int64_t width) const {
+                          std::size_t count, std::int64_t width, bool rounds_less = false) const {
     POSENC_TRY(view, detail::viewed(where, name, x, 4));
     const auto sequences_given = static_cast<std::int64_t>(count);
     if (view.shape[0] != sequences_given || view.shape[2] < 1 || view.shape[3] != width) {
@@ -79,6 +79,7 @@ struct KvCache::State {
                   "shapes read [sequence, head, token, head_dim], of v and out value_dim");
     }
     if (x.dtype == options.dtype) return view;
+    if (rounds_less && x.dtype == DType::f32 && size_of(options.dtype) < sizeof(float)) return view;
     return fail(where,
                 std::string(name) + " must have the cache's dtype " +
                     std::string(posenc::name(options.dtype)),
@@ -132,19 +133,32 @@ struct KvCache::State {
     return detail::check_engine(where, *plan.rotate, Positions::range(cached.length() - 1, 1));
   }
 
-  // One sequence's newest tokens over all of them. All but the reach of the plan's tables was checked.
+  // Who asks, and of what else than the newest tokens' place and out.
+  struct Asked {
+    const Positions* queries = nullptr;  // null: the newest tokens
+    Tensor log_sums = {};
+  };
+  Expected<void> attend(std::string_view where, std::span<const Sequence> sequences,
+                        const Tensor& q, const Asked& asked, const Plan& plan, const Mask& mask,
+                        const Tensor& out, Threads threads, const Tensor& sink_logits);
+
+  // One sequence's queries over all its tokens. All but the reach of the plan's tables was checked.
   Expected<void> attend(std::string_view where, const CachedSequence& cached, const Tensor& q,
-                        const Plan& plan, const Mask& mask, const detail::RelativeTables& relative,
-                        const Tensor& sink_logits, const Tensor& out, Threads threads) {
-    const std::int64_t count = q.shape[2], first = cached.first_seen(mask, count);
+                        const Positions* queries, const Plan& plan, const Mask& mask,
+                        const detail::RelativeTables& relative, const Tensor& sink_logits,
+                        const Tensor& out, const Tensor& log_sums, Threads threads) {
+    const std::int64_t count = q.shape[2];
+    const std::int64_t first = queries == nullptr ? cached.first_seen(mask, count) : 0;
     POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
-    const Positions at = cached.positions(cached.tokens() - count, cached.tokens());
+    const Positions at =
+        queries != nullptr ? *queries : cached.positions(cached.tokens() - count, cached.tokens());
     const Positions all = cached.positions(first, cached.tokens());
     const detail::AttendArguments in{.q = q,
                                      .k = kv.first,
                                      .v = kv.second,
                                      .out = out,
                                      .logits = {},
+                                     .log_sums = log_sums,
                                      .sink_logits = sink_logits,
                                      .relative = relative,
                                      .queries = &at,
@@ -244,12 +258,28 @@ Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor
 Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor& q,
                                const Plan& plan, const Mask& mask, const Tensor& out,
                                Threads threads, const Tensor& sink_logits) {
-  constexpr std::string_view where = "cache attend";
-  State& state = *state_;
+  return state_->attend("cache attend", sequences, q, {}, plan, mask, out, threads, sink_logits);
+}
+
+Expected<void> KvCache::attend_part(std::span<const Sequence> sequences, const Tensor& q,
+                                    const Positions& queries, const Plan& plan, const Mask& mask,
+                                    const Tensor& out, const Tensor& log_sums, Threads threads,
+                                    const Tensor& sink_logits) {
+  return state_->attend("cache attend_part", sequences, q,
+                        {.queries = &queries, .log_sums = log_sums}, plan, mask, out, threads,
+                        sink_logits);
+}
+
+Expected<void> KvCache::State::attend(std::string_view where, std::span<const Sequence> sequences,
+                                      const Tensor& q, const Asked& asked, const Plan& plan,
+                                      const Mask& mask, const Tensor& out, Threads threads,
+                                      const Tensor& sink_logits) {
+  State& state = *this;
+  const bool part = asked.queries != nullptr;
   POSENC_CHECK(state.find_all(where, sequences));
   if (sequences.empty()) return {};
   POSENC_TRY(from, state.viewed(where, "q", q, sequences.size(), state.options.head_dim));
-  POSENC_TRY(to, state.viewed(where, "out", out, sequences.size(), state.options.value_dim));
+  POSENC_TRY(to, state.viewed(where, "out", out, sequences.size(), state.options.value_dim, part));
   Tensor like = from;
   like.shape[3] = state.options.value_dim;
   POSENC_CHECK(detail::check_shape(where, "out", to, like));
@@ -267,24 +297,39 @@ Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor
   const std::int64_t head_dim = state.options.head_dim;
   if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
   POSENC_TRY(sinks, detail::check_sink_logits(where, sink_logits, from.shape[0], heads, count));
+  POSENC_TRY(sums, detail::number_by_query(where, "log_sums", asked.log_sums, {.q = from}));
+  std::int64_t length = 0;  // that the queries reach beyond the tokens here
+  if (part) {
+    const std::int64_t axes = plan.rotate ? plan.rotate->axes : asked.queries->axes();
+    POSENC_CHECK(detail::check_positions(where, *asked.queries, from.shape[0], count, axes));
+    POSENC_CHECK(detail::check_cached_positions(where, *asked.queries));
+    length = asked.queries->length();
+  }
   POSENC_TRY(relative, detail::check_added(where, plan, heads, head_dim, state.options.value_dim));
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const CachedSequence& each = *state.called[b];
-    if (each.tokens() < count) {
+    if (!part && each.tokens() < count) {
       return fail(where,
                   "sequence " + number(sequences[b]) + " must hold the " + number(count) +
                       " tokens that ask",
                   number(each.tokens()), "append their keys and values first");
     }
-    POSENC_CHECK(state.check_plan(where, plan, sequences[b], each, each.length()));
+    POSENC_CHECK(
+        state.check_plan(where, plan, sequences[b], each, std::max(length, each.length())));
+    if (part && plan.rotate)
+      POSENC_CHECK(detail::check_engine(where, *plan.rotate, *asked.queries));
   }
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     CachedSequence& each = *state.called[b];
     const auto sequence = static_cast<std::int64_t>(b);
     each.rerotate(state.pages, state.rotation_of_keys(plan), threads);
-    POSENC_CHECK(state.attend(where, each, detail::part(from, sequence, 0, count), plan, mask,
-                              relative, sinks ? detail::part(sinks, sequence, 0, count) : sinks,
-                              detail::part(to, sequence, 0, count), threads));
+    const auto of_sequence = [&](const Tensor& x) {
+      return x ? detail::part(x, sequence, 0, count) : x;
+    };
+    const Positions at = part ? asked.queries->slice(sequence, 0, count) : Positions();
+    POSENC_CHECK(state.attend(where, each, of_sequence(from), part ? &at : nullptr, plan, mask,
+                              relative, of_sequence(sinks), of_sequence(to), of_sequence(sums),
+                              threads));
   }
   return {};
 }

@@ -62,7 +62,7 @@ std::uint64_t MaskWords::word(std::int64_t b, std::int64_t i, std::int64_t block
     return word & bits(first, last);
   }
   const bool by_position = queries_->axes() == 1 && keys_->axes() == 1;
-  const std::int64_t own = keys_->size() - queries_->size() + i;
+  const std::int64_t own = first_order(*queries_, *keys_) + queries_->order(i);
   for (std::uint64_t left = word; left != 0; left &= left - 1) {
     const std::int64_t j = start + std::countr_zero(left);
     const bool past = by_position ? keys_->at(j, b) < query : j < own;
@@ -110,7 +110,7 @@ std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
       if (kept(mask, keys, b, j)) order.push_back(j);
     }
     for (std::int64_t i = 0; i < queries.size(); ++i) {
-      const std::int64_t last = keys.size() - queries.size() + i;
+      const std::int64_t last = first_order(queries, keys) + queries.order(i);
       const std::pair at{queries.segment(i), queries.at(i, b)};
       const auto after = std::ranges::partition_point(order, [&](std::int64_t j) {
         return by_position ? std::pair{keys.segment(j), keys.at(j, b)} <= at : j <= last;

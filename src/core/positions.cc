@@ -238,12 +238,48 @@ Positions Positions::slice(std::int64_t sequence, std::int64_t first, std::int64
     part.first_ = first_ + first;
   }
   part.segments_.reset();
-  // Segments increase: where the last one is 0, all are, as of tokens that were never packed.
-  if (segments_ != nullptr && count > 0 && segment(first + count - 1) != 0)
+  // Where all are 0, they are as those of tokens that were never packed.
+  const auto segments = std::span(segments_.get(), static_cast<std::size_t>(segments_ ? seq_ : 0));
+  if (std::ranges::any_of(
+          segments.subspan(std::min(segments.size(), static_cast<std::size_t>(first)),
+                           segments.empty() ? 0 : static_cast<std::size_t>(count)),
+          [](std::int64_t segment) { return segment != 0; }))
     part.segments_ = Ids(segments_, segments_.get() + first);
+  if (orders_ != nullptr) part.orders_ = Ids(orders_, orders_.get() + first);
   part.batch_ = 1;
   part.batch_step_ = 0;
   return part;
+}
+
+Expected<Positions> Positions::select(std::span<const std::int64_t> places) const {
+  for (const std::int64_t place : places) {
+    if (place >= 0 && place < seq_) continue;
+    return fail("select positions", "places must lie in [0, " + std::to_string(seq_) + ")",
+                std::to_string(place));
+  }
+  const auto count = static_cast<std::int64_t>(places.size());
+  if (contiguous() && segments_ == nullptr && consecutive(places))
+    return range(places.empty() ? first_ : first_ + places[0], count);
+  Positions some;
+  some.axes_ = axes_;
+  some.batch_ = batch_;
+  some.seq_ = count;
+  std::vector<std::int64_t> ids;
+  ids.reserve(static_cast<std::size_t>(axes_ * batch_ * count));
+  for (std::int64_t axis = 0; axis < axes_; ++axis) {
+    for (std::int64_t b = 0; b < batch_; ++b)
+      for (const std::int64_t place : places) ids.push_back(at(place, b, axis));
+  }
+  some.own(ids);
+  const auto taken = [&](auto&& of) {
+    const Ids all = memory(count);
+    std::ranges::transform(places, all.get(), of);
+    return all;
+  };
+  if (segments_ != nullptr)
+    some.segments_ = taken([this](std::int64_t place) { return segment(place); });
+  if (axes_ > 1) some.orders_ = taken([this](std::int64_t place) { return order(place); });
+  return some;
 }
 
 Expected<void> Positions::append(const Positions& more) {
@@ -259,6 +295,9 @@ Expected<void> Positions::append(const Positions& more) {
     return fail(where, "positions must be of one text", "packed sequences",
                 "give packed() the boundaries of all");
   }
+  if (selected() || more.selected())
+    return fail(where, "positions must be of whole texts", "places selected of one",
+                "append first, and select of the whole");
   if (more.seq_ == 0) return {};
   if (seq_ == 0) {
     *this = more;
@@ -295,6 +334,9 @@ bool Positions::operator==(const Positions& other) const {
   }
   for (std::int64_t t = 0; t < seq_ && segments_ != other.segments_; ++t) {
     if (segment(t) != other.segment(t)) return false;
+  }
+  for (std::int64_t t = 0; t < seq_ && orders_ != other.orders_; ++t) {
+    if (order(t) != other.order(t)) return false;
   }
   for (std::int64_t axis = 0; axis < axes_ && !contiguous(); ++axis) {
     for (std::int64_t b = 0; b < batch_; ++b) {

@@ -348,5 +348,36 @@ TEST(Positions, SignedIdsMayBeNegative) {
   EXPECT_FALSE(Positions::signed_ids(far));
 }
 
+TEST(PositionsSelect, KeepsPositionsAndTextsOfAPack) {
+  const auto whole = Positions::packed(std::vector<std::int64_t>{0, 3, 8});
+  const auto some = whole->select(std::vector<std::int64_t>{7, 0, 3});
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->at(0), 4);
+  EXPECT_EQ(some->segment(0), 1);
+  EXPECT_EQ(some->segment(1), 0);
+  EXPECT_EQ(some->slice(0, 0, 2).segment(0), 1);
+}
+
+TEST(PositionsSelect, OfARangeIsARangeWherePlacesFollowEachOther) {
+  const Positions whole = Positions::range(100, 10);
+  EXPECT_EQ(*whole.select(std::vector<std::int64_t>{3, 4, 5}), Positions::range(103, 3));
+  EXPECT_FALSE(whole.select(std::vector<std::int64_t>{3, 5})->contiguous());
+}
+
+TEST(PositionsSelect, KeepsTheOrderWhereThereAreSeveralAxes) {
+  const auto whole = Positions::ids(std::vector<std::int64_t>{0, 0, 0, 5, 6, 7}, 2);
+  const auto some = whole->select(std::vector<std::int64_t>{2, 1});
+  EXPECT_TRUE(some->selected());
+  EXPECT_EQ(some->order(0), 2);
+  EXPECT_EQ(some->at(0, 0, 1), 7);
+  EXPECT_EQ(some->slice(0, 1, 1).order(0), 1);
+}
+
+TEST(PositionsSelect, RefusesPlacesThatAreNotThere) {
+  const auto some = Positions::range(0, 4).select(std::vector<std::int64_t>{4});
+  ASSERT_FALSE(some);
+  EXPECT_EQ(some.error().message(), "select positions: places must lie in [0, 4), got 4");
+}
+
 }  // namespace
 }  // namespace posenc

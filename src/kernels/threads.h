@@ -19,6 +19,12 @@ int usual_threads();
 // Whether the calling thread works on a part already: its fellows occupy the cores.
 bool within_part();
 
+// Tells the calling thread from others.
+inline const void* this_thread() {
+  thread_local const char mine = 0;
+  return &mine;
+}
+
 // Calls part(act, first, last) for consecutive parts that make up [0, count), on up to `threads` threads, and
 // returns when all are done.
 using Part = void (*)(const void* act, std::int64_t first, std::int64_t last);
