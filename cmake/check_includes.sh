@@ -20,6 +20,7 @@ BEGIN {
   room("^src/schemes/",   "^include/posenc/(schemes|scalings|fields|plan|content)\\.h$|^src/scalings/")
   room("^src/kernels/",   plans)
   room("^src/attention/", plans "|^src/kernels/")
+  room("^src/layout/",    "^include/posenc/(layout|attention|plan|apply)\\.h$|^src/(kernels|attention)/")
   room("^src/content/",   plans "|^src/(kernels|attention)/")
   room("^src/cache/",     plans "|^src/(kernels|attention)/")
   room("^src/text/",      "^$")

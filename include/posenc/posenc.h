@@ -12,6 +12,7 @@
 #include "posenc/files.h"
 #include "posenc/gradients.h"
 #include "posenc/identify.h"
+#include "posenc/layout.h"
 #include "posenc/model.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
