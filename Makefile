@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -147,6 +147,14 @@ asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined
 fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUNS=10000000, TARGET=gguf
 	@$(call ninja,fuzz)
 	@fuzz/run.sh build/fuzz $(TARGET)
+
+# MPI may have come after the build was configured.
+distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, and shows two ranks beside the whole
+	@cmake/need.sh "for attention on several ranks" mpirun:openmpi-bin libopenmpi-dev
+	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
+	@$(call ninja,release,posenc_mpi_tests posenc_killed_rank example_distributed)
+	@ctest --preset release -L distributed | $(call without,'^ *Start +[0-9]+: ')
+	@distributed/run.sh 2 build/release/example_distributed
 
 soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
 	@$(call ninja,release,posenc_soak)

@@ -1,0 +1,38 @@
+// The whole text of some heads, as a rank has it that computes these.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "distributed/heads.h"
+
+namespace posenc::mpi {
+
+class TextOfHeads {
+ public:
+  // `further` [batch, heads, own tokens, width] travel along.
+  static Expected<TextOfHeads> make(Communicator& ranks, const Layout& layout,
+                                    const Positions& whole, const AttentionInputs& in,
+                                    const Tensor& log_gates = {}, const Tensor& further = {});
+
+  const AttentionInputs& inputs() const { return call_; }
+  Tensor log_gates() const { return gates_; }
+  Tensor further() const { return further_; }
+  Heads heads() const { return shares_.query_heads(rank_); }
+  HeadShares& shares() { return shares_; }
+
+ private:
+  TextOfHeads(Communicator& ranks, const Layout& layout, const AttentionInputs& in)
+      : shares_(ranks, layout, in.q.shape[1], in.k.shape[1]), rank_(ranks.rank()) {}
+
+  HeadShares shares_;
+  int rank_;
+  std::vector<Owned> memory_;
+  std::vector<std::uint8_t> keep_;
+  std::vector<std::int32_t> blocks_;
+  AttentionInputs call_;
+  Tensor gates_, further_;
+};
+
+}  // namespace posenc::mpi
