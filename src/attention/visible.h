@@ -55,6 +55,7 @@ class PositionBlock {
     lowest_segment = highest_segment = positions.segment(first);
     lowest_order = order(0), highest_order = order(count - 1);
     if (positions.contiguous()) return;
+    highest_order = lowest_order;
     for (std::int64_t t = 1; t < count; ++t) {
       lowest_order = std::min(lowest_order, order(t));
       highest_order = std::max(highest_order, order(t));

@@ -20,6 +20,7 @@ std::vector<Case> cases() {
   const std::vector<std::int64_t> packs = {0, 3, 10}, mixed = {7, 2, 2, 9, 0, 1, 5, 4, 3, 8};
   std::vector<std::int64_t> grid = mixed;
   grid.insert(grid.end(), mixed.rbegin(), mixed.rend());
+  const std::vector<std::int64_t> farthest_first = {9, 1, 2, 3};
   const Positions all = Positions::range(0, 10);
   return {{"a text", all, all},
           {"its last queries", Positions::range(6, 4), all},
@@ -32,14 +33,18 @@ std::vector<Case> cases() {
           {"packed", *Positions::packed(packs), *Positions::packed(packs)},
           {"in no order", *Positions::ids(mixed), *Positions::ids(mixed)},
           {"two axes", *Positions::ids(grid, 2), *Positions::ids(grid, 2)},
-          {"the last of two axes", Positions::range(50, 3), *Positions::ids(grid, 2)}};
+          {"the last of two axes", Positions::range(50, 3), *Positions::ids(grid, 2)},
+          {"the farthest first", *Positions::ids(farthest_first), *Positions::ids(mixed)},
+          {"some of two axes", *Positions::ids(grid, 2)->select(farthest_first),
+           *Positions::ids(grid, 2)->select(mixed)}};
 }
 
 bool definition(const Mask& m, const Positions& queries, const Positions& keys, std::int64_t i,
                 std::int64_t j) {
   const bool one_axis = queries.axes() == 1 && keys.axes() == 1;
-  const std::int64_t q = one_axis ? queries.at(i) : keys.size() - queries.size() + i,
-                     k = one_axis ? keys.at(j) : j;
+  const std::int64_t before = queries.selected() ? 0 : keys.size() - queries.size();
+  const std::int64_t q = one_axis ? queries.at(i) : before + queries.order(i),
+                     k = one_axis ? keys.at(j) : keys.order(j);
   const auto chunk = [&](std::int64_t p) {
     return std::floor(static_cast<double>(p) / static_cast<double>(m.chunk));
   };
