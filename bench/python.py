@@ -12,6 +12,7 @@ Rotation: 32 heads x 4096 tokens x 128 channels, queries alone. Peers are handed
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -251,6 +252,9 @@ def main() -> None:
             plan.rotate_(one)
 
     rows.append(("call", "float32", "one token of one head, microseconds", fastest({"": calls})[""] / 10, 1.0))
+    script = "import time; t = time.process_time(); import posenc; print(time.process_time() - t)"
+    took = min(float(subprocess.check_output([sys.executable, "-c", script])) for _ in range(ask.runs))
+    rows.append(("import", "", "posenc, without numpy and PyTorch, ms", took * 1e3, 1.0))
     if ask.json:
         json.dump([dict(zip(("case", "dtype", "name", "ms", "ratio"), row, strict=True)) for row in rows], sys.stdout)
         return

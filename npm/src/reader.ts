@@ -65,6 +65,10 @@ export class Model {
   diffLog(log: Uint8Array, at = 0): Compared {
     return this.memory.json('posenc_model_log_json', this.handle, log, log.length, BigInt(at))
   }
+  /** What a command line of llama.cpp, vLLM, SGLang or another engine makes of it. */
+  diffCommand(command: string, at = 0): Compared {
+    return this.memory.json('posenc_model_command_json', this.handle, command, BigInt(at))
+  }
   lint(engine?: string, at = 0): { findings: Finding[] } {
     return this.memory.json('posenc_model_lint_json', this.handle, engine ?? 0, BigInt(at))
   }

@@ -82,6 +82,16 @@ export const tests = {
     const { equal, findings } = models.bundledModel('llama-3.1-8b').diff(broken)
     assert(!equal && findings.some(({ code }) => /scal|frequenc/.test(code)), JSON.stringify(findings))
   },
+  async 'a command line that changes the rotation is found'({ loadReader }) {
+    const model = (await loadReader()).bundledModel('qwen3-8b')
+    const { findings } = model.diffCommand(
+      'llama-server --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768 -c 131072',
+    )
+    assert(
+      findings.some(({ code }) => code === 'rope_scaling'),
+      JSON.stringify(findings),
+    )
+  },
   async 'lint names what an engine does otherwise'({ loadReader }, read) {
     const model = (await loadReader()).read(encoded(await read('doctor/deepseek-r1-0528-qwen3-8b.json')), 'config.json')
     const { findings } = model.lint('sglang')

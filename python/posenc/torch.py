@@ -14,9 +14,10 @@ import torch
 from . import _posenc, models
 from ._posenc import Plan
 from .errors import Error
+from .flex import flex_attention, score_mod
 
 __all__ = [
-    "RotaryEmbedding", "Rotation", "attention", "cos_sin", "frequencies", "rotate", "rotate_", "score_mod",
+    "RotaryEmbedding", "Rotation", "attention", "cos_sin", "flex_attention", "frequencies", "rotate", "rotate_", "score_mod",
 ]  # fmt: skip
 
 # --- rotation ---------------------------------------------------------------------------------------------------
@@ -254,17 +255,6 @@ def attention(q, k, v, plan: Plan | None = None, **how) -> torch.Tensor:
     [batch, kv_heads, keys, head_dim] come unrotated: rotation, bias and logit scales are the plan's. The keywords are
     those of posenc.attend: position_ids, key_position_ids, causal, window, chunk, prefix, keep, sink_logits, layout, threads."""
     return _Attention.apply(q, k, v, plan, how)
-
-
-def score_mod(plan: Plan, heads: int, length: int, device=None):
-    """A plan's bias by distance as FlexAttention takes it: score_mod(score, batch, head, q_idx, kv_idx). `length` tokens at most;
-    rotate q and k with `rotate` first."""
-    distances = torch.as_tensor(plan.bias([length - 1], range(2 * length - 1), heads=heads))[:, 0].flip(-1).to(device)
-
-    def modified(score, batch, head, q_idx, kv_idx):
-        return score + distances[head, q_idx - kv_idx + length - 1]
-
-    return modified
 
 
 # --- a module of transformers ---------------------------------------------------------------------------------------

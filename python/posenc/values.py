@@ -41,6 +41,10 @@ class Value:
             for name, field in self._value.fields().items()
         }
 
+    def table(self, name: str):
+        """A tensor of a scheme that reads the content, in float64; None where it was not given."""
+        return self._value.table(name)
+
     def replace(self, **fields) -> Value:
         """The same with other fields."""
         return type(self)(**{**self._said(), **fields})

@@ -59,6 +59,8 @@ Side side_of(std::string_view name);
 
 // A learned table's numbers, copied: Python's arrays come and go.
 Table copied_table(const Tensor& values);
+// And back, in float64; None for one that was not given.
+nb::object table_array(const Table& table);
 
 // Numbers as numpy's array of that shape; where there is no numpy, as array('d').
 nb::object numbers(const std::vector<double>& values, const std::vector<std::int64_t>& shape);

@@ -54,6 +54,13 @@ Table copied_table(const Tensor& values) {
   return table;
 }
 
+nb::object table_array(const Table& table) {
+  if (!table) return nb::none();
+  const Table copy = copied_table(table.values);
+  const Tensor& values = copy.values;
+  return numbers(*copy.owned, {values.shape.begin(), values.shape.begin() + values.rank});
+}
+
 const Rotate& rotation(const CompiledPlan& plan, std::string_view where) {
   if (!plan.plan.rotate)
     refuse(where, "the plan must rotate", "one that does not", "ask posenc.explain what it does");
@@ -148,7 +155,7 @@ CompiledPlan with_table(CompiledPlan plan, std::string_view part, nb::handle val
 }
 
 // The learned (or computed) table of a part, which with_table gives; null where the plan has none.
-const Table* table_of(const Plan& plan, std::string_view part) {
+const Table* part_table(const Plan& plan, std::string_view part) {
   const auto kind_of = [](auto& from) { return from ? &*from : nullptr; };
   if (part == "add") {
     const Add* const add = kind_of(plan.add);
@@ -167,11 +174,8 @@ const Table* table_of(const Plan& plan, std::string_view part) {
 }
 
 nb::object table_numbers(const CompiledPlan& plan, std::string_view part) {
-  const Table* const table = table_of(plan.plan, part);
-  if (!table || !*table) return nb::none();
-  const Table copy = copied_table(table->values);
-  const Tensor& values = copy.values;
-  return numbers(*copy.owned, {values.shape.begin(), values.shape.begin() + values.rank});
+  const Table* const table = part_table(plan.plan, part);
+  return table ? table_array(*table) : nb::none();
 }
 
 // The rows of vectors by distance that belong to distances first to last.

@@ -18,11 +18,12 @@ FieldValue field_value(nb::handle value) {
   if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
   if (PyLong_Check(value.ptr())) return nb::cast<std::int64_t>(value);
   if (PyUnicode_Check(value.ptr())) return said(nb::borrow(value));
-  if (PyFloat_Check(value.ptr()) || !PySequence_Check(value.ptr()))
+  // PyTorch's tensors are no sequences, and numpy's single numbers have axes too, none.
+  const bool is_array = !nb::getattr(value, "ndim", nb::int_(0)).equal(nb::int_(0));
+  if (PyFloat_Check(value.ptr()) || (!is_array && !PySequence_Check(value.ptr())))
     return nb::cast<double>(nb::float_(value));
   std::vector<double> list;
-  const nb::object flat =
-      PyObject_HasAttrString(value.ptr(), "ravel") ? value.attr("ravel")() : nb::borrow(value);
+  const nb::object flat = is_array ? value.attr("ravel")() : nb::borrow(value);
   for (const nb::handle item : flat) list.push_back(nb::cast<double>(nb::float_(item)));
   return list;
 }
@@ -115,6 +116,22 @@ nb::dict fields_of(const Value& value) {
   return fields;
 }
 
+nb::object table_of(const Value& value, std::string_view name) {
+  nb::object found;
+  const auto look = [&](const auto& scheme) {
+    if constexpr (requires { scheme.tables(); })
+      std::apply(
+          [&](const auto&... field) {
+            ((field.name == name ? void(found = table_array(scheme.*field.member)) : void()), ...);
+          },
+          scheme.tables());
+  };
+  if (const auto* const content = std::get_if<ContentScheme>(&value.held))
+    std::visit(look, *content);
+  if (!found.is_valid()) refuse("table", "the scheme has no table of that name", name);
+  return found;
+}
+
 const SchemeInfo& about(const Value& value) {
   return std::visit([](const auto& held) -> const SchemeInfo& { return info(held); }, value.held);
 }
@@ -149,6 +166,8 @@ void bind_schemes(nb::module_& m) {
                      return text(kinds[value.held.index()]);
                    })
       .def("fields", &fields_of, "Every field with its value, in the library's order.")
+      .def("table", &table_of, nb::arg("name"),
+           "A tensor of a scheme that reads the content, in float64; None where it was not given.")
       .def("same_as", [](const Value& a, const Value& b) {
         return std::visit(
             [](const auto& x, const auto& y) {

@@ -38,6 +38,17 @@ def test_fires_bias_is_what_its_attention_adds(np, rng):
         posenc.fire_bias(posenc.StickBreaking(), 5)
 
 
+def test_fields_take_arrays_of_any_library(np):
+    weights = np.arange(6.0).reshape(2, 3)
+    fire = posenc.Fire(output_weight=weights)
+    assert fire.output_weight == [0, 1, 2, 3, 4, 5] and posenc.Fire(c=np.float32(0.5)).c == 0.5
+    torch = pytest.importorskip("torch")
+    assert posenc.Fire(output_weight=torch.as_tensor(weights)) == fire
+    gates = -np.ones((1, 2, 5))
+    np.testing.assert_array_equal(posenc.Forgetting(log_gates=torch.as_tensor(gates)).table("log_gates"), gates)
+    assert posenc.Forgetting().table("log_gates") is None
+
+
 def test_what_kerple_learns(np, rng):
     scheme = posenc.Kerple(kernel="log", p=[1.0, 2.0], a=[0.5, 0.25])
 

@@ -1,5 +1,7 @@
 """Live transformers models, small and random: nothing is found in healthy ones, every planted bug in the others."""
 
+import copy
+import sys
 from pathlib import Path
 
 import pytest
@@ -241,6 +243,72 @@ def test_posencs_attention_gives_the_same_logits(family):
     assert model.lm_head.weight.grad is not None
 
 
+@pytest.mark.parametrize("family", ["llama", "mistral", "gpt_oss", "phi", "cohere", "granite"])
+def test_decoding_through_the_cache_gives_the_same_logits(family):
+    model = built(family, **({"sliding_window": 7} if family in ("mistral", "gpt_oss") else {}))
+    ids = torch.randint(3, 50, (2, 24))
+    with torch.no_grad():
+        expected = model(ids).logits
+        with hf.decode(model) as decoder:
+            parts = [decoder(part) for part in (ids[:, :16], ids[:, 16:17], ids[:, 17:])]
+        assert torch.allclose(torch.cat(parts, 1), expected, atol=1e-4)
+        assert torch.equal(model(ids).logits, expected)
+
+
+DYNAMIC = {"rope_type": "dynamic", "factor": 4.0}
+
+
+def stretched(model, trained):
+    """A model with dynamic NTK, trained on so many tokens as far as its configuration tells."""
+    config = copy.deepcopy(model.config)
+    theta = (config.rope_parameters if V5 else {"rope_theta": config.rope_theta})["rope_theta"]
+    config.max_position_embeddings = trained
+    if V5:
+        config.rope_parameters = {**DYNAMIC, "rope_theta": theta}
+    else:
+        config.rope_scaling = DYNAMIC
+    other = type(model)(config).eval()
+    other.load_state_dict(model.state_dict())
+    return other
+
+
+class Anew(hf.Decoder):
+    """The same by transformers' own rotary module and plain products: at each step every key is rotated anew."""
+
+    def _attend(self, module, query, key, value, attention_mask, scaling=None, **_):
+        file, (own, *_) = sys.modules[type(module).__module__], self._before.values()
+        seen = self._caches.setdefault(module.layer_idx, [])
+        seen.append((key, value))
+        keys, values = (torch.cat(each, 2) for each in zip(*seen, strict=True))
+        cos, sin = own(keys, torch.arange(self.length)[None])
+        (keys, _), last = file.apply_rotary_pos_emb(keys, keys, cos, sin), slice(self.length - query.shape[2], None)
+        query, _ = file.apply_rotary_pos_emb(query, query, cos[:, last], sin[:, last])
+        keys, values = (each.repeat_interleave(query.shape[1] // each.shape[1], 1) for each in (keys, values))
+        hidden = torch.ones(query.shape[2], self.length, dtype=torch.bool).triu(self.length - query.shape[2] + 1)
+        logits = (query @ keys.transpose(2, 3) * scaling).masked_fill(hidden, float("-inf"))
+        return (logits.softmax(-1) @ values).transpose(1, 2).contiguous(), None
+
+
+def steps(decoder, ids, tokens):
+    """The logits of some steps, each of the most likely token of the one before."""
+    made = []
+    with decoder:
+        for _ in range(tokens):
+            made.append(decoder(ids)[:, -1])
+            ids = made[-1].argmax(-1)[:, None]
+    return torch.stack(made)
+
+
+def same_steps(model, ids, tokens) -> bool:
+    ours, anew = (steps(kind(model), ids, tokens) for kind in (hf.Decoder, Anew))
+    return bool((ours - anew).abs().max() < 2e-5 * anew.abs().max())
+
+
+def test_decoding_under_dynamic_ntk_is_a_recompute():
+    model = stretched(built("llama"), 16)
+    assert same_steps(model, torch.randint(3, 50, (2, 12)), 12)
+
+
 FETCHED = Path(__file__).resolve().parents[2] / "models" / "fetched" / "smollm2-135m"
 
 
@@ -260,3 +328,4 @@ def test_a_real_model():
         ours = model.generate(ids, max_new_tokens=12, do_sample=False)
     model.set_attn_implementation("sdpa")
     assert torch.equal(ours, model.generate(ids, max_new_tokens=12, do_sample=False))
+    assert same_steps(stretched(model, 64), ids[:, :60], 12)

@@ -11,8 +11,11 @@ with posenc.hf.patch(model) as patched:     # exact angles in every rotary modul
 """
 
 from .attention import use_attention
+from .decoding import Decoder, decode
 from .live import attention_modules, rotary_modules
 from .patching import Patched, patch
 from .watching import Capture, capture, probe
 
-__all__ = ["Capture", "Patched", "attention_modules", "capture", "patch", "probe", "rotary_modules", "use_attention"]
+__all__ = [
+    "Capture", "Decoder", "Patched", "attention_modules", "capture", "decode", "patch", "probe", "rotary_modules", "use_attention",
+]  # fmt: skip

@@ -32,6 +32,12 @@ def rotary_modules(model) -> dict:
     return found
 
 
+def replace(model, name: str, module) -> None:
+    """Puts a module in the place of the one of that name."""
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, module)
+
+
 def attention_modules(model) -> dict:
     """The self-attention of each layer of text: {layer: module}."""
     found: dict = {}

@@ -6,7 +6,7 @@ import torch
 
 from .. import models
 from ..torch import RotaryEmbedding
-from .live import distance, layers_of, rotary_modules, rotating_groups, text_config, tower
+from .live import distance, layers_of, replace, rotary_modules, rotating_groups, text_config, tower
 
 
 class Patched:
@@ -18,7 +18,7 @@ class Patched:
     def unpatch(self) -> None:
         """Puts the model's own modules back."""
         for name, module in self._before.items():
-            _replace(self.model, name, module)
+            replace(self.model, name, module)
         self._before = {}
 
     def __enter__(self) -> Patched:
@@ -38,11 +38,6 @@ class Patched:
         )
 
     __repr__ = __str__
-
-
-def _replace(model, name: str, module) -> None:
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, module)
 
 
 def _probe(module, position_ids, layer_type):
@@ -103,5 +98,5 @@ def patch(model) -> Patched:
             change["left"] = str(reason)
             continue
         done._before[name] = module
-        _replace(model, name, exact)
+        replace(model, name, exact)
     return done

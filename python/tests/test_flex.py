@@ -1,0 +1,88 @@
+"""FlexAttention with every scheme, beside posenc's own attention."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.attention.flex_attention")
+
+import posenc  # noqa: E402
+import posenc.torch as pt  # noqa: E402
+
+HEADS, LENGTH, DIM = 4, 12, 16
+
+
+@pytest.fixture(autouse=True)
+def compiled_anew():
+    """FlexAttention traces each score_mod, and torch limits how many it keeps."""
+    torch._dynamo.reset()
+
+
+def tensor(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def compiled(scheme):
+    return posenc.plan(scheme, heads=HEADS, kv_heads=2, head_dim=DIM, length=LENGTH)
+
+
+def with_tables(scheme, *parts):
+    plan = compiled(scheme)
+    rows = 1 + max(plan.relative_rows(-LENGTH, LENGTH)) if plan.to_dict()["relative"] else 8
+    for seed, part in enumerate(parts):
+        plan = plan.with_table(
+            part, tensor(HEADS if part == "bias" else rows, rows if part == "bias" else DIM, seed=seed)
+        )
+    return plan
+
+
+PLANS = {
+    "none": lambda: compiled(posenc.NoPe()),
+    "RoPE": lambda: compiled(posenc.Rope()),
+    "YaRN": lambda: compiled(posenc.Rope(scaling=posenc.Yarn(factor=4, original_max_position_embeddings=64))),
+    "ALiBi": lambda: compiled(posenc.Alibi()),
+    "ALiBi before the scale": lambda: compiled(posenc.Alibi(before_scale=True)),
+    "KERPLE": lambda: compiled(posenc.Kerple()),
+    "Sandwich": lambda: compiled(posenc.Sandwich()),
+    "T5": lambda: with_tables(posenc.T5(num_buckets=8, max_distance=16), "bias"),
+    "Shaw": lambda: with_tables(posenc.Shaw(max_distance=5, use_values=False), "key"),
+    "DeBERTa": lambda: with_tables(posenc.Deberta(position_buckets=8, max_relative_positions=16), "key", "query"),
+    "softcap": lambda: compiled(posenc.Rope()).with_logits(softcap=2.0, multiplier=3.0),
+    "temperature": lambda: compiled(posenc.Rope()).with_logits(temperature="log", beta=0.3, floor=4),
+    "temperature of heads": lambda: compiled(posenc.Rope()).with_table("temperature", tensor(2, HEADS)),
+}  # fmt: skip
+
+
+def qkv():
+    return tensor(2, HEADS, LENGTH, DIM), tensor(2, 2, LENGTH, DIM, seed=1), tensor(2, 2, LENGTH, DIM, seed=2)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("how", [{}, {"window": 4}, {"causal": False}], ids=str)
+@pytest.mark.parametrize("name", PLANS)
+def test_every_plan(name, how):
+    plan, (q, k, v) = PLANS[name](), qkv()
+    made = pt.flex_attention(q, k, v, plan, **how)
+    assert torch.allclose(made, pt.attention(q, k, v, plan, **how), atol=2e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_schemes_that_read_the_content():
+    q, k, v = qkv()
+    fire = posenc.Fire(
+        hidden_weight=tensor(3), hidden_bias=tensor(3, seed=1), output_weight=tensor(HEADS, 3, seed=2), output_bias=tensor(HEADS)
+    )  # fmt: skip
+    gates = posenc.Forgetting(log_gates=-tensor(2, HEADS, LENGTH).abs())
+    for scheme in (fire, gates):
+        made = pt.flex_attention(q, k, v, compiled(posenc.Rope()), scheme=scheme)
+        assert torch.allclose(made, pt.attention(q, k, v, compiled(posenc.Rope()), scheme=scheme), atol=2e-5)
+
+
+def test_what_no_score_mod_says_is_refused():
+    q, k, v = qkv()
+    nothing = compiled(posenc.NoPe())
+    with pytest.raises(posenc.Error, match="added to the output"):
+        pt.flex_attention(q, k, v, with_tables(posenc.Shaw(max_distance=5), "key", "value"))
+    with pytest.raises(posenc.Error, match=r"stick_breaking weighs .*posenc\.torch\.attention takes any"):
+        pt.flex_attention(q, k, v, nothing, scheme=posenc.StickBreaking())
+    with pytest.raises(posenc.Error, match="needs q= and k="):
+        pt.score_mod(PLANS["Shaw"](), HEADS, LENGTH)
