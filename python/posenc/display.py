@@ -95,13 +95,16 @@ def value_html(value) -> str:
     )
 
 
-def plot_plan(plan, kind="wavelengths", ax=None):
+def _axes(ax):
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("plot needs matplotlib: pip install matplotlib") from None
-    if ax is None:
-        _, ax = plt.subplots()
+    return plt.subplots()[1] if ax is None else ax
+
+
+def plot_plan(plan, kind="wavelengths", ax=None):
+    ax = _axes(ax)
     if kind == "wavelengths":
         several = plan.inv_freq.ndim > 1
         for axis, frequencies in enumerate(plan.inv_freq.reshape(-1, plan.rotary_dim // 2)):
@@ -125,6 +128,28 @@ def plot_plan(plan, kind="wavelengths", ax=None):
 
 
 # --- explanations and findings --------------------------------------------------------------------------------
+
+
+def plot_explanation(explanation, ax=None):
+    """The wavelengths of each group of layers that rotates, dashed without the scaling, and the trained length."""
+    ax, data = _axes(ax), explanation.to_dict()
+    for index, group in enumerate(data["groups"]):
+        pairs = [pair for pair in explanation.model.pairs(explanation._at, index) if pair[2] and pair[3]]
+        if not pairs:
+            continue
+        (line,) = ax.semilogy(
+            [pair[0] for pair in pairs], [pair[4] for pair in pairs], label=group["label"] or group["stack"]
+        )
+        if any(pair[2] != pair[3] for pair in pairs):
+            unscaled = [2 * math.pi / pair[3] for pair in pairs]
+            ax.semilogy(
+                [pair[0] for pair in pairs], unscaled, "--", color=line.get_color(), label="without the scaling"
+            )
+    if data["trained_context"]:
+        ax.axhline(data["trained_context"], color="gray", linestyle=":", label="trained length")
+    ax.set(title=data["model"], xlabel="pair", ylabel="wavelength, tokens")
+    ax.legend()
+    return ax
 
 
 def explanation_html(explanation) -> str:

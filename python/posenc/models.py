@@ -108,6 +108,12 @@ class Explanation:
 
         return display.explanation_html(self)
 
+    def plot(self, ax=None):
+        """Draws the wavelengths of every group of layers with matplotlib, and returns the Axes."""
+        from . import display
+
+        return display.plot_explanation(self, ax)
+
 
 def explain(of, *, at: int = 0, layer: int | None = None) -> Explanation:
     """What a model's files mean about position: for a length (`at` tokens, 0 as constructed), one layer or all."""
@@ -144,5 +150,7 @@ Model.explain = lambda self, *, at=0, layer=None: explain(self, at=at, layer=lay
 Model.explain.__doc__ = explain.__doc__
 Model.to_dict = lambda self: explain(self).to_dict()
 Model.to_dict.__doc__ = "The documented JSON (docs/json.md) as a dict."
+Model.plot = lambda self, ax=None: explain(self).plot(ax)
+Model.plot.__doc__ = Explanation.plot.__doc__
 Model._repr_html_ = lambda self: explain(self)._repr_html_()
 Model.__repr__ = lambda self: f"<posenc.Model {self.name}: {self.family}, {self.group_count} groups of layers>"

@@ -116,6 +116,15 @@ def test_biases_are_drawn_by_distance(pyplot, np):
     assert np.allclose([line.get_ydata()[10] for line in lines], -10 * slopes)
 
 
+def test_a_model_is_drawn_as_used_and_without_its_scaling(pyplot, np):
+    axes = posenc.model(LLAMA).plot()
+    used, unscaled, trained = (line.get_ydata() for line in axes.lines)
+    assert np.allclose(used, 2 * np.pi / posenc.model(LLAMA).plan().inv_freq)
+    assert unscaled[0] == used[0] and unscaled[-1] == pytest.approx(used[-1] / 8) and trained[0] == 8192
+    groups = posenc.explain("gpt-oss-20b").plot().get_legend().get_texts()
+    assert "sliding" in " ".join(text.get_text() for text in groups)
+
+
 def test_into_axes_that_are_there(pyplot):
     _, axes = pyplot.subplots()
     assert posenc.plan(posenc.Rope(), head_dim=8).plot(ax=axes) is axes
