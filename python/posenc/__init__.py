@@ -42,6 +42,8 @@ _tools = [
     "engines",
     "extend",
     "identify",
+    "identify_table",
+    "identify_vectors",
     "lint",
     "mend",
     "precision",

@@ -49,13 +49,17 @@ def diff(
     engine: str | None = None,
     log: str | None = None,
     command: str | None = None,
+    settings: str | None = None,
 ) -> Report:
     """Where position is treated differently: two models (as one engine runs both: `engine=` beside), a model and what an engine
-    makes of it (`engine="vllm"`), what an engine printed at its start (`log=` text), or what a command line of llama.cpp, vLLM or
-    SGLang makes of it (`command="vllm serve …"`). at: the length to compare for; 0: the context."""
+    makes of it (`engine="vllm"`), what an engine printed at its start (`log=` text), what a command line of llama.cpp, vLLM or
+    SGLang makes of it (`command="vllm serve …"`), or what an adapter was trained with (`settings=` text of its trainer's YAML).
+    at: the length to compare for; 0: the context."""
     a = read(expected)
-    if (found is not None or engine is not None) + (log is not None) + (command is not None) != 1:
-        raise TypeError("posenc.diff takes one of: a second model, engine= or both, log=, command=")
+    if (found is not None or engine is not None) + sum(each is not None for each in (log, command, settings)) != 1:
+        raise TypeError("posenc.diff takes one of: a second model, engine= or both, log=, command=, settings=")
+    if settings is not None:
+        return Report(_posenc.settings_diff_json(a, settings), "diff")
     if log is not None:
         return Report(_posenc.log_diff_json(a, log, at), "diff")
     if command is not None:
@@ -118,10 +122,22 @@ def extend(of, to: int, *, engine: str = "transformers", trained: int = 0, train
     return Report(_posenc.extend_json(m, to, engine, trained, training), "extend", lambda: page("extend", m, *flags))
 
 
-def identify(after, *, before=None, position_ids=None, repeated: bool = False) -> Report:
+def identify(after, *, before=None, position_ids=None, repeated: bool = False, model=None, layer: int = 0) -> Report:
     """Which channels an engine rotated together, and by which angles: queries or keys [head, seq, dim] after rotation and
-    before it, or after it alone where every token was the same one (repeated=True)."""
-    return Report(_posenc.identify_json(after, before, position_ids, repeated), "identify")
+    before it, or after it alone where every token was the same one (repeated=True). model: what its layer does otherwise is
+    `.beside_model`."""
+    of = None if model is None else read(model)
+    return Report(_posenc.identify_json(after, before, position_ids, repeated, of, layer), "identify")
+
+
+def identify_table(cos, sin) -> Report:
+    """What tables of cosines and sines [position, pair or channel] are made of: base, scaling, layout, and the type they were kept in."""
+    return Report(_posenc.identify_table_json(cos, sin), "identify")
+
+
+def identify_vectors(values) -> Report:
+    """What a table of vectors [position, channel] that are added to embeddings is made of: waves, with base and layout, or learned."""
+    return Report(_posenc.identify_vectors_json(values), "identify")
 
 
 def check_positions(found, expected, *, keep=None) -> Report:

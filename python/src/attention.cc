@@ -97,7 +97,7 @@ nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const Compile
                          bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
                          nb::handle keep, nb::handle blocks, nb::handle sink_logits, nb::handle out,
                          std::string_view layout, int threads, bool reference, nb::handle logits,
-                         nb::handle weights, nb::handle remainder) {
+                         nb::handle weights, nb::handle remainder, nb::handle log_sums) {
   constexpr const char* where = "attend";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
                   keep, blocks, sink_logits, layout, threads);
@@ -120,13 +120,15 @@ nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const Compile
                                  "a scheme that reads the content with reference=True"),
               remainder_to = shown(remainder, "remainders", content && !reference,
                                    "a scheme that reads the content without reference=True");
+  const Array sums_to =
+      shown(log_sums, "log_sums", !content && !reference, "a plan without reference=True");
   const Plan empty, &what = plan ? plan->plan : empty;
   unlocked([&] {
     if (content && reference)
       return attend_reference(call.in, *content, what, into, logits_to.tensor, weights_to.tensor);
     if (content) return attend(call.in, *content, what, into, remainder_to.tensor);
     if (reference) return attend_reference(call.in, what, into, logits_to.tensor);
-    return attend(call.in, what, into);
+    return attend(call.in, what, into, sums_to.tensor);
   });
   return out.is_none() ? handed_back(std::move(made), q) : made;
 }
@@ -199,7 +201,8 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
                                 nb::handle key_position_ids, bool causal, std::int64_t window,
                                 std::int64_t chunk, std::int64_t prefix, nb::handle keep,
                                 nb::handle blocks, nb::handle sink_logits, std::string_view layout,
-                                int threads, nb::handle remainder_gradient) {
+                                int threads, nb::handle remainder_gradient, nb::handle log_sums,
+                                nb::handle dots) {
   constexpr const char* where = "attend_backward";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
                   keep, blocks, sink_logits, layout, threads);
@@ -241,13 +244,20 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
     if (!content) refuse(where, "only a scheme that reads the content leaves a remainder");
     by_remainder = array_of(remainder_gradient, where, "remainder_gradient", Access::read);
   }
+  if (log_sums.is_none() != dots.is_none() || (content && !log_sums.is_none()))
+    refuse(where, "log_sums and dots come together, and with a plan alone");
+  Array sums, products;
+  if (!log_sums.is_none()) {
+    sums = array_of(log_sums, where, "log_sums", Access::read);
+    products = array_of(dots, where, "dots", Access::read);
+  }
   if (content)
     run(ContentGradients{}, wanted_of(*content, call), [&](const ContentGradients& wanted) {
       return attend_backward(call.in, *content, what, gradient, wanted, by_remainder.tensor);
     });
   else
     run(AttentionGradients{}, wanted_of(what, call), [&](const AttentionGradients& wanted) {
-      return attend_backward(call.in, what, gradient, wanted);
+      return attend_backward(call.in, what, gradient, wanted, {sums.tensor, products.tensor});
     });
   for (const auto& [name, like] : {std::pair{"q", q}, std::pair{"k", k}, std::pair{"v", v}})
     made[name] = handed_back(nb::borrow(made[name]), like);
@@ -285,7 +295,7 @@ void bind_attention(nb::module_& m) {
         nb::arg("sink_logits").none() = nb::none(), nb::arg("out").none() = nb::none(),
         nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
         nb::arg("logits").none() = nb::none(), nb::arg("weights").none() = nb::none(),
-        nb::arg("remainder").none() = nb::none(),
+        nb::arg("remainder").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
         "softmax(logits) v with all that a plan does about position, for q [batch, head, seq, "
         "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
         "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
@@ -293,18 +303,23 @@ void bind_attention(nb::module_& m) {
         "sink_logits: [heads], counted by the softmax without a value. logits: an array that "
         "receives them, of reference=True, the plain loops in double; weights the same of a scheme "
         "that reads the content. remainder: an array [batch, heads, queries] that receives what no "
-        "key took, of stick-breaking.");
-  m.def("attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
-        nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
-        nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
-        nb::arg("position_ids").none() = nb::none(),
-        nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
-        nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
-        nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-        nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
-        nb::arg("remainder_gradient").none() = nb::none(),
-        "The gradients of q, k and v, and of the `parameters` named, as a dict, given that by the "
-        "output. Keywords as attend had them.");
+        "key took, of stick-breaking. log_sums: an array [batch, heads, queries] of float32 or "
+        "float64 "
+        "that receives ln Σ e^logit, by which attention over parts of the keys is merged.");
+  m.def(
+      "attend_backward", &attend_backward_arrays, nb::arg("q"), nb::arg("k"), nb::arg("v"),
+      nb::arg("out_gradient"), nb::arg("plan").none() = nb::none(), nb::kw_only(),
+      nb::arg("scheme").none() = nb::none(), nb::arg("parameters") = std::vector<std::string>(),
+      nb::arg("position_ids").none() = nb::none(), nb::arg("key_position_ids").none() = nb::none(),
+      nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
+      nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
+      nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+      nb::arg("remainder_gradient").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
+      nb::arg("dots").none() = nb::none(),
+      "The gradients of q, k and v, and of the `parameters` named, as a dict, given that by the "
+      "output. Keywords as attend had them. log_sums (as attend wrote them of all keys) and dots, "
+      "Σ out · out_gradient [batch, heads, queries]: the part that these keys have in every "
+      "gradient.");
 }
 
 }  // namespace posenc::python

@@ -79,6 +79,30 @@ nb::object attend_cached(Cached& cached, const Sequences& sequences, nb::handle 
   return out.is_none() ? handed_back(std::move(made), q) : made;
 }
 
+// (out, log_sums): new arrays of float32 where the cache holds 16 bits, else of q's type.
+nb::tuple attend_part(Cached& cached, const Sequences& sequences, nb::handle q,
+                      nb::handle position_ids, const CompiledPlan& plan, bool causal,
+                      std::int64_t window, std::int64_t chunk, std::int64_t prefix,
+                      std::string_view layout, int threads) {
+  constexpr const char* where = "KvCache.attend_part";
+  const Array queries = array_of(q, where, "q", Access::read);
+  const Tensor in = in_layout(queries.tensor, layout, where);
+  const std::string_view of = size_of(in.dtype) < 4 ? name(DType::f32) : name(in.dtype);
+  const nb::object made =
+      new_array(q, in_order(in, cached.value_dim, layout, queries.tensor.rank), of);
+  const nb::object sums = new_array(q, {in.shape[0], in.shape[1], in.shape[2]}, of);
+  const Array to = array_of(made, where, "out", Access::write),
+              sums_to = array_of(sums, where, "log_sums", Access::write);
+  const Tensor into = in_layout(to.tensor, layout, where);
+  const Positions positions = positions_of(position_ids, in.shape[2], where);
+  const MaskWords mask{causal, window, chunk, prefix};
+  unlocked([&] {
+    return cached.cache.attend_part(sequences, in, positions, plan.plan, mask.mask(), into,
+                                    sums_to.tensor, {threads});
+  });
+  return nb::make_tuple(made, sums);
+}
+
 }  // namespace
 
 void bind_cache(nb::module_& m) {
@@ -115,6 +139,12 @@ void bind_cache(nb::module_& m) {
            nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
            "The attention of the newest tokens of each sequence over all its tokens: q [sequence, "
            "heads, tokens, head_dim], unrotated. Keywords as posenc.attend has them.")
+      .def("attend_part", &attend_part, nb::arg("sequences"), nb::arg("q"), nb::arg("position_ids"),
+           nb::arg("plan"), nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0,
+           nb::arg("chunk") = 0, nb::arg("prefix") = 0, nb::arg("layout") = "",
+           nb::arg("threads") = 0,
+           "(out, log_sums) of queries that stand anywhere, over the tokens that this cache holds "
+           "of a text that several share; parts are merged by the sums of their logits.")
       .def(
           "shift",
           [](Cached& c, std::int64_t sequence, std::int64_t first, std::int64_t last,

@@ -40,7 +40,7 @@ nb::tuple served(EngineReading&& reading, const std::vector<Finding>& found, std
 }
 
 std::string identify_arrays(nb::handle after, nb::handle before, nb::handle position_ids,
-                            bool repeated) {
+                            bool repeated, const ReadModel* model, std::int64_t layer) {
   constexpr const char* where = "identify";
   const Array seen = array_of(after, where, "after", Access::read);
   Array unrotated;
@@ -50,12 +50,29 @@ std::string identify_arrays(nb::handle after, nb::handle before, nb::handle posi
            std::to_string(seen.tensor.rank) + " axes");
   const std::int64_t tokens = seen.tensor.shape[static_cast<std::size_t>(seen.tensor.rank - 2)];
   const Positions positions = positions_of(position_ids, tokens, where);
-  return to_json(unlocked([&] {
+  const Identified found = unlocked([&] {
     return identify({.after = seen.tensor,
                      .before = unrotated.tensor,
                      .positions = positions,
                      .repeated = repeated});
-  }));
+  });
+  if (!model) return to_json(found);
+  const auto beside = unlocked([&] { return beside_model(found, model->model, layer); });
+  std::string json = to_json(found);
+  json.replace(json.size() - 1, 1,
+               ",\"beside_model\":" + to_json(std::span<const Finding>(beside)) + "}");
+  return json;
+}
+
+std::string identify_cos_sin(nb::handle cos, nb::handle sin) {
+  const Array c = array_of(cos, "identify_table", "cos", Access::read),
+              s = array_of(sin, "identify_table", "sin", Access::read);
+  return to_json(unlocked([&] { return identify_table(c.tensor, s.tensor); }));
+}
+
+std::string identify_added(nb::handle values) {
+  const Array array = array_of(values, "identify_vectors", "values", Access::read);
+  return to_json(unlocked([&] { return identify_vectors(array.tensor); }));
 }
 
 std::string check(nb::handle found, const Positions& expected, nb::handle keep) {
@@ -154,7 +171,16 @@ void bind_tools(nb::module_& m) {
       nb::arg("model"), nb::arg("to"), nb::arg("engine") = "transformers", nb::arg("trained") = 0,
       nb::arg("training") = false);
   m.def("identify_json", &identify_arrays, nb::arg("after"), nb::arg("before").none() = nb::none(),
-        nb::arg("position_ids").none() = nb::none(), nb::arg("repeated") = false);
+        nb::arg("position_ids").none() = nb::none(), nb::arg("repeated") = false,
+        nb::arg("model").none() = nb::none(), nb::arg("layer") = 0);
+  m.def("identify_table_json", &identify_cos_sin, nb::arg("cos"), nb::arg("sin"));
+  m.def("identify_vectors_json", &identify_added, nb::arg("values"));
+  m.def(
+      "settings_diff_json",
+      [](const ReadModel& base, const std::string& settings) {
+        return findings(unlocked([&] { return adapter_differences(base.model, settings); }));
+      },
+      nb::arg("base"), nb::arg("settings"));
   m.def("check_positions_json", &check, nb::arg("found"), nb::arg("expected"),
         nb::arg("keep").none() = nb::none());
   m.def(

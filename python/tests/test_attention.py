@@ -128,3 +128,58 @@ def test_decoding_under_dynamic_ntk_is_a_recompute(np, rng, rotated):
         out = cache.attend([sequence], q[:, :, token], plan)
         again = posenc.attend(q[:, :, : t + 1], k[:, :, : t + 1], v[:, :, : t + 1], plan)
         np.testing.assert_allclose(out, again[:, :, -1:], atol=1e-12)
+
+
+def merged(np, parts):
+    """Attention over parts of the keys as attention over all of them."""
+    outs, sums = zip(*parts, strict=True)
+    whole = np.logaddexp.reduce(sums)
+    return sum(out * np.exp(each - whole)[..., None] for out, each in zip(outs, sums, strict=True)), whole
+
+
+def test_attention_over_parts_of_the_keys_is_merged_by_its_log_sums(np, rng):
+    plan = posenc.plan(posenc.Rope(), head_dim=16, heads=4)
+    q, k, v, g = rng.standard_normal((4, 2, 4, 9, 16))
+    parts, places = [], (slice(0, 4), slice(4, 9))
+    for place in places:
+        sums = np.empty((2, 4, 9))
+        ids = dict(position_ids=range(9), key_position_ids=range(place.start, place.stop))
+        out = posenc.attend(q, k[:, :, place], v[:, :, place], plan, log_sums=sums, **ids)
+        parts.append((out, sums))
+    out, sums = merged(np, parts)
+    np.testing.assert_allclose(out, posenc.attend(q, k, v, plan), atol=1e-12)
+    of_parts = [
+        posenc.attend_backward(
+            q, k[:, :, place], v[:, :, place], g, plan, log_sums=sums, dots=(out * g).sum(-1), position_ids=range(9),
+            key_position_ids=range(place.start, place.stop),
+        )
+        for place in places
+    ]  # fmt: skip
+    whole = posenc.attend_backward(q, k, v, g, plan)
+    np.testing.assert_allclose(sum(each["q"] for each in of_parts), whole["q"], atol=1e-12)
+    np.testing.assert_allclose(np.concatenate([each["k"] for each in of_parts], 2), whole["k"], atol=1e-12)
+    with pytest.raises(posenc.Error, match="log_sums and dots come together"):
+        posenc.attend_backward(q, k, v, g, plan, log_sums=sums)
+
+
+def test_two_caches_share_a_text(np, rng):
+    plan = posenc.plan(posenc.Rope(), head_dim=16, heads=4)
+    q, k, v = rng.standard_normal((3, 1, 4, 12, 16))
+    layout, parts = posenc.positions.Layout.named("zigzag", 12, 2), []
+    for rank in range(2):
+        places = layout.tokens_of(rank)
+        cache = posenc.KvCache(kv_heads=4, head_dim=16, dtype="float64")
+        sequence = cache.add()
+        cache.append([sequence], k[:, :, places], v[:, :, places], plan, places)
+        parts.append(cache.attend_part([sequence], q[:, :, -1:], [11], plan))
+    np.testing.assert_allclose(merged(np, parts)[0], posenc.attend(q, k, v, plan)[:, :, -1:], atol=1e-12)
+
+
+def test_layouts_of_several_machines(np):
+    layout = posenc.positions.Layout.named("zigzag", 16, 2)
+    assert layout.tokens_of(0) == [0, 1, 2, 3, 12, 13, 14, 15] and (layout.ranks, layout.tokens) == (2, 16)
+    whole = posenc.positions.range(100, 16)
+    assert layout.positions(1, whole).numpy().ravel().tolist() == list(range(104, 112))
+    assert layout.balance(whole) > posenc.positions.Layout.named("contiguous", 16, 2).balance(whole)
+    with pytest.raises(posenc.Error, match="rank must be from 0 to 1, got 2"):
+        layout.tokens_of(2)

@@ -89,6 +89,28 @@ def test_identify(np, rng):
     assert posenc.identify(plan.rotate(same), repeated=True).pairing == "interleaved"
 
 
+def test_identify_beside_a_model(np, rng):
+    model = posenc.model("llama-3.1-8b")
+    q = rng.standard_normal((4, 64, 128))
+    assert not posenc.identify(model.plan().rotate(q), before=q, model=model).beside_model
+    other = posenc.plan(posenc.Rope(theta=1e4), head_dim=128)
+    assert posenc.identify(other.rotate(q), before=q, model=model).beside_model
+
+
+def test_identify_tables(np):
+    cos, sin = posenc.plan(posenc.Rope(theta=5e5), head_dim=64).cos_sin(seq=64, dtype="float32")
+    table = posenc.identify_table(cos, sin)
+    assert table.columns == "concatenated" and table.base == pytest.approx(5e5, rel=1e-3)
+    waves = posenc.plan(posenc.Sinusoidal(), width=64).position_vectors(seq=64, dtype="float64")
+    assert posenc.identify_vectors(waves).sinusoidal
+    assert not posenc.identify_vectors(np.random.default_rng(1).standard_normal((64, 64))).sinusoidal
+
+
+def test_what_an_adapter_was_trained_with():
+    settings = "model: base\nrope_scaling: linear\ncutoff_len: 131072\n"
+    assert posenc.diff(YARN, settings=settings).findings
+
+
 def test_positions_of_an_engine(np):
     mask = [[0, 0, 1, 1, 1]]
     expected = posenc.positions.from_mask(mask)
