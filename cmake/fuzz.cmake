@@ -18,6 +18,7 @@ set(fuzz_config_longest 4096)
 set(fuzz_engines_longest 4096)
 set(fuzz_params_longest 1024)
 set(fuzz_positions_longest 512)
+set(fuzz_eval_callback_longest 8192)
 set(fuzz_cli_longest 256)
 
 # What a target has of the command's own code.

@@ -4,6 +4,7 @@
 # (60 where neither is given). Inputs worth keeping gather in BUILD/corpus/TARGET, an input that broke
 # a rule in BUILD/findings. Exits 1 if any did.
 set -u
+sources=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd) || exit 2
 shift
 runs=${RUNS:-0}
@@ -29,6 +30,7 @@ fuzz() {
   local name=$1 dictionary=()
   mkdir -p "$build/corpus/$name"
   case $name in json | config | engines | params | folder | safetensors | command | log) dictionary=("-dict=$build/words.dict") ;; esac
+  [ -f "$sources/$name.dict" ] && dictionary=("-dict=$sources/$name.dict")
   # shellcheck disable=SC2086  # a list of folders
   "$build/fuzz_$name" -max_len="${longest[$name]}" -timeout=10 -malloc_limit_mb=256 -rss_limit_mb=1024 \
     -runs="$([ "$runs" = 0 ] && echo -1 || echo "$runs")" -max_total_time="${seconds:-0}" \

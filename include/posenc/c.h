@@ -570,6 +570,26 @@ POSENC_API posenc_status posenc_extend_json(const char* model, int64_t to, const
                                             int64_t trained, int32_t training,
                                             char** json) POSENC_NOTHROW;
 
+/* --- which convention an engine rotated by ---------------------------------------------------------- */
+
+/* What `posenc identify --json` prints (docs/json.md), of queries or keys [head, seq, dim] or [batch, head, seq, dim]:
+   after rotation and before it. before may be NULL where repeated is nonzero: every token is the same one. positions
+   may be NULL: from 0 on. With a model, which may be NULL, what is found is compared with its layer. Errors: shapes that
+   do not agree, numbers that are not finite, no such layer. */
+POSENC_API posenc_status posenc_identify_json(const posenc_tensor* after,
+                                              const posenc_tensor* before,
+                                              const posenc_positions* positions, int32_t repeated,
+                                              const posenc_model* model, int64_t layer,
+                                              char** json) POSENC_NOTHROW;
+
+/* The same of tables of cosines and sines [position, pair or channel], and of vectors [position, channel] that are added
+   to embeddings. */
+POSENC_API posenc_status posenc_identify_table_json(const posenc_tensor* cos,
+                                                    const posenc_tensor* sin,
+                                                    char** json) POSENC_NOTHROW;
+POSENC_API posenc_status posenc_identify_vectors_json(const posenc_tensor* values,
+                                                      char** json) POSENC_NOTHROW;
+
 #endif /* __wasm__ */
 
 #ifdef __cplusplus

@@ -48,6 +48,37 @@ TEST(LlamaState, ASessionHasTheSameBehindTheModelsName) {
   EXPECT_EQ(state->caches.front().position, same->caches.front().position);
 }
 
+// Small ones, laid out as llama.cpp lays out what else there is.
+LlamaState small_state(const std::string& name) {
+  const auto file = MappedFile::open(test::data_path("../../fuzz/seeds/llama_state/" + name));
+  EXPECT_TRUE(file);
+  const auto state = parse_llama_state(file->bytes(), name);
+  EXPECT_TRUE(state) << name;
+  EXPECT_EQ(state->unread_bytes, 0U) << name;
+  return state.value_or(LlamaState{});
+}
+
+TEST(LlamaState, LayersWithAWindowHaveACacheOfTheirOwn) {
+  const LlamaState state = small_state("windows");
+  ASSERT_EQ(state.caches.size(), 2U);
+  EXPECT_EQ(state.caches[0].keys.size(), 1U);
+  EXPECT_EQ(state.caches[1].keys.size(), 2U);
+}
+
+TEST(LlamaState, CellsOfPicturesHaveThreePositions) {
+  for (const char* name : {"pictures", "token_of_cell"}) {
+    const LlamaState state = small_state(name);
+    ASSERT_EQ(state.caches.size(), 1U) << name;
+    EXPECT_EQ(state.caches[0].axes, 3) << name;
+    EXPECT_EQ(state.caches[0].position.size(), 6U) << name;
+  }
+}
+
+TEST(LlamaState, ValuesMayBeTransposedOrMissing) {
+  EXPECT_EQ(small_state("transposed").caches[0].keys[0].shape, (std::vector<std::int64_t>{3, 8}));
+  EXPECT_EQ(small_state("latent").caches[0].keys[0].shape, (std::vector<std::int64_t>{2, 4}));
+}
+
 TEST(LlamaState, WhatFollowsThatIsNoCacheIsCounted) {
   const std::string text = state_file("smollm2.state") + std::string(7, '\xff');
   const auto state = parse_llama_state(state_bytes(text), "x");

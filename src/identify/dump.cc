@@ -188,7 +188,27 @@ Explained explained(const Dump& dump, const std::vector<std::int64_t>& channels,
     left += energy * pair.unexplained * pair.unexplained;
   }
   if (all == 0) return {};
-  return {by_pairs / all, std::sqrt(std::clamp((all - by_pairs + left) / all, 0.0, 1.0))};
+  return {by_pairs / all, by_pairs > 0 ? std::sqrt(left / by_pairs) : 1,
+          std::sqrt(std::clamp((all - by_pairs + left) / all, 0.0, 1.0)),
+          dump.heads * dump.tokens < 64 ? 0.05 : 0.1};
+}
+
+double noise_of(const Dump& dump, const std::vector<ChannelPair>& pairs) {
+  std::vector<std::int64_t> heads(static_cast<std::size_t>(dump.heads));
+  std::iota(heads.begin(), heads.end(), std::int64_t{0});
+  double left = 0, all = 0;
+  for (const ChannelPair& pair : pairs) {
+    double joint = 0, before = 0, after = 0;
+    for (std::int64_t t = 0; t < dump.tokens; ++t) {
+      const Products sum = products(dump, t, pair.a, pair.b, heads);
+      joint += std::hypot(sum.along, sum.across);
+      before += sum.before;
+      after += sum.after;
+    }
+    if (before > 0) left += std::max(after - joint * joint / before, 0.0);
+    all += after;
+  }
+  return all > 0 ? std::sqrt(left / all) : 0;
 }
 
 double unexplained(const Dump& dump, std::int64_t a, std::int64_t b) {

@@ -49,9 +49,12 @@ struct ChannelPair {
 // Each channel with the partner that rotates with it, where there is one.
 std::vector<ChannelPair> find_pairs(const Dump& dump, const std::vector<std::int64_t>& channels);
 
-// How much of what changed in the channels the pairs explain, and what rotation leaves unexplained of all that changed.
+// How much of what changed in the channels the pairs have, what rotation leaves unexplained of that, and of all that changed.
 struct Explained {
-  double share = 0, residual = 1;
+  double share = 0, within = 1, residual = 1;
+  double chance =
+      0.1;  // with less left within, partners are none by chance: fewer vectors fit them more easily
+  bool rotates() const { return share >= 0.9 && within < chance; }
 };
 Explained explained(const Dump& dump, const std::vector<std::int64_t>& channels,
                     const std::vector<ChannelPair>& pairs);
@@ -62,6 +65,9 @@ inline constexpr double partners = 0.25;
 
 // Σ |after − before|² of a channel.
 double change(const Dump& dump, std::int64_t channel);
+
+// What rotation leaves of the pairs' numbers, as a share of them: rounding, and whatever else an engine adds to it.
+double noise_of(const Dump& dump, const std::vector<ChannelPair>& pairs);
 
 // What the best rotation of two channels leaves unexplained; 1 where nothing changed.
 double unexplained(const Dump& dump, std::int64_t a, std::int64_t b);

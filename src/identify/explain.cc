@@ -13,6 +13,9 @@
 namespace posenc::detail {
 namespace {
 
+// Frequencies that are off by less, in units of what the dump resolves, are explained.
+constexpr double explains = 3;
+
 class Explanation {
  public:
   Explanation(const Measurement& in, Identified& out) : in_(in), out_(out) {}
@@ -25,20 +28,20 @@ class Explanation {
       if (f > 4 * pair.resolution) measured.push_back({pair_index(out_, pair), f, pair.resolution});
     }
     std::vector<FrequencyFit> fits = fitted(measured);
-    if (!fits.empty() && fits.front().misfit > 10) try_rounded(measured, fits);
-    if (!fits.empty() && fits.front().misfit > 10) try_twice(measured, fits);
-    if (!fits.empty() && fits.front().misfit > 10) try_restart(measured, fits);
+    if (!fits.empty() && fits.front().misfit > explains) try_rounded(measured, fits);
+    if (!fits.empty() && fits.front().misfit > explains) try_twice(measured, fits);
+    if (!fits.empty() && fits.front().misfit > explains) try_restart(measured, fits);
     if (fits.empty()) return;
     const std::int64_t turning = try_proportional(measured, fits);
     out_.frequencies = fits.front();
     if (fits.size() > 1) out_.runner_up = fits[1];
-    if (fits.front().misfit < 10) out_.angles = forms(fits.front());
+    if (fits.front().misfit < explains) out_.angles = forms(fits.front());
     if (measured.size() < 4)
       say("scaling: " + std::to_string(measured.size()) +
           " pairs are seen, too few to tell; dump more tokens, or farther ones");
-    else if (fits.front().misfit > 10)
+    else if (fits.front().misfit > explains)
       say("scaling: none that is known explains the frequencies; the nearest is named");
-    else if (fits.size() > 1 && fits[1].misfit < 3)
+    else if (fits.size() > 1 && fits[1].misfit < explains)
       say("scaling: " + std::string(info(fits[1].scaling).name) + " with base " +
           shown(fits[1].base, 6) + " explains the pairs that are seen as well");
     std::vector<bool> seen(static_cast<std::size_t>(out_.rotary_dim / 2));
@@ -67,7 +70,7 @@ class Explanation {
                                 std::vector<FrequencyFit>& fits) {
     const std::int64_t pairs = out_.rotary_dim / 2, last = measured.back().pair + 1;
     FrequencyFit& fit = fits.front();
-    if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.misfit > 3 || last >= pairs ||
+    if (!std::holds_alternative<Unscaled>(fit.scaling) || fit.misfit > explains || last >= pairs ||
         out_.axis_layout != AxisLayout::one)
       return pairs;
     const double next =
@@ -87,7 +90,7 @@ class Explanation {
     std::vector<Measured> once = measured;
     for (Measured& m : once) m.frequency /= 2, m.resolution /= 2;
     std::vector<FrequencyFit> halved = fit_frequencies(once, out_.rotary_dim);
-    if (halved.empty() || halved.front().misfit > 3) return;
+    if (halved.empty() || halved.front().misfit > explains) return;
     fits = std::move(halved);
     out_.findings.push_back(
         {.code = "rotated_twice",
@@ -122,7 +125,7 @@ class Explanation {
         if (other > begin[k]) end = std::min(end, other);
       const std::vector<FrequencyFit> own =
           fit_frequencies(of_axis[k], interleaved ? 2 * (pairs / axes) : 2 * (end - begin[k]));
-      if (own.empty() || own.front().misfit > 3) return;
+      if (own.empty() || own.front().misfit > explains) return;
       if (common && common->base != own.front().base) return;
       if (!common || common->misfit < own.front().misfit) common = own.front();
     }
@@ -148,7 +151,9 @@ class Explanation {
   void try_rounded(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
     for (const DType kept : {DType::bf16, DType::f16}) {
       std::vector<FrequencyFit> rounded = fit_frequencies(measured, out_.rotary_dim, kept);
-      if (rounded.empty() || rounded.front().misfit > 3) continue;
+      if (rounded.empty() || rounded.front().misfit > explains ||
+          2 * rounded.front().misfit > fits.front().misfit)
+        continue;
       fits = std::move(rounded);
       return;
     }
@@ -200,7 +205,7 @@ class Explanation {
                 shown(fits.front().base, 6);
       // Few digits, and a size that bases have.
       const double base = fits.front().base;
-      const std::size_t length = digits(base) + (base < 1e3 || base > 2e7 ? 2 : 0);
+      const std::size_t length = significant_digits(base) + (base < 1e3 || base > 2e7 ? 2 : 0);
       if (length >= fewest) continue;
       fewest = length;
       out_.rotary_dim = dim;
@@ -222,18 +227,6 @@ class Explanation {
     // With one vector alone it may be nearly 0 in those channels.
     const double margin = in_.repeated && in_.dump.heads == 1 ? 16 : 2;
     return angle / most_factor > margin * least_change * in_.dump.noise;
-  }
-
-  // Significant digits, zeros at the end aside: 1 of 500000, 2 of 1.5e7.
-  static std::size_t digits(double number) {
-    std::size_t count = 1;
-    while (count < 17) {
-      const double unit =
-          std::pow(10, std::floor(std::log10(number)) - static_cast<double>(count) + 1);
-      if (std::abs(std::round(number / unit) * unit - number) < 1e-9 * number) break;
-      ++count;
-    }
-    return count;
   }
 
   const Measurement& in_;

@@ -76,6 +76,17 @@ class Fits {
 
 }  // namespace
 
+std::size_t significant_digits(double number) {
+  std::size_t count = 1;
+  while (count < 17) {
+    const double unit =
+        std::pow(10, std::floor(std::log10(number)) - static_cast<double>(count) + 1);
+    if (std::abs(std::round(number / unit) * unit - number) < 1e-9 * number) break;
+    ++count;
+  }
+  return count;
+}
+
 std::optional<double> base_of(const std::vector<Measured>& list, std::int64_t dim, double share,
                               DType kept) {
   double sum = 0, weights = 0;

@@ -1,6 +1,7 @@
 // The base and the scaling that may have made some frequencies.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,6 +20,9 @@ struct Measured {
 // stands before. Frequencies that were rounded to `kept` tell their base less well, so that it is one of few digits.
 std::vector<FrequencyFit> fit_frequencies(const std::vector<Measured>& measured,
                                           std::int64_t rotary_dim, DType kept = DType::f64);
+
+// Significant digits, zeros at the end aside: 1 of 500000, 2 of 1.5e7.
+std::size_t significant_digits(double number);
 
 // The base of frequencies base^(−2·pair/dim) · share; nothing where none above 1 explains them.
 std::optional<double> base_of(const std::vector<Measured>& measured, std::int64_t dim, double share,

@@ -20,8 +20,10 @@ using detail::ChannelPair, detail::Dump, detail::change;
 
 class Identification {
  public:
-  Identification(const Dump& dump, bool repeated)
-      : dump_(dump), repeated_(repeated), measured_{.dump = dump, .repeated = repeated} {}
+  Identification(Dump dump, bool repeated)
+      : dump_(std::move(dump)),
+        repeated_(repeated),
+        measured_{.dump = dump_, .repeated = repeated} {}
 
   Identified run() && {
     const auto zero = [](const std::vector<std::int64_t>& row) {
@@ -39,6 +41,7 @@ class Identification {
     find(changed);
     if (out_.verdict != Rotated::rotation) return std::move(out_);
     lay_out();
+    dump_.noise = std::max(dump_.noise, detail::noise_of(dump_, pairs_));
     measure();
     if (dump_.positions.size() > 1)
       detail::share_axes(std::ssize(dump_.positions), out_);
@@ -58,7 +61,7 @@ class Identification {
                   [](const ChannelPair& pair) { return pair.unexplained > detail::partners; });
     const detail::Explained explained = detail::explained(dump_, changed, pairs_);
     out_.residual = explained.residual;
-    if (explained.share >= 0.9) {
+    if (explained.rotates()) {
       out_.verdict = Rotated::rotation;
     } else if (repeated_) {
       say("no pairs of channels rotate; were all tokens the same one, without a beginning-of-text "
@@ -176,7 +179,7 @@ class Identification {
       say("offset: no whole number within 64 explains where the angles begin");
   }
 
-  const Dump& dump_;
+  Dump dump_;
   const bool repeated_;
   detail::Measurement measured_;
   Identified out_;
@@ -187,14 +190,14 @@ class Identification {
 
 }  // namespace
 
-Identified detail::identified(const Dump& dump, bool repeated) {
-  return Identification(dump, repeated).run();
+Identified detail::identified(Dump dump, bool repeated) {
+  return Identification(std::move(dump), repeated).run();
 }
 
 Expected<Identified> identify(const RotationDump& dump) {
-  const Expected<Dump> numbers = detail::read_dump(dump);
+  Expected<Dump> numbers = detail::read_dump(dump);
   if (!numbers) return std::unexpected(numbers.error());
-  return detail::identified(*numbers, !dump.before);
+  return detail::identified(*std::move(numbers), !dump.before);
 }
 
 }  // namespace posenc

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -163,42 +162,6 @@ TEST(Identify, TokensFarApartLeaveTheFrequenciesOpen) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->pairing, Pairing::halves);
   EXPECT_FALSE(found->frequencies);
-}
-
-// Of a few hundred engines none is named wrong without a word of doubt.
-TEST(Identify, RandomEnginesAreNeverNamedWrongWithConfidence) {
-  std::mt19937 generator(1);
-  const auto pick = [&](const auto&... of) {
-    const auto list = std::vector{of...};
-    return list[generator() % list.size()];
-  };
-  constexpr int engines = 300;
-  for (int n = 0; n < engines; ++n) {
-    const Rope rope{
-        .rope_theta = pick(1e4, 5e5, 1e6, 150000.0, 2.5e5),
-        .pairing = pick(Pairing::halves, Pairing::interleaved),
-        .partial_rotary_factor = pick(1.0, 0.5, 0.25),
-        .scaling = pick(Scaling(Unscaled{}), Scaling(Linear{.factor = 4}),
-                        Scaling(Llama3{.factor = 8, .original_max_position_embeddings = 8192}),
-                        Scaling(Yarn{.factor = 4, .original_max_position_embeddings = 32768}))};
-    Shown shown{.dtype = pick(DType::f32, DType::f16, DType::bf16),
-                .heads = pick(std::int64_t{1}, std::int64_t{2}, std::int64_t{8}),
-                .tokens = pick(std::int64_t{32}, std::int64_t{64}, std::int64_t{200}),
-                .dim = pick(std::int64_t{32}, std::int64_t{64})};
-    const bool repeated = generator() % 2 == 0;
-    shown.fill(static_cast<unsigned>(n), repeated).rotate_by(rope);
-    const Identified found = repeated ? shown.from_repeated() : shown.identified();
-    const auto channels =
-        static_cast<std::int64_t>(static_cast<double>(shown.dim) * rope.partial_rotary_factor);
-    EXPECT_EQ(found.verdict, Rotated::rotation) << n;
-    EXPECT_EQ(found.pairing, rope.pairing) << n;
-    const bool named = found.rotary_dim == channels && base_of(found) == rope.rope_theta &&
-                       scaling_of(found) == info(rope.scaling).name;
-    EXPECT_TRUE(named || !found.cannot_tell.empty())
-        << n << ": " << found.rotary_dim << " of " << channels << ", base " << base_of(found)
-        << " of " << rope.rope_theta << ", " << scaling_of(found) << " of "
-        << info(rope.scaling).name;
-  }
 }
 
 TEST(Identify, WithoutBeforeTokensMustRepeat) {

@@ -32,7 +32,7 @@ std::optional<Finding> by_head(const Dump& dump) {
   const std::vector<std::int64_t> changed = changed_channels(turned);
   std::vector<ChannelPair> pairs = find_pairs(turned, changed);
   std::erase_if(pairs, [](const ChannelPair& pair) { return pair.unexplained > partners; });
-  if (explained(turned, changed, pairs).share < 0.9) return {};
+  if (!explained(turned, changed, pairs).rotates()) return {};
   return Finding{.code = "head_index",
                  .expected = "the token's position",
                  .found = "the head's index",

@@ -6,6 +6,6 @@
 namespace posenc::detail {
 
 // `repeated`: rows before rotation are that of the first token, rotated.
-Identified identified(const Dump& dump, bool repeated);
+Identified identified(Dump dump, bool repeated);
 
 }  // namespace posenc::detail

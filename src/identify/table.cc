@@ -122,7 +122,12 @@ void name_spacing(const Identified& found, std::int64_t width, IdentifiedVectors
     out.cannot_tell.push_back("base: fewer than two waves turn visibly");
     return;
   }
-  const bool ends = by_ends && number_text(*by_ends).size() < number_text(*by_width).size();
+  const auto digits = [](double base) { return detail::significant_digits(base); };
+  const bool ends = by_ends && digits(*by_ends) < digits(*by_width);
+  // Bases that are known well have many digits in the spacing that is not meant.
+  if (by_ends && std::max(digits(*by_ends), digits(*by_width)) < 4)
+    out.cannot_tell.push_back("spacing: base " + number_text(ends ? *by_width : *by_ends) +
+                              " with the other one explains the waves as well");
   out.spacing = ends ? WaveSpacing::ends : WaveSpacing::width;
   out.base = ends ? *by_ends : *by_width;
   const double dim = static_cast<double>(ends ? width - 2 : width);

@@ -307,6 +307,49 @@ static void the_doctor_takes_open_models(void) {
   posenc_model_free(long_qwen);
 }
 
+static void a_dump_is_identified(void) {
+  enum { heads = 2, tokens = 64, dim = 32, count = heads * tokens * dim };
+  static double before[count], after[count];
+  OK(posenc_normals(7, 0, count, before));
+  const posenc_tensor x = dense(before, POSENC_FLOAT64, 1, heads, tokens, dim),
+                      y = dense(after, POSENC_FLOAT64, 1, heads, tokens, dim);
+  posenc_positions* at = range(0, tokens);
+  posenc_plan* plan =
+      plan_of("{\"type\": \"rope\", \"rope_theta\": 500000}", (posenc_geometry){.head_dim = dim});
+  OK(posenc_rotate(plan, &x, at, POSENC_KEY, &y, 1));
+  char* json = NULL;
+  OK(posenc_identify_json(&y, &x, at, 0, NULL, 0, &json));
+  CHECK(has(json, "\"base\":500000.0") && has(json, "\"pairing\":\"halves\""));
+  posenc_string_free(json);
+  REFUSED("repeated", posenc_identify_json(&y, NULL, NULL, 0, NULL, 0, &json));
+  MISUSE("after", posenc_identify_json(NULL, NULL, NULL, 0, NULL, 0, &json));
+  MISUSE("json", posenc_identify_json(&y, &x, at, 0, NULL, 0, NULL));
+  posenc_model* model = NULL;
+  OK(posenc_model_open("llama-2-7b", &model));
+  OK(posenc_identify_json(&y, &x, NULL, 0, model, 0, &json));
+  CHECK(has(json, "\"code\":\"rotary_dim\""));
+  posenc_string_free(json);
+  REFUSED("layer", posenc_identify_json(&y, &x, NULL, 0, model, 99, &json));
+
+  static double cosines[tokens * 8], sines[tokens * 8];
+  for (int i = 0; i < tokens * 8; ++i) {
+    const double angle = (i / 8) * pow(1e4, -(i % 8) / 8.0);
+    cosines[i] = cos(angle), sines[i] = sin(angle);
+  }
+  const posenc_tensor c = dense(cosines, POSENC_FLOAT64, 1, 1, tokens, 8),
+                      s = dense(sines, POSENC_FLOAT64, 1, 1, tokens, 8);
+  OK(posenc_identify_table_json(&c, &s, &json));
+  CHECK(has(json, "\"base\":10000.0") && has(json, "\"columns\":\"pairs\""));
+  posenc_string_free(json);
+  REFUSED("table", posenc_identify_vectors_json(&x, &json));
+  OK(posenc_identify_vectors_json(&c, &json));
+  CHECK(has(json, "\"sinusoidal\":false"));
+  posenc_string_free(json);
+  posenc_model_free(model);
+  posenc_plan_free(plan);
+  posenc_positions_free(at);
+}
+
 static void positions_are_read_back(void) {
   posenc_positions* positions = NULL;
   int64_t ids[8], shape[3];
@@ -368,5 +411,6 @@ void test_answers(void) {
   queries_and_keys_are_rotated_together();
   the_doctor_takes_text();
   the_doctor_takes_open_models();
+  a_dump_is_identified();
   positions_are_read_back();
 }
