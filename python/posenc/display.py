@@ -178,7 +178,8 @@ def explanation_html(explanation) -> str:
 def report_html(report) -> str:
     findings = report.findings
     if findings:
-        return _table(
+        facts = f"<pre>{_escape(report.facts())}</pre>" if report._name == "identify" else ""
+        return facts + _table(
             (
                 (
                     f"<b style='color:{_styles[each.severity]}'>{each.severity}</b>",

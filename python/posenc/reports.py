@@ -98,14 +98,20 @@ class Report(Record):
     def to_json(self) -> str:
         return self._text
 
+    def facts(self) -> str:
+        """What it tells beside findings, a line each: all of what `identify` answers."""
+        facts = {
+            name: value for name, value in self._data.items() if name != "findings" and value not in (None, [], "")
+        }
+        return "\n".join(f"{name}: {_short(value)}" for name, value in facts.items())
+
     def __str__(self) -> str:
         if self._page:
             return self._page()
-        if "findings" not in self._data:
-            return "\n".join(
-                f"{name}: {_short(value)}" for name, value in self._data.items() if value not in (None, [], "")
-            )
-        return "\n".join(map(str, self.findings)) or "nothing found"
+        findings = "\n".join(map(str, self.findings))
+        if self._name == "identify":
+            return f"{self.facts()}\n{findings}".rstrip()
+        return findings or (self.facts() if "findings" not in self._data else "nothing found")
 
     def __repr__(self) -> str:
         return str(self)
