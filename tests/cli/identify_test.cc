@@ -189,6 +189,26 @@ TEST_F(IdentifyCommand, ATableOfVectorsIsNamed) {
   EXPECT_EQ(posenc("identify --table before.npy").code, 2);
 }
 
+TEST_F(IdentifyCommand, AModelsOwnRotationIsComparedWithTheDump) {
+  make_tokens("before.npy", false);
+  rotate("--rope_theta 100000 --positions 0:128");
+  std::ofstream(path("config.json"))
+      << R"({"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "rope_theta": )"
+      << R"(500000, "num_hidden_layers": 2, "max_position_embeddings": 4096})";
+  const Outcome page = posenc("identify --before before.npy --after after.npy --model config.json");
+  EXPECT_EQ(page.code, 1) << page.err;
+  EXPECT_TRUE(has(page.out, "rope_theta")) << page.out;
+  EXPECT_TRUE(has(page.out, "base 500000")) << page.out;
+}
+
+TEST_F(IdentifyCommand, ValuesAreNotToRotate) {
+  make_tokens("before.npy", false);
+  rotate("--positions 0:128");
+  const Outcome said = posenc("identify --before before.npy --after after.npy --values --json");
+  EXPECT_EQ(said.code, 1);
+  EXPECT_EQ(Json::parse(said.out, nullptr, false)["findings"][0]["code"], "values");
+}
+
 TEST_F(IdentifyCommand, CosinesWantTheirSines) {
   ASSERT_EQ(posenc("table pe.npy --scheme sinusoidal --width 64 --positions 0:200").code, 0);
   EXPECT_TRUE(has(posenc("identify --cos pe.npy").err, "--sin: is required"));

@@ -100,7 +100,7 @@ const Report reports[] = {
     {"vllm-project/vllm-omni#1784", "", "diff @qwen3-vl.json @qwen3-vl-sections.json", 1,
      "interleaved 24 20 20 → sections 24 20 20"},
     {"vllm-project/vllm-omni#4443", "", "check-positions 0,1,2,4,5", 1, "offset_from"},
-    {"baidu/ERNIE-Image#6", "", "identify --before q.npy --after mixed.npy", 1, "not a rotation"},
+    {"baidu/ERNIE-Image#6", "", "identify --before q.npy --after mixed.npy", 1, "interleaved_table"},
     {"huggingface/transformers#48161", "", "check-positions 4 --mask 1,1,0,0,1 --cached 4", 1,
      "every id is off by 2"},
     {"unslothai/unsloth#3699", "", "check-positions '0,1,2,3;0,1,2,3' --mask '0,0,1,1;1,1,1,1'", 1,
