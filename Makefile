@@ -152,7 +152,7 @@ fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUN
 distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, and shows two ranks beside the whole
 	@cmake/need.sh "for attention on several ranks" mpirun:openmpi-bin libopenmpi-dev
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
-	@$(call ninja,release,posenc_mpi_tests posenc_killed_rank example_distributed)
+	@$(call ninja,release,posenc_command posenc_mpi_command posenc_mpi_tests posenc_killed_rank example_distributed)
 	@ctest --preset release -L distributed | $(call without,'^ *Start +[0-9]+: ')
 	@distributed/run.sh 2 build/release/example_distributed
 

@@ -91,6 +91,13 @@ endforeach()
 add_test(NAME example_decode_as_documented
          COMMAND ${repo}/example_output.sh ${root}/docs/cache.md examples/decode.cc $<TARGET_FILE:example_decode>)
 
+if(TARGET posenc_mpi_command)
+  add_test(NAME distributed_command COMMAND ${root}/distributed/tests/command.sh ${root}/distributed/run.sh
+           $<TARGET_FILE:posenc_command>)
+  set_tests_properties(distributed_command PROPERTIES RUN_SERIAL ON LABELS distributed
+                       ENVIRONMENT "MPIRUN=${MPIEXEC_EXECUTABLE}")
+endif()
+
 # The C++ of the docs, as one program.
 file(GLOB pages CONFIGURE_DEPENDS README.md docs/*.md)
 set(snippets ${PROJECT_BINARY_DIR}/doc_snippets.cc)

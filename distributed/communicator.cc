@@ -43,6 +43,7 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
   std::swap(size_, other.size_);
   std::swap(sent_, other.sent_);
   std::swap(received_, other.received_);
+  std::swap(waited_, other.waited_);
   std::swap(under_way_, other.under_way_);
   return *this;
 }
@@ -115,8 +116,10 @@ void Communicator::progress() {
 }
 
 Expected<void> Communicator::wait() {
+  const double start = MPI_Wtime();
   const int code =
       MPI_Waitall(static_cast<int>(under_way_.size()), under_way_.data(), MPI_STATUSES_IGNORE);
+  waited_ += MPI_Wtime() - start;
   under_way_.clear();
   return checked_call(code, "MPI_Waitall");
 }

@@ -51,6 +51,7 @@ class Communicator {
   int size() const { return size_; }
   std::int64_t sent() const { return sent_; }  // bytes so far
   std::int64_t received() const { return received_; }
+  double waited() const { return waited_; }  // seconds so far
 
   // Collective: the same on all ranks. Errors: that of the first rank that has one; fingerprints that differ.
   Expected<void> agree(const Expected<void>& own, const Fingerprint& fingerprint = {}) const;
@@ -76,6 +77,7 @@ class Communicator {
   MPI_Datatype unit_ = MPI_DATATYPE_NULL;
   int rank_ = 0, size_ = 1;
   std::int64_t sent_ = 0, received_ = 0;
+  double waited_ = 0;
   std::vector<MPI_Request> under_way_;
 };
 

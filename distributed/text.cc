@@ -122,7 +122,8 @@ Expected<DistributedText> DistributedText::make(MPI_Comm communicator, const Lay
 Expected<AttentionInputs> DistributedText::State::checked(const AttentionInputs& in,
                                                           const Plan& plan, const Tensor& out,
                                                           const ContentScheme* content) {
-  work = {.bytes_sent = -ranks.sent(), .bytes_received = -ranks.received()};
+  work = {
+      .bytes_sent = -ranks.sent(), .bytes_received = -ranks.received(), .waiting = -ranks.waited()};
   AttentionInputs own_inputs = in;
   own_inputs.q = mpi::four_axes(in.q);
   own_inputs.k = mpi::four_axes(in.k);
@@ -183,9 +184,7 @@ Expected<void> DistributedText::State::pass_blocks(const AttentionInputs& in,
   Bytes back, sent_back, received_back;
   Expected<void> done = {};
   const auto wait = [&]() -> Expected<void> {
-    const double start = MPI_Wtime();
     POSENC_CHECK(ranks.wait());
-    work.waiting += MPI_Wtime() - start;
     if (!received_back.empty()) passing.take(received_back);
     received_back.clear();
     return {};
@@ -229,6 +228,7 @@ Expected<void> DistributedText::State::pass_blocks(const AttentionInputs& in,
 Expected<void> DistributedText::State::agreed(const Expected<void>& done) {
   work.bytes_sent += ranks.sent();
   work.bytes_received += ranks.received();
+  work.waiting += ranks.waited();
   return ranks.agree(done);
 }
 

@@ -41,24 +41,6 @@ std::size_t machine_memory() {
          static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-std::string header_of(const Array& array) {
-  std::string shape;
-  for (const std::int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
-  if (array.shape.size() > 1) shape.resize(shape.size() - 2);
-  if (array.shape.size() == 1) shape.pop_back();
-  std::string text = "{'descr': '" + std::string(row(array.type).descr) +
-                     "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  constexpr std::size_t before = 10;  // magic, version and length; the whole is a multiple of 64
-  text.append(63 - (before + text.size()) % 64, ' ');
-  text += '\n';
-  std::string header = "\x93NUMPY";
-  header += '\x01';
-  header += '\0';
-  header += static_cast<char>(text.size() % 256);
-  header += static_cast<char>(text.size() / 256);
-  return header + text;
-}
-
 }  // namespace
 
 std::string_view name(NpyType type) { return row(type).name; }
@@ -84,25 +66,48 @@ Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape) {
               "ask for fewer positions or heads");
 }
 
-Expected<Array> read_npy(const std::string& path) {
-  const Expected<MappedFile> file = MappedFile::open(path);
+std::string npy_header(const Array& array) {
+  std::string shape;
+  for (const std::int64_t extent : array.shape) shape += std::to_string(extent) + ", ";
+  if (array.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (array.shape.size() == 1) shape.pop_back();
+  std::string text = "{'descr': '" + std::string(row(array.type).descr) +
+                     "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  constexpr std::size_t before = 10;  // magic, version and length; the whole is a multiple of 64
+  text.append(63 - (before + text.size()) % 64, ' ');
+  text += '\n';
+  std::string header = "\x93NUMPY";
+  header += '\x01';
+  header += '\0';
+  header += static_cast<char>(text.size() % 256);
+  header += static_cast<char>(text.size() / 256);
+  return header + text;
+}
+
+Expected<MappedArray> map_npy(const std::string& path) {
+  Expected<MappedFile> file = MappedFile::open(path);
   if (!file) return std::unexpected(file.error());
   const Expected<StoredTensor> stored = parse_npy(file->bytes(), path);
   if (!stored) return std::unexpected(stored.error());
   if (stored->shape.size() > Tensor::max_rank)
     return fail(path, "at most " + std::to_string(Tensor::max_rank) + " axes",
                 std::to_string(stored->shape.size()), "reshape the array");
-  if (stored->bytes.size() > machine_memory())
-    return fail(path, "must fit into memory", std::to_string(stored->bytes.size()) + " bytes",
-                "cut the tensor into parts");
   const auto* type = std::ranges::find(types, stored->type, &TypeRow::descr);
-  return Array{static_cast<NpyType>(type - types),
-               stored->shape,
-               {stored->bytes.begin(), stored->bytes.end()}};
+  return MappedArray{{static_cast<NpyType>(type - types), stored->shape, {}}, *file, stored->bytes};
+}
+
+Expected<Array> read_npy(const std::string& path) {
+  Expected<MappedArray> mapped = map_npy(path);
+  if (!mapped) return std::unexpected(mapped.error());
+  if (mapped->data.size() > machine_memory())
+    return fail(path, "must fit into memory", std::to_string(mapped->data.size()) + " bytes",
+                "cut the tensor into parts");
+  mapped->array.data.assign(mapped->data.begin(), mapped->data.end());
+  return std::move(mapped->array);
 }
 
 Expected<void> write_npy(const std::string& path, const Array& array) {
-  return write_whole(path, {header_of(array),
+  return write_whole(path, {npy_header(array),
                             {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/error.h"
+#include "posenc/files.h"
 #include "posenc/tensor.h"
 
 namespace posenc::cli {
@@ -31,6 +32,17 @@ Expected<Array> make_array(NpyType type, std::vector<std::int64_t> shape);
 
 // Errors: what parse_npy() says, more axes than a Tensor has, more bytes than the memory.
 Expected<Array> read_npy(const std::string& path);
+
+// The same where the numbers stay in the file: `array` has none, and only the pages that somebody reads are.
+struct MappedArray {
+  Array array;
+  MappedFile file;
+  std::span<const std::byte> data;
+};
+Expected<MappedArray> map_npy(const std::string& path);
+
+// What a .npy file begins with.
+std::string npy_header(const Array& array);
 
 // Written beside its name and renamed when whole.
 Expected<void> write_npy(const std::string& path, const Array& array);

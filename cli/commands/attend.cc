@@ -12,6 +12,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/arguments/source.h"
 #include "cli/command.h"
+#include "cli/mpi/ranks.h"
 #include "cli/pages/manual.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
@@ -20,10 +21,11 @@
 namespace posenc::cli {
 namespace {
 
-// Room for a tensor of a file, and the view of it as [batch, heads, seq, head_dim].
+// Room for a tensor of a file, or the file, and the view of it as [batch, heads, seq, head_dim].
 struct Held {
   Array array;
   Tensor view;
+  std::optional<MappedFile> file = {};
 };
 
 Expected<Held> held(Array array, const std::string& dtype, const std::string& where) {
@@ -39,6 +41,17 @@ Expected<Held> read_held(const std::string& path, const std::string& dtype) {
   Expected<Array> array = read_npy(path);
   if (!array) return std::unexpected(array.error());
   return held(std::move(*array), dtype, path);
+}
+
+// The numbers stay in the file.
+Expected<Held> map_held(const std::string& path, const std::string& dtype) {
+  Expected<MappedArray> mapped = map_npy(path);
+  if (!mapped) return std::unexpected(mapped.error());
+  Expected<Held> file = held(std::move(mapped->array), dtype, path);
+  if (!file) return file;
+  file->view.data = const_cast<std::byte*>(mapped->data.data());
+  file->file = std::move(mapped->file);
+  return file;
 }
 
 // Learned numbers: vectors by distance, [row][head_dim] or [head][row][head_dim], or sink logits.
@@ -166,18 +179,151 @@ std::int32_t block_of(std::int64_t number) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(number, -1, 0x7fffffff));
 }
 
+struct AttendOptions {
+  std::string out, q, k, v, positions, key_positions, packed, keep, blocks, dtype, logits,
+      sink_logits, temperature;
+  std::optional<double> softcap;
+  std::string relative_query, relative_key, relative_value;
+  bool reference = false;
+  Threads threads;
+  bool mpi = false;
+  std::string layout = "auto", strategy = "ring";
+  std::int64_t block = 1;
+  std::optional<MaskFlags> mask;
+  std::optional<Source> source;
+};
+
+// All that attention takes, out of flags and files.
+struct Call {
+  Held q, k, v;
+  Places where;
+  Plan plan;
+  const ContentScheme* content = nullptr;
+  std::vector<std::uint8_t> keep;
+  std::vector<std::int32_t> blocks;
+  Mask mask;
+  Table sinks;
+
+  AttentionInputs inputs(Threads threads) const {
+    return {q.view, k.view, v.view, where.queries, where.keys, mask, threads, sinks.values};
+  }
+};
+
+Expected<void> set_plan(AttendOptions& options, Call& call) {
+  if (options.mask->bidirectional())
+    options.source->set_where_known("bidirectional", FieldValue(true));
+  Geometry of_tensor;
+  of_tensor.heads = call.q.view.shape[1];
+  of_tensor.kv_heads = call.k.view.shape[1];
+  of_tensor.head_dim = call.q.view.shape[3];
+  of_tensor.length = std::max(call.where.queries.length(), call.where.keys.length());
+  POSENC_TRY(plan, options.source->plan(of_tensor));
+  call.plan = std::move(plan);
+  call.content = options.source->content();
+  call.plan.add.reset();  // the embeddings got it before q, k and v were made of them
+  POSENC_CHECK(check_table(call.plan, "attend"));
+  POSENC_CHECK(give_relative(call.plan, options.relative_query, options.relative_key,
+                             options.relative_value));
+  if (options.softcap) call.plan.logits.softcap = *options.softcap;
+  Table temperature;
+  POSENC_CHECK(give(temperature, options.temperature));
+  return temperature ? set_temperature(call.plan.logits, temperature.values) : Expected<void>();
+}
+
+Expected<void> set_mask(const AttendOptions& options, Call& call) {
+  const std::int64_t batch = call.q.view.shape[0], keys = call.k.view.shape[2];
+  POSENC_TRY(keep,
+             for_keys(options.keep, "--mask", "1: a token, 0: padding", batch, keys, is_kept));
+  POSENC_TRY(blocks,
+             for_keys(options.blocks, "--blocks", "-1: a token of none", batch, keys, block_of));
+  POSENC_TRY(mask, options.mask->over(options.source->mask()));
+  call.keep = std::move(keep);
+  call.blocks = std::move(blocks);
+  call.mask = mask;
+  if (!call.keep.empty()) call.mask.keep = call.keep.data();
+  if (!call.blocks.empty()) call.mask.blocks = call.blocks.data();
+  return {};
+}
+
+Expected<Call> prepared(AttendOptions& options) {
+  if (options.logits == options.out)
+    return fail("--logits", "must not be OUT", options.logits, "give it a name of its own");
+  Call call;
+  for (const auto& [to, path] :
+       {std::pair{&call.q, &options.q}, {&call.k, &options.k}, {&call.v, &options.v}}) {
+    POSENC_TRY(tensor,
+               options.mpi ? map_held(*path, options.dtype) : read_held(*path, options.dtype));
+    *to = std::move(tensor);
+  }
+  const std::int64_t queries = call.q.view.shape[2], keys = call.k.view.shape[2];
+  POSENC_TRY(where, options.packed.empty()
+                        ? places_of(options.positions, queries, options.key_positions, keys)
+                        : packed_places(options.packed, queries, keys));
+  call.where = std::move(where);
+  POSENC_CHECK(set_plan(options, call));
+  POSENC_CHECK(set_mask(options, call));
+  POSENC_CHECK(give(call.sinks, options.sink_logits));
+  const bool by_loops = !options.logits.empty() || options.reference;
+  if (call.content != nullptr && by_loops)
+    return fail(options.reference ? "--reference" : "--logits", "is of schemes that plans can say",
+                std::string(info(*call.content).name),
+                "drop the flag; posenc plot scores draws the weights");
+  if (options.mpi && by_loops)
+    return fail(options.reference ? "--reference" : "--logits", "is computed by one process",
+                "--mpi", "drop one of the two");
+  if (options.mpi && !(call.where.queries == call.where.keys))
+    return fail("--mpi", "the queries must be those of the keys' tokens",
+                std::to_string(queries) + " and " + std::to_string(keys),
+                "drop --mpi for new tokens behind cached ones");
+  return call;
+}
+
+// Room for what is shaped like q but for its last axis.
+Expected<Held> like_q(const AttendOptions& options, const Call& call, std::int64_t last) {
+  std::vector<std::int64_t> shape = call.q.array.shape;
+  shape.back() = last;
+  Expected<Array> array = make_array(call.q.array.type, std::move(shape));
+  if (!array) return std::unexpected(array.error());
+  return held(std::move(*array), options.dtype, options.out);
+}
+
+Expected<int> attend_here(const AttendOptions& options, const Call& call) {
+  POSENC_TRY(out, like_q(options, call, call.v.view.shape[3]));
+  const AttentionInputs in = call.inputs(options.threads);
+  if (call.content != nullptr) {
+    POSENC_CHECK(attend(in, *call.content, call.plan, out.view));
+  } else if (!options.reference) {
+    POSENC_CHECK(attend(in, call.plan, out.view));
+  }
+  if (!options.logits.empty()) {
+    POSENC_TRY(logits, like_q(options, call, call.k.view.shape[2]));
+    POSENC_TRY(slow, like_q(options, call, call.v.view.shape[3]));
+    POSENC_CHECK(
+        attend_reference(in, call.plan, options.reference ? out.view : slow.view, logits.view));
+    POSENC_CHECK(write_npy(options.logits, logits.array));
+  } else if (options.reference) {
+    POSENC_CHECK(attend_reference(in, call.plan, out.view));
+  }
+  POSENC_CHECK(write_npy(options.out, out.array));
+  return 0;
+}
+
+Expected<int> attend_on_ranks(const AttendOptions& options, const Call& call) {
+  Array out{call.q.array.type, call.q.array.shape, {}};
+  out.shape.back() = call.v.view.shape[3];
+  POSENC_CHECK(ranks_of_mpi->attend({.in = call.inputs(options.threads),
+                                     .plan = call.plan,
+                                     .content = call.content,
+                                     .layout = options.layout,
+                                     .strategy = options.strategy,
+                                     .block = options.block,
+                                     .out = options.out,
+                                     .header = npy_header(out)}));
+  return 0;
+}
+
 Run define_attend(CLI::App& app) {
-  struct Options {
-    std::string out, q, k, v, positions, key_positions, packed, keep, blocks, dtype, logits,
-        sink_logits, temperature;
-    std::optional<double> softcap;
-    std::string relative_query, relative_key, relative_value;
-    bool reference = false;
-    Threads threads;
-    std::optional<MaskFlags> mask;
-    std::optional<Source> source;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AttendOptions>();
   app.add_option("OUT", options->out, "Where softmax(logits) v goes, .npy, shaped like q")
       ->required();
   app.add_option("--q", options->q, "Queries, .npy [batch, heads, seq, head_dim], not rotated")
@@ -242,6 +388,19 @@ Run define_attend(CLI::App& app) {
   app.add_option("--relative_value", options->relative_value, "Those added to the output")
       ->type_name("FILE")
       ->group(std::string(rare_group));
+  app.add_flag("--mpi", options->mpi,
+               "Under mpirun: the ranks share out the tokens, and no rank reads the files whole")
+      ->group(std::string(rare_group));
+  app.add_option("--layout", options->layout,
+                 "Who has which tokens: contiguous, zigzag, striped, by-document, auto")
+      ->capture_default_str()
+      ->group(std::string(rare_group));
+  app.add_option("--layout_block", options->block, "Tokens beside each other in a striped layout")
+      ->capture_default_str()
+      ->group(std::string(rare_group));
+  app.add_option("--strategy", options->strategy, "How queries and keys meet: ring, gather, heads")
+      ->capture_default_str()
+      ->group(std::string(rare_group));
   options->mask.emplace(app);
   options->source.emplace(app, "attend", true);
   app.footer(
@@ -267,101 +426,17 @@ Run define_attend(CLI::App& app) {
       "g.npy\n"
       "  posenc attend out.npy --q q.npy --k k.npy --v v.npy --scheme rope --sink_logits "
       "s.npy\n"
+      "  mpirun -n 2 posenc attend out.npy --mpi --q q.npy --k k.npy --v v.npy --scheme rope\n"
       "  posenc attend slow.npy --q q.npy --k k.npy --v v.npy --model llama-2-7b --reference");
   return [options]() -> Expected<int> {
-    if (options->logits == options->out)
-      return fail("--logits", "must not be OUT", options->logits, "give it a name of its own");
-    Expected<Held> q = read_held(options->q, options->dtype);
-    if (!q) return std::unexpected(q.error());
-    Expected<Held> k = read_held(options->k, options->dtype);
-    if (!k) return std::unexpected(k.error());
-    Expected<Held> v = read_held(options->v, options->dtype);
-    if (!v) return std::unexpected(v.error());
-    const std::int64_t batch = q->view.shape[0], keys = k->view.shape[2];
-    const Expected<Places> where =
-        options->packed.empty()
-            ? places_of(options->positions, q->view.shape[2], options->key_positions, keys)
-            : packed_places(options->packed, q->view.shape[2], keys);
-    if (!where) return std::unexpected(where.error());
-
-    if (options->mask->bidirectional())
-      options->source->set_where_known("bidirectional", FieldValue(true));
-    Geometry of_tensor;
-    of_tensor.heads = q->view.shape[1];
-    of_tensor.kv_heads = k->view.shape[1];
-    of_tensor.head_dim = q->view.shape[3];
-    of_tensor.length = std::max(where->queries.length(), where->keys.length());
-    Expected<Plan> plan = options->source->plan(of_tensor);
-    if (!plan) return std::unexpected(plan.error());
-    const ContentScheme* content = options->source->content();
-    if (content && (!options->logits.empty() || options->reference))
-      return fail(options->reference ? "--reference" : "--logits",
-                  "is of schemes that plans can say", std::string(info(*content).name),
-                  "drop the flag; posenc plot scores draws the weights");
-    plan->add.reset();  // the embeddings got it before q, k and v were made of them
-    if (Expected<void> given = check_table(*plan, "attend"); !given)
-      return std::unexpected(given.error());
-    if (Expected<void> given = give_relative(*plan, options->relative_query, options->relative_key,
-                                             options->relative_value);
-        !given)
-      return std::unexpected(given.error());
-    const auto keep =
-        for_keys(options->keep, "--mask", "1: a token, 0: padding", batch, keys, is_kept);
-    if (!keep) return std::unexpected(keep.error());
-    const auto blocks =
-        for_keys(options->blocks, "--blocks", "-1: a token of none", batch, keys, block_of);
-    if (!blocks) return std::unexpected(blocks.error());
-    Expected<Mask> mask = options->mask->over(options->source->mask());
-    if (!mask) return std::unexpected(mask.error());
-    if (!keep->empty()) mask->keep = keep->data();
-    if (!blocks->empty()) mask->blocks = blocks->data();
-    if (options->softcap) plan->logits.softcap = *options->softcap;
-
-    const auto like_q = [&](std::int64_t last) -> Expected<Held> {
-      std::vector<std::int64_t> shape = q->array.shape;
-      shape.back() = last;
-      Expected<Array> array = make_array(q->array.type, std::move(shape));
-      if (!array) return std::unexpected(array.error());
-      return held(std::move(*array), options->dtype, options->out);
-    };
-    const Expected<Held> out = like_q(q->view.shape[3]);
-    if (!out) return std::unexpected(out.error());
-    Table sinks;
-    if (Expected<void> given = give(sinks, options->sink_logits); !given)
-      return std::unexpected(given.error());
-    Table temperature;
-    if (Expected<void> given = give(temperature, options->temperature); !given)
-      return std::unexpected(given.error());
-    if (temperature) POSENC_CHECK(set_temperature(plan->logits, temperature.values));
-    const AttentionInputs in{q->view,     k->view, v->view,          where->queries,
-                             where->keys, *mask,   options->threads, sinks.values};
-    if (content) {
-      POSENC_CHECK(attend(in, *content, *plan, out->view));
-    } else if (!options->reference) {
-      POSENC_CHECK(attend(in, *plan, out->view));
+    if (options->mpi && ranks_of_mpi == nullptr) return become_posenc_mpi();
+    Expected<Call> call = prepared(*options);
+    if (options->mpi) {
+      const Expected<void> own = call ? Expected<void>() : std::unexpected(call.error());
+      POSENC_CHECK(ranks_of_mpi->agree(own));
+      return attend_on_ranks(*options, *call);
     }
-    std::optional<Held> logits, slow;
-    if (!options->logits.empty()) {
-      Expected<Held> room = like_q(keys);
-      if (!room) return std::unexpected(room.error());
-      logits = std::move(*room);
-    }
-    if (logits && !options->reference) {
-      Expected<Held> room = like_q(q->view.shape[3]);
-      if (!room) return std::unexpected(room.error());
-      slow = std::move(*room);
-    }
-    if (logits || options->reference) {
-      POSENC_CHECK(attend_reference(in, *plan, slow ? slow->view : out->view,
-                                    logits ? logits->view : Tensor{}));
-    }
-    if (logits) {
-      if (Expected<void> written = write_npy(options->logits, logits->array); !written)
-        return std::unexpected(written.error());
-    }
-    if (Expected<void> written = write_npy(options->out, out->array); !written)
-      return std::unexpected(written.error());
-    return 0;
+    return call ? attend_here(*options, *call) : std::unexpected(call.error());
   };
 }
 

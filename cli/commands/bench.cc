@@ -7,13 +7,28 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
 
 BenchEffort effort_of(bool quick) {
   return quick ? BenchEffort{.least_runs = 3, .seconds = 0.2, .settled = 0.02} : BenchEffort{};
+}
+
+// Attention over the ranks of mpirun.
+Expected<int> bench_ring(const BenchWanted& asked, bool json, bool quick) {
+  if (ranks_of_mpi == nullptr) return become_posenc_mpi();
+  RingWanted wanted{.quick = quick, .json = json};
+  if (asked.heads) wanted.heads = *asked.heads;
+  if (asked.kv_heads) wanted.kv_heads = *asked.kv_heads;
+  if (asked.head_dim) wanted.head_dim = *asked.head_dim;
+  if (asked.length) wanted.length = *asked.length;
+  POSENC_TRY(page, ranks_of_mpi->bench(wanted));
+  fmt::print("{}", page);
+  return 0;
 }
 
 Run define_bench(CLI::App& app) {
@@ -23,7 +38,8 @@ Run define_bench(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   BenchWanted& asked = options->wanted;
-  app.add_option("OP", asked.op, "rotate, add, table or attend; the first three without");
+  app.add_option("OP", asked.op,
+                 "rotate, add, table or attend; the first three without. ring: under mpirun");
   const auto size = [&](const char* flag, auto& value, const char* about) {
     app.add_option(flag, value, about)->check(above_zero());
   };
@@ -65,11 +81,13 @@ Run define_bench(CLI::App& app) {
       "  posenc bench rotate --length 4096 --position 10000000\n"
       "  posenc bench table --length 32768 --head_dim 128 --json\n"
       "  posenc bench attend\n"
+      "  mpirun -n 2 posenc bench ring --length 8192\n"
       "  posenc bench attend --scheme rope,alibi --heads 8 --length 1024 --quick\n"
       "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16");
   return [options, &app]() -> Expected<int> {
-    const BenchMachine machine = bench_machine();
     const BenchWanted& wanted = options->wanted;
+    if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
+    const BenchMachine machine = bench_machine();
     if (wanted.op != "attend" &&
         (wanted.decode || !wanted.schemes.empty() || !wanted.softmax.empty()))
       return fail("bench", "--scheme, --softmax and --decode are attend's",
