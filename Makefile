@@ -149,12 +149,13 @@ fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUN
 	@fuzz/run.sh build/fuzz $(TARGET)
 
 # MPI may have come after the build was configured.
-distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, and shows two ranks beside the whole
+distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s
 	@cmake/need.sh "for attention on several ranks" mpirun:openmpi-bin libopenmpi-dev
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
 	@$(call ninja,release,posenc_command posenc_mpi_command posenc_mpi_tests posenc_killed_rank example_distributed)
 	@ctest --preset release -L distributed | $(call without,'^ *Start +[0-9]+: ')
 	@distributed/run.sh 2 build/release/example_distributed
+	@distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
 
 soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
 	@$(call ninja,release,posenc_soak)

@@ -45,4 +45,5 @@ NB_MODULE(_posenc, m) {
   bind_tools(m);
   bind_formulas(m);
   bind_files(m);
+  bind_layouts(m);
 }

@@ -36,6 +36,19 @@ TEST_F(CheckPositionsCommand, KnowsTheTokensOfARankOfAZigzag) {
   EXPECT_EQ(posenc("check-positions 0,1,2,3 --zigzag 1/4").code, 1);
 }
 
+TEST_F(CheckPositionsCommand, RanksThatShareOutATextHaveItsPositions) {
+  EXPECT_EQ(posenc("check-positions '0,1,6,7;2,3,4,5' --layout zigzag --ranks 2").code, 0);
+  EXPECT_EQ(posenc("check-positions 2,3,4,5 --layout zigzag --ranks 2 --rank 1").code, 0);
+  EXPECT_EQ(posenc("check-positions '0,3,0,1,6,7;1,2,2,3,4,5' --layout by-document --ranks 2 "
+                   "--cu_seqlens 0,4,12")
+                .code,
+            0);
+  const Outcome local = posenc("check-positions '0,1,2,3;0,1,2,3' --layout contiguous --ranks 2");
+  EXPECT_EQ(local.code, 1);
+  EXPECT_NE(local.out.find("rank 1, token 0: the ids are local"), std::string::npos) << local.out;
+  EXPECT_EQ(posenc("check-positions 0,1,2 --layout zigzag --ranks 2").code, 2);
+}
+
 TEST_F(CheckPositionsCommand, RefusesARankBeyondTheLast) {
   const Outcome said = posenc("check-positions 0,1 --zigzag 4/4");
   EXPECT_EQ(said.code, 2);
