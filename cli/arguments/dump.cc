@@ -40,7 +40,8 @@ Expected<DumpedLayer> layer_of(const StoredTensor& stored, std::int64_t heads,
         "a row has " + std::to_string(stored.shape.empty() ? 1 : stored.shape.back()) + " numbers");
   const Expected<std::vector<float>> numbers = floats_of(stored);
   if (!numbers) return std::unexpected(numbers.error());
-  DumpedLayer layer{.name = stored.name, .layer = first_number(stored.name), .heads = heads};
+  DumpedLayer layer{
+      .name = printable(stored.name), .layer = first_number(stored.name), .heads = heads};
   layer.array = {NpyType::f32, stored.shape, {}};
   const auto bytes = std::as_bytes(std::span(*numbers));
   layer.array.data.assign(bytes.begin(), bytes.end());

@@ -58,7 +58,7 @@ Expected<std::optional<std::vector<IdentifiedLayer>>> printed_layers(const std::
   for (const PrintedRotation& rotation : *printed) {
     Expected<Identified> found = identify(rotation);
     if (!found) return std::unexpected(found.error());
-    layers.push_back({rotation.name, std::move(*found)});
+    layers.push_back({printable(rotation.name), std::move(*found)});
   }
   return layers;
 }
