@@ -114,6 +114,15 @@ const shows = {
       return [[8 * logit], [8 * logit]]
     },
   },
+  heads: {
+    views: ['m=40&n=39', 'head=2&away=20000&m=32&n=20&scaling=yarn'],
+    numbers: async ({ at, page }) => {
+      const shown = Number((await page.textContent('.score output')).replace('−', '-'))
+      const logit = at('logits.npy')[0][0]
+      assert(Math.abs(logit - shown) < 1e-5 * Math.abs(shown), `${logit}, not ${shown}`)
+      return [[logit], [logit]]
+    },
+  },
   pairs: { views: ['', 'pairing=interleaved&m=70&channels=8&seed=3&x=-1.2'] },
   added: { views: ['', 'scaled=0&m=77&probes=1,2,300&d=32&theta=500'] },
 }
