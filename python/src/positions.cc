@@ -9,7 +9,6 @@
 #include "arrays.h"
 #include "bindings.h"
 #include "errors.h"
-#include "posenc/layout.h"
 
 namespace posenc::python {
 namespace {
@@ -97,63 +96,9 @@ nb::tuple vision(nb::handle input_ids, nb::handle image_grid_thw, nb::handle vid
   return nb::make_tuple(made.positions, made.delta);
 }
 
-const Layout& with_rank(const Layout& layout, std::int64_t rank) {
-  if (rank < 0 || rank >= layout.ranks())
-    refuse("Layout", "rank must be from 0 to " + std::to_string(layout.ranks() - 1),
-           std::to_string(rank));
-  return layout;
-}
-
-void bind_layout(nb::module_& m) {
-  nb::class_<Layout>(m, "Layout",
-                     "Which tokens of a text each of several machines (ranks) holds: context "
-                     "parallelism.")
-      .def_static(
-          "named",
-          [](std::string_view name, nb::handle cu_seqlens, std::int64_t ranks, bool causal,
-             std::int64_t window, std::int64_t chunk, std::int64_t block) {
-            std::vector<std::int64_t> bounds{0};
-            if (PyLong_Check(cu_seqlens.ptr()))
-              bounds.push_back(nb::cast<std::int64_t>(cu_seqlens));
-            else
-              bounds = integers_of(cu_seqlens, "cu_seqlens").values;
-            const Mask mask{.causal = causal, .window = window, .chunk = chunk};
-            return unwrap(Layout::named(name, bounds, ranks, mask, block));
-          },
-          nb::arg("name"), nb::arg("cu_seqlens"), nb::arg("ranks"), nb::kw_only(),
-          nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0,
-          nb::arg("block") = 1,
-          "contiguous, zigzag, striped, by-document or auto (what suits the mask), of a number of "
-          "tokens or of packed texts.")
-      .def_prop_ro("tokens", &Layout::tokens, "Of the whole text.")
-      .def_prop_ro("ranks", &Layout::ranks, "Machines.")
-      .def(
-          "tokens_of",
-          [](const Layout& layout, std::int64_t rank) {
-            return with_rank(layout, rank).tokens_of(rank);
-          },
-          nb::arg("rank"), "The places in the text of a rank's tokens.")
-      .def(
-          "positions",
-          [](const Layout& layout, std::int64_t rank, const Positions& whole) {
-            return unwrap(with_rank(layout, rank).positions(rank, whole));
-          },
-          nb::arg("rank"), nb::arg("whole"), "A rank's part of the positions of the whole text.")
-      .def(
-          "balance",
-          [](const Layout& layout, const Positions& whole, bool causal, std::int64_t window,
-             std::int64_t chunk) {
-            return balance(unwrap(pairs_per_rank(
-                layout, {.causal = causal, .window = window, .chunk = chunk}, whole)));
-          },
-          nb::arg("whole"), nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0,
-          nb::arg("chunk") = 0, "The mean of the ranks' work over the largest: 1 is even.");
-}
-
 }  // namespace
 
 void bind_positions(nb::module_& m) {
-  bind_layout(m);
   const VisionTokens tokens;
   nb::class_<Positions>(m, "Positions",
                         "Where each token stands: 64-bit integers [axis][batch][seq].")

@@ -3,6 +3,7 @@
 import pytest
 
 import posenc
+from posenc import distributed
 
 
 def reference(np, q, k, v, rotate, bias=0.0):
@@ -165,9 +166,9 @@ def test_attention_over_parts_of_the_keys_is_merged_by_its_log_sums(np, rng):
 def test_two_caches_share_a_text(np, rng):
     plan = posenc.plan(posenc.Rope(), head_dim=16, heads=4)
     q, k, v = rng.standard_normal((3, 1, 4, 12, 16))
-    layout, parts = posenc.positions.Layout.named("zigzag", 12, 2), []
+    layout, parts = distributed.layout("zigzag", 12, 2), []
     for rank in range(2):
-        places = layout.tokens_of(rank)
+        places = layout.indices(rank)
         cache = posenc.KvCache(kv_heads=4, head_dim=16, dtype="float64")
         sequence = cache.add()
         cache.append([sequence], k[:, :, places], v[:, :, places], plan, places)
@@ -176,10 +177,11 @@ def test_two_caches_share_a_text(np, rng):
 
 
 def test_layouts_of_several_machines(np):
-    layout = posenc.positions.Layout.named("zigzag", 16, 2)
-    assert layout.tokens_of(0) == [0, 1, 2, 3, 12, 13, 14, 15] and (layout.ranks, layout.tokens) == (2, 16)
+    layout = distributed.layout("zigzag", 16, 2)
+    assert layout.indices(0).tolist() == [0, 1, 2, 3, 12, 13, 14, 15] and (layout.ranks, layout.tokens) == (2, 16)
     whole = posenc.positions.range(100, 16)
     assert layout.positions(1, whole).numpy().ravel().tolist() == list(range(104, 112))
-    assert layout.balance(whole) > posenc.positions.Layout.named("contiguous", 16, 2).balance(whole)
-    with pytest.raises(posenc.Error, match="rank must be from 0 to 1, got 2"):
-        layout.tokens_of(2)
+    even = distributed.balance(layout.pairs(whole))
+    assert even > distributed.balance(distributed.layout("contiguous", 16, 2).pairs(whole))
+    with pytest.raises(posenc.Error, match="must be one of 2, got 2"):
+        layout.indices(2)
