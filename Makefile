@@ -25,7 +25,7 @@ files = git ls-files -co --exclude-standard
 # $(call ninja,PRESET,TARGET) and $(call ctest,PRESET); why a test was skipped comes last.
 without = { grep --line-buffered -Ev $(1) || true; }
 ninja = if [ -t 1 ]; then cmake --build --preset $(1) $(addprefix --target ,$(2)); \
-  else cmake --build --preset $(1) $(addprefix --target ,$(2)) -- --quiet | $(call without,'no work to do|^-- '); fi
+  else cmake --build --preset $(1) $(addprefix --target ,$(2)) -- --quiet 2>&1 | $(call without,'no work to do|^-- '); fi
 ctest = if [ -t 1 ]; then ctest --preset $(1) -j $(JOBS) --progress; \
   else ctest --preset $(1) -j $(JOBS) | $(call without,' Passed +[0-9.]+ sec$$|^ *Start +[0-9]+: '); fi; \
   sed -n '/^skipped: /p' build/$(1)/Testing/Temporary/LastTest.log

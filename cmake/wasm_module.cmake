@@ -18,8 +18,9 @@ list(FILTER exports_without_models EXCLUDE REGEX
 
 # What makes the library small: one program seen as a whole; a string_view
 # passed and returned as two numbers and not through memory (the multi-value ABI); libc++'s failed checks without
-# their texts; calls between files inlined only where that makes the code shorter; no destructors of what lives as long as
-# the module, and no locks about what is made once.
+# their texts; calls between files inlined only where that makes the code shorter, and no address kept in a variable of its own
+# that the loop's counter gives (strength reduction: 1 % of the size gzipped); no destructors of
+# what lives as long as the module, and no locks about what is made once.
 foreach(part posenc posenc_fast)
   target_compile_options(${part} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-c++-static-destructors;-fno-threadsafe-statics>)
   target_compile_options(${part} PRIVATE -flto -mmultivalue "SHELL:-Xclang -target-abi -Xclang experimental-mv"
@@ -46,7 +47,8 @@ function(wasm_module name)
   target_link_libraries(${target} PRIVATE posenc)
   target_link_options(${target} PRIVATE -mexec-model=reactor -mmultivalue
     LINKER:--fatal-warnings,--gc-sections,--strip-all,-O2,--compress-relocations
-    LINKER:-mllvm,-target-abi=experimental-mv,-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions ${ARGN})
+    LINKER:-mllvm,-target-abi=experimental-mv,-mllvm,-inline-threshold=-50,-mllvm,-enable-merge-functions
+    LINKER:-mllvm,-disable-lsr ${ARGN})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${layout})
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
     COMMAND llvm-objcopy-22 --add-section=posenc.layout=${layout} $<TARGET_FILE:${target}>)

@@ -17,6 +17,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+// Every token of a text belongs to one rank, and has an index among that rank's own.
 class Layout {
  public:
   // Errors of all: fewer than 1 rank, more than 2^20, fewer than 0 tokens, more than 2^62.
