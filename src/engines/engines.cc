@@ -93,10 +93,13 @@ Expected<EngineProfile> find_profile(std::string_view asked) {
 }
 
 std::span<const EngineProfile> engine_profiles() {
-  static const EngineProfile all[] = {
-      transformers_profile,      transformers4_profile, vllm_profile,      sglang_profile,
-      llama_cpp_profile,         mlx_lm_profile,        exllamav3_profile, exllamav2_profile,
-      onnxruntime_genai_profile, tensorrt_llm_profile,  lmdeploy_profile,  megatron_profile};
+  static const EngineProfile all[] = {transformers_profile, transformers4_profile,
+                                      vllm_profile,         sglang_profile,
+                                      llama_cpp_profile,    ollama_profile,
+                                      mlx_lm_profile,       exllamav3_profile,
+                                      exllamav2_profile,    onnxruntime_genai_profile,
+                                      tensorrt_llm_profile, lmdeploy_profile,
+                                      megatron_profile};
   return all;
 }
 
@@ -220,6 +223,14 @@ void lose_attention_factor(EngineRope& rope) {
   };
   if (auto* yarn = rope.scaling<Yarn>()) drop(yarn->attention_factor);
   if (auto* longrope = rope.scaling<LongRope>()) drop(longrope->attention_factor);
+}
+
+void lose_betas(EngineRope& rope, std::string_view why) {
+  auto* yarn = rope.scaling<Yarn>();
+  if (!yarn || (yarn->beta_fast == 32 && yarn->beta_slow == 1)) return;
+  rope.lost(std::string(why));
+  yarn->beta_fast = 32;
+  yarn->beta_slow = 1;
 }
 
 void lose_longrope_amplitude(EngineRope& rope) {

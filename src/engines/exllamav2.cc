@@ -4,12 +4,6 @@
 namespace posenc::detail {
 namespace {
 
-void take_alike(EngineRope& rope, double& now, double usual, std::string_view field) {
-  if (now == usual) return;
-  rope.lost(rope.key(field) + " is not read: it is " + number_text(usual));
-  now = usual;
-}
-
 // get_rope_params_yarn sets the ends of the ramp by the length that is served, where the paper has the trained one, and does
 // nothing up to that.
 void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
@@ -21,8 +15,7 @@ void read_exllamav2_yarn(EngineRope& rope, Yarn& yarn) {
   if (yarn.mscale && yarn.mscale_all_dim) rope.lost("mscale and mscale_all_dim are not read");
   yarn.mscale.reset();
   yarn.mscale_all_dim.reset();
-  take_alike(rope, yarn.beta_fast, 32, "beta_fast");
-  take_alike(rope, yarn.beta_slow, 1, "beta_slow");
+  lose_betas(rope);
   always_truncate(rope);
   if (rope.length <= yarn.original_max_position_embeddings) {
     rope.fixed("yarn: none, as it is started for no more tokens than were trained");

@@ -33,14 +33,10 @@ void read_converted_yarn(EngineRope& rope, Yarn& yarn) {
     lose_mscales(rope, yarn);
   always_truncate(rope);
   // Architectures whose loader reads the betas.
-  if (rope.model_is("grok mistral3 ministral3") || (yarn.beta_fast == 32 && yarn.beta_slow == 1))
-    return;
-  rope.lost(
-      "beta_fast and beta_slow are not read for this architecture: 32 and 1 hold (--yarn-beta-fast "
-      "and "
-      "--yarn-beta-slow set them)");
-  yarn.beta_fast = 32;
-  yarn.beta_slow = 1;
+  if (rope.model_is("grok mistral3 ministral3")) return;
+  lose_betas(rope,
+             "beta_fast and beta_slow are not read for this architecture: 32 and 1 hold "
+             "(--yarn-beta-fast and --yarn-beta-slow set them)");
 }
 
 void read_converted_longrope(EngineRope& rope, const LongRope& longrope) {
@@ -75,7 +71,7 @@ void llama_cpp_reads(EngineRope& rope) {
 }  // namespace
 
 const EngineProfile llama_cpp_profile{
-    {"llama.cpp", "llamacpp llama_cpp ollama", "llama.cpp", "0.3.36",
+    {"llama.cpp", "llamacpp llama_cpp", "llama.cpp", "0.3.36",
      "vendor/llama.cpp of llama-cpp-python: conversion/, src/llama-context.cpp"},
     "config.json GGUF",
     Spelling::llama_flags,

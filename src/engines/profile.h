@@ -92,7 +92,7 @@ struct EngineProfile {
 std::span<const EngineProfile> engine_profiles();
 Expected<EngineProfile> find_profile(std::string_view asked);
 extern const EngineProfile transformers_profile, transformers4_profile, vllm_profile,
-    sglang_profile, llama_cpp_profile, mlx_lm_profile, exllamav2_profile, exllamav3_profile,
+    sglang_profile, llama_cpp_profile, ollama_profile, mlx_lm_profile, exllamav2_profile, exllamav3_profile,
     onnxruntime_genai_profile, tensorrt_llm_profile, lmdeploy_profile, megatron_profile;
 
 // --- What several engines do alike --------------------------------------------------------------
@@ -105,6 +105,9 @@ void fix_dynamic(EngineRope& rope);
 void fix_longrope(EngineRope& rope, bool beyond);
 // attention_factor is not read: the amplitude follows from the factor (and mscale).
 void lose_attention_factor(EngineRope& rope);
+// YaRN's beta_fast and beta_slow are 32 and 1, whatever the file says; `why` is the note.
+void lose_betas(EngineRope& rope,
+                std::string_view why = "beta_fast and beta_slow are not read: 32 and 1 hold");
 // The ends of YaRN's ramp are rounded to whole pairs, whatever `truncate` says.
 void always_truncate(EngineRope& rope);
 void lose_scaling(EngineRope& rope, std::string_view why);

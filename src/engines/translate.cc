@@ -167,8 +167,12 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   POSENC_TRY(profile, detail::find_profile(reader));
   out.engine = profile.engine;
   const Spelling spelling = is_format ? format->spelling : profile.spelling;
-  out.is_json =
-      is_format || spelling == Spelling::rope_parameters || spelling == Spelling::rope_scaling;
+  // What is told stands in a file of this format.
+  const FileFormat said_in = is_format                         ? format->format
+                             : spelling == Spelling::gguf_keys ? FileFormat::gguf
+                                                               : FileFormat::config;
+  out.is_json = said_in != FileFormat::config || spelling == Spelling::rope_parameters ||
+                spelling == Spelling::rope_scaling;
 
   POSENC_CHECK(check_rotates(model));
   std::vector<SpelledRope> ropes;
@@ -178,8 +182,9 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   // The kind that decides a long context is said first, and alone where only one can be.
   std::ranges::stable_sort(ropes, {},
                            [](const SpelledRope& one) { return one.group->window.has_value(); });
-  const std::int64_t context =
-      out.is_json && !is_format ? context_to_say(model, ropes.front().rope) : model.context;
+  const std::int64_t context = out.is_json && said_in == FileFormat::config
+                                   ? context_to_say(model, ropes.front().rope)
+                                   : model.context;
   std::vector<SpelledRope> kinds = kinds_of(ropes);
   for (SpelledRope& one : kinds)
     one.is_local = kinds.size() == 2 && one.group->window &&
@@ -192,7 +197,8 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   const bool by_converter =
       spelling == Spelling::gguf_keys &&
       !std::ranges::all_of(ropes, [](const SpelledRope& one) { return has_words(one.rope); });
-  if (is_format && !by_converter) said.files = {{model.name, format->format, FileRole::model}};
+  if (said_in != FileFormat::config && !by_converter)
+    said.files = {{model.name, said_in, FileRole::model}};
   POSENC_TRY(reading, read_as(said, reader, length));
   if (!reading.refused.empty()) {
     out.notes.push_back({EngineNote::Kind::lost, "not run: " + reading.refused});
