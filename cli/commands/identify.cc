@@ -24,7 +24,7 @@ namespace {
 
 struct IdentifyOptions {
   std::string after, before, tensor, before_tensor, positions, cos, sin, table, dtype, model, how;
-  std::int64_t heads = 0;
+  std::int64_t heads = 0, layer = 0;
   bool repeated = false, values = false, json = false;
 };
 
@@ -134,7 +134,9 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
     dump.positions = *at;
     Expected<Identified> found = identify(dump);
     if (!found) return std::unexpected(found.error());
-    if (const auto compared = compare(options, model, layer.layer, *found); !compared)
+    if (const auto compared =
+            compare(options, model, layer.layer >= 0 ? layer.layer : options.layer, *found);
+        !compared)
       return std::unexpected(compared.error());
     layers.push_back({layer.name, std::move(*found)});
   }
@@ -200,6 +202,9 @@ Run define_identify(CLI::App& app) {
   app.add_option("--model", options->model,
                  "The model's file or name: what is found is compared with it")
       ->type_name("MODEL");
+  app.add_option("--layer", options->layer,
+                 "Layer of the model that a tensor without a number in its name is of")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--positions", options->positions,
                  "Of the tokens: 0:64 (64 not included), or ids.npy; default: from 0 on")
       ->type_name("IDS");

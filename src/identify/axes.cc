@@ -79,4 +79,11 @@ void share_axes(std::int64_t axes, Identified& out) {
                               " pairs: they turn less than the noise; dump a larger picture");
 }
 
+std::string axes_text(const Identified& found) {
+  std::string pairs;
+  for (const std::int64_t count : found.axis_pairs)
+    pairs += (pairs.empty() ? "" : ", ") + std::to_string(count);
+  return std::string(name(found.axis_layout)) + ": " + pairs + " pairs";
+}
+
 }  // namespace posenc::detail

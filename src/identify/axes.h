@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/identify/dump.h"
@@ -18,5 +19,7 @@ std::optional<AxisLine> fit_axes(const std::vector<std::vector<std::int64_t>>& p
 
 // How the axes share the pairs out, of pairs whose axis is known.
 void share_axes(std::int64_t axes, Identified& out);
+// "sections: 16, 24, 24 pairs"
+std::string axes_text(const Identified& found);
 
 }  // namespace posenc::detail

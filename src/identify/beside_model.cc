@@ -7,6 +7,7 @@
 
 #include "posenc/identify.h"
 #include "src/explain/text.h"
+#include "src/identify/axes.h"
 #include "src/identify/explain.h"
 
 namespace posenc {
@@ -48,7 +49,10 @@ class BesideModel {
     }
     slice();
     // Which pair of the model's a measured one is, where the slices are cut alike.
-    if (findings_.empty()) frequencies();
+    if (findings_.empty()) {
+      frequencies();
+      axes();
+    }
     amplitude();
     return std::move(findings_);
   }
@@ -157,6 +161,34 @@ class BesideModel {
             ", and the model's are not",
         "divide by the channels that the scheme counts: all of the head for proportional");
     return true;
+  }
+
+  // Of several axes the one that a pair of the model goes by.
+  std::int64_t axis_of(std::int64_t pair) const {
+    std::int64_t axis = 0;
+    while (axis < rotate_.axes - 1 && rotate_.at(0, axis, pair) == 0) ++axis;
+    return axis;
+  }
+
+  void axes() {
+    if (std::ssize(found_.axis_pairs) != rotate_.axes || rotate_.axes < 2) return;
+    Identified model{.pairing = found_.pairing,
+                     .first_dim = found_.first_dim,
+                     .rotary_dim = found_.rotary_dim,
+                     .blocks = found_.blocks};
+    bool alike = true;
+    for (IdentifiedPair pair : found_.pairs) {
+      const std::int64_t r = detail::pair_index(found_, pair);
+      if (pair.axis < 0 || r >= rotate_.pairs()) continue;
+      alike &= pair.axis == axis_of(r);
+      pair.axis = axis_of(r);
+      model.pairs.push_back(pair);
+    }
+    if (alike) return;
+    detail::share_axes(rotate_.axes, model);
+    add("mrope", detail::axes_text(model), detail::axes_text(found_),
+        "pairs go by another axis than the model's",
+        "share the pairs out as mrope_section and mrope_interleaved of the file tell");
   }
 
   void amplitude() {

@@ -157,6 +157,20 @@ const Report reports[] = {
      "rotate wide.npy after.npy --scheme rope --partial_rotary_factor 0.25 --positions 0:200",
      "identify --before wide.npy --after after.npy", 0, "halves: channels (0, 64)"},
     {"alibaba/MNN#4133", "", "diff @qwen3-vl-sections.json @qwen3-vl.json", 1, "mrope"},
+    {"vllm-project/vllm-omni#1784",
+     "rotate q.npy after.npy --scheme rope --rope_theta 5e6 --mrope_section 24,20,20 --positions "
+     "ids.npy",
+     "identify --before q.npy --after after.npy --positions ids.npy --model qwen3-vl-4b", 1,
+     "mrope interleaved"},
+    {"Avarok-Cybersecurity/atlas#276",
+     "rotate tall.npy after.npy --model gemma-3-4b --layer 5 --positions 0:200",
+     "identify --before tall.npy --after after.npy --model gemma-3-4b", 1, "those of layers 5, 11"},
+    // 1e24 is the base whose exponents over the whole head are those of 1e6 over a quarter of it.
+    {"aws-neuron/neuronx-distributed-inference#106",
+     "rotate wide.npy after.npy --scheme rope --rope_type proportional --partial_rotary_factor "
+     "0.25 --rope_theta 1e24 --positions 0:200",
+     "identify --before wide.npy --after after.npy --model gemma-4-e2b --layer 4", 1,
+     "are divided by 128"},
     {"huggingface/transformers#22161", "", "check-positions 0,1,2,3 --mask 0,0,1,1", 1,
      "padding_counted"},
     {"NVIDIA/Megatron-LM#453", "", "check-positions 0,1,2,3,4 --cu_seqlens 0,3,5", 1,
@@ -188,6 +202,15 @@ class Reports : public posenc::test::ArrayTest, public testing::WithParamInterfa
     ASSERT_TRUE(posenc::cli::write_npy(path(name), array));
   }
 
+  // [axis][token] of frames of 5 x 10 patches.
+  void make_video_ids(const std::string& name) const {
+    posenc::cli::Array array = *posenc::cli::make_array(NpyType::i64, {3, tokens});
+    const auto ids = reinterpret_cast<std::int64_t*>(array.data.data());
+    for (std::int64_t t = 0; t < tokens; ++t)
+      ids[t] = t / 50, ids[tokens + t] = t / 10 % 5, ids[2 * tokens + t] = t % 10;
+    ASSERT_TRUE(posenc::cli::write_npy(path(name), array));
+  }
+
   // Cosines and sines as neighbours want them, and the partner that halves have.
   void make_mixed(const std::string& name, const std::string& from) const {
     posenc::cli::Array array = this->array(from);
@@ -211,6 +234,8 @@ class Reports : public posenc::test::ArrayTest, public testing::WithParamInterfa
     if (has(both, "k.npy")) make_tokens("k.npy", 128, true);
     if (has(both, "q.npy")) make_tokens("q.npy", 128, false);
     if (has(both, "wide.npy")) make_tokens("wide.npy", 512, false);
+    if (has(both, "tall.npy")) make_tokens("tall.npy", 256, false);
+    if (has(both, "ids.npy")) make_video_ids("ids.npy");
     if (has(both, "mixed.npy")) make_mixed("mixed.npy", "q.npy");
     if (*report.make == 0) return;
     const Outcome made = posenc(report.make);
@@ -249,7 +274,8 @@ TEST_P(Reports, StandsInTheTable) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Field, Reports, testing::ValuesIn(reports), [](const auto& test) {
-  std::string name = test.param.id;
+  const std::string command = test.param.command;
+  std::string name = test.param.id + ("_by_" + command.substr(0, command.find(' ')));
   std::ranges::replace_if(
       name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
