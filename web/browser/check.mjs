@@ -77,7 +77,7 @@ try {
   const left = wanted.filter((name, i) => (values.only ? name === values.only : i % parts === part - 1))
   // Some at a time, in a browser each: much of a check is waiting for a frame.
   await Promise.all(
-    Array.from({ length: Math.max(2, Math.ceil(3 / parts)) }, async () => {
+    Array.from({ length: Math.min(left.length, Math.max(2, Math.ceil(3 / parts))) }, async () => {
       const within = await launch()
       while (left.length) {
         const name = left.shift()

@@ -4,6 +4,7 @@ import { loadReader, type Finding, type Reader } from 'posenc'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
   ask,
+  commandOf,
   commands,
   compare,
   cpp,
@@ -15,6 +16,7 @@ import {
   quoted,
   readings,
   row,
+  toldBy,
 } from '../src/compute/doctor'
 import { shell } from '../src/draw/fold'
 import { panels } from '../src/state/link'
@@ -65,6 +67,11 @@ describe('words', () => {
     expect(isModel(text('print_info: arch = llama'))).toBe(false)
     expect(isModel(text(''))).toBe(false)
   })
+  it('a command line is told from a log', () => {
+    expect(commandOf(text('vllm serve M \\\n  --max-model-len 32768\n'))).toBe('vllm serve M    --max-model-len 32768')
+    expect(commandOf(text('print_info: freq_base_train = 10000.0\nprint_info: -- end'))).toBe(null)
+    expect(commandOf(text('print_info: freq_base_train = 10000.0'))).toBe(null)
+  })
 })
 
 describe('files', () => {
@@ -97,6 +104,14 @@ describe('answers', () => {
   })
   const open = (name: string) => reader.read(bytes(name), name.split('/').at(-1)!)
 
+  it('a command line stands beside a model', () => {
+    const model = reader.bundledModel('llama-3.1-8b')
+    const command = 'llama-server -m m.gguf --rope-freq-base 10000'
+    const beside = toldBy(text(command))
+    expect(compare(model, beside)!.findings.map(f => f.code)).toContain('rope_theta')
+    expect(commands('llama-3.1-8b', beside, 'llama.cpp', 8192)).toContain(`--command '${command}'`)
+    model.free()
+  })
   it('one file is three models', () => {
     const model = open('tests/data/doctor/deepseek-r1-0528-qwen3-8b.json')
     const all = readings(reader, model)
@@ -169,6 +184,8 @@ describe('answers', () => {
     const printed = cpp('a "b".json', { name: 'server.log', log: new Uint8Array() }, 'vllm', 4096)
     expect(printed).toContain('read_model("a \\"b\\".json")')
     expect(printed).toContain('log_differences(model, log)')
+    const started = cpp('a.json', { name: '', command: 'vllm serve M --dtype "half"' }, 'vllm', 4096)
+    expect(started).toContain('command_differences(model, "vllm serve M --dtype \\"half\\"")')
     const twin = { name: 'config.json', log: new Uint8Array() }
     expect(commands('config.json', twin, 'vllm', 4096)).toContain('diff config.json --log found/config.json\n')
   })

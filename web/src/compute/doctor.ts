@@ -19,6 +19,15 @@ export function isModel({ bytes }: Given): boolean {
   return start.startsWith('{') || start.startsWith('GGUF')
 }
 
+// One line with flags, however it is broken, is what an engine was started by; what else is no model is what it printed.
+export function commandOf({ bytes }: Given): string | null {
+  const line = new TextDecoder()
+    .decode(bytes.subarray(0, 1 << 16))
+    .replaceAll(/\\\r?\n/g, ' ')
+    .trim()
+  return !line.includes('\n') && /\s--?[a-z]/i.test(line) ? line : null
+}
+
 // "0–3, 8" of 0, 1, 2, 3, 8; "3, 7, … 47" where runs are many.
 export function listed(numbers: number[]): string {
   const runs: [number, number][] = []
@@ -78,10 +87,16 @@ export function row(option: Open): string[] {
   ]
 }
 
-// What stands beside the model: another, what an engine printed, or nothing but what engines make of it.
-export type Beside = { name: string; model: Model } | { name: string; log: Uint8Array } | null
+// What stands beside the model: another, what an engine printed or was started by, or nothing but what engines make of it.
+export type Told = { name: string; log: Uint8Array } | { name: string; command: string }
+export type Beside = { name: string; model: Model } | Told | null
+export function toldBy(given: Given): Told {
+  const command = commandOf(given)
+  return command === null ? { name: given.name, log: given.bytes } : { name: 'the command line', command }
+}
 export function compare(model: Model, beside: Beside): Compared | null {
   if (!beside) return null
+  if ('command' in beside) return model.diffCommand(beside.command)
   return 'log' in beside ? model.diffLog(beside.log) : model.diff(beside.model)
 }
 export const readings = (reader: Reader, model: Model) =>
@@ -94,7 +109,8 @@ export const quoted = (name: string) =>
 const second = (name: string, beside: Beside) => (beside?.name === name ? `found/${name}` : (beside?.name ?? ''))
 export function commands(name: string, beside: Beside, engine: string, wanted: number): string {
   const [a, b] = [quoted(name), quoted(second(name, beside))]
-  const against = !beside ? '--engines all' : 'log' in beside ? `--log ${b}` : b
+  const flags = () => (!beside ? '--engines all' : 'log' in beside ? `--log ${b}` : b)
+  const against = beside && 'command' in beside ? `--command ${quoted(beside.command)}` : flags()
   return [
     `posenc lint ${a}`,
     `posenc diff ${a} ${against}`,
@@ -118,13 +134,15 @@ export function cpp(name: string, beside: Beside, engine: string, wanted: number
         '}',
       ]
     : [
-        ...('log' in beside
-          ? [
-              `std::ifstream file(${other});`,
-              'std::string log(std::istreambuf_iterator<char>(file), {});',
-              'auto found = *posenc::log_differences(model, log);',
-            ]
-          : [`auto other = *posenc::read_model(${other});`, 'auto found = *posenc::differences(model, other);']),
+        ...('command' in beside
+          ? [`auto found = *posenc::command_differences(model, ${text(beside.command)});`]
+          : 'log' in beside
+            ? [
+                `std::ifstream file(${other});`,
+                'std::string log(std::istreambuf_iterator<char>(file), {});',
+                'auto found = *posenc::log_differences(model, log);',
+              ]
+            : [`auto other = *posenc::read_model(${other});`, 'auto found = *posenc::differences(model, other);']),
         count('found'),
       ]
   return [
