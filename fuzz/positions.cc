@@ -108,8 +108,9 @@ void patches(Bytes& bytes) {
   const std::int64_t height = bytes.integer(), width = bytes.integer(), merge = bytes.integer(),
                      frames = bytes.integer();
   std::int64_t count = 0;
-  const bool huge = __builtin_mul_overflow(height, width, &count) ||
-                    __builtin_mul_overflow(count, frames, &count);
+  const bool huge = height != 0 && width != 0 && frames != 0 &&
+                    (__builtin_mul_overflow(height, width, &count) ||
+                     __builtin_mul_overflow(count, frames, &count));
   if (!huge && count > most && count <= std::int64_t{1} << 27) return;
   const auto made = patch_positions(height, width, merge, frames);
   if (!made) return check_error(made.error());
