@@ -34,7 +34,7 @@ struct CellFlags {
 
 void add_preset(CLI::App& app, CellFlags& flags) {
   app.add_option("--preset", flags.preset, "quick, standard or full")->type_name("NAME");
-  app.add_option("--experiment", flags.experiment, "One of them alone: E1, E2, E4, E6, E7, E9")
+  app.add_option("--experiment", flags.experiment, "One of them alone: E1, E2, E4 to E10")
       ->type_name("NAME");
   app.add_option("--arms", flags.arms, "Only these arms of it, such as rope,alibi")
       ->delimiter(',')

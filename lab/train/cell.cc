@@ -1,6 +1,7 @@
 #include "lab/train/cell.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <numbers>
@@ -68,23 +69,45 @@ std::unexpected<Error> broken(std::string_view where, std::string_view key) {
 }
 
 Expected<void> in_range(const Cell& cell, std::string_view where) {
-  const auto within = [](std::int64_t x, std::int64_t least, std::int64_t most) {
-    return least <= x && x <= most;
+  struct Range {
+    std::string_view key;
+    std::int64_t value, least, most;
   };
   const DecoderShape& s = cell.shape;
-  const bool sound = within(s.vocabulary, 13, 256) && within(s.width, 2, 4096) &&
-                     within(s.heads, 1, 256) && s.width % s.heads == 0 && within(s.layers, 1, 64) &&
-                     within(s.hidden, 1, 16384) && within(s.trained_length, 2, 65536) &&
-                     within(s.window, 0, 65536) && within(s.without_every, 0, 64) &&
-                     within(cell.steps, 1, 10'000'000) && within(cell.texts, 1, 4096) &&
-                     within(cell.least, 1, cell.most) && within(cell.most, 1, 1000) &&
-                     cell.rate > 0 && cell.rate <= 1 && !cell.tests.empty() &&
-                     std::ranges::all_of(cell.tests, [&](std::int64_t length) {
-                       return within(length, cell.task == "text" ? s.trained_length / 2 : 1, 65536);
-                     });
-  if (!sound) return fail(where, "a number of the cell is out of range", "", "see docs/lab.md");
-  if (cell.task == "text" ? s.vocabulary != 256 : !is_task(cell.task))
-    return fail(where, "task must be text (vocabulary 256), copy, reverse or addition", cell.task);
+  // A text with facts has room for them; what is scored of a text is half of a trained length.
+  const std::int64_t shortest = cell.task == "recall" ? 64 : 2;
+  std::vector<Range> ranges = {{"vocabulary", s.vocabulary, 13, 256},
+                               {"width", s.width, 2, 4096},
+                               {"heads", s.heads, 1, 256},
+                               {"layers", s.layers, 1, 64},
+                               {"hidden", s.hidden, 1, 16384},
+                               {"length", s.trained_length, shortest, 65536},
+                               {"window", s.window, 0, 65536},
+                               {"without_every", s.without_every, 0, 64},
+                               {"steps", cell.steps, 1, 10'000'000},
+                               {"texts", cell.texts, 1, 4096},
+                               {"most", cell.most, 1, 1000},
+                               {"least", cell.least, 1, cell.most}};
+  const std::int64_t least = !is_of_text(cell.task)  ? 1
+                             : cell.task == "recall" ? shortest
+                                                     : s.trained_length / 2;
+  for (const std::int64_t length : cell.tests) ranges.push_back({"tests", length, least, 65536});
+  for (const Range& range : ranges)
+    if (range.value < range.least || range.value > range.most)
+      return fail(where,
+                  std::string(range.key) + " must be from " + std::to_string(range.least) + " to " +
+                      std::to_string(range.most),
+                  std::to_string(range.value));
+  if (s.width % s.heads != 0)
+    return fail(where, "width must be a multiple of heads",
+                std::to_string(s.width) + " of " + std::to_string(s.heads));
+  if (!(cell.rate > 0 && cell.rate <= 1))
+    return fail(where, "rate must lie above 0, and be 1 at most", std::to_string(cell.rate));
+  if (cell.tests.empty()) return fail(where, "tests must have a length", "none");
+  if (is_of_text(cell.task) ? s.vocabulary != 256 : !is_task(cell.task))
+    return fail(where,
+                "task must be text, masked or recall (vocabulary 256), copy, reverse or addition",
+                cell.task);
   return {};
 }
 
@@ -145,9 +168,11 @@ class Runner {
 
  private:
   Expected<double> step(std::int64_t texts, std::int64_t length, double rate) {
-    const Batch batch = cell_.task == "text"
-                            ? corpus_.window(order_, texts, length)
-                            : task_texts(cell_.task, order_, texts, cell_.least, cell_.most);
+    Batch batch = is_of_text(cell_.task)
+                      ? corpus_.window(order_, texts, length)
+                      : task_texts(cell_.task, order_, texts, cell_.least, cell_.most);
+    if (cell_.task == "masked" || cell_.task == "recall")
+      change(batch, static_cast<std::uint64_t>(order_.below(std::int64_t{1} << 40)));
     const Expected<double> loss = decoder_.learn(batch);
     if (!loss) return loss;
     decoder_.parameters().step(rate);
@@ -200,16 +225,55 @@ class Runner {
 
   Expected<void> test(std::string_view arm, std::int64_t at, Json& measured) {
     for (const std::int64_t length : cell_.tests) {
-      const Expected<double> value = cell_.task == "text" ? loss_at(length) : exact_at(length);
+      const bool text = is_of_text(cell_.task);
+      Tally found;
+      const Expected<double> value = text ? loss_at(length, found) : exact_at(length);
       if (!value) return std::unexpected(value.error());
-      add(measured, arm, at, length, cell_.task == "text" ? "nats" : "exact", *value);
+      add(measured, arm, at, length, text ? "nats" : "exact", *value);
+      if (cell_.task != "recall") continue;
+      for (std::size_t i = 0; i < found.asked.size(); ++i)
+        add(measured, arm, at, length, "recall_" + std::to_string(i + 1),
+            found.right[i] / std::max(1.0, found.asked[i]));
     }
     return {};
   }
 
-  Expected<double> loss_at(std::int64_t length) {
-    const Batch all = corpus_.held_out(held_out_windows, length, cell_.shape.trained_length / 2,
-                                       cell_.tests.back());
+  void change(Batch& batch, std::uint64_t seed) const {
+    if (cell_.task == "masked") hide_bytes(batch, seed);
+    if (cell_.task == "recall") plant_facts(batch, seed);
+  }
+
+  // Of recall: how many facts were asked for and found, by the quarter of the text in which they stand.
+  struct Tally {
+    std::array<double, 4> asked = {}, right = {};
+  };
+
+  // Counts the answers of the last batch, and takes them out of what is the mean loss of the text.
+  double without_answers(const Batch& batch, Tally& found) {
+    double sum = 0, scored = 0;
+    for (std::int64_t t = 0; t < batch.texts; ++t) {
+      const auto from = static_cast<std::size_t>(t * batch.length);
+      const auto length = static_cast<std::size_t>(batch.length);
+      std::vector<std::uint8_t> leaves_out(length, 0);
+      for (std::size_t i = length + 1 - 2 * facts; i < length; ++i) leaves_out[i] = 1;
+      for (const Question& q : questions_of(std::span(batch.tokens).subspan(from, length))) {
+        const auto quarter = static_cast<std::size_t>(q.eighth / 2);
+        found.asked[quarter] += 1;
+        found.right[quarter] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
+      }
+      for (std::size_t i = 0; i < length; ++i) {
+        if (batch.targets[from + i] < 0 || leaves_out[i] != 0) continue;
+        sum += static_cast<double>(decoder_.losses()[from + i]);
+        scored += 1;
+      }
+    }
+    return sum / std::max(1.0, scored);
+  }
+
+  Expected<double> loss_at(std::int64_t length, Tally& found) {
+    Batch all = corpus_.held_out(held_out_windows, length, cell_.shape.trained_length / 2,
+                                 cell_.tests.back());
+    change(all, 1'000'003);
     double sum = 0;
     // A few texts at a time: memory grows with a batch's tokens.
     const std::int64_t together = std::max<std::int64_t>(1, 2048 / length);
@@ -218,12 +282,14 @@ class Runner {
       const auto part = [&](const std::vector<std::int32_t>& list) {
         return std::vector(list.begin() + from * length, list.begin() + (from + texts) * length);
       };
-      const Expected<double> loss = decoder_.loss({.texts = texts,
-                                                   .length = length,
-                                                   .tokens = part(all.tokens),
-                                                   .targets = part(all.targets)});
+      const Batch batch{.texts = texts,
+                        .length = length,
+                        .tokens = part(all.tokens),
+                        .targets = part(all.targets)};
+      const Expected<double> loss = decoder_.loss(batch);
       if (!loss) return loss;
-      sum += *loss * static_cast<double>(texts);
+      sum += (cell_.task == "recall" ? without_answers(batch, found) : *loss) *
+             static_cast<double>(texts);
     }
     return sum / static_cast<double>(all.texts);
   }
@@ -279,7 +345,9 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
                                const std::function<void(double)>& told) {
   Expected<AnyScheme> scheme = parse_scheme(cell.scheme);
   if (!scheme) return std::unexpected(scheme.error());
-  Expected<Decoder> decoder = Decoder::make(cell.shape, std::move(*scheme), cell.seed);
+  DecoderShape shape = cell.shape;
+  shape.causal = cell.task != "masked";
+  Expected<Decoder> decoder = Decoder::make(shape, std::move(*scheme), cell.seed);
   if (!decoder) return std::unexpected(decoder.error());
   const std::int64_t parameters = decoder->parameters().size();
   const auto begin = std::chrono::steady_clock::now();
@@ -290,7 +358,7 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
   const BenchMachine machine = bench_machine();
   const Json line = {{"cell", json_of(cell)},
                      {"parameters", parameters},
-                     {"text", cell.task == "text" ? corpus.fingerprint() : ""},
+                     {"text", is_of_text(cell.task) ? corpus.fingerprint() : ""},
                      {"machine", machine.processor},
                      {"instruction_set", machine.instruction_set},
                      {"seconds", std::round(seconds.count() * 10) / 10},

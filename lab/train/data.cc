@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "lab/train/hash.h"
@@ -31,6 +32,17 @@ void append(Batch& batch, const std::vector<std::uint8_t>& bytes, std::int64_t f
   batch.targets.insert(batch.targets.end(), static_cast<std::size_t>(batch.length - scored), -1);
   batch.targets.insert(batch.targets.end(), end - scored + 1, end + 1);
   ++batch.texts;
+}
+
+// Keys are ten bytes that UTF-8 has nowhere, values ten digits; asking for all facts takes so many bytes.
+constexpr std::int32_t first_key = 0xF5, first_value = '0';
+constexpr std::int64_t asking = 2 * facts - 1;
+
+template <class T>
+void shuffle(Random& random, std::vector<T>& list) {
+  for (std::size_t i = list.size(); i > 1; --i)
+    std::swap(list[i - 1],
+              list[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
 }
 
 constexpr std::int32_t equals = 10, stop = 11, plus = 12, symbols = 10;
@@ -103,6 +115,67 @@ Batch Corpus::held_out(std::int64_t texts, std::int64_t length, std::int64_t sco
   for (std::int64_t i = 0; i < texts; ++i)
     append(batch, held_out_, longest - length + room * (i + 1) / (texts + 1), scored);
   return batch;
+}
+
+void hide_bytes(Batch& batch, std::uint64_t seed) {
+  constexpr std::int32_t hidden = 0;
+  for (std::int64_t t = 0; t < batch.texts; ++t) {
+    Random random(seed + static_cast<std::uint64_t>(t));
+    // From the end, which texts of all lengths share.
+    for (std::int64_t i = batch.length; i-- > 0;) {
+      const auto at = static_cast<std::size_t>(t * batch.length + i);
+      const bool hides = random.uniform() < 0.15;
+      batch.targets[at] = hides && batch.targets[at] >= 0 ? batch.tokens[at] : -1;
+      if (hides) batch.tokens[at] = hidden;
+    }
+  }
+}
+
+void plant_facts(Batch& batch, std::uint64_t seed) {
+  const std::int64_t body = batch.length - asking;
+  for (std::int64_t t = 0; t < batch.texts; ++t) {
+    Random random(seed + static_cast<std::uint64_t>(t));
+    std::vector<std::int32_t> keys(10);
+    std::iota(keys.begin(), keys.end(), first_key);
+    shuffle(random, keys);
+    std::vector<std::pair<std::int32_t, std::int32_t>> known;
+    const auto from = static_cast<std::size_t>(t * batch.length);
+    const auto write = [&](std::int64_t i, std::int32_t byte) {
+      const std::size_t at = from + static_cast<std::size_t>(i);
+      batch.tokens[at] = byte;
+      if (i > 0 && batch.targets[at - 1] >= 0) batch.targets[at - 1] = byte;
+    };
+    for (std::int64_t i = 0; i < facts; ++i) {
+      known.emplace_back(keys[static_cast<std::size_t>(i)],
+                         first_value + static_cast<std::int32_t>(random.below(10)));
+      const std::int64_t begin = body * i / facts, room = body * (i + 1) / facts - begin - 1;
+      const std::int64_t at = begin + random.below(room);
+      write(at, known.back().first);
+      write(at + 1, known.back().second);
+    }
+    shuffle(random, known);
+    for (std::int64_t i = 0; i < facts; ++i) {
+      const auto& [key, value] = known[static_cast<std::size_t>(i)];
+      write(body + 2 * i, key);
+      if (i + 1 < facts) write(body + 2 * i + 1, value);
+      batch.targets[from + static_cast<std::size_t>(body + 2 * i)] = value;
+    }
+  }
+}
+
+std::vector<Question> questions_of(std::span<const std::int32_t> text) {
+  const std::int64_t body = std::ssize(text) - asking;
+  const auto begin = text.begin(), end = begin + body;
+  std::vector<Question> made;
+  for (std::int64_t i = body; i < std::ssize(text); i += 2) {
+    const std::int64_t at = std::find(begin, end, text[static_cast<std::size_t>(i)]) - begin;
+    if (at < body) made.push_back({i, ((at + 1) * facts - 1) / body});
+  }
+  return made;
+}
+
+bool is_of_text(std::string_view task) {
+  return task == "text" || task == "masked" || task == "recall";
 }
 
 bool is_task(std::string_view name) {

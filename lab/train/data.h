@@ -30,9 +30,23 @@ class Corpus {
   std::string fingerprint_;
 };
 
+// Changes to a batch of a corpus, the same for a seed; what its last positions are does not depend on the length.
+// masked: three bytes of twenty are hidden, and what stood there is what is scored.
+void hide_bytes(Batch& batch, std::uint64_t seed);
+// recall: an eighth each of the text is given a fact, a key and its value, and its end asks for all eight in
+// some order. A key is a byte that no text in UTF-8 has. Short texts keep half their bytes.
+constexpr std::int64_t facts = 8;
+void plant_facts(Batch& batch, std::uint64_t seed);
+// Of a text with facts: the positions from which values are asked for, and in which eighth each of them stands.
+struct Question {
+  std::int64_t at = 0, eighth = 0;
+};
+std::vector<Question> questions_of(std::span<const std::int32_t> text);
+
 // copy "abcd=abcd;", reverse "abcd=dcba;", addition "12+99=111;" with digits from the last to the first. What stands
 // behind = is scored.
 bool is_task(std::string_view name);
+bool is_of_text(std::string_view task);  // text, masked, recall
 // `texts` of them with `least` to `most` symbols (digits of each summand), padded to the longest there can be.
 Batch task_texts(std::string_view task, Random& random, std::int64_t texts, std::int64_t least,
                  std::int64_t most);

@@ -116,7 +116,7 @@ struct Decoder::State {
             .v = heads(layer.projected, 2, 3),
             .queries = positions,
             .keys = positions,
-            .mask = {.window = layer.positioned ? shape.window : 0},
+            .mask = {.causal = shape.causal, .window = layer.positioned ? shape.window : 0},
             .threads = {1}};
   }
 

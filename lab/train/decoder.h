@@ -16,6 +16,7 @@ struct DecoderShape {
   bool tied = true;                // the embedding is the head too
   std::int64_t window = 0;         // of layers that have positions; 0: none
   std::int64_t without_every = 0;  // every such layer has no position and no window; 0: none
+  bool causal = true;
 };
 
 // Texts of one length. A target below 0 is not scored.

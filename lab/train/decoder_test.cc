@@ -131,6 +131,22 @@ TEST(LabDecoder, ALayerWithoutPositionSeesBeyondTheWindow) {
   EXPECT_NE(last_loss(1, 1), last_loss(1, 2));
 }
 
+TEST(LabDecoder, SeesLaterTokensWhereItIsNotCausal) {
+  if (without_blas(decoder("rope"))) GTEST_SKIP() << "no OpenBLAS";
+  const auto first_loss = [](bool causal, std::int32_t last_token) {
+    DecoderShape shape = small;
+    shape.causal = causal;
+    Expected<Decoder> made = decoder("rope", shape);
+    Batch batch = some_texts(1);
+    batch.targets.front() = 1;
+    batch.tokens.back() = last_token;
+    made->loss(batch).value();
+    return made->losses().front();
+  };
+  EXPECT_EQ(first_loss(true, 1), first_loss(true, 2));
+  EXPECT_NE(first_loss(false, 1), first_loss(false, 2));
+}
+
 TEST(LabDecoder, AFieldThatAPartlyReadNumberWouldSetIsRefused) {
   EXPECT_FALSE(parse_scheme("rope rope_theta=10k"));
   EXPECT_FALSE(parse_scheme("rope factor"));

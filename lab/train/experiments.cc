@@ -30,6 +30,7 @@ constexpr Arm arms[] = {
     {"E1", "cope", "cope"},
     {"E1", "forgetting", "forgetting", all},
     {"E1", "stick_breaking", "stick_breaking"},
+    {"E2", "trained", "rope", all},
     {"E4", "copy_nope", "nope", most, 0, 0, "copy"},
     {"E4", "copy_alibi", "alibi", most, 0, 0, "copy"},
     {"E4", "copy_rope", "rope", most, 0, 0, "copy"},
@@ -42,6 +43,8 @@ constexpr Arm arms[] = {
     {"E4", "addition_alibi", "alibi", most, 0, 0, "addition"},
     {"E4", "addition_rope", "rope", most, 0, 0, "addition"},
     {"E4", "addition_t5", "t5 max_distance=L", most, 0, 0, "addition"},
+    {"E5", "nope", "nope", most, 0, 0, "masked"},
+    {"E5", "rope", "rope", most, 0, 0, "masked"},
     {"E6", "base_10", "rope rope_theta=10"},
     {"E6", "base_100", "rope rope_theta=100"},
     {"E6", "base_1000", "rope rope_theta=1000"},
@@ -53,23 +56,41 @@ constexpr Arm arms[] = {
     {"E7", "whole", "rope"},
     {"E7", "fastest_1_4", "rope rope_type=proportional partial_rotary_factor=0.25"},
     {"E7", "fastest_1_2", "rope rope_type=proportional partial_rotary_factor=0.5"},
+    {"E8", "trained", "rope"},
     {"E9", "rope", "rope"},
     {"E9", "window", "rope", most, 2},
     {"E9", "window_and_nope", "rope", most, 2, 3},
     {"E9", "rope_and_nope", "rope", most, 0, 3},
+    {"E10", "nope", "nope", most, 0, 0, "recall"},
+    {"E10", "alibi", "alibi", most, 0, 0, "recall"},
+    {"E10", "window", "rope", most, 2, 0, "recall"},
+    {"E10", "trained", "rope", most, 0, 0, "recall"},
 };
 
-// E2: what E1's RoPE is stretched by, from the same weights.
+// What an experiment's arm `trained` is stretched by, from the same weights.
 constexpr struct {
-  std::string_view arm, scheme;
+  std::string_view experiment, arm, scheme;
 } stretches[] = {
-    {"none", "rope"},
-    {"linear", "rope rope_type=linear factor=S"},
-    {"ntk", "rope rope_type=ntk factor=S"},
-    {"by_parts", "rope rope_type=ntk_by_parts factor=S original_max_position_embeddings=L"},
-    {"yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
-    {"dynamic", "rope rope_type=dynamic factor=1 max_position_embeddings=L"},
-    {"llama3", "rope rope_type=llama3 factor=S original_max_position_embeddings=L"},
+    {"E2", "none", "rope"},
+    {"E2", "linear", "rope rope_type=linear factor=S"},
+    {"E2", "ntk", "rope rope_type=ntk factor=S"},
+    {"E2", "by_parts", "rope rope_type=ntk_by_parts factor=S original_max_position_embeddings=L"},
+    {"E2", "yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
+    {"E2", "dynamic", "rope rope_type=dynamic factor=1 max_position_embeddings=L"},
+    {"E2", "llama3", "rope rope_type=llama3 factor=S original_max_position_embeddings=L"},
+    {"E8", "factor_0.9",
+     "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=0.9"},
+    {"E8", "factor_1.0",
+     "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1"},
+    {"E8", "factor_1.1",
+     "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1.1"},
+    {"E8", "as_coded", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
+    {"E8", "factor_1.3",
+     "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1.3"},
+    {"E8", "factor_1.5",
+     "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1.5"},
+    {"E10", "yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
+    {"E10", "ntk", "rope rope_type=ntk factor=S"},
 };
 
 std::string filled_in(std::string_view scheme, const Preset& preset) {
@@ -101,7 +122,14 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
                       .without_every = arm.without_every},
             .steps = preset.steps,
             .texts = preset.texts};
-  if (arm.task == "text") {
+  if (arm.name == "trained")
+    for (const auto& [experiment, name, scheme] : stretches)
+      if (experiment == arm.experiment)
+        cell.afterwards.push_back(
+            {std::string(name), filled_in(scheme, preset),
+             experiment == "E2" ? preset.extending : std::vector<std::int64_t>{0}});
+  if (arm.task == "recall") cell.steps = preset.task_steps;
+  if (is_of_text(arm.task)) {
     for (std::int64_t at = length; at <= preset.longest; at *= 2) cell.tests.push_back(at);
     return cell;
   }
@@ -177,9 +205,12 @@ std::span<const Experiment> experiments() {
       {"E1", "Train short, test long", all},
       {"E2", "A trained RoPE stretched", all},
       {"E4", "Copying, reversing and adding more symbols than in training"},
+      {"E5", "Hidden bytes found by reading both ways"},
       {"E6", "The base of RoPE"},
       {"E7", "How much of a head rotates"},
+      {"E8", "YaRN's factor on cos and sin"},
       {"E9", "Windows, and layers without position"},
+      {"E10", "Facts asked for at the end of a text"},
   };
   return list;
 }
@@ -195,11 +226,6 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
     for (const Arm& arm : arms)
       if ((experiment.empty() || arm.experiment == experiment) && has(arm.presets, preset.name))
         cells.push_back(cell_of(preset, arm, static_cast<std::uint64_t>(seed)));
-    if (!experiment.empty() && experiment != "E2") continue;
-    Cell& cell = cells.emplace_back(
-        cell_of(preset, {"E2", "trained", "rope"}, static_cast<std::uint64_t>(seed)));
-    for (const auto& [arm, scheme] : stretches)
-      cell.afterwards.push_back({std::string(arm), filled_in(scheme, preset), preset.extending});
   }
   return cells;
 }
@@ -312,6 +338,13 @@ std::span<const Hypothesis> hypotheses() {
        {"reverse_rope", "exact", 12},
        true,
        0.05},
+      {"E5",
+       "22b",
+       "Finding hidden bytes by reading both ways, no position is worse than RoPE by more than 0.1",
+       {"nope"},
+       {"rope"},
+       true,
+       0.1},
       {"E6",
        "",
        "Base 10,000 is no more than 0.02 away from base 100 in range",
@@ -331,6 +364,25 @@ std::span<const Hypothesis> hypotheses() {
        "RoPE in windows with layers without position is better at 8 × than RoPE",
        {"rope", "nats", 8},
        {"window_and_nope", "nats", 8}},
+      {"E8",
+       "",
+       "Untuned, YaRN at 8 × is better with its factor on cos and sin than without",
+       {"factor_1.0", "zero-shot", 8},
+       {"as_coded", "zero-shot", 8}},
+      {"E10",
+       "",
+       "ALiBi finds fewer facts at 8 × than at 1 ×, far ones, by more than a tenth of them",
+       {"alibi", "recall_1"},
+       {"alibi", "recall_1", 8},
+       true,
+       0.1},
+      {"E10",
+       "",
+       "ALiBi's loss at 8 × is no more than 0.02 worse than at 1 ×, though",
+       {"alibi", "nats", 8},
+       {"alibi"},
+       false,
+       0.02},
   };
   return list;
 }

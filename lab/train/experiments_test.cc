@@ -83,7 +83,10 @@ TEST(LabCells, WithAKeyLessOrANumberOutOfRangeAreRefused) {
   const std::size_t width = json.find("\"width\":32");
   std::string narrow = json;
   narrow.replace(width, 10, "\"width\":33");
-  EXPECT_FALSE(read_cell(narrow, "test"));
+  EXPECT_EQ(read_cell(narrow, "test").error().got, "33 of 2");
+  narrow.replace(width, 10, "\"width\":1");
+  EXPECT_EQ(read_cell(narrow, "test").error().rule, "width must be from 2 to 4096");
+  EXPECT_EQ(read_cell(narrow, "test").error().got, "1");
   json.erase(width, 11);
   EXPECT_EQ(read_cell(json, "test").error().got, "width");
 }
@@ -110,6 +113,43 @@ TEST(LabCorpus, HeldOutWindowsOfAnyLengthEndWithTheSameTargets) {
   };
   EXPECT_EQ(targets(32).size(), 20U * 16U);
   EXPECT_EQ(targets(32), targets(256));
+}
+
+TEST(LabCorpus, HiddenBytesAreTheSameForEveryLengthAndAreWhatIsScored) {
+  const auto hidden = [](std::int64_t length) {
+    const Batch whole = documentation().held_out(20, length, 16, 256);
+    Batch batch = whole;
+    hide_bytes(batch, 7);
+    std::vector<std::int32_t> scored;
+    for (std::size_t i = 0; i < batch.tokens.size(); ++i)
+      if (batch.targets[i] >= 0) {
+        EXPECT_EQ(batch.tokens[i], 0);
+        EXPECT_EQ(batch.targets[i], whole.tokens[i]);
+        scored.push_back(batch.targets[i]);
+      }
+    return scored;
+  };
+  EXPECT_GT(hidden(32).size(), 20U);
+  EXPECT_EQ(hidden(32), hidden(256));
+}
+
+TEST(LabCorpus, FactsStandOnceInEachEighthAndAreAskedForAtTheEnd) {
+  for (const std::int64_t length : {64, 512}) {
+    Batch batch = documentation().held_out(20, length, 32, 512);
+    plant_facts(batch, 7);
+    for (std::int64_t t = 0; t < batch.texts; ++t) {
+      const auto text =
+          std::span(batch.tokens)
+              .subspan(static_cast<std::size_t>(t * length), static_cast<std::size_t>(length));
+      std::set<std::int64_t> eighths;
+      for (const Question& question : questions_of(text)) {
+        eighths.insert(question.eighth);
+        const auto key = std::ranges::find(text, text[static_cast<std::size_t>(question.at)]);
+        EXPECT_EQ(batch.targets[static_cast<std::size_t>(t * length + question.at)], *(key + 1));
+      }
+      EXPECT_EQ(eighths.size(), static_cast<std::size_t>(facts));
+    }
+  }
 }
 
 TEST(LabTasks, AreAnsweredAsTheySay) {

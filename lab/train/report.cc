@@ -55,6 +55,8 @@ std::optional<double> value_of(const Outcome& outcome, const Reading& reading) {
   if (reading.metric == "nats" && untuned) return {};
   if (reading.metric == "exact")
     return value_of(outcome, reading.arm, "exact", last, reading.times);
+  if (reading.metric.starts_with("recall"))
+    return value_of(outcome, reading.arm, reading.metric, last, reading.times * trained);
   return value_of(outcome, reading.arm, "nats", reading.metric == "zero-shot" ? first : last,
                   reading.times * trained);
 }
@@ -225,7 +227,7 @@ std::vector<Results> tables(std::span<const Outcome> outcomes) {
   };
   for (const Experiment& experiment : experiments()) {
     const std::string title = std::string(experiment.name) + ": " + std::string(experiment.title);
-    const bool stretches = experiment.name == "E2";
+    const bool stretches = experiment.name == "E2" || experiment.name == "E8";
     keep(results(
         outcomes, experiment.name,
         title + (stretches                 ? "; nats a byte by length, before tuning"
@@ -233,7 +235,8 @@ std::vector<Results> tables(std::span<const Outcome> outcomes) {
                                            : "; nats a byte by length"),
         "length", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
           const auto [first, last] = steps_of(outcome, m.arm);
-          if (m.metric == "training" || m.step != (stretches ? first : last)) return {};
+          if ((m.metric != "nats" && m.metric != "exact") || m.step != (stretches ? first : last))
+            return {};
           if (stretches && m.arm == outcome.cell.arm) return {};  // what `none` is before tuning
           return m.length;
         }));
@@ -245,6 +248,14 @@ std::vector<Results> tables(std::span<const Outcome> outcomes) {
                          m.length != outcome.cell.tests.back())
                        return {};
                      return m.step;
+                   }));
+    for (std::int64_t quarter = 1; quarter <= 4; ++quarter)
+      keep(results(outcomes, experiment.name,
+                   title + "; share of facts found in quarter " + std::to_string(quarter) +
+                       " of the text, by length",
+                   "length", [&](const Outcome&, const Measurement& m) -> Maybe {
+                     if (m.metric != "recall_" + std::to_string(quarter)) return {};
+                     return m.length;
                    }));
     if (experiment.name == "E1")
       keep(results(outcomes, experiment.name,

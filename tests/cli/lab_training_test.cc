@@ -40,7 +40,7 @@ TEST_F(LabTrainingCommand, CellsOfAPresetAreALineEach) {
       posenc("lab cells --preset standard --experiment E1 --arms rope,alibi --seeds 2");
   EXPECT_EQ(cells.code, 0) << cells.err;
   EXPECT_EQ(std::ranges::count(cells.out, '\n'), 4);
-  EXPECT_TRUE(has(posenc("lab cells --preset standard --experiment E5").err, "no such experiment"));
+  EXPECT_TRUE(has(posenc("lab cells --preset standard --experiment E3").err, "no such experiment"));
   EXPECT_TRUE(has(posenc("lab cells --arms rotary").err, "no cell is of these arms"));
 }
 
