@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -147,6 +147,18 @@ asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined
 fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUNS=10000000, TARGET=gguf
 	@$(call ninja,fuzz)
 	@fuzz/run.sh build/fuzz $(TARGET)
+
+# Runs on machines without a device too: bits and speed are then left to cuda/on_device.sh elsewhere.
+toolkit := build/cuda-toolkit
+cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (110 MB), compiles for sm_80, sm_90 and sm_100, shows each kernel
+	@cmake/need.sh "to fetch nvcc" python3:python3 pip3:python3-pip
+	@cuda/toolkit.sh $(toolkit)
+	@export CUDA_PATH=$(CURDIR)/$(toolkit)/nvidia/cu13; \
+	  [ -f build/cuda/build.ninja ] || cmake -S . -B build/cuda -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DPOSENC_TESTS=OFF -DPOSENC_CUDA=ON \
+	    -DCMAKE_CUDA_COMPILER=$$CUDA_PATH/bin/nvcc -DCMAKE_CUDA_FLAGS="-L$$CUDA_PATH/lib" >build/cuda.log 2>&1 || { cat build/cuda.log; exit 1; }; \
+	  ninja -C build/cuda --quiet posenc_cuda_device && \
+	  cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
+	  build/cuda/posenc_cuda_device emulated >build/cuda/emulated.txt && ls build/cuda/posenc_cuda_device
 
 # MPI may have come after the build was configured.
 distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s

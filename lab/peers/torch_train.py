@@ -190,8 +190,9 @@ def main():
         for length in map(int, asked.lengths.split(",")):
             width, layers, heads = SIZES[size]
             cell = json.loads(
-                subprocess.run([asked.posenc, "lab", "cells"], capture_output=True, text=True, check=True).stdout
-                .splitlines()[0]
+                subprocess.run(
+                    [asked.posenc, "lab", "cells"], capture_output=True, text=True, check=True
+                ).stdout.splitlines()[0]
             )
             cell |= {"arm": "rope", "scheme": "rope", "task": "copy", "vocabulary": 13, "width": width}
             cell |= {"layers": layers, "heads": heads, "hidden": 4 * width, "length": length, "tests": [1]}

@@ -1,0 +1,46 @@
+# posenc_cuda: rotation on NVIDIA's devices (posenc/cuda.h), where it is asked for; `make cuda` brings the compiler. Its text runs on
+# the host as well, over an emulated grid, and is tested so everywhere.
+option(POSENC_CUDA "Build posenc_cuda, rotation on NVIDIA's devices; needs nvcc" OFF)
+if(POSENC_FUZZ OR POSENC_PYTHON OR CMAKE_CROSSCOMPILING OR CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32
+   OR NOT (POSENC_CUDA OR POSENC_TESTS))
+  return()
+endif()
+
+# The device fuses nothing that the text does not fuse, and so must the host.
+set(cuda_options $<$<CONFIG:Release>:-O2> -ffp-contract=off -fno-exceptions -fno-rtti)
+function(cuda_library name kind)
+  add_library(${name} ${kind} cuda/rotations.cc cuda/fixed_point.cc cuda/emulated.cc ${ARGN})
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cuda>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
+  target_link_libraries(${name} PUBLIC posenc)
+endfunction()
+
+if(POSENC_TESTS)
+  find_package(GTest REQUIRED)
+  cuda_library(posenc_cuda_emulated STATIC)
+  file(GLOB cuda_tests CONFIGURE_DEPENDS cuda/*_test.cc)
+  add_executable(posenc_cuda_tests ${cuda_tests})
+  target_include_directories(posenc_cuda_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(posenc_cuda_tests PRIVATE ${quickest_to_build} -ffp-contract=off)
+  target_link_libraries(posenc_cuda_tests PRIVATE posenc_cuda_emulated GTest::gtest_main)
+  add_test(NAME cuda_emulated COMMAND posenc_cuda_tests --gtest_brief=1)
+  set_tests_properties(cuda_emulated PROPERTIES LABELS cuda)
+endif()
+
+if(POSENC_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 80-virtual)
+  enable_language(CUDA)
+  cuda_library(posenc_cuda STATIC cuda/device.cu cuda/device_default.cc)
+  add_library(posenc::cuda ALIAS posenc_cuda)
+  add_executable(posenc_cuda_device cuda/program/main.cc cuda/program/bench.cu)
+  target_include_directories(posenc_cuda_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(posenc_cuda_device PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
+  # To be carried to a machine with a device and an older or newer system.
+  target_link_options(posenc_cuda_device PRIVATE -static-libstdc++ -static-libgcc)
+  target_link_libraries(posenc_cuda_device PRIVATE posenc_cuda)
+  foreach(target IN ITEMS posenc_cuda posenc_cuda_device)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_RUNTIME_LIBRARY Static)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>")
+  endforeach()
+endif()

@@ -1,0 +1,22 @@
+// Where kernels run: on a device (device.cu), or in a loop on the host (emulated.cc). Each function answers with what went wrong,
+// or nullptr.
+#pragma once
+
+#include <cstddef>
+
+#include "cuda/kernel.h"
+
+namespace posenc::cuda {
+
+struct Backend {
+  const char* (*find)();  // whether there is a device that can run it
+  const char* (*allocate)(std::size_t bytes, void** memory);
+  void (*release)(void* memory);
+  const char* (*copy_in)(void* to, const void* from, std::size_t bytes);   // from the host's memory
+  const char* (*copy_out)(void* to, const void* from, std::size_t bytes);  // when all is done
+  const char* (*rotate)(const RotateCall& call, void* stream);
+};
+const Backend& device();
+const Backend& emulated();
+
+}  // namespace posenc::cuda

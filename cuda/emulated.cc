@@ -1,0 +1,59 @@
+// The kernels on the host: the same text, a block and a thread after another. What it shows is the arithmetic and every access
+// of memory; launches, speed and the order of memory only a device shows.
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda/backend.h"
+#include "posenc/tensor.h"
+
+namespace posenc::cuda {
+
+float real(Half x) { return half_to_float(x.bits); }
+float real(Bfloat16 x) { return bfloat16_to_float(x.bits); }
+void put(Half& out, float x) { out.bits = x == x ? float_to_half(x) : 0x7fff; }
+void put(Bfloat16& out, float x) { out.bits = x == x ? float_to_bfloat16(x) : 0x7fff; }
+
+namespace {
+
+template <class T>
+void rotate_all(const RotateCall& call) {
+  const Grid grid = grid_of(call);
+  for (std::int32_t operand = 0; operand < grid.operands; ++operand)
+    for (std::int64_t block = 0; block < grid.blocks; ++block)
+      for (std::int32_t row = 0; row < grid.rows; ++row)
+        for (std::int32_t unit = 0; unit < grid.units; ++unit)
+          rotate_at<T>(call, {unit, block * grid.rows + row, operand});
+}
+
+const char* rotate_emulated(const RotateCall& call, void* /*stream*/) {
+  switch (call.number) {
+    case Number::f64: rotate_all<Double>(call); break;
+    case Number::f32: rotate_all<Single>(call); break;
+    case Number::f16: rotate_all<Half>(call); break;
+    case Number::bf16: rotate_all<Bfloat16>(call); break;
+  }
+  return nullptr;
+}
+
+const char* copy(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+  return nullptr;
+}
+
+}  // namespace
+
+const Backend& emulated() {
+  static constexpr Backend backend{.find = []() -> const char* { return nullptr; },
+                                   .allocate = [](std::size_t bytes, void** memory) -> const char* {
+                                     *memory = std::malloc(bytes);
+                                     return *memory != nullptr || bytes == 0 ? nullptr
+                                                                             : "out of memory";
+                                   },
+                                   .release = [](void* memory) { std::free(memory); },
+                                   .copy_in = copy,
+                                   .copy_out = copy,
+                                   .rotate = rotate_emulated};
+  return backend;
+}
+
+}  // namespace posenc::cuda

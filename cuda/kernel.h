@@ -1,0 +1,298 @@
+// The kernels' text. One thread owns both channels of some pairs of one token, in some heads: threads share nothing and wait for
+// nobody, so that in place is safe, and a loop over the grid on the host (emulated.cc) is the kernel, bit for bit.
+#pragma once
+
+#include "cuda/turns.h"
+
+#ifdef __CUDA_ARCH__
+#define POSENC_UNROLL _Pragma("unroll")
+#define POSENC_ROLLED _Pragma("unroll 1")
+#else
+#define POSENC_UNROLL
+#define POSENC_ROLLED
+#endif
+
+namespace posenc::cuda {
+
+enum class Number : std::int32_t { f64, f32, f16, bf16 };  // as posenc::DType
+
+// One of the tensors of a call, [batch][head][token][channel], strides in elements.
+struct Operand {
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::int64_t in_batch = 0, in_head = 0, in_token = 0, in_channel = 0;
+  std::int64_t out_batch = 0, out_head = 0, out_token = 0, out_channel = 0;
+  std::int32_t heads = 0;
+};
+
+struct RotateCall {
+  Operand operands[2] = {};  // queries and keys; heads 0: absent
+  Number number = Number::f32;
+  bool interleaved = false;  // else halves of each block
+  bool wide = false;         // vectors of 16 bytes; else element by element
+  bool copies = false;       // out is other memory, and channels that do not rotate are copied
+  bool backwards = false;    // the transpose and the inverse
+  std::int32_t head_dim = 0, first_dim = 0, pairs = 0, block_pairs = 0, axes = 1;
+  std::int32_t frequency_heads = 1;  // 1: shared by all
+  std::int32_t heads_at_once = 1;    // that a thread takes, one after another, by the same cosines
+
+  std::int64_t batch = 0, tokens = 0;
+  // Positions: first + token, or those of a list [axis][batch][token] of 64 or of 32 bits.
+  std::int64_t first = 0;
+  const std::int64_t* ids = nullptr;
+  const std::int32_t* short_ids = nullptr;
+
+  // Of several plans alike: which one a token goes by, [batch][token]; absent: the first.
+  const std::int32_t* plan_ids = nullptr;
+  const Turns* turns = nullptr;       // [plan][frequency head][axis][pair]
+  const double* amplitude = nullptr;  // [plan]
+};
+
+// --- numbers -----------------------------------------------------------------------------------------------
+
+struct Half {
+  using Real = float;
+  std::uint16_t bits;
+};
+struct Bfloat16 {
+  using Real = float;
+  std::uint16_t bits;
+};
+struct Single {
+  using Real = float;
+  float value;
+};
+struct Double {
+  using Real = double;
+  double value;
+};
+
+POSENC_DEVICE float real(Single x) { return x.value; }
+POSENC_DEVICE double real(Double x) { return x.value; }
+POSENC_DEVICE void put(Single& out, float x) { out.value = x; }
+POSENC_DEVICE void put(Double& out, double x) { out.value = x; }
+
+// One instruction each on the device; on the host the same by integers, NaN as there: 0x7fff.
+#ifdef __CUDA_ARCH__
+POSENC_DEVICE float real(Half x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+POSENC_DEVICE float real(Bfloat16 x) {
+  return __uint_as_float(static_cast<std::uint32_t>(x.bits) << 16);
+}
+POSENC_DEVICE void put(Half& out, float x) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
+}
+POSENC_DEVICE void put(Bfloat16& out, float x) {
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
+}
+#else
+float real(Half x);
+float real(Bfloat16 x);
+void put(Half& out, float x);
+void put(Bfloat16& out, float x);
+#endif
+
+// 16 bytes, loaded and stored at once.
+template <class T>
+struct alignas(16) Word {
+  static constexpr int size = 16 / sizeof(T);
+  T at[size];
+};
+
+// --- rotate --------------------------------------------------------------------------------------------------
+
+// What a thread works on: a unit of channels, a token and a group of heads of it (row), an operand.
+struct Place {
+  std::int32_t unit = 0;
+  std::int64_t row = 0;
+  std::int32_t operand = 0;
+};
+
+// A token of a call, its group of heads, and where its first head lies. Numbers of 32 bits, as a device divides those alone by an
+// instruction or few: rotate() holds a call to 2^31 of them.
+template <class T>
+struct Token {
+  std::uint32_t row, token, group, groups;
+  const T* in;
+  T* out;
+};
+template <class T>
+POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int64_t row,
+                              Token<T>& out) {
+  const auto groups = static_cast<std::uint32_t>((x.heads + call.heads_at_once - 1) /
+                                                 call.heads_at_once),
+             tokens = static_cast<std::uint32_t>(call.tokens);
+  if (row >= call.batch * call.tokens * groups) return false;
+  const auto at = static_cast<std::uint32_t>(row);
+  out.groups = groups;
+  out.row = at / groups;
+  out.group = at % groups;
+  const std::uint32_t batch = out.row / tokens;
+  out.token = out.row % tokens;
+  out.in = static_cast<const T*>(x.in) + batch * x.in_batch + out.token * x.in_token;
+  out.out = static_cast<T*>(x.out) + batch * x.out_batch + out.token * x.out_token;
+  return true;
+}
+
+template <class T>
+POSENC_DEVICE std::int64_t position_of(const RotateCall& call, std::int32_t axis,
+                                       const Token<T>& token) {
+  const std::int64_t at = axis * call.batch * call.tokens + token.row;
+  if (call.ids != nullptr) return call.ids[at];
+  if (call.short_ids != nullptr) return call.short_ids[at];
+  return call.first + token.token;
+}
+
+// Cosines and sines of `count` pairs from `pair` on.
+template <class T, int count>
+POSENC_DEVICE void angles(const RotateCall& call, const Token<T>& token, std::int32_t head,
+                          std::int32_t pair, CosSin<typename T::Real> (&out)[count]) {
+  using Real = typename T::Real;
+  const std::int64_t plan = call.plan_ids == nullptr ? 0 : call.plan_ids[token.row];
+  const std::int32_t frequency_head = call.frequency_heads == 1 ? 0 : head;
+  const Turns* turns =
+      call.turns + (plan * call.frequency_heads + frequency_head) * call.axes * call.pairs + pair;
+  std::uint64_t phases[count] = {};
+  POSENC_ROLLED for (std::int32_t axis = 0; axis < call.axes; ++axis, turns += call.pairs) {
+    const std::int64_t position = position_of(call, axis, token);
+    POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] += phase_of(position, turns[i]);
+  }
+  const auto amplitude = static_cast<Real>(call.amplitude[plan]);
+  POSENC_UNROLL for (int i = 0; i < count; ++i) {
+    const CosSin<Real> one = cos_sin<Real>(call.backwards ? 0 - phases[i] : phases[i]);
+    out[i] = {one.cos * amplitude, one.sin * amplitude};
+  }
+}
+
+template <class T>
+POSENC_DEVICE void turn(T& a, T& b, CosSin<typename T::Real> by) {
+  const typename T::Real x = real(a), y = real(b);
+  put(a, fused(x, by.cos, -(y * by.sin)));
+  put(b, fused(x, by.sin, y * by.cos));
+}
+
+// The first channel of a pair, and how far the second is from it.
+POSENC_DEVICE std::int32_t channel_of(const RotateCall& call, std::int32_t pair) {
+  const std::int32_t block = pair / call.block_pairs, in_block = pair % call.block_pairs;
+  return call.first_dim + 2 * block * call.block_pairs +
+         (call.interleaved ? 2 * in_block : in_block);
+}
+
+// The channels before and behind the slice, as if they were in one row.
+POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, std::int32_t index) {
+  return index < call.first_dim ? index : index + 2 * call.pairs;
+}
+
+template <class T, bool interleaved>
+POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
+  using Real = typename T::Real;
+  constexpr int n = Word<T>::size;
+  const Operand& x = call.operands[at.operand];
+  Token<T> token{};
+  if (!find_token(call, x, at.row, token)) return;
+  const auto group = static_cast<std::int32_t>(token.group),
+             groups = static_cast<std::int32_t>(token.groups);
+
+  const std::int32_t units = call.pairs / n;
+  if (at.unit >= units) {
+    const std::int32_t index = (at.unit - units) * n;
+    if (!call.copies || index >= call.head_dim - 2 * call.pairs) return;
+    const std::int32_t channel = unrotated_channel(call, index);
+    for (std::int32_t head = group; head < x.heads; head += groups)
+      *reinterpret_cast<Word<T>*>(token.out + head * x.out_head + channel) =
+          *reinterpret_cast<const Word<T>*>(token.in + head * x.in_head + channel);
+    return;
+  }
+  const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
+                     other = channel + (interleaved ? n : call.block_pairs);
+  CosSin<Real> by[n];
+  angles<T, n>(call, token, group, pair, by);
+  for (std::int32_t head = group; head < x.heads; head += groups) {
+    if (call.frequency_heads > 1 && head != group) angles<T, n>(call, token, head, pair, by);
+    const T* from = token.in + head * x.in_head;
+    T* to = token.out + head * x.out_head;
+    Word<T> a = *reinterpret_cast<const Word<T>*>(from + channel),
+            b = *reinterpret_cast<const Word<T>*>(from + other);
+    POSENC_UNROLL for (int i = 0; i < n; ++i) {
+      if constexpr (interleaved)
+        turn(2 * i < n ? a.at[2 * i] : b.at[2 * i - n],
+             2 * i < n ? a.at[2 * i + 1] : b.at[2 * i + 1 - n], by[i]);
+      else
+        turn(a.at[i], b.at[i], by[i]);
+    }
+    *reinterpret_cast<Word<T>*>(to + channel) = a;
+    *reinterpret_cast<Word<T>*>(to + other) = b;
+  }
+}
+
+// Any strides, alignment and number of channels: a pair or a channel a thread.
+template <class T>
+POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
+  using Real = typename T::Real;
+  const Operand& x = call.operands[at.operand];
+  Token<T> token{};
+  if (!find_token(call, x, at.row, token)) return;
+  const auto group = static_cast<std::int32_t>(token.group),
+             groups = static_cast<std::int32_t>(token.groups);
+  const bool rotates = at.unit < call.pairs;
+  const std::int32_t index = at.unit - call.pairs;
+  if (!rotates && (!call.copies || index >= call.head_dim - 2 * call.pairs)) return;
+  const std::int32_t channel = rotates ? channel_of(call, at.unit) : unrotated_channel(call, index);
+  const std::int32_t other = channel + (call.interleaved ? 1 : call.block_pairs);
+  CosSin<Real> by[1] = {};
+  POSENC_ROLLED for (std::int32_t head = group; head < x.heads; head += groups) {
+    const T* from = token.in + head * x.in_head;
+    T* to = token.out + head * x.out_head;
+    T a = from[channel * x.in_channel];
+    if (rotates) {
+      if (call.frequency_heads > 1 || head == group) angles<T, 1>(call, token, head, at.unit, by);
+      T b = from[other * x.in_channel];
+      turn(a, b, by[0]);
+      to[other * x.out_channel] = b;
+    }
+    to[channel * x.out_channel] = a;
+  }
+}
+
+template <class T>
+POSENC_DEVICE void rotate_at(const RotateCall& call, Place at) {
+  if (!call.wide)
+    rotate_elements<T>(call, at);
+  else if (call.interleaved)
+    rotate_words<T, true>(call, at);
+  else
+    rotate_words<T, false>(call, at);
+}
+
+// --- the grid ------------------------------------------------------------------------------------------------
+
+// Threads of a block: units side by side, so that neighbours load what lies side by side; then rows.
+struct Grid {
+  std::int64_t blocks = 0;
+  std::int32_t operands = 0;
+  std::int32_t units = 0;                    // all of them; a thread takes every units_at_once-th
+  std::int32_t units_at_once = 1, rows = 1;  // of a block
+};
+inline Grid grid_of(const RotateCall& call) {
+  constexpr std::int32_t threads = 128, vector = 16;
+  const std::int32_t size = call.number == Number::f64 ? 8 : call.number == Number::f32 ? 4 : 2;
+  const std::int32_t copied = call.copies ? call.head_dim - 2 * call.pairs : 0;
+  Grid grid;
+  grid.units = (call.pairs + copied) / (call.wide ? vector / size : 1);
+  if (grid.units == 0) return grid;
+  grid.units_at_once = grid.units < threads ? grid.units : threads;
+  grid.rows = threads / grid.units_at_once;
+  for (const Operand& one : call.operands) {
+    if (one.heads == 0) continue;
+    ++grid.operands;
+    const std::int64_t groups = (one.heads + call.heads_at_once - 1) / call.heads_at_once,
+                       blocks = (call.batch * call.tokens * groups + grid.rows - 1) / grid.rows;
+    grid.blocks = blocks > grid.blocks ? blocks : grid.blocks;
+  }
+  return grid;
+}
+
+}  // namespace posenc::cuda

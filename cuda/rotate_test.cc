@@ -1,0 +1,318 @@
+// The kernel over an emulated grid, beside rotate() of the host in double.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cuda/backend.h"
+#include "posenc/cuda.h"
+#include "posenc/schemes.h"
+#include "tests/random.h"
+
+namespace posenc::cuda {
+namespace {
+
+constexpr DType dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
+
+// What a rounding to the type, and a float's cosine, may be off.
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 1e-14;
+    case DType::f32: return 1e-6;
+    case DType::f16: return 0x1p-9;
+    case DType::bf16: return 0x1p-6;
+  }
+  return 0;
+}
+
+// [batch][head][token][channel] in memory of its own, in the order [batch][token][head][channel], with room behind each row.
+struct Numbers {
+  std::vector<double> memory = {};
+  Tensor view = {};
+
+  Numbers(DType dtype, std::array<std::int64_t, 4> shape, std::int64_t padding = 0,
+          std::int64_t begin = 0) {
+    const auto [batch, heads, tokens, dim] = shape;
+    const std::int64_t row = dim + padding;
+    const auto size = static_cast<std::size_t>(batch * heads * tokens * row + begin);
+    memory.resize(size + 2);
+    auto* data = reinterpret_cast<std::byte*>(memory.data());
+    data += (16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16;
+    view = {.data = data + begin * static_cast<std::int64_t>(size_of(dtype)),
+            .dtype = dtype,
+            .rank = 4,
+            .shape = shape,
+            .stride = {tokens * heads * row, row, heads * row, 1}};
+  }
+  Numbers(const Numbers&) = delete;
+
+  template <class Each>
+  void each(const Each& visit) const {
+    for (std::int64_t b = 0; b < view.shape[0]; ++b)
+      for (std::int64_t h = 0; h < view.shape[1]; ++h)
+        for (std::int64_t t = 0; t < view.shape[2]; ++t)
+          for (std::int64_t c = 0; c < view.shape[3]; ++c) visit(view.offset(b, h, t, c));
+  }
+  void fill(unsigned seed) {
+    const std::vector<double> list = random(view.size(), seed);
+    std::size_t i = 0;
+    each([&](std::int64_t at) { view.set(at, list[i++]); });
+  }
+};
+
+struct Problem {
+  DType dtype = DType::f32;
+  Rope rope = {};
+  std::int64_t batch = 1, heads = 2, kv_heads = 1, tokens = 5, dim = 64;
+  std::int64_t padding = 0, begin = 0;  // of rows; elements before the first
+  Turn turn = Turn::forward;
+  bool in_place = true;
+  int heads_at_once = 4;
+
+  Plan plan() const {
+    const auto made =
+        compile(Scheme(rope), {.heads = heads, .kv_heads = kv_heads, .head_dim = dim});
+    EXPECT_TRUE(made) << made.error().message();
+    return made.value_or(Plan{});
+  }
+};
+
+Expected<void> on_host(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
+                       const Tensor& out, Turn turn) {
+  switch (turn) {
+    case Turn::forward: return posenc::rotate(plan, x, positions, side, out);
+    case Turn::transpose: return rotate_transpose(plan, x, positions, side, out);
+    case Turn::inverse: return rotate_inverse(plan, x, positions, side, out);
+  }
+  return {};
+}
+
+// The same numbers, rotated by the host in double.
+std::vector<double> expected(const Problem& problem, const Numbers& x, const Positions& positions,
+                             Side side) {
+  Numbers wide(DType::f64, x.view.shape);
+  std::vector<double> list;
+  x.each([&](std::int64_t at) { list.push_back(x.view.get(at)); });
+  std::size_t i = 0;
+  wide.each([&](std::int64_t at) { wide.view.set(at, list[i++]); });
+  const auto done = on_host(problem.plan(), wide.view, positions, side, wide.view, problem.turn);
+  EXPECT_TRUE(done) << done.error().message();
+  list.clear();
+  wide.each([&](std::int64_t at) { list.push_back(wide.view.get(at)); });
+  return list;
+}
+
+double distance(const Numbers& found, const std::vector<double>& wanted) {
+  double worst = 0;
+  std::size_t i = 0;
+  found.each([&](std::int64_t at) {
+    const double w = wanted[i++];
+    worst = std::max(worst, std::abs(found.view.get(at) - w) / std::max(1.0, std::abs(w)));
+  });
+  return worst;
+}
+
+// The largest difference, of queries and keys.
+double off(const Problem& problem, const Positions& positions, const DevicePositions& there) {
+  Numbers q(problem.dtype, {problem.batch, problem.heads, problem.tokens, problem.dim},
+            problem.padding, problem.begin);
+  Numbers k(problem.dtype, {problem.batch, problem.kv_heads, problem.tokens, problem.dim},
+            problem.padding, problem.begin);
+  q.fill(1), k.fill(2);
+  const auto wanted_q = expected(problem, q, positions, Side::query),
+             wanted_k = expected(problem, k, positions, Side::key);
+  Numbers q_out(problem.dtype, q.view.shape, problem.padding),
+      k_out(problem.dtype, k.view.shape, problem.padding);
+  const Plan plan = problem.plan();
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  EXPECT_TRUE(rotations) << rotations.error().message();
+  const Numbers &q_end = problem.in_place ? q : q_out, &k_end = problem.in_place ? k : k_out;
+  const auto done = rotate(*rotations, q.view, k.view, there, q_end.view, k_end.view,
+                           {.turn = problem.turn, .heads_at_once = problem.heads_at_once});
+  EXPECT_TRUE(done) << done.error().message();
+  return std::max(distance(q_end, wanted_q), distance(k_end, wanted_k));
+}
+
+double off(const Problem& problem, std::int64_t first = 100) {
+  return off(problem, Positions::range(first, problem.tokens), {.first = first});
+}
+
+class OnDevice : public testing::TestWithParam<DType> {
+ protected:
+  void expect_exact(Problem problem, std::int64_t first = 100) const {
+    problem.dtype = GetParam();
+    EXPECT_LE(off(problem, first), tolerance(problem.dtype));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryType, OnDevice, testing::ValuesIn(dtypes),
+                         [](const auto& type) { return std::string(name(type.param)); });
+
+TEST_P(OnDevice, HalvesAsOnTheHost) { expect_exact({}); }
+TEST_P(OnDevice, NeighboursAsOnTheHost) {
+  expect_exact({.rope = {.pairing = Pairing::interleaved}});
+}
+TEST_P(OnDevice, ManyHeadsAndTokens) {
+  expect_exact({.batch = 2, .heads = 9, .kv_heads = 3, .tokens = 37, .dim = 128});
+}
+TEST_P(OnDevice, OneHeadOfAThreadAsMany) {
+  expect_exact({.heads = 5, .tokens = 9, .heads_at_once = 1});
+}
+TEST_P(OnDevice, OddSizesGoByElements) { expect_exact({.heads = 3, .tokens = 7, .dim = 6}); }
+TEST_P(OnDevice, RowsThatAreNotAlignedGoByElements) { expect_exact({.padding = 3, .begin = 1}); }
+TEST_P(OnDevice, AlignedRowsWithRoomBetween) { expect_exact({.tokens = 9, .padding = 8}); }
+TEST_P(OnDevice, AHeadOfManyChannels) { expect_exact({.tokens = 2, .dim = 4096}); }
+TEST_P(OnDevice, AHeadOfManyChannelsByElements) {
+  expect_exact({.tokens = 2, .dim = 1032, .padding = 1});
+}
+TEST_P(OnDevice, APartRotates) { expect_exact({.rope = {.partial_rotary_factor = 0.5}}); }
+TEST_P(OnDevice, APartOfAHeadIsCopiedToOtherMemory) {
+  expect_exact({.rope = {.partial_rotary_factor = 0.5}, .in_place = false});
+}
+TEST_P(OnDevice, AnOddPartIsCopiedToOtherMemory) {
+  expect_exact({.rope = {.partial_rotary_factor = 0.375}, .dim = 48, .in_place = false});
+}
+TEST_P(OnDevice, OtherMemoryHasTheWholeHead) { expect_exact({.in_place = false}); }
+TEST_P(OnDevice, TheTransposeHasTheAmplitude) {
+  const Yarn yarn{.factor = 4, .original_max_position_embeddings = 64};
+  expect_exact({.rope = {.scaling = yarn}, .turn = Turn::transpose});
+}
+TEST_P(OnDevice, TheInverseDividesByIt) {
+  const Yarn yarn{.factor = 4, .original_max_position_embeddings = 64};
+  expect_exact({.rope = {.scaling = yarn}, .turn = Turn::inverse});
+}
+TEST_P(OnDevice, NoTokensAreNoWork) { expect_exact({.tokens = 0}); }
+TEST_P(OnDevice, OneTokenAsInDecoding) {
+  expect_exact({.batch = 3, .tokens = 1, .dim = 128}, 77'777);
+}
+TEST_P(OnDevice, AMillionTokensOn) { expect_exact({.dim = 128}, 1'000'000); }
+
+TEST(RotateOnDevice, IdsOfBothWidths) {
+  const std::vector<std::int64_t> ids{5, 0, 1'000'000, -3, 77};
+  const std::vector<std::int32_t> short_ids(ids.begin(), ids.end());
+  const Positions positions = *Positions::signed_ids(ids);
+  EXPECT_LE(off({}, positions, {.ids = ids.data()}), 1e-6);
+  EXPECT_LE(off({}, positions, {.short_ids = short_ids.data()}), 1e-6);
+}
+
+TEST(RotateOnDevice, SeveralAxes) {
+  const Problem problem{.rope = {.mrope_section = {8, 12, 12}}};
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < 3 * problem.tokens; ++i) ids.push_back(i * 7 % 11);
+  EXPECT_LE(off(problem, *Positions::ids(ids, 3), {.ids = ids.data()}), 1e-6);
+}
+
+TEST(RotateOnDevice, TokensOfOneCallGoByPlansOfTheirOwn) {
+  const Geometry geometry{.heads = 1, .kv_heads = 1, .head_dim = 64};
+  const Plan plans[] = {
+      *compile(Scheme(Rope{}), geometry),
+      *compile(Scheme(Rope{.rope_theta = 5e5, .scaling = Linear{.factor = 8}}), geometry)};
+  const auto rotations = Rotations::make(plans, emulated());
+  ASSERT_TRUE(rotations) << rotations.error().message();
+  Numbers x(DType::f64, {1, 1, 4, 64}), both(DType::f64, x.view.shape);
+  x.fill(3);
+  const std::vector<std::int32_t> plan_ids{0, 1, 1, 0};
+  ASSERT_TRUE(
+      rotate(*rotations, x.view, {}, {.first = 10}, both.view, {}, {.plan_ids = plan_ids.data()}));
+  for (const std::size_t plan : {0UL, 1UL}) {
+    Numbers one(DType::f64, x.view.shape);
+    ASSERT_TRUE(
+        posenc::rotate(plans[plan], x.view, Positions::range(10, 4), Side::query, one.view));
+    for (std::int64_t t = 0; t < 4; ++t)
+      for (std::int64_t c = 0; c < 64; ++c)
+        if (plan_ids[static_cast<std::size_t>(t)] == static_cast<std::int32_t>(plan)) {
+          const std::int64_t at = x.view.offset(0, 0, t, c);
+          EXPECT_NEAR(both.view.get(at), one.view.get(at), 1e-14);
+        }
+  }
+}
+
+TEST(RotateOnDevice, WordsAndElementsHaveTheSameBits) {
+  for (const DType dtype : dtypes)
+    for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
+      const Rope rope{.pairing = pairing};
+      const Plan plan = *compile(Scheme(rope), {.heads = 3, .kv_heads = 3, .head_dim = 64});
+      const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+      Numbers words(dtype, {1, 3, 5, 64}), elements(dtype, {1, 3, 5, 64}, 1);
+      words.fill(4), elements.fill(4);
+      for (const Numbers* x : {&words, &elements})
+        ASSERT_TRUE(rotate(*rotations, x->view, {}, {.first = 9}, x->view, {}));
+      std::vector<double> bits;
+      words.each([&](std::int64_t at) { bits.push_back(words.view.get(at)); });
+      std::size_t i = 0;
+      elements.each([&](std::int64_t at) { EXPECT_EQ(elements.view.get(at), bits[i++]); });
+    }
+}
+
+// The norm is kept at positions far beyond what a double resolves, and a score depends on the distance alone.
+TEST(RotateOnDevice, AScoreDependsOnTheDistanceAtAnyPosition) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 128});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  const auto score = [&](std::int64_t q_at, std::int64_t k_at) {
+    Numbers q(DType::f64, {1, 1, 1, 128}), k(DType::f64, {1, 1, 1, 128});
+    q.fill(5), k.fill(6);
+    EXPECT_TRUE(rotate(*rotations, q.view, {}, {.first = q_at}, q.view, {}));
+    EXPECT_TRUE(rotate(*rotations, k.view, {}, {.first = k_at}, k.view, {}));
+    double sum = 0;
+    for (std::int64_t c = 0; c < 128; ++c) sum += q.view.get(c) * k.view.get(c);
+    return sum;
+  };
+  const double near = score(7, 0);
+  for (const std::int64_t far : {1'000'000LL, 1LL << 53, (1LL << 62) - 9, -(1LL << 62)})
+    EXPECT_NEAR(score(far + 7, far), near, 1e-13) << far;
+}
+
+// Each access stays within the tensor: pages that must not be touched lie behind it.
+TEST(RotateOnDevice, NothingBehindATensorIsTouched) {
+  const auto page = static_cast<std::size_t>(4096);
+  for (const DType dtype : dtypes)
+    for (const std::int64_t dim : {64, 6}) {
+      auto* memory = static_cast<std::byte*>(
+          mmap(nullptr, 5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      ASSERT_NE(memory, MAP_FAILED);
+      ASSERT_EQ(mprotect(memory + 4 * page, page, PROT_NONE), 0);
+      const std::size_t bytes = 3 * 2 * static_cast<std::size_t>(dim) * size_of(dtype);
+      const Tensor x = Tensor::dense(memory + 4 * page - bytes, dtype, {1, 2, 3, dim});
+      const Plan plan = *compile(Scheme(Rope{}), {.heads = 2, .kv_heads = 2, .head_dim = dim});
+      const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+      EXPECT_TRUE(rotate(*rotations, x, {}, {}, x, {}));
+      munmap(memory, 5 * page);
+    }
+}
+
+std::string refusal(const Plan& plan) {
+  const auto made = Rotations::make(std::span(&plan, 1), emulated());
+  return made ? "" : made.error().rule;
+}
+
+TEST(RotateOnDevice, RefusesWhatItHasNot) {
+  const Geometry geometry{.heads = 1, .kv_heads = 1, .head_dim = 64};
+  EXPECT_TRUE(refusal(*compile(Scheme(NoPe{}), geometry)).contains("must rotate"));
+  EXPECT_TRUE(refusal(*compile(Scheme(XPos{}), geometry)).contains("xPos"));
+  Plan plan = *compile(Scheme(Rope{}), geometry);
+  plan.rotate->angles = Angles::hf_float;
+  EXPECT_TRUE(refusal(plan).contains("exact"));
+}
+
+TEST(RotateOnDevice, RefusesPlansOfTwoGeometries) {
+  const Plan plans[] = {*compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 64}),
+                        *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 128})};
+  EXPECT_FALSE(Rotations::make(plans, emulated()));
+}
+
+TEST(RotateOnDevice, RefusesTensorsThatDoNotMatch) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  const Numbers x(DType::f32, {1, 1, 4, 64}), narrow(DType::f32, {1, 1, 4, 32}),
+      fewer(DType::f32, {1, 1, 3, 64}), half(DType::f16, {1, 1, 4, 64});
+  for (const Numbers* out : {&narrow, &fewer, &half})
+    EXPECT_FALSE(rotate(*rotations, x.view, {}, {}, out->view, {}));
+  EXPECT_FALSE(rotate(*rotations, x.view, fewer.view, {}, x.view, fewer.view));
+  EXPECT_FALSE(rotate(*rotations, narrow.view, {}, {}, narrow.view, {}));
+}
+
+}  // namespace
+}  // namespace posenc::cuda
