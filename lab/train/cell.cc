@@ -171,8 +171,10 @@ class Runner {
     Batch batch = is_of_text(cell_.task)
                       ? corpus_.window(order_, texts, length)
                       : task_texts(cell_.task, order_, texts, cell_.least, cell_.most);
-    if (cell_.task == "masked" || cell_.task == "recall")
-      change(batch, static_cast<std::uint64_t>(order_.below(std::int64_t{1} << 40)));
+    if (cell_.task == "masked" || cell_.task == "recall") {
+      const auto seed = static_cast<std::uint64_t>(order_.below(std::int64_t{1} << 40));
+      cell_.task == "masked" ? hide_bytes(batch, seed) : scatter_facts(batch, seed);
+    }
     const Expected<double> loss = decoder_.learn(batch);
     if (!loss) return loss;
     decoder_.parameters().step(rate);
@@ -226,72 +228,73 @@ class Runner {
   Expected<void> test(std::string_view arm, std::int64_t at, Json& measured) {
     for (const std::int64_t length : cell_.tests) {
       const bool text = is_of_text(cell_.task);
-      Tally found;
-      const Expected<double> value = text ? loss_at(length, found) : exact_at(length);
+      const Expected<double> value = text ? loss_at(length) : exact_at(length);
       if (!value) return std::unexpected(value.error());
       add(measured, arm, at, length, text ? "nats" : "exact", *value);
       if (cell_.task != "recall") continue;
-      for (std::size_t i = 0; i < found.asked.size(); ++i)
-        add(measured, arm, at, length, "recall_" + std::to_string(i + 1),
-            found.right[i] / std::max(1.0, found.asked[i]));
+      const Expected<std::array<double, 4>> found = recall_at(length);
+      if (!found) return std::unexpected(found.error());
+      for (std::size_t i = 0; i < found->size(); ++i)
+        add(measured, arm, at, length, "recall_" + std::to_string(i + 1), (*found)[i]);
     }
     return {};
   }
 
-  void change(Batch& batch, std::uint64_t seed) const {
-    if (cell_.task == "masked") hide_bytes(batch, seed);
-    if (cell_.task == "recall") plant_facts(batch, seed);
+  Batch held_out(std::int64_t length) const {
+    return corpus_.held_out(held_out_windows, length, cell_.shape.trained_length / 2,
+                            cell_.tests.back());
   }
 
-  // Of recall: how many facts were asked for and found, by the quarter of the text in which they stand.
-  struct Tally {
-    std::array<double, 4> asked = {}, right = {};
-  };
-
-  // Counts the answers of the last batch, and takes them out of what is the mean loss of the text.
-  double without_answers(const Batch& batch, Tally& found) {
-    double sum = 0, scored = 0;
-    for (std::int64_t t = 0; t < batch.texts; ++t) {
-      const auto from = static_cast<std::size_t>(t * batch.length);
-      const auto length = static_cast<std::size_t>(batch.length);
-      std::vector<std::uint8_t> leaves_out(length, 0);
-      for (std::size_t i = length + 1 - 2 * facts; i < length; ++i) leaves_out[i] = 1;
-      for (const Question& q : questions_of(std::span(batch.tokens).subspan(from, length))) {
-        const auto quarter = static_cast<std::size_t>(q.eighth / 2);
-        found.asked[quarter] += 1;
-        found.right[quarter] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
-      }
-      for (std::size_t i = 0; i < length; ++i) {
-        if (batch.targets[from + i] < 0 || leaves_out[i] != 0) continue;
-        sum += static_cast<double>(decoder_.losses()[from + i]);
-        scored += 1;
-      }
-    }
-    return sum / std::max(1.0, scored);
-  }
-
-  Expected<double> loss_at(std::int64_t length, Tally& found) {
-    Batch all = corpus_.held_out(held_out_windows, length, cell_.shape.trained_length / 2,
-                                 cell_.tests.back());
-    change(all, 1'000'003);
-    double sum = 0;
-    // A few texts at a time: memory grows with a batch's tokens.
-    const std::int64_t together = std::max<std::int64_t>(1, 2048 / length);
+  // Some texts at a time, as memory grows with a batch's tokens: `each` sees them, and their mean loss.
+  Expected<void> run(const Batch& all, const std::function<void(const Batch&, double)>& each) {
+    const std::int64_t together = std::max<std::int64_t>(1, 2048 / all.length);
     for (std::int64_t from = 0; from < all.texts; from += together) {
       const std::int64_t texts = std::min(together, all.texts - from);
       const auto part = [&](const std::vector<std::int32_t>& list) {
-        return std::vector(list.begin() + from * length, list.begin() + (from + texts) * length);
+        return std::vector(list.begin() + from * all.length,
+                           list.begin() + (from + texts) * all.length);
       };
       const Batch batch{.texts = texts,
-                        .length = length,
+                        .length = all.length,
                         .tokens = part(all.tokens),
                         .targets = part(all.targets)};
       const Expected<double> loss = decoder_.loss(batch);
-      if (!loss) return loss;
-      sum += (cell_.task == "recall" ? without_answers(batch, found) : *loss) *
-             static_cast<double>(texts);
+      if (!loss) return std::unexpected(loss.error());
+      each(batch, *loss);
     }
+    return {};
+  }
+
+  Expected<double> loss_at(std::int64_t length) {
+    Batch all = held_out(length);
+    if (cell_.task == "masked") hide_bytes(all, 1'000'003);
+    double sum = 0;
+    const Expected<void> done = run(all, [&](const Batch& batch, double loss) {
+      sum += loss * static_cast<double>(batch.texts);
+    });
+    if (!done) return std::unexpected(done.error());
     return sum / static_cast<double>(all.texts);
+  }
+
+  // Which share of facts is found, by the quarter of the text in which they stand.
+  Expected<std::array<double, 4>> recall_at(std::int64_t length) {
+    Batch all = held_out(length);
+    plant_facts(all, 1'000'003);
+    std::array<double, 4> asked = {}, right = {};
+    const Expected<void> done = run(all, [&](const Batch& batch, double) {
+      for (std::int64_t t = 0; t < batch.texts; ++t) {
+        const auto from = static_cast<std::size_t>(t * length);
+        const auto text = std::span(batch.tokens).subspan(from, static_cast<std::size_t>(length));
+        for (const Question& q : questions_of(text)) {
+          const auto quarter = static_cast<std::size_t>(q.eighth / 2);
+          asked[quarter] += 1;
+          right[quarter] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
+        }
+      }
+    });
+    if (!done) return std::unexpected(done.error());
+    for (std::size_t i = 0; i < asked.size(); ++i) right[i] /= std::max(1.0, asked[i]);
+    return right;
   }
 
   Expected<double> exact_at(std::int64_t symbols) {

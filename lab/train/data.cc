@@ -131,34 +131,76 @@ void hide_bytes(Batch& batch, std::uint64_t seed) {
   }
 }
 
+namespace {
+
+// One text of a batch, and facts to write into it.
+class Facts {
+ public:
+  Facts(Batch& batch, std::int64_t text, Random& random)
+      : batch_(batch), from_(static_cast<std::size_t>(text * batch.length)) {
+    std::vector<std::int32_t> keys(10);
+    std::iota(keys.begin(), keys.end(), first_key);
+    shuffle(random, keys);
+    for (std::int64_t i = 0; i < facts; ++i)
+      list_.emplace_back(keys[static_cast<std::size_t>(i)],
+                         first_value + static_cast<std::int32_t>(random.below(10)));
+  }
+  const std::pair<std::int32_t, std::int32_t>& at(std::int64_t fact) const {
+    return list_[static_cast<std::size_t>(fact)];
+  }
+  void write(std::int64_t i, std::int32_t byte) {
+    const std::size_t at = from_ + static_cast<std::size_t>(i);
+    batch_.tokens[at] = byte;
+    if (i > 0 && batch_.targets[at - 1] >= 0) batch_.targets[at - 1] = byte;
+  }
+  void write_fact(std::int64_t i, std::int64_t fact) {
+    write(i, at(fact).first);
+    write(i + 1, at(fact).second);
+  }
+  void ask(std::int64_t i, std::int64_t fact) {
+    write(i, at(fact).first);
+    batch_.targets[from_ + static_cast<std::size_t>(i)] = at(fact).second;
+  }
+
+ private:
+  Batch& batch_;
+  std::size_t from_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> list_ = {};
+};
+
+}  // namespace
+
+void scatter_facts(Batch& batch, std::uint64_t seed) {
+  for (std::int64_t t = 0; t < batch.texts; ++t) {
+    Random random(seed + static_cast<std::uint64_t>(t));
+    if (random.uniform() < 0.5) continue;
+    Facts planted(batch, t, random);
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(batch.length / 2));
+    std::iota(slots.begin(), slots.end(), 0);
+    shuffle(random, slots);
+    for (std::int64_t i = 0; i < facts; ++i)
+      for (const std::int64_t slot :
+           {slots[static_cast<std::size_t>(2 * i)], slots[static_cast<std::size_t>(2 * i + 1)]})
+        planted.write_fact(2 * slot, i);
+  }
+}
+
 void plant_facts(Batch& batch, std::uint64_t seed) {
   const std::int64_t body = batch.length - asking;
   for (std::int64_t t = 0; t < batch.texts; ++t) {
     Random random(seed + static_cast<std::uint64_t>(t));
-    std::vector<std::int32_t> keys(10);
-    std::iota(keys.begin(), keys.end(), first_key);
-    shuffle(random, keys);
-    std::vector<std::pair<std::int32_t, std::int32_t>> known;
-    const auto from = static_cast<std::size_t>(t * batch.length);
-    const auto write = [&](std::int64_t i, std::int32_t byte) {
-      const std::size_t at = from + static_cast<std::size_t>(i);
-      batch.tokens[at] = byte;
-      if (i > 0 && batch.targets[at - 1] >= 0) batch.targets[at - 1] = byte;
-    };
-    for (std::int64_t i = 0; i < facts; ++i) {
-      known.emplace_back(keys[static_cast<std::size_t>(i)],
-                         first_value + static_cast<std::int32_t>(random.below(10)));
+    Facts planted(batch, t, random);
+    std::vector<std::int64_t> order(facts);
+    std::iota(order.begin(), order.end(), 0);
+    for (const std::int64_t i : order) {
       const std::int64_t begin = body * i / facts, room = body * (i + 1) / facts - begin - 1;
-      const std::int64_t at = begin + random.below(room);
-      write(at, known.back().first);
-      write(at + 1, known.back().second);
+      planted.write_fact(begin + random.below(room), i);
     }
-    shuffle(random, known);
+    shuffle(random, order);
     for (std::int64_t i = 0; i < facts; ++i) {
-      const auto& [key, value] = known[static_cast<std::size_t>(i)];
-      write(body + 2 * i, key);
-      if (i + 1 < facts) write(body + 2 * i + 1, value);
-      batch.targets[from + static_cast<std::size_t>(body + 2 * i)] = value;
+      const std::int64_t fact = order[static_cast<std::size_t>(i)];
+      planted.ask(body + 2 * i, fact);
+      if (i + 1 < facts) planted.write(body + 2 * i + 1, planted.at(fact).second);
     }
   }
 }

@@ -33,9 +33,10 @@ class Corpus {
 // Changes to a batch of a corpus, the same for a seed; what its last positions are does not depend on the length.
 // masked: three bytes of twenty are hidden, and what stood there is what is scored.
 void hide_bytes(Batch& batch, std::uint64_t seed);
-// recall: an eighth each of the text is given a fact, a key and its value, and its end asks for all eight in
-// some order. A key is a byte that no text in UTF-8 has. Short texts keep half their bytes.
+// recall: half of the texts to learn from have facts, a key and its value, each somewhere twice. Tests have one in each
+// eighth, and their end asks for all eight in some order. A key is a byte that no text in UTF-8 has.
 constexpr std::int64_t facts = 8;
+void scatter_facts(Batch& batch, std::uint64_t seed);
 void plant_facts(Batch& batch, std::uint64_t seed);
 // Of a text with facts: the positions from which values are asked for, and in which eighth each of them stands.
 struct Question {

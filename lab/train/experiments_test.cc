@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 
@@ -131,6 +132,26 @@ TEST(LabCorpus, HiddenBytesAreTheSameForEveryLengthAndAreWhatIsScored) {
   };
   EXPECT_GT(hidden(32).size(), 20U);
   EXPECT_EQ(hidden(32), hidden(256));
+}
+
+TEST(LabCorpus, HalfOfTheTextsToLearnFromHaveEachFactTwice) {
+  Random random(1);
+  Batch batch = documentation().window(random, 200, 64);
+  scatter_facts(batch, 7);
+  std::int64_t with = 0;
+  for (std::int64_t t = 0; t < batch.texts; ++t) {
+    const auto text = std::span(batch.tokens).subspan(static_cast<std::size_t>(t * 64), 64);
+    std::map<std::int32_t, std::vector<std::int32_t>> values;
+    for (std::size_t i = 0; i + 1 < text.size(); ++i)
+      if (text[i] >= 0xF5) values[text[i]].push_back(text[i + 1]);
+    with += values.empty() ? 0 : 1;
+    for (const auto& [key, list] : values) {
+      EXPECT_EQ(list.size(), 2U);
+      EXPECT_EQ(list.front(), list.back());
+    }
+  }
+  EXPECT_GT(with, 70);
+  EXPECT_LT(with, 130);
 }
 
 TEST(LabCorpus, FactsStandOnceInEachEighthAndAreAskedForAtTheEnd) {
