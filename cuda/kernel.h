@@ -23,14 +23,18 @@ struct Operand {
   std::int64_t in_batch = 0, in_head = 0, in_token = 0, in_channel = 0;
   std::int64_t out_batch = 0, out_head = 0, out_token = 0, out_channel = 0;
   std::int32_t heads = 0;
+  bool rotates = true;  // else copied, as values are
+  // Pages of a cache that it is written to as well: [page][head][token in page][channel].
+  void* cache = nullptr;
+  std::int64_t cache_page = 0, cache_head = 0, cache_token = 0, cache_channel = 0;
 };
 
 struct RotateCall {
-  Operand operands[2] = {};  // queries and keys; heads 0: absent
+  Operand operands[3] = {};  // queries, keys and values; heads 0: absent
   Number number = Number::f32;
   bool interleaved = false;  // else halves of each block
   bool wide = false;         // vectors of 16 bytes; else element by element
-  bool copies = false;       // out is other memory, and channels that do not rotate are copied
+  bool copies = false;       // some out is other memory, where channels that do not rotate go too
   bool backwards = false;    // the transpose and the inverse
   std::int32_t head_dim = 0, first_dim = 0, pairs = 0, block_pairs = 0, axes = 1;
   std::int32_t frequency_heads = 1;  // 1: shared by all
@@ -41,6 +45,17 @@ struct RotateCall {
   std::int64_t first = 0;
   const std::int64_t* ids = nullptr;
   const std::int32_t* short_ids = nullptr;
+
+  // Of packed texts: bounds [texts + 1] of their rows, and what stands before the first token of each (absent: nothing).
+  const std::int32_t* bounds = nullptr;
+  const std::int32_t* before = nullptr;
+  std::int32_t texts = 0;
+
+  // Where a token goes in the pages of a cache, [batch][token]: page · page_size + token in page; others than 0 to
+  // slot_count − 1: nowhere.
+  const std::int64_t* slots = nullptr;
+  std::int64_t slot_count = 0;
+  std::int32_t page_size = 1;
 
   // Of several plans alike: which one a token goes by, [batch][token]; absent: the first.
   const std::int32_t* plan_ids = nullptr;
@@ -117,7 +132,7 @@ template <class T>
 struct Token {
   std::uint32_t row, token, group, groups;
   const T* in;
-  T* out;
+  T *out, *cache;  // nullptr: not there
 };
 template <class T>
 POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int64_t row,
@@ -133,8 +148,28 @@ POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int
   const std::uint32_t batch = out.row / tokens;
   out.token = out.row % tokens;
   out.in = static_cast<const T*>(x.in) + batch * x.in_batch + out.token * x.in_token;
-  out.out = static_cast<T*>(x.out) + batch * x.out_batch + out.token * x.out_token;
+  out.out = x.out == nullptr
+                ? nullptr
+                : static_cast<T*>(x.out) + batch * x.out_batch + out.token * x.out_token;
+  out.cache = nullptr;
+  if (x.cache == nullptr) return true;
+  const std::int64_t slot = call.slots[out.row];
+  if (slot < 0 || slot >= call.slot_count) return true;
+  const auto there = static_cast<std::uint32_t>(slot),
+             size = static_cast<std::uint32_t>(call.page_size);
+  out.cache = static_cast<T*>(x.cache) + there / size * x.cache_page + there % size * x.cache_token;
   return true;
+}
+
+// A word, or a number, wherever the token goes.
+template <class T, class Piece>
+POSENC_DEVICE void store(const Operand& x, const Token<T>& token, std::int32_t head,
+                         std::int64_t channel, const Piece& piece) {
+  if (token.out != nullptr)
+    *reinterpret_cast<Piece*>(token.out + head * x.out_head + channel * x.out_channel) = piece;
+  if (token.cache != nullptr)
+    *reinterpret_cast<Piece*>(token.cache + head * x.cache_head + channel * x.cache_channel) =
+        piece;
 }
 
 template <class T>
@@ -143,7 +178,17 @@ POSENC_DEVICE std::int64_t position_of(const RotateCall& call, std::int32_t axis
   const std::int64_t at = axis * call.batch * call.tokens + token.row;
   if (call.ids != nullptr) return call.ids[at];
   if (call.short_ids != nullptr) return call.short_ids[at];
-  return call.first + token.token;
+  if (call.bounds == nullptr) return call.first + token.token;
+  // The last text that begins at the row or before it.
+  std::int32_t text = 0;
+  for (std::int32_t end = call.texts; end - text > 1;) {
+    const std::int32_t middle = text + (end - text) / 2;
+    const bool later = call.bounds[middle] <= static_cast<std::int64_t>(token.row);
+    text = later ? middle : text;
+    end = later ? end : middle;
+  }
+  return static_cast<std::int64_t>(token.row) - call.bounds[text] +
+         (call.before == nullptr ? 0 : call.before[text]);
 }
 
 // Cosines and sines of `count` pairs from `pair` on.
@@ -181,9 +226,14 @@ POSENC_DEVICE std::int32_t channel_of(const RotateCall& call, std::int32_t pair)
          (call.interleaved ? 2 * in_block : in_block);
 }
 
-// The channels before and behind the slice, as if they were in one row.
-POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, std::int32_t index) {
-  return index < call.first_dim ? index : index + 2 * call.pairs;
+// The channels that an operand does not rotate, those before and behind the slice, as if they were in one row; head_dim where
+// there is none of that index or nobody wants them.
+template <class T>
+POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, const Operand& x,
+                                             const Token<T>& token, std::int32_t index) {
+  if (token.cache == nullptr && (token.out == nullptr || token.out == token.in))
+    return call.head_dim;
+  return !x.rotates || index < call.first_dim ? index : index + 2 * call.pairs;
 }
 
 template <class T, bool interleaved>
@@ -196,14 +246,13 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   const auto group = static_cast<std::int32_t>(token.group),
              groups = static_cast<std::int32_t>(token.groups);
 
-  const std::int32_t units = call.pairs / n;
+  const std::int32_t units = x.rotates ? call.pairs / n : 0;
   if (at.unit >= units) {
-    const std::int32_t index = (at.unit - units) * n;
-    if (!call.copies || index >= call.head_dim - 2 * call.pairs) return;
-    const std::int32_t channel = unrotated_channel(call, index);
+    const std::int32_t channel = unrotated_channel(call, x, token, (at.unit - units) * n);
+    if (channel >= call.head_dim) return;
     for (std::int32_t head = group; head < x.heads; head += groups)
-      *reinterpret_cast<Word<T>*>(token.out + head * x.out_head + channel) =
-          *reinterpret_cast<const Word<T>*>(token.in + head * x.in_head + channel);
+      store(x, token, head, channel,
+            *reinterpret_cast<const Word<T>*>(token.in + head * x.in_head + channel));
     return;
   }
   const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
@@ -213,7 +262,6 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   for (std::int32_t head = group; head < x.heads; head += groups) {
     if (call.frequency_heads > 1 && head != group) angles<T, n>(call, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
-    T* to = token.out + head * x.out_head;
     Word<T> a = *reinterpret_cast<const Word<T>*>(from + channel),
             b = *reinterpret_cast<const Word<T>*>(from + other);
     POSENC_UNROLL for (int i = 0; i < n; ++i) {
@@ -223,8 +271,8 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
       else
         turn(a.at[i], b.at[i], by[i]);
     }
-    *reinterpret_cast<Word<T>*>(to + channel) = a;
-    *reinterpret_cast<Word<T>*>(to + other) = b;
+    store(x, token, head, channel, a);
+    store(x, token, head, other, b);
   }
 }
 
@@ -237,23 +285,23 @@ POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
   if (!find_token(call, x, at.row, token)) return;
   const auto group = static_cast<std::int32_t>(token.group),
              groups = static_cast<std::int32_t>(token.groups);
-  const bool rotates = at.unit < call.pairs;
-  const std::int32_t index = at.unit - call.pairs;
-  if (!rotates && (!call.copies || index >= call.head_dim - 2 * call.pairs)) return;
-  const std::int32_t channel = rotates ? channel_of(call, at.unit) : unrotated_channel(call, index);
+  const bool rotates = x.rotates && at.unit < call.pairs;
+  const std::int32_t units = x.rotates ? call.pairs : 0;
+  const std::int32_t channel =
+      rotates ? channel_of(call, at.unit) : unrotated_channel(call, x, token, at.unit - units);
+  if (channel >= call.head_dim) return;
   const std::int32_t other = channel + (call.interleaved ? 1 : call.block_pairs);
   CosSin<Real> by[1] = {};
   POSENC_ROLLED for (std::int32_t head = group; head < x.heads; head += groups) {
     const T* from = token.in + head * x.in_head;
-    T* to = token.out + head * x.out_head;
     T a = from[channel * x.in_channel];
     if (rotates) {
       if (call.frequency_heads > 1 || head == group) angles<T, 1>(call, token, head, at.unit, by);
       T b = from[other * x.in_channel];
       turn(a, b, by[0]);
-      to[other * x.out_channel] = b;
+      store(x, token, head, other, b);
     }
-    to[channel * x.out_channel] = a;
+    store(x, token, head, channel, a);
   }
 }
 
@@ -281,7 +329,10 @@ inline Grid grid_of(const RotateCall& call) {
   const std::int32_t size = call.number == Number::f64 ? 8 : call.number == Number::f32 ? 4 : 2;
   const std::int32_t copied = call.copies ? call.head_dim - 2 * call.pairs : 0;
   Grid grid;
-  grid.units = (call.pairs + copied) / (call.wide ? vector / size : 1);
+  const std::int32_t rotated = call.pairs + copied;
+  // Values are a unit a word: twice as many as pairs.
+  grid.units =
+      (call.operands[2].heads > 0 ? call.head_dim : rotated) / (call.wide ? vector / size : 1);
   if (grid.units == 0) return grid;
   grid.units_at_once = grid.units < threads ? grid.units : threads;
   grid.rows = threads / grid.units_at_once;

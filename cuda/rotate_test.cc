@@ -265,6 +265,92 @@ TEST(RotateOnDevice, AScoreDependsOnTheDistanceAtAnyPosition) {
     EXPECT_NEAR(score(far + 7, far), near, 1e-13) << far;
 }
 
+TEST(RotateOnDevice, PackedTextsCountFromTheirOwnBegin) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 2, .kv_heads = 2, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  const std::vector<std::int32_t> bounds{0, 3, 3, 4, 9}, cached{10, 0, 5, 0};
+  const std::vector<std::int64_t> ids{10, 11, 12, 5, 0, 1, 2, 3, 4};
+  Numbers packed(DType::f32, {1, 2, 9, 64}), listed(DType::f32, packed.view.shape);
+  packed.fill(7), listed.fill(7);
+  ASSERT_TRUE(rotate(*rotations, packed.view, {},
+                     {.cu_seqlens = bounds.data(), .cached = cached.data(), .texts = 4},
+                     packed.view, {}));
+  ASSERT_TRUE(rotate(*rotations, listed.view, {}, {.ids = ids.data()}, listed.view, {}));
+  packed.each([&](std::int64_t at) { EXPECT_EQ(packed.view.get(at), listed.view.get(at)); });
+}
+
+// Keys and values in pages, beside keys that were rotated by themselves.
+class AppendOnDevice : public testing::TestWithParam<DType> {
+ protected:
+  static constexpr std::int64_t tokens = 5, pages = 3, page_size = 4, kv_heads = 2;
+  const std::vector<std::int64_t> slots{5, -1, 0, 11, 12};  // the second and the last are padding
+
+  void expect_appended(const Rope& rope, std::int64_t dim, bool heads_first, bool keys_out) const {
+    const DType dtype = GetParam();
+    const Plan plan = *compile(Scheme(rope), {.heads = 4, .kv_heads = kv_heads, .head_dim = dim});
+    const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+    Numbers q(dtype, {1, 4, tokens, dim}), k(dtype, {1, kv_heads, tokens, dim}),
+        v(dtype, k.view.shape), q_alone(dtype, q.view.shape), k_alone(dtype, k.view.shape);
+    q.fill(1), k.fill(2), v.fill(3), q_alone.fill(1), k_alone.fill(2);
+    ASSERT_TRUE(
+        rotate(*rotations, q_alone.view, k_alone.view, {.first = 40}, q_alone.view, k_alone.view));
+    const std::array<std::int64_t, 4> shape{pages, kv_heads, page_size, dim};
+    Numbers key_pages(dtype, shape), value_pages(dtype, shape);
+    for (Numbers* cache : {&key_pages, &value_pages}) {
+      if (heads_first) cache->view.stride = {kv_heads * page_size * dim, page_size * dim, dim, 1};
+      cache->each([&](std::int64_t at) { cache->view.set(at, 77); });
+    }
+    const Tensor k_out = keys_out ? k.view : Tensor{};
+    const auto done = rotate_and_append(
+        *rotations, q.view, k.view, v.view, {.first = 40}, q.view, k_out,
+        {.keys = key_pages.view, .values = value_pages.view, .slots = slots.data()});
+    ASSERT_TRUE(done) << done.error().message();
+    q.each([&](std::int64_t at) { EXPECT_EQ(q.view.get(at), q_alone.view.get(at)); });
+    if (keys_out) k.each([&](std::int64_t at) { EXPECT_EQ(k.view.get(at), k_alone.view.get(at)); });
+    expect_pages(key_pages.view, k_alone.view);
+    expect_pages(value_pages.view, v.view);
+  }
+
+  // What a slot has is its token's row; a slot of none is as it was.
+  void expect_pages(const Tensor& cache, const Tensor& rows) const {
+    for (std::int64_t slot = 0; slot < pages * page_size; ++slot) {
+      const auto token = std::ranges::find(slots, slot) - slots.begin();
+      for (std::int64_t h = 0; h < kv_heads; ++h)
+        for (std::int64_t c = 0; c < cache.shape[3]; ++c)
+          EXPECT_EQ(cache.get(cache.offset(slot / page_size, h, slot % page_size, c)),
+                    token < tokens ? rows.get(rows.offset(0, h, token, c)) : 77);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryType, AppendOnDevice, testing::ValuesIn(dtypes),
+                         [](const auto& type) { return std::string(name(type.param)); });
+
+TEST_P(AppendOnDevice, TokensBeforeHeads) { expect_appended({}, 64, false, false); }
+TEST_P(AppendOnDevice, HeadsBeforeTokens) { expect_appended({}, 64, true, false); }
+TEST_P(AppendOnDevice, KeysAreHandedOutToo) { expect_appended({}, 64, false, true); }
+TEST_P(AppendOnDevice, NeighboursWithoutWholeWords) {
+  expect_appended({.pairing = Pairing::interleaved}, 6, true, true);
+}
+TEST_P(AppendOnDevice, WhatDoesNotRotateGoesToThePagesAsWell) {
+  expect_appended({.partial_rotary_factor = 0.5}, 64, false, true);
+}
+
+TEST(RotateOnDevice, RefusesPagesThatDoNotMatch) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  const Numbers x(DType::f32, {1, 1, 4, 64}), pages(DType::f32, {2, 1, 4, 64}),
+      wide(DType::f32, {2, 1, 4, 128});
+  const std::vector<std::int64_t> slots{0, 1, 2, 3};
+  const auto appended = [&](const Tensor& keys, const Tensor& values, const std::int64_t* there) {
+    return rotate_and_append(*rotations, x.view, x.view, x.view, {}, x.view, x.view,
+                             {.keys = keys, .values = values, .slots = there});
+  };
+  EXPECT_TRUE(appended(pages.view, pages.view, slots.data()));
+  EXPECT_FALSE(appended(wide.view, pages.view, slots.data()));
+  EXPECT_FALSE(appended(pages.view, {}, slots.data()));
+  EXPECT_FALSE(appended(pages.view, pages.view, nullptr));
+}
+
 // Each access stays within the tensor: pages that must not be touched lie behind it.
 TEST(RotateOnDevice, NothingBehindATensorIsTouched) {
   const auto page = static_cast<std::size_t>(4096);

@@ -85,12 +85,19 @@ class RotateOnDevice {
   RotateOnDevice(const Rotations& rotations, const RotateOptions& options)
       : rotations_(rotations), rotation_(rotations.rotation_), options_(options) {}
 
-  Expected<void> run(const Tensor& q, const Tensor& k, const DevicePositions& positions,
-                     const Tensor& q_out, const Tensor& k_out) {
+  // v and pages: absent, or the keys are there too.
+  Expected<void> run(const Tensor& q, const Tensor& k, const Tensor& v,
+                     const DevicePositions& positions, const Tensor& q_out, const Tensor& k_out,
+                     const DevicePages& pages) {
     if (rotations_.backend_ == nullptr) return fail(where, "rotations must have been made", "none");
     POSENC_CHECK(set_sizes(q.with_rank(4)));
     POSENC_CHECK(add(q, q_out, 0));
+    keys_are_cached_ = static_cast<bool>(v);
     if (k) POSENC_CHECK(add(k, k_out, 1));
+    if (v) {
+      POSENC_CHECK(add(v, {}, 2));
+      POSENC_CHECK(set_pages(pages, k.with_rank(4)));
+    }
     POSENC_CHECK(set_positions(positions));
     set_rotation();
     call_.wide = fits_words();
@@ -119,8 +126,11 @@ class RotateOnDevice {
   }
 
   Expected<void> add(const Tensor& in, const Tensor& out, std::size_t index) {
-    const Tensor x = in.with_rank(4), y = out.with_rank(4);
-    if (in.rank > 4 || in.rank < 2 || !in || !out || x.shape != y.shape || in.dtype != out.dtype)
+    // What goes to a cache alone has no out.
+    const bool cached = index == 2 || (index == 1 && !out && keys_are_cached_);
+    const Tensor x = in.with_rank(4), y = cached ? x : out.with_rank(4);
+    if (in.rank > 4 || in.rank < 2 || !in || x.shape != y.shape || in.dtype != y.dtype ||
+        (!out && !cached))
       return fail(where, "out must have the shape and the type of its input", shape_text(out));
     if (x.shape[0] != call_.batch || x.shape[2] != call_.tokens || x.shape[3] != call_.head_dim ||
         static_cast<Number>(in.dtype) != call_.number)
@@ -128,18 +138,48 @@ class RotateOnDevice {
                   shape_text(in));
     if (x.shape[1] > INT32_MAX || (rotation_.heads > 1 && x.shape[1] != rotation_.heads))
       return fail(where, "heads must be those of the frequencies", std::to_string(x.shape[1]));
-    call_.copies |= x.data != y.data;
-    call_.operands[index] = {x.data,
-                             y.data,
-                             x.stride[0],
-                             x.stride[1],
-                             x.stride[2],
-                             x.stride[3],
-                             y.stride[0],
-                             y.stride[1],
-                             y.stride[2],
-                             y.stride[3],
-                             static_cast<std::int32_t>(x.shape[1])};
+    call_.copies |= cached || x.data != y.data;
+    call_.operands[index] = {.in = x.data,
+                             .out = cached ? nullptr : y.data,
+                             .in_batch = x.stride[0],
+                             .in_head = x.stride[1],
+                             .in_token = x.stride[2],
+                             .in_channel = x.stride[3],
+                             .out_batch = y.stride[0],
+                             .out_head = y.stride[1],
+                             .out_token = y.stride[2],
+                             .out_channel = y.stride[3],
+                             .heads = static_cast<std::int32_t>(x.shape[1]),
+                             .rotates = index < 2};
+    return {};
+  }
+
+  Expected<void> set_pages(const DevicePages& pages, const Tensor& k) {
+    const Tensor* caches[] = {&pages.keys, &pages.values};
+    if (pages.slots == nullptr) return fail(where, "slots must be given", "none");
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Tensor& cache = *caches[i];
+      if (!cache || cache.rank != 4 || cache.dtype != k.dtype || cache.shape[1] != k.shape[1] ||
+          cache.shape[3] != k.shape[3] || cache.shape != pages.keys.shape)
+        return fail(where, "pages must be [page, kv_head, token, head_dim] of the keys' type",
+                    shape_text(cache));
+      Operand& x = call_.operands[i + 1];
+      x.cache = cache.data;
+      x.cache_page = cache.stride[0];
+      x.cache_head = cache.stride[1];
+      x.cache_token = cache.stride[2];
+      x.cache_channel = cache.stride[3];
+    }
+    if (call_.operands[2].heads != call_.operands[1].heads)
+      return fail(where, "values must have the heads of the keys",
+                  std::to_string(call_.operands[2].heads));
+    const std::int64_t size = pages.keys.shape[2];
+    if (size < 1 || pages.keys.shape[0] > INT32_MAX / size)
+      return fail(where, "pages must hold from 1 to 2^31 slots", shape_text(pages.keys));
+    call_.slots = pages.slots;
+    call_.page_size = static_cast<std::int32_t>(size);
+    call_.slot_count = pages.keys.shape[0] * size;
+    call_.copies = true;
     return {};
   }
 
@@ -147,6 +187,12 @@ class RotateOnDevice {
     const bool listed = positions.ids != nullptr || positions.short_ids != nullptr;
     if (rotation_.axes > 1 && !listed)
       return fail(where, "positions of several axes must be ids", "a range");
+    if (positions.cu_seqlens != nullptr && (call_.batch != 1 || positions.texts < 1))
+      return fail(where, "packed texts must be 1 or more, in tensors of batch 1",
+                  std::to_string(positions.texts) + " texts, batch " + std::to_string(call_.batch));
+    call_.bounds = positions.cu_seqlens;
+    call_.before = positions.cached;
+    call_.texts = positions.texts;
     call_.first = positions.first;
     call_.ids = positions.ids;
     call_.short_ids = positions.short_ids;
@@ -181,14 +227,17 @@ class RotateOnDevice {
       const bool aligned =
           (reinterpret_cast<std::uintptr_t>(x.in) | reinterpret_cast<std::uintptr_t>(x.out)) % 16 ==
           0;
-      if (!aligned || x.in_channel != 1 || x.out_channel != 1) return false;
-      for (const std::int64_t stride :
-           {x.in_batch, x.in_head, x.in_token, x.out_batch, x.out_head, x.out_token})
+      if (!aligned || x.in_channel != 1 || x.out_channel != 1 ||
+          (x.cache != nullptr && x.cache_channel != 1))
+        return false;
+      for (const std::int64_t stride : {x.in_batch, x.in_head, x.in_token, x.out_batch, x.out_head,
+                                        x.out_token, x.cache_page, x.cache_head, x.cache_token})
         if (!whole(stride)) return false;
     }
     return true;
   }
 
+  bool keys_are_cached_ = false;
   const Rotations& rotations_;
   const Rotate& rotation_;
   const RotateOptions& options_;
@@ -198,7 +247,15 @@ class RotateOnDevice {
 Expected<void> rotate(const Rotations& rotations, const Tensor& q, const Tensor& k,
                       const DevicePositions& positions, const Tensor& q_out, const Tensor& k_out,
                       const RotateOptions& options) {
-  return RotateOnDevice(rotations, options).run(q, k, positions, q_out, k_out);
+  return RotateOnDevice(rotations, options).run(q, k, {}, positions, q_out, k_out, {});
+}
+
+Expected<void> rotate_and_append(const Rotations& rotations, const Tensor& q, const Tensor& k,
+                                 const Tensor& v, const DevicePositions& positions,
+                                 const Tensor& q_out, const Tensor& k_out, const DevicePages& pages,
+                                 const RotateOptions& options) {
+  if (!k || !v) return fail(where, "keys and values must be given", "none");
+  return RotateOnDevice(rotations, options).run(q, k, v, positions, q_out, k_out, pages);
 }
 
 }  // namespace posenc::cuda

@@ -37,11 +37,16 @@ class Rotations {
   std::shared_ptr<void> turns_ = {}, amplitude_ = {}, inverse_amplitude_ = {};
 };
 
-// Where tokens stand: a range, or ids on the device, [axis, batch, seq] dense.
+// Where tokens stand: in a range, at ids on the device, [axis, batch, seq] dense, or in packed texts.
 struct DevicePositions {
-  std::int64_t first = 0;                   // of a range, where there are no ids
+  std::int64_t first = 0;                   // of a range, where there is nothing of the rest
   const std::int64_t* ids = nullptr;        // or:
   const std::int32_t* short_ids = nullptr;  // the same of 32 bits
+  // Or bounds of packed texts on the device, cu_seqlens [texts + 1], in tensors of batch 1, and how many tokens of each are in a
+  // cache before [texts] (absent: none). Each text counts from there.
+  const std::int32_t* cu_seqlens = nullptr;
+  const std::int32_t* cached = nullptr;
+  int texts = 0;
 };
 
 enum class Turn { forward, transpose, inverse };  // rotate, rotate_transpose, rotate_inverse
@@ -61,6 +66,21 @@ struct RotateOptions {
 Expected<void> rotate(const Rotations& rotations, const Tensor& q, const Tensor& k,
                       const DevicePositions& positions, const Tensor& q_out, const Tensor& k_out,
                       const RotateOptions& options = {});
+
+// A cache in pages, [page, kv_head, token in page, head_dim] in any order in memory (NHD, HND), and where each token of a call
+// goes: slots [batch, seq] on the device, page · page size + token in page. Slots below 0 and behind the last page are
+// padding: the token is written nowhere, and its query is rotated all the same.
+struct DevicePages {
+  Tensor keys, values;
+  const std::int64_t* slots = nullptr;
+};
+
+// rotate(), and in the same pass rotated keys and values as they are into the pages. k_out may be absent: the keys go to the pages
+// alone. Errors: those of rotate, pages or values of other heads, head_dim or type than the keys, 2^31 slots.
+Expected<void> rotate_and_append(const Rotations& rotations, const Tensor& q, const Tensor& k,
+                                 const Tensor& v, const DevicePositions& positions,
+                                 const Tensor& q_out, const Tensor& k_out, const DevicePages& pages,
+                                 const RotateOptions& options = {});
 
 }  // namespace cuda
 }  // namespace posenc

@@ -120,6 +120,54 @@ Bytes rotated(const Problem& p, const cuda::Backend& backend) {
   return q;
 }
 
+// Queries of packed texts in place, keys and values to pages; half of the tokens go by a second plan, every seventh is padding.
+Bytes appended(DType dtype, const cuda::Backend& backend) {
+  constexpr std::int64_t tokens = 200, heads = 8, kv_heads = 2, dim = 128, pages = 32, page = 16;
+  const Geometry geometry{.heads = heads, .kv_heads = kv_heads, .head_dim = dim};
+  const Plan plans[] = {must(compile(Scheme(Rope{}), geometry)),
+                        must(compile(Scheme(Rope{.scaling = Linear{.factor = 8}}), geometry))};
+  const auto rotations = must(cuda::Rotations::make(plans, backend));
+  const std::vector<std::int32_t> bounds{0, 90, 91, tokens}, cached{1000, 0, 131'072};
+  std::vector<std::int32_t> plan_ids;
+  std::vector<std::int64_t> slots;
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    plan_ids.push_back(t < tokens / 2 ? 0 : 1);
+    slots.push_back(t % 7 == 0 ? -1 : t * 37 % (pages * page));
+  }
+  const auto there = [&](const auto& list) {
+    const auto* data = reinterpret_cast<const std::byte*>(list.data());
+    return Memory(backend, Bytes(data, data + list.size() * sizeof(list[0])));
+  };
+  const Memory bounds_there = there(bounds), cached_there = there(cached),
+               plans_there = there(plan_ids), slots_there = there(slots);
+  Bytes q = numbers(dtype, heads * tokens * dim, 1), cache[2];
+  const Memory q_there(backend, q), k_there(backend, numbers(dtype, kv_heads * tokens * dim, 2)),
+      v_there(backend, numbers(dtype, kv_heads * tokens * dim, 3));
+  for (Bytes& one : cache) one = numbers(dtype, pages * page * kv_heads * dim, 4);
+  const Memory keys(backend, cache[0]), values(backend, cache[1]);
+  const auto view = [&](const Memory& memory, std::int64_t count) {
+    return Tensor::dense(memory.data(), dtype, {1, tokens, count, dim}).swapped(1, 2);
+  };
+  const auto pages_of = [&](const Memory& memory) {
+    return Tensor::dense(memory.data(), dtype, {pages, page, kv_heads, dim}).swapped(1, 2);
+  };
+  const Tensor queries = view(q_there, heads);
+  must(cuda::rotate_and_append(rotations, queries, view(k_there, kv_heads), view(v_there, kv_heads),
+                               {.cu_seqlens = static_cast<const std::int32_t*>(bounds_there.data()),
+                                .cached = static_cast<const std::int32_t*>(cached_there.data()),
+                                .texts = 3},
+                               queries, {},
+                               {.keys = pages_of(keys),
+                                .values = pages_of(values),
+                                .slots = static_cast<const std::int64_t*>(slots_there.data())},
+                               {.plan_ids = static_cast<const std::int32_t*>(plans_there.data())}));
+  must(backend.copy_out(q.data(), q_there.data(), q.size()));
+  must(backend.copy_out(cache[0].data(), keys.data(), cache[0].size()));
+  must(backend.copy_out(cache[1].data(), values.data(), cache[1].size()));
+  for (const Bytes& one : cache) q.insert(q.end(), one.begin(), one.end());
+  return q;
+}
+
 std::uint64_t hash(const Bytes& bytes) {
   std::uint64_t mark = 0xcbf29ce484222325;
   for (const std::byte byte : bytes)
@@ -127,16 +175,20 @@ std::uint64_t hash(const Bytes& bytes) {
   return mark;
 }
 
+bool same(DType dtype, const char* problem, const Bytes& here, const Bytes& there) {
+  const bool alike = hash(here) == hash(there);
+  std::printf("%-9s %-18s %016llx %s\n", std::string(name(dtype)).c_str(), problem,
+              static_cast<unsigned long long>(hash(here)), alike ? "the same bits" : "OTHER BITS");
+  return alike;
+}
+
 bool check(const cuda::Backend& backend) {
   bool all = true;
-  for (const Problem& p : problems()) {
-    const std::uint64_t here = hash(rotated(p, cuda::emulated())),
-                        there = hash(rotated(p, backend));
-    all &= here == there;
-    std::printf("%-9s %-18s %016llx %s\n", std::string(name(p.dtype)).c_str(), p.name,
-                static_cast<unsigned long long>(here),
-                here == there ? "the same bits" : "OTHER BITS");
-  }
+  for (const Problem& p : problems())
+    all &= same(p.dtype, p.name, rotated(p, cuda::emulated()), rotated(p, backend));
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
+    all &= same(dtype, "packed, to pages", appended(dtype, cuda::emulated()),
+                appended(dtype, backend));
   return all;
 }
 
