@@ -170,6 +170,24 @@ TEST(IdentifyAxes, PicturesWithFrequenciesOfTheirOwn) {
   }
 }
 
+TEST(IdentifyAxes, BlocksThatArePairedByThemselves) {
+  Shown shown{.tokens = 144};
+  shown.fill(42);
+  std::vector<std::int64_t> ids;
+  for (std::int64_t axis = 0; axis < 2; ++axis)
+    for (std::int64_t i = 0; i < 144; ++i) ids.push_back(axis == 0 ? i / 12 : i % 12);
+  const Positions positions = *Positions::ids(ids, 2);
+  const auto plan = compile(Scheme(Axial{.pairing = Pairing::halves, .blocks = true}),
+                            {.heads = shown.heads, .kv_heads = shown.heads, .head_dim = shown.dim});
+  ASSERT_TRUE(plan && rotate(*plan, shown.before, positions, Side::key, shown.after));
+  const auto found =
+      identify({.after = shown.after, .before = shown.before, .positions = positions});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->blocks, 2);
+  EXPECT_EQ(found->pairing, Pairing::halves);
+  EXPECT_EQ(base_of(*found), 100);
+}
+
 TEST(IdentifyAxes, TextShowsNoAxis) {
   Shown shown{.tokens = 64};
   shown.fill(41).rotate_by({});

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/arrays.h"
+#include "tests/gguf_bytes.h"
 #include "tests/random.h"
 
 namespace {
@@ -47,6 +48,17 @@ class IdentifyCommand : public posenc::test::ArrayTest {
     std::ofstream(path(name), std::ios::binary)
             .write(reinterpret_cast<const char*>(&size), sizeof size)
         << text << data;
+  }
+  // The array of a .npy file as the one tensor of a GGUF, whose extents begin with the last axis.
+  void make_gguf(const std::string& name, const std::string& tensor,
+                 const std::string& file) const {
+    const posenc::cli::Array array = this->array(file);
+    const auto extent = [&](std::size_t i) { return static_cast<std::uint64_t>(array.shape[i]); };
+    posenc::test::GgufBytes bytes;
+    bytes.start(1, 1).key("general.architecture", posenc::test::GgufBytes::string).word("llama");
+    bytes.tensor(tensor, {extent(2), extent(1), extent(0)}, 0, 0).pad();
+    bytes.text.append(reinterpret_cast<const char*>(array.data.data()), array.data.size());
+    std::ofstream(path(name), std::ios::binary) << bytes.text;
   }
   void rotate(const std::string& flags) const {
     const Outcome done = posenc("rotate before.npy after.npy --scheme rope " + flags);
@@ -137,6 +149,15 @@ TEST_F(IdentifyCommand, ATensorIsNamedByAPartOfItsName) {
   const Outcome none = posenc("identify --after both.safetensors --tensor k --repeated");
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(has(none.err, "did you mean 'q'?")) << none.err;
+}
+
+TEST_F(IdentifyCommand, DumpsMayBeGguf) {
+  make_tokens("before.npy", false);
+  rotate("--rope_theta 1e6 --positions 0:128");
+  make_gguf("before.gguf", "q", "before.npy");
+  make_gguf("after.gguf", "q_rope", "after.npy");
+  const Outcome said = posenc("identify --after after.gguf --before before.gguf --json");
+  EXPECT_EQ(Json::parse(said.out, nullptr, false)["base"], 1e6) << said.err;
 }
 
 TEST_F(IdentifyCommand, RowsOfAllHeadsAreCut) {
