@@ -46,7 +46,7 @@ struct Hypothesis {
   std::string_view experiment, claim, statement;
   Reading left, right;
   bool above = true;  // else below
-  double bound = 0;   // the smallest difference that would matter, in nats
+  double bound = 0;   // the smallest difference that would matter, in nats or in shares of answers
 };
 std::span<const Hypothesis> hypotheses();
 

@@ -209,10 +209,11 @@ std::string measured_text(std::span<const Judged> judged, std::string_view claim
   std::string text;
   for (const Judged& each : judged) {
     if (each.hypothesis->claim != claim || each.difference.n < enough_seeds) continue;
+    const bool is_share = each.hypothesis->left.metric == "exact";
     char numbers[96];
-    std::snprintf(numbers, sizeof numbers, ", difference %+.3f ±%.3f nats over %d seeds",
+    std::snprintf(numbers, sizeof numbers, ", difference %+.3f ±%.3f %s over %d seeds",
                   each.difference.mean, each.difference.half_width,
-                  static_cast<int>(each.difference.n));
+                  is_share ? "of the answers" : "nats", static_cast<int>(each.difference.n));
     text += text.empty() ? "" : "; ";
     text += std::string(each.hypothesis->statement) + ": " + std::string(name(each.judgement)) +
             numbers;
