@@ -78,14 +78,12 @@ try {
   // Some at a time, in a browser each: much of a check is waiting for a frame.
   await Promise.all(
     Array.from({ length: Math.min(left.length, Math.max(2, Math.ceil(3 / parts))) }, async () => {
-      const within = await launch()
       while (left.length) {
         const name = left.shift()
         const began = performance.now()
-        await jobs[name]({ ...session, open: (hash, how) => session.open(hash, { within, ...how }) })
+        await session.job(name, jobs[name], launch)
         console.log(`      ${name} took ${((performance.now() - began) / 1000).toFixed(1)} s`)
       }
-      await within.close()
     }),
   )
   if (!values.untimed && part === 1 && !values.only) await weigh()

@@ -10,14 +10,18 @@ export function run(browser, url) {
   const failed = []
   const began = performance.now()
 
-  // `work` gives what to print beside the name, and throws, or gives false, when the check fails.
-  async function check(name, work) {
+  // `work` gives what to print beside the name, and throws, or gives false, when the check fails. Work that has been given up
+  // meanwhile says nothing more.
+  async function check(name, work, givenUp = () => false) {
+    const never = new Promise(() => {})
     try {
       const said = await work()
+      if (givenUp()) return never
       if (said === false) throw new Error('did not hold')
       held++
       console.log(`ok    ${name}${said === undefined || said === true ? '' : `: ${said}`}`)
     } catch (error) {
+      if (givenUp()) return never
       failed.push(name)
       console.log(
         `FAIL  ${name}: ${String(error.message ?? error)
@@ -43,6 +47,40 @@ export function run(browser, url) {
     await page.waitForSelector('main h1')
     return page
   }
+
+  // A job's checks, in a browser of its own. Chromium has been seen to stop painting for good, and a wait for a frame has no
+  // end of its own: where no check ends for so long, the job is begun again in a new browser, once, and fails the next time.
+  async function job(name, work, launch, patience = 240) {
+    for (const attempt of [1, 2]) {
+      const within = await launch()
+      let at = 'its first check'
+      let last = performance.now()
+      let over = false
+      const watched = async (title, checked) => {
+        at = title
+        await check(title, checked, () => over)
+        last = performance.now()
+      }
+      watched.silent = check.silent
+      const done = work({
+        ...session,
+        check: watched,
+        open: (hash, how) => open(hash, { within, ...how }),
+      }).then(() => 'done')
+      let timer
+      const stalled = new Promise(resolve => {
+        timer = setInterval(() => performance.now() - last > 1000 * patience && resolve('stalled'), 1000)
+      })
+      const ended = await Promise.race([done, stalled])
+      clearInterval(timer)
+      over = true
+      await Promise.race([within.close(), new Promise(resolve => setTimeout(resolve, 10000))])
+      if (ended === 'done') return
+      done.catch(() => {})
+      console.log(`      ${name} stood still for ${patience} s at: ${at}`)
+      if (attempt === 2) await check(`${name}, ${at}: ends`, () => false)
+    }
+  }
   const quiet = page => check.silent(page)
   check.silent = page => {
     if (page.complaints.length) throw new Error(page.complaints.join(' | '))
@@ -65,7 +103,8 @@ export function run(browser, url) {
     )
     return failed.length ? 1 : 0
   }
-  return { browser, url, check, open, quiet, entries, summary }
+  const session = { browser, url, check, open, job, quiet, entries, summary }
+  return session
 }
 
 export const assert = (truth, why) => {
