@@ -154,11 +154,12 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 	@cmake/need.sh "to fetch nvcc" python3:python3 pip3:python3-pip
 	@cuda/toolkit.sh $(toolkit)
 	@export CUDA_PATH=$(CURDIR)/$(toolkit)/nvidia/cu13; \
-	  [ -f build/cuda/build.ninja ] || cmake -S . -B build/cuda -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DPOSENC_TESTS=OFF -DPOSENC_CUDA=ON \
+	  [ -f build/cuda/build.ninja ] || cmake -S . -B build/cuda -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DPOSENC_TESTS=OFF -DPOSENC_CLI=OFF -DPOSENC_CUDA=ON \
 	    -DCMAKE_CUDA_COMPILER=$$CUDA_PATH/bin/nvcc -DCMAKE_CUDA_FLAGS="-L$$CUDA_PATH/lib" >build/cuda.log 2>&1 || { cat build/cuda.log; exit 1; }; \
-	  ninja -C build/cuda --quiet posenc_cuda_device && \
+	  ninja -C build/cuda --quiet && \
 	  cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
-	  build/cuda/posenc_cuda_device emulated >build/cuda/emulated.txt && ls build/cuda/posenc_cuda_device
+	  cuda/install_test.sh build/cuda && \
+  build/cuda/posenc_cuda_device emulated >build/cuda/emulated.txt && ls build/cuda/posenc_cuda_device
 
 # MPI may have come after the build was configured.
 distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s

@@ -1,4 +1,4 @@
-# posenc_cuda: rotation on NVIDIA's devices (posenc/cuda.h), where it is asked for; `make cuda` brings the compiler. Its text runs on
+# posenc_cuda: plans acting on NVIDIA's devices (posenc/cuda.h), where it is asked for; `make cuda` brings the compiler. Its text runs on
 # the host as well, over an emulated grid, and is tested so everywhere.
 option(POSENC_CUDA "Build posenc_cuda, rotation on NVIDIA's devices; needs nvcc" OFF)
 if(POSENC_FUZZ OR POSENC_PYTHON OR CMAKE_CROSSCOMPILING OR CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32
@@ -9,7 +9,7 @@ endif()
 # The device fuses nothing that the text does not fuse, and so must the host.
 set(cuda_options $<$<CONFIG:Release>:-O2> -ffp-contract=off -fno-exceptions -fno-rtti)
 function(cuda_library name kind)
-  add_library(${name} ${kind} cuda/rotations.cc cuda/fixed_point.cc cuda/emulated.cc ${ARGN})
+  add_library(${name} ${kind} cuda/rotations.cc cuda/additions.cc cuda/biases.cc cuda/calls.cc cuda/fixed_point.cc cuda/emulated.cc ${ARGN})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cuda>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
@@ -31,16 +31,27 @@ endif()
 if(POSENC_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 80-virtual)
   enable_language(CUDA)
-  cuda_library(posenc_cuda STATIC cuda/device.cu cuda/device_default.cc)
+  cuda_library(posenc_cuda_objects OBJECT cuda/device.cu cuda/device_default.cc)
+  set_target_properties(posenc_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  # All that it stands on is within, CUDA's runtime too: who links it needs nothing of CUDA.
+  add_library(posenc_cuda SHARED $<TARGET_OBJECTS:posenc_cuda_objects>)
   add_library(posenc::cuda ALIAS posenc_cuda)
+  target_include_directories(posenc_cuda INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cuda>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(posenc_cuda PRIVATE $<BUILD_INTERFACE:posenc>
+                        INTERFACE $<BUILD_INTERFACE:posenc> $<INSTALL_INTERFACE:posenc::posenc>)
+  target_link_options(posenc_cuda PRIVATE LINKER:--exclude-libs,ALL)
+  set_target_properties(posenc_cuda PROPERTIES EXPORT_NAME cuda LINKER_LANGUAGE CUDA VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   add_executable(posenc_cuda_device cuda/program/main.cc cuda/program/bench.cu)
   target_include_directories(posenc_cuda_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_device PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
   # To be carried to a machine with a device and an older or newer system.
   target_link_options(posenc_cuda_device PRIVATE -static-libstdc++ -static-libgcc)
-  target_link_libraries(posenc_cuda_device PRIVATE posenc_cuda)
-  foreach(target IN ITEMS posenc_cuda posenc_cuda_device)
-    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_RUNTIME_LIBRARY Static)
-    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>")
+  target_link_libraries(posenc_cuda_device PRIVATE posenc_cuda_objects)
+  foreach(target IN ITEMS posenc_cuda_objects posenc_cuda posenc_cuda_device)
+    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-fmad=false>")
   endforeach()
 endif()

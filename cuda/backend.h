@@ -4,7 +4,10 @@
 
 #include <cstddef>
 
-#include "cuda/kernel.h"
+#include "cuda/bias_kernel.h"
+#include "cuda/frequency_kernel.h"
+#include "cuda/rotate_kernel.h"
+#include "cuda/sum_kernel.h"
 
 namespace posenc::cuda {
 
@@ -15,6 +18,9 @@ struct Backend {
   const char* (*copy_in)(void* to, const void* from, std::size_t bytes);   // from the host's memory
   const char* (*copy_out)(void* to, const void* from, std::size_t bytes);  // when all is done
   const char* (*rotate)(const RotateCall& call, void* stream);
+  const char* (*sum)(const SumCall& call, void* stream);
+  const char* (*bias)(const BiasCall& call, void* stream);
+  const char* (*frequencies)(const FrequencyCall& call, void* stream);
 };
 const Backend& device();
 const Backend& emulated();

@@ -5,5 +5,7 @@
 namespace posenc::cuda {
 
 Expected<Rotations> Rotations::make(std::span<const Plan> plans) { return make(plans, device()); }
+Expected<Additions> Additions::make(const Plan& plan) { return make(plan, device()); }
+Expected<Biases> Biases::make(const Plan& plan) { return make(plan, device()); }
 
 }  // namespace posenc::cuda

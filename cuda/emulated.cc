@@ -25,13 +25,39 @@ void rotate_all(const RotateCall& call) {
           rotate_at<T>(call, {unit, block * grid.rows + row, operand});
 }
 
+template <class T>
+void sum_all(const SumCall& call) {
+  for (std::int64_t row = 0; row < rows_of(call); ++row)
+    for (std::int32_t unit = 0; unit < units_of(call); ++unit) sum_at<T>(call, row, unit);
+}
+
+template <class T>
+void bias_all(const BiasCall& call) {
+  for (std::int64_t query = 0; query < call.queries.count; ++query)
+    for (std::int64_t unit = 0; unit < units_of(call); ++unit) bias_at<T>(call, query, unit);
+}
+
+template <class T>
+void add_all(const FrequencyCall& call) {
+  for (std::int64_t part = 0; part < call.parts; ++part)
+    for (std::int64_t i = 0; i < frequencies_of(call); ++i) add_part<T>(call, part, i);
+  for (std::int64_t i = 0; i < frequencies_of(call); ++i) add_parts_up(call, i);
+}
+
 const char* rotate_emulated(const RotateCall& call, void* /*stream*/) {
-  switch (call.number) {
-    case Number::f64: rotate_all<Double>(call); break;
-    case Number::f32: rotate_all<Single>(call); break;
-    case Number::f16: rotate_all<Half>(call); break;
-    case Number::bf16: rotate_all<Bfloat16>(call); break;
-  }
+  with_number(call.number, [&]<class T>(T) { rotate_all<T>(call); });
+  return nullptr;
+}
+const char* sum_emulated(const SumCall& call, void* /*stream*/) {
+  with_number(call.number, [&]<class T>(T) { sum_all<T>(call); });
+  return nullptr;
+}
+const char* bias_emulated(const BiasCall& call, void* /*stream*/) {
+  with_number(call.number, [&]<class T>(T) { bias_all<T>(call); });
+  return nullptr;
+}
+const char* frequencies_emulated(const FrequencyCall& call, void* /*stream*/) {
+  with_number(call.rotation.number, [&]<class T>(T) { add_all<T>(call); });
   return nullptr;
 }
 
@@ -52,7 +78,10 @@ const Backend& emulated() {
                                    .release = [](void* memory) { std::free(memory); },
                                    .copy_in = copy,
                                    .copy_out = copy,
-                                   .rotate = rotate_emulated};
+                                   .rotate = rotate_emulated,
+                                   .sum = sum_emulated,
+                                   .bias = bias_emulated,
+                                   .frequencies = frequencies_emulated};
   return backend;
 }
 

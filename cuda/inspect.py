@@ -33,20 +33,36 @@ def kernels(cuobjdump, binary):
     return found
 
 
+TEXTS = ("halves", "neighbours", "by elements", "special")
+# What is loaded and stored by 16 bytes, at least.
+VECTORS = {"halves": (2, 2), "neighbours": (2, 2), "sum": (1, 1), "bias": (0, 1)}
+
+
+def name_of(mangled):
+    """("Half, halves", "halves") of a kernel of ours, else None"""
+    if not (
+        match := re.search(
+            r"\d(rotate|sum|bias|part|parts)_kernel(?:INS0_\d+(\w+?)E(?:LNS1_4TextE(\d)E)?E)?E", mangled
+        )
+    ):
+        return None
+    kind = TEXTS[int(match[3])] if match[3] else match[1]
+    return ", ".join(word for word in (match[2], kind) if word), kind
+
+
 def main():
     wrong = []
     print(f"{'':8}{'kernel':34}{'registers':>10}{'stack':>7}{'instructions':>14}{'loads of 16 B':>15}{'stores':>8}")
     for (arch, mangled), one in sorted(kernels(*sys.argv[1:3]).items()):
-        match = re.search(r"rotate_kernelINS0_\d+([A-Za-z0-9]+?)ELb(\d)ELb(\d)", mangled)
-        if not match:
+        if not (known := name_of(mangled)):
             continue
-        wide, interleaved = match[2] == "1", match[3] == "1"
-        name = f"{match[1]}, " + (("neighbours" if interleaved else "halves") if wide else "by elements")
+        name, kind = known
         print(
             f"{arch:8}{name:34}{one['registers']:10}{one['stack']:7}{one['instructions']:14}"
             f"{one['loads']:15}{one['stores']:8}"
         )
-        if one["stack"] or one["registers"] > 128 or (wide and (one["loads"] < 2 or one["stores"] < 2)):
+        loads, stores = VECTORS.get(kind, (0, 0))
+        if one["stack"] or one["registers"] > 128 or one["loads"] < loads or one["stores"] < stores:
             wrong.append(f"{arch} {name}")
     if wrong:
         sys.exit("inspect.py: on a stack, above 128 registers, or without vectors: " + "; ".join(wrong))

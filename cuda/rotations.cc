@@ -2,27 +2,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <string>
 #include <vector>
 
-#include "cuda/backend.h"
+#include "cuda/calls.h"
 #include "cuda/fixed_point.h"
-#include "posenc/cuda.h"
-#include "src/core/try.h"
 
 namespace posenc::cuda {
 namespace {
 
-constexpr std::string_view where = "cuda";
-
-Expected<void> done(const char* error) {
-  if (error == nullptr) return {};
-  return fail(where, "the device must do what it is asked", error);
-}
-
 bool same_geometry(const Rotate& a, const Rotate& b) {
   return a.pairing == b.pairing && a.first_dim == b.first_dim && a.rotary_dim == b.rotary_dim &&
-         a.blocks == b.blocks && a.heads == b.heads && a.axes == b.axes;
+         a.blocks == b.blocks && a.heads == b.heads && a.axes == b.axes && a.values == b.values &&
+         a.growth == b.growth && a.angles == b.angles;
 }
 
 Expected<void> check(const Plan& plan, const Rotate& first) {
@@ -31,51 +24,65 @@ Expected<void> check(const Plan& plan, const Rotate& first) {
   const Rotate& rotate = *plan.rotate;
   if (!same_geometry(rotate, first))
     return fail(
-        where, "plans of one table must have one slice, pairing, heads and axes",
+        where,
+        "plans of one table must have one slice, pairing, heads, axes, growth and arithmetic",
         std::to_string(rotate.rotary_dim) + " channels beside " + std::to_string(first.rotary_dim),
         "make a table for each");
-  if (rotate.growth) return fail(where, "the device has no xPos yet", "xpos", "rotate on the host");
-  if (rotate.angles != Angles::exact)
-    return fail(where, "the device's angles are exact", name(rotate.angles), "rotate on the host");
   for (const double f : rotate.frequency)
     if (!(std::abs(f) < 0x1p200))
       return fail(where, "a frequency must be below 2^200", std::to_string(f));
   return {};
 }
 
-template <class T>
-Expected<std::shared_ptr<void>> brought(const Backend& backend, const std::vector<T>& list) {
-  const std::size_t bytes = list.size() * sizeof(T);
-  void* memory = nullptr;
-  POSENC_CHECK(done(backend.allocate(bytes, &memory)));
-  std::shared_ptr<void> owned(memory, backend.release);
-  POSENC_CHECK(done(backend.copy_in(memory, list.data(), bytes)));
-  return owned;
+// The engine's floats: Hugging Face's frequencies, of ggml which of them rotate.
+std::vector<float> engine_frequencies(const Rotate& rotate) {
+  std::vector<float> all;
+  for (const double f : rotate.frequency)
+    all.push_back(rotate.ggml ? static_cast<float>(f != 0) : static_cast<float>(f));
+  return all;
+}
+
+std::vector<double> growth_of(const XposDecay& growth) {
+  std::vector<double> all;
+  for (const double factor : growth.factor) all.push_back(std::log2(factor));
+  return all;
 }
 
 }  // namespace
 
 Expected<Rotations> Rotations::make(std::span<const Plan> plans, const Backend& backend) {
   if (plans.empty()) return fail(where, "there must be a plan", "none");
+  const Rotate first = plans.front().rotate.value_or(Rotate{});
+  if (first.ggml && plans.size() > 1)
+    return fail(where, "a table with ggml's angles must be of one plan",
+                std::to_string(plans.size()), "make a table for each");
+  Rotations made;
   std::vector<Turns> turns;
+  std::vector<float> frequencies;
   std::vector<double> amplitude, inverse;
   for (const Plan& plan : plans) {
-    POSENC_CHECK(check(plan, plans.front().rotate.value_or(Rotate{})));
-    for (const double f : plan.rotate->frequency) turns.push_back(turns_of(f));
-    amplitude.push_back(plan.rotate->amplitude);
-    inverse.push_back(1 / plan.rotate->amplitude);
+    POSENC_CHECK(check(plan, first));
+    for (const double f : plan.rotate->frequency) {
+      turns.push_back(turns_of(f));
+      made.fastest_ = std::max(made.fastest_, std::abs(f));
+    }
+    const std::vector<float> engine = engine_frequencies(*plan.rotate);
+    frequencies.insert(frequencies.end(), engine.begin(), engine.end());
+    amplitude.push_back(first.ggml ? first.ggml->amplitude() : plan.rotate->amplitude);
+    inverse.push_back(1 / amplitude.back());
   }
-  POSENC_CHECK(done(backend.find()));
-  Rotations made;
+  POSENC_CHECK(check_device(backend));
   made.backend_ = &backend;
-  made.rotation_ = *plans.front().rotate;
+  made.rotation_ = first;
   made.count_ = static_cast<std::int64_t>(plans.size());
-  POSENC_TRY(turns_there, brought(backend, turns));
-  POSENC_TRY(amplitude_there, brought(backend, amplitude));
-  POSENC_TRY(inverse_there, brought(backend, inverse));
-  made.turns_ = std::move(turns_there);
-  made.amplitude_ = std::move(amplitude_there);
-  made.inverse_amplitude_ = std::move(inverse_there);
+  POSENC_CHECK(bring(made.turns_, backend, turns));
+  POSENC_CHECK(bring(made.amplitude_, backend, amplitude));
+  POSENC_CHECK(bring(made.inverse_amplitude_, backend, inverse));
+  if (first.growth) POSENC_CHECK(bring(made.growth_, backend, growth_of(*first.growth)));
+  if (first.angles != Angles::exact)
+    POSENC_CHECK(bring(made.engine_frequency_, backend, frequencies));
+  if (first.ggml && !first.ggml->freq_factors.empty())
+    POSENC_CHECK(bring(made.engine_factors_, backend, first.ggml->freq_factors));
   return made;
 }
 
@@ -89,31 +96,64 @@ class RotateOnDevice {
   Expected<void> run(const Tensor& q, const Tensor& k, const Tensor& v,
                      const DevicePositions& positions, const Tensor& q_out, const Tensor& k_out,
                      const DevicePages& pages) {
-    if (rotations_.backend_ == nullptr) return fail(where, "rotations must have been made", "none");
     POSENC_CHECK(set_sizes(q.with_rank(4)));
-    POSENC_CHECK(add(q, q_out, 0));
+    POSENC_CHECK(add(q, q_out, 0, options_.side));
     keys_are_cached_ = static_cast<bool>(v);
-    if (k) POSENC_CHECK(add(k, k_out, 1));
+    if (k) POSENC_CHECK(add(k, k_out, 1, Side::key));
     if (v) {
-      POSENC_CHECK(add(v, {}, 2));
+      POSENC_CHECK(add(v, {}, 2, Side::value));
       POSENC_CHECK(set_pages(pages, k.with_rank(4)));
     }
-    POSENC_CHECK(set_positions(positions));
-    set_rotation();
-    call_.wide = fits_words();
-    if (call_.batch == 0 || call_.tokens == 0) return {};
-    for (const Operand& x : call_.operands)
-      if (call_.batch * call_.tokens > INT32_MAX / std::max(x.heads, 1))
-        return fail(where, "a call may have 2^31 tokens times heads",
-                    std::to_string(call_.batch * call_.tokens) + " x " + std::to_string(x.heads),
-                    "rotate it in parts");
+    POSENC_CHECK(set_rotation(positions));
+    call_.wide = fits_words() && !call_.special.any;
+    if (call_.tokens.batch == 0 || call_.tokens.count == 0) return {};
     return done(rotations_.backend_->rotate(call_, options_.stream));
+  }
+
+  Expected<void> run_frequencies(const Tensor& rotated, const Tensor& gradient,
+                                 const DevicePositions& positions, const Tensor& workspace,
+                                 const Tensor& out) {
+    POSENC_CHECK(set_sizes(rotated.with_rank(4)));
+    POSENC_CHECK(add(rotated, rotated, 0, Side::query));
+    POSENC_CHECK(set_rotation(positions));
+    const Tensor g = gradient.with_rank(4);
+    if (!gradient || g.shape != rotated.with_rank(4).shape || g.dtype != rotated.dtype)
+      return fail(where, "the gradient must have the shape and the type of what was rotated",
+                  shape_text(gradient));
+    if (rotation_.angles != Angles::exact || positions.real_ids != nullptr)
+      return fail(where, "a gradient of the frequencies needs exact angles at whole positions",
+                  name(rotation_.angles), "train with exact angles");
+    const auto count = static_cast<std::int64_t>(rotation_.frequency.size());
+    const auto dense = [](const Tensor& x, std::int64_t size) {
+      std::int64_t step = 1;
+      bool in_order = x && x.dtype == DType::f64 && x.size() == size;
+      for (int axis = x.rank; axis-- > 0; step *= x.shape[static_cast<std::size_t>(axis)])
+        in_order = in_order && x.stride[static_cast<std::size_t>(axis)] == step;
+      return in_order;
+    };
+    const std::int64_t parts = workspace.rank == 2 ? workspace.shape[0] : 0;
+    if (parts < 1 || !dense(workspace, parts * count) || !dense(out, count))
+      return fail(where,
+                  "workspace must be [parts, " + std::to_string(count) + "], and out " +
+                      std::to_string(count) + ", dense doubles",
+                  shape_text(workspace) + " and " + shape_text(out));
+    return done(rotations_.backend_->frequencies({.rotation = call_,
+                                                  .gradient = g.data,
+                                                  .gradient_batch = g.stride[0],
+                                                  .gradient_head = g.stride[1],
+                                                  .gradient_token = g.stride[2],
+                                                  .gradient_channel = g.stride[3],
+                                                  .parts = parts,
+                                                  .partial = static_cast<double*>(workspace.data),
+                                                  .out = static_cast<double*>(out.data)},
+                                                 options_.stream));
   }
 
  private:
   Expected<void> set_sizes(const Tensor& q) {
-    call_.batch = q.shape[0];
-    call_.tokens = q.shape[2];
+    if (rotations_.backend_ == nullptr) return fail(where, "rotations must have been made", "none");
+    call_.tokens.batch = q.shape[0];
+    call_.tokens.count = q.shape[2];
     call_.head_dim = static_cast<std::int32_t>(q.shape[3]);
     call_.number = static_cast<Number>(q.dtype);
     if (q.shape[3] > INT32_MAX || q.shape[3] < rotation_.first_dim + rotation_.rotary_dim)
@@ -125,19 +165,22 @@ class RotateOnDevice {
     return {};
   }
 
-  Expected<void> add(const Tensor& in, const Tensor& out, std::size_t index) {
+  Expected<void> add(const Tensor& in, const Tensor& out, std::size_t index, Side side) {
     // What goes to a cache alone has no out.
     const bool cached = index == 2 || (index == 1 && !out && keys_are_cached_);
     const Tensor x = in.with_rank(4), y = cached ? x : out.with_rank(4);
     if (in.rank > 4 || in.rank < 2 || !in || x.shape != y.shape || in.dtype != y.dtype ||
         (!out && !cached))
       return fail(where, "out must have the shape and the type of its input", shape_text(out));
-    if (x.shape[0] != call_.batch || x.shape[2] != call_.tokens || x.shape[3] != call_.head_dim ||
-        static_cast<Number>(in.dtype) != call_.number)
+    if (x.shape[0] != call_.tokens.batch || x.shape[2] != call_.tokens.count ||
+        x.shape[3] != call_.head_dim || static_cast<Number>(in.dtype) != call_.number)
       return fail(where, "keys must have the tokens, the head_dim and the type of queries",
                   shape_text(in));
     if (x.shape[1] > INT32_MAX || (rotation_.heads > 1 && x.shape[1] != rotation_.heads))
       return fail(where, "heads must be those of the frequencies", std::to_string(x.shape[1]));
+    if (call_.tokens.batch * call_.tokens.count > INT32_MAX / std::max<std::int64_t>(x.shape[1], 1))
+      return fail(where, "a call may have 2^31 tokens times heads", shape_text(in),
+                  "rotate it in parts");
     call_.copies |= cached || x.data != y.data;
     call_.operands[index] = {.in = x.data,
                              .out = cached ? nullptr : y.data,
@@ -150,7 +193,9 @@ class RotateOnDevice {
                              .out_token = y.stride[2],
                              .out_channel = y.stride[3],
                              .heads = static_cast<std::int32_t>(x.shape[1]),
-                             .rotates = index < 2};
+                             .rotates = side != Side::value || rotation_.values,
+                             .amplified = side != Side::value,
+                             .shrinks = side == Side::key};
     return {};
   }
 
@@ -183,35 +228,58 @@ class RotateOnDevice {
     return {};
   }
 
-  Expected<void> set_positions(const DevicePositions& positions) {
-    const bool listed = positions.ids != nullptr || positions.short_ids != nullptr;
-    if (rotation_.axes > 1 && !listed)
+  Expected<void> set_rotation(const DevicePositions& positions) {
+    POSENC_TRY(tokens, tokens_of(positions, call_.tokens.batch, call_.tokens.count));
+    call_.tokens = tokens;
+    if (rotation_.axes > 1 && tokens.shared())
       return fail(where, "positions of several axes must be ids", "a range");
-    if (positions.cu_seqlens != nullptr && (call_.batch != 1 || positions.texts < 1))
-      return fail(where, "packed texts must be 1 or more, in tensors of batch 1",
-                  std::to_string(positions.texts) + " texts, batch " + std::to_string(call_.batch));
-    call_.bounds = positions.cu_seqlens;
-    call_.before = positions.cached;
-    call_.texts = positions.texts;
-    call_.first = positions.first;
-    call_.ids = positions.ids;
-    call_.short_ids = positions.short_ids;
     call_.plan_ids = options_.plan_ids;
-    return {};
-  }
-
-  void set_rotation() {
     call_.interleaved = rotation_.pairing == Pairing::interleaved;
     call_.backwards = options_.turn != Turn::forward;
+    call_.inverse = options_.turn == Turn::inverse;
     call_.first_dim = static_cast<std::int32_t>(rotation_.first_dim);
     call_.pairs = static_cast<std::int32_t>(rotation_.pairs());
     call_.block_pairs = static_cast<std::int32_t>(rotation_.pairs() / rotation_.blocks);
     call_.axes = static_cast<std::int32_t>(rotation_.axes);
     call_.frequency_heads = static_cast<std::int32_t>(rotation_.heads);
     call_.turns = static_cast<const Turns*>(rotations_.turns_.get());
-    const auto& amplitude =
-        options_.turn == Turn::inverse ? rotations_.inverse_amplitude_ : rotations_.amplitude_;
-    call_.amplitude = static_cast<const double*>(amplitude.get());
+    // An engine's matrix is inverted as a whole.
+    const bool divides = call_.inverse && rotation_.angles == Angles::exact;
+    call_.amplitude = static_cast<const double*>(
+        (divides ? rotations_.inverse_amplitude_ : rotations_.amplitude_).get());
+    return set_special(positions);
+  }
+
+  Expected<void> set_special(const DevicePositions& positions) {
+    const bool real = positions.real_ids != nullptr, engine = rotation_.angles != Angles::exact;
+    if (real && (engine || rotations_.fastest_ >= std::numbers::pi))
+      return fail(where, "real positions need exact angles and frequencies below pi",
+                  engine ? std::string(name(rotation_.angles)) : number_text(rotations_.fastest_));
+    Special& special = call_.special;
+    special.any = real || engine || rotation_.growth;
+    special.arithmetic = static_cast<Arithmetic>(rotation_.angles);
+    if (rotation_.growth) {
+      special.growth = static_cast<const double*>(rotations_.growth_.get());
+      special.centre = rotation_.growth->centre;
+      special.steps = rotation_.growth->scale;
+    }
+    if (!engine) return {};
+    const std::int64_t last = positions.first + call_.tokens.count;
+    if (call_.tokens.shared() && positions.cu_seqlens == nullptr &&
+        (positions.first <= -float_positions || last > float_positions))
+      return fail(where, "with an engine's angles positions must stay below 2^24",
+                  std::to_string(last - 1), "use exact angles");
+    special.frequency = static_cast<const float*>(rotations_.engine_frequency_.get());
+    special.freq_factors = static_cast<const float*>(rotations_.engine_factors_.get());
+    if (!rotation_.ggml) return {};
+    const GgmlRope& ggml = *rotation_.ggml;
+    special.theta_scale = ggml.theta_scale;
+    special.freq_scale = ggml.freq_scale;
+    special.ext_factor = ggml.ext_factor;
+    special.ramp_low = ggml.ramp_low;
+    special.ramp_high = ggml.ramp_high;
+    special.restart = ggml.restart;
+    return {};
   }
 
   // Whether every unit of channels is a vector of 16 bytes, where the tensors lie.
@@ -248,6 +316,15 @@ Expected<void> rotate(const Rotations& rotations, const Tensor& q, const Tensor&
                       const DevicePositions& positions, const Tensor& q_out, const Tensor& k_out,
                       const RotateOptions& options) {
   return RotateOnDevice(rotations, options).run(q, k, {}, positions, q_out, k_out, {});
+}
+
+Expected<void> rotate_frequency_gradient(const Rotations& rotations, const Tensor& rotated,
+                                         const Tensor& rotated_gradient,
+                                         const DevicePositions& positions, const Tensor& workspace,
+                                         const Tensor& out, void* stream) {
+  const RotateOptions options{.stream = stream};
+  return RotateOnDevice(rotations, options)
+      .run_frequencies(rotated, rotated_gradient, positions, workspace, out);
 }
 
 Expected<void> rotate_and_append(const Rotations& rotations, const Tensor& q, const Tensor& k,

@@ -6,12 +6,13 @@
 // without contraction (-ffp-contract=off) and the device without it (-fmad=false), and what is fused says so.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 
 #ifdef __CUDACC__
 #define POSENC_DEVICE __host__ __device__ inline
 #else
-#include <cmath>
 #define POSENC_DEVICE inline
 #endif
 
@@ -56,6 +57,20 @@ POSENC_DEVICE double fused(double a, double b, double c) {
 POSENC_DEVICE std::uint64_t phase_of(std::int64_t position, Turns turns) {
   const auto p = static_cast<std::uint64_t>(position);  // p - 2^64 where position is negative
   return p * turns.high + high_product(p, turns.low) - (position < 0 ? turns.low : 0);
+}
+
+// The same at a real position, of turns between -1/2 and 1/2 of which whole ones do matter. `sure`: the position is finite and
+// below 2^62.
+POSENC_DEVICE std::uint64_t phase_of(double position, Turns turns, bool& sure) {
+  sure = position > -0x1p62 && position < 0x1p62;
+  if (!sure) return 0;
+  auto whole = static_cast<std::int64_t>(position);
+  if (static_cast<double>(whole) > position) --whole;
+  const auto part = static_cast<std::uint64_t>((position - static_cast<double>(whole)) * 0x1p63)
+                    << 1;
+  const bool negative = turns.high >> 63 != 0;
+  const std::uint64_t behind = high_product(part, negative ? ~turns.high : turns.high);
+  return phase_of(whole, turns) + (negative ? 0 - behind : behind);
 }
 
 // The cosine and sine of a phase, by polynomials in the distance from the next quarter of a turn, which is at most an eighth.
@@ -108,15 +123,70 @@ POSENC_DEVICE void split(std::uint64_t phase, std::uint64_t& quarter, double& y)
   y = static_cast<double>(static_cast<std::int64_t>(phase - (quarter << 62))) * 0x1p-62;
 }
 
+// What is so many quarters on from where it was computed.
+template <class Real>
+POSENC_DEVICE CosSin<Real> of_quarter(std::uint64_t quarter, CosSin<Real> near) {
+  const bool exchanged = (quarter & 1) != 0;
+  const Real c = exchanged ? near.sin : near.cos, s = exchanged ? near.cos : near.sin;
+  return {((quarter + 1) & 2) != 0 ? -c : c, (quarter & 2) != 0 ? -s : s};
+}
+
 template <class Real>
 POSENC_DEVICE CosSin<Real> cos_sin(std::uint64_t phase) {
   std::uint64_t quarter = 0;
   Real y = 0;
   split(phase, quarter, y);
-  const CosSin<Real> near = cos_sin_of(y);
-  const bool exchanged = (quarter & 1) != 0;
-  const Real c = exchanged ? near.sin : near.cos, s = exchanged ? near.cos : near.sin;
-  return {((quarter + 1) & 2) != 0 ? -c : c, (quarter & 2) != 0 ? -s : s};
+  return of_quarter(quarter, cos_sin_of(y));
+}
+
+// The cosine and sine of an angle in radians that an engine has formed as a float, below 2^50: in double, so that rounded to
+// float they are the nearest but for one in 10^7.
+POSENC_DEVICE CosSin<double> cos_sin_of_angle(float radians) {
+  // 2/π in three parts; the product with the first, of 29 bits, is exact.
+  const double a = radians, high = a * 0x1.45f306dp-1;
+  if (!(high > -0x1p50 && high < 0x1p50)) {
+    const double nothing = high * 1e300 * 1e300 - high * 1e300 * 1e300;  // NaN
+    return {nothing, nothing};
+  }
+  const auto quarter = static_cast<std::int64_t>(high + (high < 0 ? -0.5 : 0.5));
+  double y = high - static_cast<double>(quarter);
+  y = fused(a, 0x1.9391054p-30, y);
+  y = fused(a, 0x1.4fe13abe8fa9ap-59, y);
+  return of_quarter(static_cast<std::uint64_t>(quarter), cos_sin_of(y));
+}
+
+POSENC_DEVICE double power_of_2(std::int64_t power) {  // -1022 to 1023
+#ifdef __CUDA_ARCH__
+  return __longlong_as_double((power + 1023) << 52);
+#else
+  return std::bit_cast<double>((power + 1023) << 52);
+#endif
+}
+
+// 2^x. Errors: |x| · 2^-53 + 2^-51 of itself; 0 and infinity beyond a double's range.
+POSENC_DEVICE double exp2_of(double x) {
+  if (!(x > -1080)) return x < 0 ? 0 : x;  // NaN stays
+  if (x > 1030) x = 1030;
+  const auto whole = static_cast<std::int64_t>(x + (x < 0 ? -0.5 : 0.5));
+  const double r = x - static_cast<double>(whole);
+  // ln(2)^k / k!, of Taylor's series: |r| ≤ 1/2.
+  double sum = 1.3691488853904128e-12;
+  sum = fused(sum, r, 2.5678435993488206e-11);
+  sum = fused(sum, r, 4.4455382718708116e-10);
+  sum = fused(sum, r, 7.054911620801123e-09);
+  sum = fused(sum, r, 1.01780860092397e-07);
+  sum = fused(sum, r, 1.321548679014431e-06);
+  sum = fused(sum, r, 1.5252733804059841e-05);
+  sum = fused(sum, r, 0.0001540353039338161);
+  sum = fused(sum, r, 0.0013333558146428443);
+  sum = fused(sum, r, 0.009618129107628477);
+  sum = fused(sum, r, 0.05550410866482158);
+  sum = fused(sum, r, 0.24022650695910072);
+  sum = fused(sum, r, 0.6931471805599453);
+  sum = fused(sum, r, 1.0);
+  // In two steps, so that both are powers that a double has.
+  const std::int64_t half = whole / 2;
+  return sum * power_of_2(half) * power_of_2(whole - half);
 }
 
 }  // namespace posenc::cuda

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 
 #include "cuda/fixed_point.h"
@@ -98,6 +99,41 @@ TEST(Turns, QuartersAreExact) {
   EXPECT_EQ(at(1).sin, 1.0f);
   EXPECT_EQ(at(2).cos, -1.0f);
   EXPECT_EQ(at(3).sin, -1.0f);
+}
+
+TEST(Turns, PowersOfTwoAreWithinTheBoundOfTheHeader) {
+  for (double x = -1070; x < 1020; x += 0.37) {
+    const double wanted = std::exp2(x);
+    EXPECT_NEAR(
+        exp2_of(x), wanted,
+        wanted * (std::abs(x) * 0x1p-53 + 0x1p-51) + std::numeric_limits<double>::denorm_min())
+        << x;
+  }
+  EXPECT_EQ(exp2_of(-2000), 0);
+  EXPECT_EQ(exp2_of(5000), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(exp2_of(std::numeric_limits<double>::quiet_NaN())));
+}
+
+// To the last place as the host's library, which rounds a double too.
+TEST(Turns, CosinesOfAFloatsAngleRoundToTheNearest) {
+  for (float angle = -2e7f; angle < 2e7f; angle += 1234.567f) {
+    const CosSin<double> found = cos_sin_of_angle(angle);
+    EXPECT_NEAR(found.cos, std::cos(static_cast<double>(angle)), 1e-15) << angle;
+    EXPECT_NEAR(found.sin, std::sin(static_cast<double>(angle)), 1e-15) << angle;
+  }
+}
+
+TEST(Turns, ARealPositionIsItsWholePartAndTheRest) {
+  for (const double frequency : {1.0, -1.0, 3.1, -3.1, 1e-5})
+    for (const double position : {0.25, -0.25, -7.75, 1e6 + 0.5, 4096.0, -1e-12}) {
+      bool sure = false;
+      const CosSin<double> found = cos_sin<double>(phase_of(position, turns_of(frequency), sure));
+      const long double angle = static_cast<long double>(position) * frequency;
+      const double rounding = 1e-15 + std::abs(static_cast<double>(angle)) * 0x1p-64;  // of `angle`
+      EXPECT_TRUE(sure);
+      EXPECT_NEAR(found.cos, static_cast<double>(std::cos(angle)), rounding) << position;
+      EXPECT_NEAR(found.sin, static_cast<double>(std::sin(angle)), rounding) << position;
+    }
 }
 
 }  // namespace

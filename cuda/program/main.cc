@@ -97,6 +97,13 @@ class Memory {
   void* data_ = nullptr;
 };
 
+// A list in a backend's memory, as long as its first user.
+template <class T>
+Memory there(const cuda::Backend& backend, const std::vector<T>& list) {
+  const auto* data = reinterpret_cast<const std::byte*>(list.data());
+  return Memory(backend, Bytes(data, data + list.size() * sizeof(T)));
+}
+
 Plan plan_of(const Problem& p) {
   return must(
       compile(Scheme(p.rope), {.heads = p.heads, .kv_heads = p.kv_heads, .head_dim = p.dim}));
@@ -134,12 +141,8 @@ Bytes appended(DType dtype, const cuda::Backend& backend) {
     plan_ids.push_back(t < tokens / 2 ? 0 : 1);
     slots.push_back(t % 7 == 0 ? -1 : t * 37 % (pages * page));
   }
-  const auto there = [&](const auto& list) {
-    const auto* data = reinterpret_cast<const std::byte*>(list.data());
-    return Memory(backend, Bytes(data, data + list.size() * sizeof(list[0])));
-  };
-  const Memory bounds_there = there(bounds), cached_there = there(cached),
-               plans_there = there(plan_ids), slots_there = there(slots);
+  const Memory bounds_there = there(backend, bounds), cached_there = there(backend, cached),
+               plans_there = there(backend, plan_ids), slots_there = there(backend, slots);
   Bytes q = numbers(dtype, heads * tokens * dim, 1), cache[2];
   const Memory q_there(backend, q), k_there(backend, numbers(dtype, kv_heads * tokens * dim, 2)),
       v_there(backend, numbers(dtype, kv_heads * tokens * dim, 3));
@@ -168,6 +171,70 @@ Bytes appended(DType dtype, const cuda::Backend& backend) {
   return q;
 }
 
+// What the fast kernels have not: queries in place by a plan at real or whole positions.
+Bytes rotated_specially(DType dtype, const cuda::Backend& backend, const Plan& plan, bool real) {
+  constexpr std::int64_t heads = 4, tokens = 100, dim = 64;
+  const auto rotations = must(cuda::Rotations::make(std::span(&plan, 1), backend));
+  std::vector<double> at;
+  for (std::int64_t t = 0; t < tokens; ++t) at.push_back(static_cast<double>(t * 37) / 16 - 20);
+  const Memory at_there = there(backend, at);
+  Bytes q = numbers(dtype, heads * tokens * dim, 1);
+  const Memory q_there(backend, q);
+  const Tensor queries = Tensor::dense(q_there.data(), dtype, {1, heads, tokens, dim});
+  const auto* ids = static_cast<const double*>(at_there.data());
+  must(cuda::rotate(rotations, queries, {}, {.first = 4000, .real_ids = real ? ids : nullptr},
+                    queries, {}));
+  must(backend.copy_out(q.data(), q_there.data(), q.size()));
+  return q;
+}
+
+// Embeddings and vectors that are added to them.
+Bytes summed(DType dtype, const cuda::Backend& backend, const Scheme& scheme) {
+  constexpr std::int64_t batch = 2, tokens = 100, width = 256;
+  const Plan plan = must(compile(scheme, {.width = width}));
+  const auto additions = must(cuda::Additions::make(plan, backend));
+  Bytes x = numbers(dtype, batch * tokens * width, 1);
+  const Memory x_there(backend, x);
+  const Tensor view = Tensor::dense(x_there.data(), dtype, {batch, tokens, width});
+  must(cuda::add(additions, view, {.first = 1'000'000}, view));
+  must(backend.copy_out(x.data(), x_there.data(), x.size()));
+  return x;
+}
+
+Bytes biased(DType dtype, const cuda::Backend& backend, std::int64_t keys) {
+  constexpr std::int64_t heads = 6, queries = 30;
+  const Plan plan =
+      must(compile(Scheme(Alibi{}), {.heads = heads, .kv_heads = heads, .head_dim = 64}));
+  const auto biases = must(cuda::Biases::make(plan, backend));
+  Bytes map = numbers(dtype, heads * queries * keys, 1);
+  const Memory map_there(backend, map);
+  must(cuda::bias(biases, {.first = keys - queries}, {},
+                  Tensor::dense(map_there.data(), dtype, {heads, queries, keys})));
+  must(backend.copy_out(map.data(), map_there.data(), map.size()));
+  return map;
+}
+
+// The gradient of a rotation's frequencies.
+Bytes frequency_gradient(DType dtype, const cuda::Backend& backend) {
+  constexpr std::int64_t heads = 4, tokens = 500, dim = 64, parts = 7;
+  const Plan plan =
+      must(compile(Scheme(Rope{}), {.heads = heads, .kv_heads = heads, .head_dim = dim}));
+  const auto rotations = must(cuda::Rotations::make(std::span(&plan, 1), backend));
+  const Memory x(backend, numbers(dtype, heads * tokens * dim, 1)),
+      gradient(backend, numbers(dtype, heads * tokens * dim, 2));
+  Bytes out = numbers(DType::f64, dim / 2, 3);
+  const Memory out_there(backend, out), workspace(backend, numbers(DType::f64, parts * dim / 2, 4));
+  const auto view = [&](const Memory& memory) {
+    return Tensor::dense(memory.data(), dtype, {1, heads, tokens, dim});
+  };
+  must(
+      cuda::rotate_frequency_gradient(rotations, view(x), view(gradient), {.first = 100},
+                                      Tensor::dense(workspace.data(), DType::f64, {parts, dim / 2}),
+                                      Tensor::dense(out_there.data(), DType::f64, {dim / 2})));
+  must(backend.copy_out(out.data(), out_there.data(), out.size()));
+  return out;
+}
+
 std::uint64_t hash(const Bytes& bytes) {
   std::uint64_t mark = 0xcbf29ce484222325;
   for (const std::byte byte : bytes)
@@ -186,9 +253,29 @@ bool check(const cuda::Backend& backend) {
   bool all = true;
   for (const Problem& p : problems())
     all &= same(p.dtype, p.name, rotated(p, cuda::emulated()), rotated(p, backend));
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
-    all &= same(dtype, "packed, to pages", appended(dtype, cuda::emulated()),
-                appended(dtype, backend));
+  const Geometry geometry{.heads = 4, .kv_heads = 4, .head_dim = 64};
+  const Plan rope = must(compile(Scheme(Rope{}), geometry)),
+             xpos = must(compile(Scheme(XPos{}), geometry)),
+             hf = must(compile(Scheme(Rope{}), geometry, Angles::hf_float)),
+             ggml = must(compile(Scheme(Rope{}), geometry, Angles::ggml_float));
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    // What a problem makes on the emulated grid, and what on the backend.
+    const auto both = [&](const char* problem, const auto& work) {
+      all &= same(dtype, problem, work(cuda::emulated()), work(backend));
+    };
+    both("packed, to pages", [&](const auto& where) { return appended(dtype, where); });
+    const auto specially = [&](const char* problem, const Plan& plan, bool real) {
+      both(problem, [&](const auto& where) { return rotated_specially(dtype, where, plan, real); });
+    };
+    specially("real positions", rope, true);
+    specially("xPos", xpos, false);
+    specially("hf_float", hf, false);
+    specially("ggml_float", ggml, false);
+    both("waves added", [&](const auto& where) { return summed(dtype, where, Sinusoidal{}); });
+    both("slopes", [&](const auto& where) { return biased(dtype, where, 512); });
+    both("slopes, odd keys", [&](const auto& where) { return biased(dtype, where, 77); });
+    both("frequencies", [&](const auto& where) { return frequency_gradient(dtype, where); });
+  }
   return all;
 }
 

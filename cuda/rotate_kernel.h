@@ -1,20 +1,11 @@
-// The kernels' text. One thread owns both channels of some pairs of one token, in some heads: threads share nothing and wait for
+// Rotation, the kernels' text. One thread owns both channels of some pairs of one token, in some heads: threads share nothing and wait for
 // nobody, so that in place is safe, and a loop over the grid on the host (emulated.cc) is the kernel, bit for bit.
 #pragma once
 
-#include "cuda/turns.h"
-
-#ifdef __CUDA_ARCH__
-#define POSENC_UNROLL _Pragma("unroll")
-#define POSENC_ROLLED _Pragma("unroll 1")
-#else
-#define POSENC_UNROLL
-#define POSENC_ROLLED
-#endif
+#include "cuda/special.h"
+#include "cuda/tokens.h"
 
 namespace posenc::cuda {
-
-enum class Number : std::int32_t { f64, f32, f16, bf16 };  // as posenc::DType
 
 // One of the tensors of a call, [batch][head][token][channel], strides in elements.
 struct Operand {
@@ -23,7 +14,9 @@ struct Operand {
   std::int64_t in_batch = 0, in_head = 0, in_token = 0, in_channel = 0;
   std::int64_t out_batch = 0, out_head = 0, out_token = 0, out_channel = 0;
   std::int32_t heads = 0;
-  bool rotates = true;  // else copied, as values are
+  bool rotates = true;    // else copied, as values are that the plan does not rotate
+  bool amplified = true;  // by the plan's amplitude and growth; values are not
+  bool shrinks = false;   // by xPos' growth to the negative power, as keys are
   // Pages of a cache that it is written to as well: [page][head][token in page][channel].
   void* cache = nullptr;
   std::int64_t cache_page = 0, cache_head = 0, cache_token = 0, cache_channel = 0;
@@ -33,23 +26,15 @@ struct RotateCall {
   Operand operands[3] = {};  // queries, keys and values; heads 0: absent
   Number number = Number::f32;
   bool interleaved = false;  // else halves of each block
-  bool wide = false;         // vectors of 16 bytes; else element by element
+  bool wide = false;         // vectors of 16 bytes, nothing special; else element by element
   bool copies = false;       // some out is other memory, where channels that do not rotate go too
   bool backwards = false;    // the transpose and the inverse
+  bool inverse = false;      // the inverse
   std::int32_t head_dim = 0, first_dim = 0, pairs = 0, block_pairs = 0, axes = 1;
   std::int32_t frequency_heads = 1;  // 1: shared by all
   std::int32_t heads_at_once = 1;    // that a thread takes, one after another, by the same cosines
 
-  std::int64_t batch = 0, tokens = 0;
-  // Positions: first + token, or those of a list [axis][batch][token] of 64 or of 32 bits.
-  std::int64_t first = 0;
-  const std::int64_t* ids = nullptr;
-  const std::int32_t* short_ids = nullptr;
-
-  // Of packed texts: bounds [texts + 1] of their rows, and what stands before the first token of each (absent: nothing).
-  const std::int32_t* bounds = nullptr;
-  const std::int32_t* before = nullptr;
-  std::int32_t texts = 0;
+  Tokens tokens = {};
 
   // Where a token goes in the pages of a cache, [batch][token]: page · page_size + token in page; others than 0 to
   // slot_count − 1: nowhere.
@@ -60,61 +45,8 @@ struct RotateCall {
   // Of several plans alike: which one a token goes by, [batch][token]; absent: the first.
   const std::int32_t* plan_ids = nullptr;
   const Turns* turns = nullptr;       // [plan][frequency head][axis][pair]
-  const double* amplitude = nullptr;  // [plan]
-};
-
-// --- numbers -----------------------------------------------------------------------------------------------
-
-struct Half {
-  using Real = float;
-  std::uint16_t bits;
-};
-struct Bfloat16 {
-  using Real = float;
-  std::uint16_t bits;
-};
-struct Single {
-  using Real = float;
-  float value;
-};
-struct Double {
-  using Real = double;
-  double value;
-};
-
-POSENC_DEVICE float real(Single x) { return x.value; }
-POSENC_DEVICE double real(Double x) { return x.value; }
-POSENC_DEVICE void put(Single& out, float x) { out.value = x; }
-POSENC_DEVICE void put(Double& out, double x) { out.value = x; }
-
-// One instruction each on the device; on the host the same by integers, NaN as there: 0x7fff.
-#ifdef __CUDA_ARCH__
-POSENC_DEVICE float real(Half x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-  return y;
-}
-POSENC_DEVICE float real(Bfloat16 x) {
-  return __uint_as_float(static_cast<std::uint32_t>(x.bits) << 16);
-}
-POSENC_DEVICE void put(Half& out, float x) {
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
-}
-POSENC_DEVICE void put(Bfloat16& out, float x) {
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out.bits) : "f"(x));
-}
-#else
-float real(Half x);
-float real(Bfloat16 x);
-void put(Half& out, float x);
-void put(Bfloat16& out, float x);
-#endif
-
-// 16 bytes, loaded and stored at once.
-template <class T>
-struct alignas(16) Word {
-  static constexpr int size = 16 / sizeof(T);
-  T at[size];
+  const double* amplitude = nullptr;  // [plan]; of the inverse: 1 over it
+  Special special = {};
 };
 
 // --- rotate --------------------------------------------------------------------------------------------------
@@ -139,8 +71,8 @@ POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int
                               Token<T>& out) {
   const auto groups = static_cast<std::uint32_t>((x.heads + call.heads_at_once - 1) /
                                                  call.heads_at_once),
-             tokens = static_cast<std::uint32_t>(call.tokens);
-  if (row >= call.batch * call.tokens * groups) return false;
+             tokens = static_cast<std::uint32_t>(call.tokens.count);
+  if (row >= call.tokens.batch * call.tokens.count * groups) return false;
   const auto at = static_cast<std::uint32_t>(row);
   out.groups = groups;
   out.row = at / groups;
@@ -172,40 +104,32 @@ POSENC_DEVICE void store(const Operand& x, const Token<T>& token, std::int32_t h
         piece;
 }
 
+// A pair's turns on the first axis; those on the next lie `pairs` on.
+POSENC_DEVICE const Turns* turns_of(const RotateCall& call, std::int64_t plan, std::int32_t head,
+                                    std::int32_t pair) {
+  const std::int32_t frequency_head = call.frequency_heads == 1 ? 0 : head;
+  return call.turns + (plan * call.frequency_heads + frequency_head) * call.axes * call.pairs +
+         pair;
+}
 template <class T>
-POSENC_DEVICE std::int64_t position_of(const RotateCall& call, std::int32_t axis,
-                                       const Token<T>& token) {
-  const std::int64_t at = axis * call.batch * call.tokens + token.row;
-  if (call.ids != nullptr) return call.ids[at];
-  if (call.short_ids != nullptr) return call.short_ids[at];
-  if (call.bounds == nullptr) return call.first + token.token;
-  // The last text that begins at the row or before it.
-  std::int32_t text = 0;
-  for (std::int32_t end = call.texts; end - text > 1;) {
-    const std::int32_t middle = text + (end - text) / 2;
-    const bool later = call.bounds[middle] <= static_cast<std::int64_t>(token.row);
-    text = later ? middle : text;
-    end = later ? end : middle;
-  }
-  return static_cast<std::int64_t>(token.row) - call.bounds[text] +
-         (call.before == nullptr ? 0 : call.before[text]);
+POSENC_DEVICE std::int64_t plan_of(const RotateCall& call, const Token<T>& token) {
+  return call.plan_ids == nullptr ? 0 : call.plan_ids[token.row];
 }
 
 // Cosines and sines of `count` pairs from `pair` on.
 template <class T, int count>
-POSENC_DEVICE void angles(const RotateCall& call, const Token<T>& token, std::int32_t head,
-                          std::int32_t pair, CosSin<typename T::Real> (&out)[count]) {
+POSENC_DEVICE void angles(const RotateCall& call, const Operand& x, const Token<T>& token,
+                          std::int32_t head, std::int32_t pair,
+                          CosSin<typename T::Real> (&out)[count]) {
   using Real = typename T::Real;
-  const std::int64_t plan = call.plan_ids == nullptr ? 0 : call.plan_ids[token.row];
-  const std::int32_t frequency_head = call.frequency_heads == 1 ? 0 : head;
-  const Turns* turns =
-      call.turns + (plan * call.frequency_heads + frequency_head) * call.axes * call.pairs + pair;
+  const std::int64_t plan = plan_of(call, token);
+  const Turns* turns = turns_of(call, plan, head, pair);
   std::uint64_t phases[count] = {};
   POSENC_ROLLED for (std::int32_t axis = 0; axis < call.axes; ++axis, turns += call.pairs) {
-    const std::int64_t position = position_of(call, axis, token);
+    const std::int64_t position = position_of(call.tokens, axis, token.row, token.token);
     POSENC_UNROLL for (int i = 0; i < count; ++i) phases[i] += phase_of(position, turns[i]);
   }
-  const auto amplitude = static_cast<Real>(call.amplitude[plan]);
+  const auto amplitude = x.amplified ? static_cast<Real>(call.amplitude[plan]) : Real{1};
   POSENC_UNROLL for (int i = 0; i < count; ++i) {
     const CosSin<Real> one = cos_sin<Real>(call.backwards ? 0 - phases[i] : phases[i]);
     out[i] = {one.cos * amplitude, one.sin * amplitude};
@@ -217,6 +141,60 @@ POSENC_DEVICE void turn(T& a, T& b, CosSin<typename T::Real> by) {
   const typename T::Real x = real(a), y = real(b);
   put(a, fused(x, by.cos, -(y * by.sin)));
   put(b, fused(x, by.sin, y * by.cos));
+}
+
+// A pair, exactly, where xPos grows or positions are real.
+template <class T>
+POSENC_DEVICE void turn_exactly(const RotateCall& call, const Operand& x, const Token<T>& token,
+                                std::int32_t head, std::int32_t pair, T& a, T& b) {
+  using Real = typename T::Real;
+  const std::int64_t plan = plan_of(call, token);
+  const Turns* turns = turns_of(call, plan, head, pair);
+  const double* at = call.tokens.real_ids;
+  std::uint64_t phase = 0;
+  bool sure = true;
+  for (std::int32_t axis = 0; axis < call.axes; ++axis, turns += call.pairs) {
+    bool finite = true;
+    phase += at == nullptr
+                 ? phase_of(position_of(call.tokens, axis, token.row, token.token), *turns)
+                 : phase_of(at[axis * call.tokens.batch * call.tokens.count + token.row], *turns,
+                            finite);
+    sure = sure && finite;
+  }
+  double by = x.amplified ? call.amplitude[plan] : 1;
+  if (x.amplified && call.special.growth != nullptr) {
+    const double position =
+        at != nullptr ? at[token.row]
+                      : static_cast<double>(position_of(call.tokens, 0, token.row, token.token));
+    by *= growth_of(call.special, position, x.shrinks != call.inverse, pair);
+  }
+  const CosSin<Real> one = cos_sin<Real>(call.backwards ? 0 - phase : phase);
+  const double nothing = by * 1e300 * 1e300;
+  if (!sure) by = nothing - nothing;  // NaN
+  turn(a, b, {static_cast<Real>(one.cos * by), static_cast<Real>(one.sin * by)});
+}
+
+template <class T>
+POSENC_DEVICE void turn_as_engine(const RotateCall& call, const Operand& x, const Token<T>& token,
+                                  std::int32_t pair, T& a, T& b) {
+  const Special& special = call.special;
+  const std::int64_t plan = plan_of(call, token);
+  const bool hf = special.arithmetic == Arithmetic::hf_float;
+  const float angle =
+      hf ? hf_angle(special, call.tokens, token.row, token.token, plan, call.axes, call.pairs, pair)
+         : ggml_angle(special, call.tokens, token.row, token.token, call.axes, call.pairs, pair);
+  const CosSin<double> exact = cos_sin_of_angle(angle);
+  const auto amplitude = x.amplified ? static_cast<float>(call.amplitude[plan]) : 1.0f;
+  float cosine = static_cast<float>(exact.cos) * amplitude,
+        sine = static_cast<float>(exact.sin) * amplitude;
+  if constexpr (sizeof(T) == 2) {
+    cosine = hf ? kept<T>(cosine) : cosine;
+    sine = hf ? kept<T>(sine) : sine;
+  }
+  if (call.inverse)
+    turn_back(a, b, cosine, sine);
+  else
+    turn_as(special.arithmetic, a, b, cosine, call.backwards ? -sine : sine);
 }
 
 // The first channel of a pair, and how far the second is from it.
@@ -258,9 +236,9 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
                      other = channel + (interleaved ? n : call.block_pairs);
   CosSin<Real> by[n];
-  angles<T, n>(call, token, group, pair, by);
+  angles<T, n>(call, x, token, group, pair, by);
   for (std::int32_t head = group; head < x.heads; head += groups) {
-    if (call.frequency_heads > 1 && head != group) angles<T, n>(call, token, head, pair, by);
+    if (call.frequency_heads > 1 && head != group) angles<T, n>(call, x, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
     Word<T> a = *reinterpret_cast<const Word<T>*>(from + channel),
             b = *reinterpret_cast<const Word<T>*>(from + other);
@@ -277,7 +255,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
 }
 
 // Any strides, alignment and number of channels: a pair or a channel a thread.
-template <class T>
+template <class T, bool special>
 POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
   using Real = typename T::Real;
   const Operand& x = call.operands[at.operand];
@@ -296,9 +274,17 @@ POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
     const T* from = token.in + head * x.in_head;
     T a = from[channel * x.in_channel];
     if (rotates) {
-      if (call.frequency_heads > 1 || head == group) angles<T, 1>(call, token, head, at.unit, by);
       T b = from[other * x.in_channel];
-      turn(a, b, by[0]);
+      if constexpr (special) {
+        if (call.special.arithmetic == Arithmetic::exact)
+          turn_exactly(call, x, token, head, at.unit, a, b);
+        else
+          turn_as_engine(call, x, token, at.unit, a, b);
+      } else {
+        if (call.frequency_heads > 1 || head == group)
+          angles<T, 1>(call, x, token, head, at.unit, by);
+        turn(a, b, by[0]);
+      }
       store(x, token, head, other, b);
     }
     store(x, token, head, channel, a);
@@ -307,8 +293,10 @@ POSENC_DEVICE void rotate_elements(const RotateCall& call, Place at) {
 
 template <class T>
 POSENC_DEVICE void rotate_at(const RotateCall& call, Place at) {
-  if (!call.wide)
-    rotate_elements<T>(call, at);
+  if (call.special.any)
+    rotate_elements<T, true>(call, at);
+  else if (!call.wide)
+    rotate_elements<T, false>(call, at);
   else if (call.interleaved)
     rotate_words<T, true>(call, at);
   else
@@ -325,14 +313,13 @@ struct Grid {
   std::int32_t units_at_once = 1, rows = 1;  // of a block
 };
 inline Grid grid_of(const RotateCall& call) {
-  constexpr std::int32_t threads = 128, vector = 16;
-  const std::int32_t size = call.number == Number::f64 ? 8 : call.number == Number::f32 ? 4 : 2;
+  constexpr std::int32_t threads = 128;
   const std::int32_t copied = call.copies ? call.head_dim - 2 * call.pairs : 0;
   Grid grid;
   const std::int32_t rotated = call.pairs + copied;
   // Values are a unit a word: twice as many as pairs.
-  grid.units =
-      (call.operands[2].heads > 0 ? call.head_dim : rotated) / (call.wide ? vector / size : 1);
+  grid.units = (call.operands[2].heads > 0 ? call.head_dim : rotated) >>
+               (call.wide ? word_shift(call.number) : 0);
   if (grid.units == 0) return grid;
   grid.units_at_once = grid.units < threads ? grid.units : threads;
   grid.rows = threads / grid.units_at_once;
@@ -340,7 +327,8 @@ inline Grid grid_of(const RotateCall& call) {
     if (one.heads == 0) continue;
     ++grid.operands;
     const std::int64_t groups = (one.heads + call.heads_at_once - 1) / call.heads_at_once,
-                       blocks = (call.batch * call.tokens * groups + grid.rows - 1) / grid.rows;
+                       blocks = (call.tokens.batch * call.tokens.count * groups + grid.rows - 1) /
+                                grid.rows;
     grid.blocks = blocks > grid.blocks ? blocks : grid.blocks;
   }
   return grid;
