@@ -132,6 +132,7 @@ python: site  ## the Python package: a wheel in dist/, installed and tested (PEE
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
 	@$(python)/bin/pip install -q -r python/requirements.txt $(if $(PEERS),-r python/requirements-peers.txt)
 	@python/wheel.sh $(python)/bin build/python dist
+	@cuda/python/emulated.sh $(python)/bin build/python
 	@$(python)/bin/pytest
 	@python/debian_torch.sh $(python)/bin dist
 

@@ -38,6 +38,7 @@ BEGIN {
   room("^lab/",           public "|^bench/harness/blas\\.h$")
   room("^cli/",           public "|^lab/")
   room("^(examples|python|distributed)/", public)
+  room("^cuda/python/",   public "|^cuda/|^python/src/errors\\.h$")
   room("^cuda/program/",  public "|^cuda/")
   room("^cuda/",          plans)
   room("^(npm|web)/",     "^include/posenc/c\\.h$")
@@ -46,7 +47,7 @@ BEGIN {
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
-  never("^src/(core|kernels|attention|content|cache)/|^cuda/", "^cuda/program/", scheme_headers, "kernels see plans, never schemes")
+  never("^src/(core|kernels|attention|content|cache)/|^cuda/", "^cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")

@@ -1,8 +1,8 @@
 # posenc_cuda: plans acting on NVIDIA's devices (posenc/cuda.h), where it is asked for; `make cuda` brings the compiler. Its text runs on
 # the host as well, over an emulated grid, and is tested so everywhere.
 option(POSENC_CUDA "Build posenc_cuda, rotation on NVIDIA's devices; needs nvcc" OFF)
-if(POSENC_FUZZ OR POSENC_PYTHON OR CMAKE_CROSSCOMPILING OR CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32
-   OR NOT (POSENC_CUDA OR POSENC_TESTS))
+if(POSENC_FUZZ OR CMAKE_CROSSCOMPILING OR CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32
+   OR NOT (POSENC_CUDA OR POSENC_TESTS OR POSENC_PYTHON))
   return()
 endif()
 
@@ -14,11 +14,15 @@ function(cuda_library name kind)
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
   target_link_libraries(${name} PUBLIC posenc)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
+if(POSENC_TESTS OR POSENC_PYTHON)
+  cuda_library(posenc_cuda_emulated STATIC)
+  set_target_properties(posenc_cuda_emulated PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
 if(POSENC_TESTS)
   find_package(GTest REQUIRED)
-  cuda_library(posenc_cuda_emulated STATIC)
   file(GLOB cuda_tests CONFIGURE_DEPENDS cuda/*_test.cc)
   add_executable(posenc_cuda_tests ${cuda_tests})
   target_include_directories(posenc_cuda_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -6,7 +6,7 @@
     p = m.plan(length=131072)                    # frequencies, pairing, amplitude
     q, k = p.rotate(q, k, position_ids)          # numpy, torch, anything with DLPack; p.rotate_ in place
 
-Importing it needs neither numpy nor torch; `posenc.torch` and `posenc.hf` are read when they are first named.
+Importing it needs neither numpy nor torch; `posenc.torch`, `posenc.jax` and `posenc.hf` are read when they are first named.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def __getattr__(name: str):
 
     if name in _tools:
         return getattr(importlib.import_module(".tools", __name__), name)
-    if name in ("torch", "hf", "tools", "display"):
+    if name in ("torch", "jax", "hf", "tools", "display"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'posenc' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([*globals(), *_tools, "torch", "hf"])
+    return sorted([*globals(), *_tools, "torch", "jax", "hf"])

@@ -4,20 +4,24 @@
     out = posenc.torch.attention(q, k, v, plan)                # any plan, its backward pass too
     model.model.rotary_emb = posenc.torch.RotaryEmbedding(model.config)   # exact angles, on any device
 
-The kernels run on the CPU. Elsewhere cos and sin are formed in float64 on the device, and torch does the rest.
+The kernels run on the CPU, and on CUDA devices where posenc-cuda is installed. Elsewhere cos and sin are formed in float64 on the
+device, and torch does the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
-from . import _posenc, models
+from . import _posenc, cuda, models, torch_cuda
 from ._posenc import Plan
 from .errors import Error
 from .flex import flex_attention, score_mod
 
 __all__ = [
-    "RotaryEmbedding", "Rotation", "attention", "cos_sin", "flex_attention", "frequencies", "rotate", "rotate_", "score_mod",
+    "RotaryEmbedding", "Rotation", "attention", "cos_sin", "flex_attention", "frequencies", "rotate", "rotate_", "rotate_append_",
+    "score_mod",
 ]  # fmt: skip
 
 # --- rotation ---------------------------------------------------------------------------------------------------
@@ -115,7 +119,7 @@ class _Rotate(torch.autograd.Function):
         return (of_x, of_frequency, *[None] * 6)
 
 
-HAS_OPERATORS = hasattr(torch, "library") and hasattr(torch.library, "custom_op")
+HAS_OPERATORS = torch_cuda.HAS_OPERATORS
 _rotate = _operators() if HAS_OPERATORS else _Rotate.apply
 
 
@@ -138,48 +142,139 @@ def _ids(position_ids, x, layout: str) -> torch.Tensor:
 
 
 class Rotation:
-    """A plan's rotation as tensors and numbers, which torch.compile and torch.export read: call it as `rotate`."""
+    """A plan's rotation as tensors and numbers, which torch.compile and torch.export read: call it as `rotate`. Several plans that
+    differ in frequencies and attention factor alone are a table on a CUDA device: plan_ids say which of them a token goes by."""
 
-    def __init__(self, plan: Plan) -> None:
-        if plan.grows or plan.angles_of != "exact":
+    def __init__(self, plan: Plan | Sequence[Plan]) -> None:
+        self.plans = [plan] if isinstance(plan, Plan) else list(plan)
+        if any(each.grows or each.angles_of != "exact" for each in self.plans):
             rule = "the plan must be a plain rotation with exact angles"
             raise Error(
                 f"posenc.torch.rotate: {rule}; plan.rotate takes any, without gradients", "posenc.torch.rotate", rule
             )
-        self.plan = plan
-        self.frequency = frequencies(plan)
-        self.numbers = (plan.pairing, plan.first_dim, plan.blocks, plan.attention_factor)
+        self.text = cuda.text_of(self.plans)
+        self.plan = self.plans[0]
+        self.frequency = frequencies(self.plan)
+        self.numbers = (self.plan.pairing, self.plan.first_dim, self.plan.blocks, self.plan.attention_factor)
 
-    def __call__(self, x: torch.Tensor, position_ids=None, *, layout: str = "", frequency=None) -> torch.Tensor:
+    def __call__(
+        self,
+        x: torch.Tensor,
+        position_ids=None,
+        *,
+        layout: str = "",
+        frequency=None,
+        backend: str | None = None,
+        **there,
+    ) -> torch.Tensor:
+        if frequency is None and _is_there(x, backend):
+            return torch_cuda.rotate(x, *self.there(x, position_ids, layout, **there), layout, False)
+        self.must_be_plain("posenc.torch.rotate", **there)
         ids = _ids(position_ids, x, layout)
         if x.device.type != "cpu":
-            return _rotated_elsewhere(self.plan, x, ids, layout)
+            return _rotated_elsewhere(self.plan, x, ids, layout, frequency)
         frequency = self.frequency if frequency is None else frequency
         return _rotate(x, frequency, ids, *self.numbers, layout)
 
+    def there(self, x, position_ids, layout: str, plan_ids=None, cu_seqlens=None, cached=None) -> tuple:
+        """The arguments of an operator of posenc-cuda: plans, where tokens stand, and which plan they go by."""
+        first, ids = 0, position_ids
+        if cu_seqlens is None and self.frequency.shape[1] == 1 and (ids is None or isinstance(ids, int)):
+            first, ids = ids or 0, None
+        elif cu_seqlens is None:
+            ids = _ids(ids, x, layout).to(x.device, non_blocking=True)
+        return self.text, ids, first, cu_seqlens, cached, plan_ids
 
-def rotate(plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, layout="", frequency=None) -> torch.Tensor:
+    def must_be_plain(self, where: str, **there) -> None:
+        """Refuses what posenc-cuda alone has."""
+        named = [name for name, value in there.items() if value is not None] + ["plans"] * (len(self.plans) > 1)
+        if named:
+            rule = "plan_ids, cu_seqlens and several plans are for tensors of a CUDA device with posenc-cuda"
+            cure = f"{cuda.CURE}; on the CPU posenc.positions.packed makes ids, and backend='emulated' is for tests"
+            raise Error(f"{where}: {rule}, got {', '.join(named)}; {cure}", where, rule, ", ".join(named), cure)
+
+
+def _is_there(x, backend: str | None, must: str = "") -> bool:
+    """Whether posenc-cuda rotates x. "emulated" is its kernels in a loop on the host, which takes tensors of the CPU: for tests.
+    must: the function that has no other way for tensors of a CUDA device."""
+    if backend not in (None, "emulated"):
+        rule = "backend must be None or 'emulated'"
+        raise Error(f"posenc.torch: {rule}, got {backend!r}", "posenc.torch", rule, repr(backend))
+    cuda_tensor = x.device.type == "cuda" and torch.version.hip is None
+    if backend == "emulated" or (must and cuda_tensor):
+        cuda.needed(must or "posenc.torch", backend or "device")
+    return backend == "emulated" or (cuda_tensor and cuda.available())
+
+
+def _known(plan) -> Rotation:
+    """The Rotation of a plan, made once."""
+    if isinstance(plan, Rotation):
+        return plan
+    if not isinstance(plan, Plan):
+        return Rotation(plan)
+    known = getattr(plan, "_rotation", None)
+    if known is None:
+        known = plan._rotation = Rotation(plan)
+    return known
+
+
+def rotate(
+    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, layout="", frequency=None, backend=None, **there
+) -> torch.Tensor:
     """x [batch, head, seq, head_dim] (or another layout) rotated by its positions, with the gradient by x and by `frequency`:
     a tensor like `frequencies(plan)` to take in place of the plan's own (2-D mixed RoPE learns it). In a function that is
-    compiled pass `Rotation(plan)`, made outside of it."""
-    if not isinstance(plan, Rotation):
-        known = getattr(plan, "_rotation", None)
-        if known is None:
-            known = plan._rotation = Rotation(plan)
-        plan = known
-    return plan(x, position_ids, layout=layout, frequency=frequency)
+    compiled pass `Rotation(plan)`, made outside of it.
+
+    On a CUDA device with posenc-cuda: cu_seqlens [texts + 1] (and cached [texts], tokens of each that stand before) in place of
+    position_ids for packed texts; plan_ids [batch, seq] with a Rotation of several plans. All are read there.
+    """
+    return _known(plan)(x, position_ids, layout=layout, frequency=frequency, backend=backend, **there)
 
 
-def rotate_(plan: Plan, x: torch.Tensor, position_ids=None, *, layout: str = "") -> torch.Tensor:
-    """The same in place, for tensors that need no gradient."""
-    if x.requires_grad and torch.is_grad_enabled():
+def _need_no_gradient(where: str, **tensors) -> None:
+    for name, x in tensors.items():
+        if x is not None and x.requires_grad and torch.is_grad_enabled():
+            rule = f"{name} must need no gradient"
+            raise Error(
+                f"posenc.torch.{where}: {rule}; call rotate, which makes a new tensor", f"posenc.torch.{where}", rule
+            )
+
+
+def rotate_(
+    plan: Plan | Rotation, x: torch.Tensor, position_ids=None, *, k=None, layout: str = "", backend=None, **there
+):
+    """The same in place, for tensors that need no gradient. k: keys [batch, kv_head, seq, head_dim] of the same tokens, in the same
+    pass; (x, k) comes back."""
+    _need_no_gradient("rotate_", x=x, k=k)
+    where = "posenc.torch.rotate_"
+    if _is_there(x, backend, where):
+        torch_cuda.rotate_(x, k, *_known(plan).there(x, position_ids, layout, **there), layout)
+    else:
+        if there or not isinstance(plan, Plan):  # a plan that grows is the CPU's alone, and has no Rotation
+            _known(plan).must_be_plain(where, **there)
+            plan = _known(plan).plan
+        plan.rotate_(x, k, position_ids, layout=layout)
+    return x if k is None else (x, k)
+
+
+def rotate_append_(
+    plan: Plan | Rotation, q, k, v, key_cache, value_cache, slots, position_ids=None, *, keep_k: bool = True, layout: str = "",
+    cache_layout: str = "NHD", backend=None, **there,
+) -> torch.Tensor:  # fmt: skip
+    """Queries rotated in place, and in the same pass rotated keys and values as they are written to the pages of a cache on a CUDA
+    device: [page, token, kv_head, head_dim] (NHD) or [page, kv_head, token, head_dim] (HND). slots [batch, seq] say where a token
+    goes, page · page size + token in page; -1 is padding. keep_k: k stays as it is, else it is rotated too. Takes posenc-cuda;
+    on the CPU posenc.KvCache is the cache."""
+    _need_no_gradient("rotate_append_", q=q, k=k, v=v)
+    where = "posenc.torch.rotate_append_"
+    if not _is_there(q, backend, where):
+        rule = "tensors must lie on a CUDA device"
         raise Error(
-            "posenc.torch.rotate_: x must need no gradient; call rotate, which makes a new tensor",
-            "posenc.torch.rotate_",
-            "x must need no gradient",
+            f"{where}: {rule}, got {q.device}; on the CPU posenc.KvCache is a cache", where, rule, str(q.device)
         )
-    plan.rotate_(x, position_ids=position_ids, layout=layout)
-    return x
+    there = _known(plan).there(q, position_ids, layout, **there)
+    torch_cuda.rotate_append_(q, k, v, key_cache, value_cache, slots, *there, layout, cache_layout, keep_k)
+    return q
 
 
 def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halves: bool = False):
@@ -216,8 +311,13 @@ def _laid_out(cos, sin, style: str):
     return torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)
 
 
-def _rotated_elsewhere(plan: Plan, x, ids, layout: str):
-    cos, sin = cos_sin(plan, ids.to(x.device), torch.float32)
+def _rotated_elsewhere(plan: Plan, x, ids, layout: str, frequency=None):
+    ids = ids.to(x.device)
+    if frequency is None:
+        cos, sin = cos_sin(plan, ids, torch.float32)
+    else:  # learned: torch itself has the gradient
+        rows = _cos_sin_of(frequency.reshape(-1, *frequency.shape[-2:])[0], plan.attention_factor, ids, torch.float32)
+        cos, sin = _laid_out(*rows, "cat" if plan.pairing == "halves" else "repeat")
     layout = (layout or "bhsd"[-x.dim() :]).replace("t", "s")
     for axis, letter in enumerate(layout):
         if letter == "h":

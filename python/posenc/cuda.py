@@ -1,0 +1,53 @@
+"""What posenc.torch and posenc.jax share of posenc-cuda: where it is, and the plans that it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ._posenc import Plan
+from .errors import Error
+
+try:
+    import posenc_cuda as module
+except ImportError:
+    module = None
+
+CURE = "pip install posenc-cuda, or make cuda-wheel in posenc's sources"
+
+
+def available(backend: str = "device") -> bool:
+    """Whether there is posenc-cuda, with kernels for a device or with the emulated grid, which every one has."""
+    return module is not None and (backend == "emulated" or module.has_device_code)
+
+
+def needed(where: str, backend: str = "device"):
+    """posenc-cuda, or an error that says how it comes."""
+    if not available(backend):
+        rule = "tensors of a CUDA device take posenc-cuda"
+        got = "none installed" if module is None else "one built without CUDA"
+        raise Error(f"{where}: {rule}, got {got}; {CURE}", where, rule, got, CURE)
+    return module
+
+
+def text_of(plans: Sequence[Plan]) -> str:
+    """Rotations as posenc-cuda reads them: numbers, which cross from one extension module to another and into exported graphs where
+    a handle would not. Plans of one table differ in frequencies and attention factor alone."""
+    geometry = {_geometry(plan) for plan in plans}
+    if len(geometry) != 1:
+        rule = "plans of one table must have one slice, pairing, heads and axes"
+        raise Error(f"posenc.cuda: {rule}, got {len(geometry)} of them; make a table for each", "posenc.cuda", rule)
+    words = [*geometry.pop(), len(plans)]
+    for plan in plans:
+        words += [float(plan.attention_factor), *_flat(plan.inv_freq)]
+    return " ".join(map(str, words))
+
+
+def _geometry(plan: Plan) -> tuple:
+    if plan.grows or plan.angles_of != "exact":
+        rule = "the plan must be a plain rotation with exact angles"
+        raise Error(f"posenc.cuda: {rule}; plan.rotate on the CPU takes any", "posenc.cuda", rule)
+    return plan.pairing, plan.first_dim, plan.blocks, plan.frequency_heads, plan.axes, plan.rotary_dim // 2
+
+
+def _flat(numbers) -> list[float]:
+    return numbers.ravel().tolist() if hasattr(numbers, "ravel") else list(numbers)
