@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -161,6 +161,17 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 	  cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
 	  cuda/install_test.sh build/cuda && \
   build/cuda/posenc_cuda_device emulated >build/cuda/emulated.txt && ls build/cuda/posenc_cuda_device
+
+# XLA's headers, of which JAX's custom call is made, come with jaxlib: nothing else of it is needed.
+cuda-wheel: tools-release  ## posenc-cuda, the wheel by which posenc.torch and posenc.jax take CUDA tensors, in dist/ (fetches nvcc as make cuda)
+	@cmake/need.sh "to build the Python package" python3:python3 python3-venv libpython3-dev
+	@cuda/toolkit.sh $(toolkit)
+	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
+	@$(python)/bin/pip install -q -r python/requirements.txt
+	@$(python)/bin/pip install -q --no-deps jaxlib
+	@export CUDA_PATH=$(CURDIR)/$(toolkit)/nvidia/cu13; CUDACXX=$$CUDA_PATH/bin/nvcc CUDAFLAGS=-L$$CUDA_PATH/lib \
+	  python/wheel.sh $(python)/bin build/python-cuda dist cuda/python
+	@$(python)/bin/python -c 'import posenc_cuda as made; assert made.has_device_code and "CUDA" in made.xla_targets'
 
 # MPI may have come after the build was configured.
 distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s

@@ -51,3 +51,12 @@ def _geometry(plan: Plan) -> tuple:
 
 def _flat(numbers) -> list[float]:
     return numbers.ravel().tolist() if hasattr(numbers, "ravel") else list(numbers)
+
+
+def letters_of(layout: str, rank: int, where: str) -> str:
+    """A layout with every axis named, of b, h, s and d."""
+    letters = (layout or "bhsd"[-rank:]).replace("t", "s")
+    if len(letters) != rank or len(set(letters)) != rank or not set("sd") <= set(letters) <= set("bhsd"):
+        rule = f"layout must name each of the tensor's {rank} axes by b, h, s (or t) and d"
+        raise Error(f"{where}: {rule}, got {layout!r}; write 'bhsd' or 'bshd'", where, rule, repr(layout))
+    return letters

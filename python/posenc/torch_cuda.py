@@ -20,14 +20,6 @@ def _refused(rule: str, got) -> Error:
 # --- tensors as posenc-cuda takes them ---------------------------------------------------------------------------
 
 
-def axes_of(x, layout: str) -> list[int]:
-    """Where the axes batch, head, seq and head_dim of a tensor are; -1 where it has none."""
-    letters = (layout or "bhsd"[-x.dim() :]).replace("t", "s")
-    if len(letters) != x.dim() or len(set(letters)) != x.dim() or not set("sd") <= set(letters) <= set("bhsd"):
-        raise _refused(f"layout must name each of the tensor's {x.dim()} axes by b, h, s (or t) and d", repr(layout))
-    return [letters.find(letter) for letter in "bhsd"]
-
-
 def _tensor(x, axes, like):
     """A view of x, which must lie where `like` does."""
     _must_lie(x, like)
@@ -66,7 +58,8 @@ class _Call:
     """One call's place (backend, ordinal, stream) and the integers that it reads there, which live as long as this."""
 
     def __init__(self, q, layout: str, plans: str) -> None:
-        self.q, self.axes, self.lent = q, axes_of(q, layout), []
+        letters = cuda.letters_of(layout, q.dim(), WHERE)
+        self.q, self.axes, self.lent = q, [letters.find(letter) for letter in "bhsd"], []
         batch, _, seq, _ = self.axes
         self.rows = (1 if batch < 0 else q.shape[batch], q.shape[seq])
         there = q.device.type == "cuda"
