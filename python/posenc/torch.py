@@ -380,6 +380,7 @@ class RotaryEmbedding(torch.nn.Module):
         self._layers = _layers_by_type(config)
         self._plans: dict = {}
         self._numbers: dict = {}
+        self.tell = None  # called with what forward gives, its plan, its ids and the style
 
     def plan(self, layer_type: str | None = None, length: int = 0) -> Plan:
         """The plan of a kind of layers, for a length."""
@@ -417,7 +418,10 @@ class RotaryEmbedding(torch.nn.Module):
             plan = self.plan(layer_type, int(position_ids.max()) + 1)
         elif kind not in self._numbers and plan.frequency_heads == 1 and not plan.grows:
             self._numbers[kind] = frequencies(plan)[0], plan.attention_factor
-        return self.laid_out(plan, position_ids, x.dtype, self.style)
+        made = self.laid_out(plan, position_ids, x.dtype, self.style)
+        if self.tell is not None:
+            self.tell(made, plan, position_ids, self.style)
+        return made
 
     @staticmethod
     def laid_out(plan: Plan, position_ids, dtype, style: str):

@@ -113,6 +113,73 @@ def test_a_patched_model_gives_the_same_logits(family):
     assert torch.allclose(before, after, atol=1e-4) and torch.equal(before, again)
 
 
+@pytest.fixture
+def emulated():
+    """What a CUDA device computes, in a loop on the host."""
+    pytest.importorskip("posenc_cuda", reason="posenc_cuda is not installed; make python builds it")
+    return "emulated"
+
+
+# Its function leaves pairs of neighbours in halves, which no plan says.
+OWN_ORDER = ["deepseek_v3"]
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *PICTURES])
+def test_a_device_rotates_in_a_patched_model(family, emulated):
+    model = live_census.made(family)
+    ids, inputs = picture(model) if family in PICTURES else (torch.randint(3, 50, (1, 40)), {})
+    with torch.no_grad():
+        before = model(ids, **inputs).logits
+        with hf.patch(model, backend=emulated) as patched:
+            after = model(ids, **inputs).logits
+        again = model(ids, **inputs).logits
+    assert torch.allclose(before, after, atol=1e-4) and torch.equal(before, again)
+    assert bool(patched.kernels.taken) == (family not in OWN_ORDER)
+
+
+def test_a_device_rotates_padded_texts_and_has_their_gradients(llama, emulated):
+    ids, mask = torch.randint(3, 50, (2, 12)), torch.ones(2, 12, dtype=torch.long)
+    mask[0, :4] = 0
+
+    def gradients():
+        llama.zero_grad()
+        llama(ids, attention_mask=mask, labels=ids).loss.backward()
+        return [each.grad.clone() for each in llama.parameters()]
+
+    before = gradients()
+    with hf.patch(llama, backend=emulated) as patched:
+        after = gradients()
+    assert patched.kernels.taken
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(before, after, strict=True))
+
+
+def test_a_device_rotates_step_by_step(llama, emulated):
+    ids = torch.randint(3, 50, (1, 12))
+    said = dict(max_new_tokens=8, do_sample=False, pad_token_id=0)
+    expected = llama.generate(ids, **said)
+    with hf.patch(llama, backend=emulated), hf.capture(llama) as seen:
+        assert torch.equal(llama.generate(ids, **said), expected)
+    assert not codes(seen)
+
+
+def test_a_compiled_model_keeps_its_own_function(llama, emulated):
+    ids = torch.randint(3, 50, (1, 12))
+    with torch.no_grad(), hf.patch(llama, backend=emulated) as patched:
+        compiled = torch.compile(lambda ids: llama(ids, use_cache=False).logits, backend="aot_eager")
+        made = compiled(ids)
+        assert not patched.kernels.taken
+        assert torch.allclose(made, llama(ids).logits, atol=1e-5)
+
+
+def test_two_patched_models_share_a_function(emulated):
+    function = sys.modules["transformers.models.llama.modeling_llama"].apply_rotary_pos_emb
+    one, other = hf.patch(built("llama"), backend=emulated), hf.patch(built("llama"), backend=emulated)
+    one.unpatch()
+    assert sys.modules["transformers.models.llama.modeling_llama"].apply_rotary_pos_emb is not function
+    other.unpatch()
+    assert sys.modules["transformers.models.llama.modeling_llama"].apply_rotary_pos_emb is function
+
+
 def test_frequencies_cast_to_bfloat16(llama):
     llama.to(torch.bfloat16)
     seen, _ = run(llama)

@@ -1,22 +1,26 @@
-"""Exact angles in a live model: its rotary modules replaced."""
+"""Exact angles in a live model: its rotary modules replaced, and on a CUDA device what its functions do with them."""
 
 from __future__ import annotations
 
 import torch
 
-from .. import models
+from .. import cuda, models
 from ..torch import RotaryEmbedding
+from .kernels import Kernels
 from .live import distance, layers_of, replace, rotary_modules, rotating_groups, text_config, tower
 
 
 class Patched:
-    """What patch() did: `changes`, one a rotary module, and how to undo it."""
+    """What patch() did: `changes`, one a rotary module, and how to undo it. `kernels.taken` names the rotating functions that
+    posenc-cuda has done the work of so far."""
 
-    def __init__(self, model) -> None:
+    def __init__(self, model, backend: str | None = None) -> None:
         self.model, self.changes, self._before = model, [], {}
+        self.kernels = Kernels(model, backend)
 
     def unpatch(self) -> None:
-        """Puts the model's own modules back."""
+        """Puts the model's own modules and functions back."""
+        self.kernels.remove()
         for name, module in self._before.items():
             replace(self.model, name, module)
         self._before = {}
@@ -79,10 +83,14 @@ def _compared(module, exact: RotaryEmbedding, length: int) -> float:
     return largest
 
 
-def patch(model) -> Patched:
+def patch(model, backend: str | None = None) -> Patched:
     """Replaces a model's rotary modules by posenc.torch.RotaryEmbedding: frequencies in float64 that no cast reaches, exact
-    angles. Everything else stays. What cannot be replaced (a tower's own) is left, and said."""
-    done, said = Patched(model), models.read(model)
+    angles. What cannot be replaced (a tower's own) is left, and said. On a CUDA device with posenc-cuda its kernels rotate the
+    queries and keys where the model's function is found to do what the plan says. Everything else stays.
+
+    backend="emulated": those kernels in a loop on the host, for tests.
+    """
+    done, said = Patched(model, backend), models.read(model)
     for name, module in rotary_modules(model).items():
         if isinstance(module, RotaryEmbedding):
             continue
@@ -99,4 +107,9 @@ def patch(model) -> Patched:
             continue
         done._before[name] = module
         replace(model, name, exact)
+        exact.tell = done.kernels.tell
+    if backend:
+        cuda.needed("posenc.hf.patch", backend)
+    if done._before and cuda.available(backend or "device"):
+        done.kernels.install()
     return done
