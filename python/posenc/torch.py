@@ -312,25 +312,33 @@ def _laid_out(cos, sin, style: str):
 
 
 def _rotated_elsewhere(plan: Plan, x, ids, layout: str, frequency=None):
+    """The rotation in torch alone, whose gradients it has by itself."""
+    layout = cuda.letters_of(layout, x.dim(), "posenc.torch.rotate")
     ids = ids.to(x.device)
-    if frequency is None:
-        cos, sin = cos_sin(plan, ids, torch.float32)
-    else:  # learned: torch itself has the gradient
-        rows = _cos_sin_of(frequency.reshape(-1, *frequency.shape[-2:])[0], plan.attention_factor, ids, torch.float32)
-        cos, sin = _laid_out(*rows, "cat" if plan.pairing == "halves" else "repeat")
-    layout = (layout or "bhsd"[-x.dim() :]).replace("t", "s")
-    for axis, letter in enumerate(layout):
-        if letter == "h":
-            cos, sin = (each.unsqueeze(axis if each.dim() >= axis else 0) for each in (cos, sin))
-    first, last = plan.first_dim, plan.first_dim + plan.rotary_dim
-    part = x[..., first:last].float()
-    half = plan.rotary_dim // 2
-    if plan.pairing == "halves":
-        other = torch.cat((-part[..., half:], part[..., :half]), -1)
+    ids = ids[None] if ids.dim() == 1 else ids
+    kind = torch.promote_types(x.dtype, torch.float32)
+    if frequency is None and plan.frequency_heads == 1:
+        heads = [cos_sin(plan, ids, kind, halves=True)]
     else:
-        other = torch.stack((-part[..., 1::2], part[..., ::2]), -1).flatten(-2)
-    rotated = (part * cos + other * sin).to(x.dtype)
-    return torch.cat((x[..., :first], rotated, x[..., last:]), -1)
+        frequency = frequencies(plan) if frequency is None else frequency
+        heads = [_cos_sin_of(each, plan.attention_factor, ids, kind) for each in frequency]
+    cos, sin = (_in_layout(torch.stack(each, 1), layout) for each in zip(*heads, strict=True))
+    first, last = plan.first_dim, plan.first_dim + plan.rotary_dim
+    pairs = (
+        x[..., first:last].to(kind).unflatten(-1, (plan.blocks, *((2, -1) if plan.pairing == "halves" else (-1, 2))))
+    )
+    both = -2 if plan.pairing == "halves" else -1
+    a, b = (each.flatten(-2) for each in pairs.unbind(both))
+    rotated = torch.stack(
+        [each.unflatten(-1, (plan.blocks, -1)) for each in (a * cos - b * sin, a * sin + b * cos)], both
+    )
+    return torch.cat((x[..., :first], rotated.flatten(-3).to(x.dtype), x[..., last:]), -1)
+
+
+def _in_layout(table, layout: str):
+    """A table [batch, heads, seq, pairs] in the order of another layout's axes, without those that it does not name."""
+    left_out = [axis for axis in "bh" if axis not in layout]
+    return table.permute(["bhsd".index(axis) for axis in (*layout, *left_out)])[(..., *[0] * len(left_out))]
 
 
 # --- attention --------------------------------------------------------------------------------------------------

@@ -116,6 +116,40 @@ def test_cos_sin_as_other_devices_form_them(plan, monkeypatch):
         assert torch.equal(each, made)
 
 
+@pytest.mark.parametrize("layout", ["bhsd", "bshd", "sbhd", "hsd", "thd", "sd"])
+@pytest.mark.parametrize("batched", [True, False])
+def test_layouts_on_other_devices(plan, layout, batched):
+    extent = {"b": 2, "h": 3, "s": 4, "t": 4, "d": 16}
+    x = tensor(*(extent[axis] for axis in layout), dtype=torch.float32)
+    ids = (
+        torch.tensor([[0, 5, 9, 1], [7, 7, 2, 3]][: extent["b"] if "b" in layout else 1])
+        if batched
+        else torch.arange(4)
+    )
+    made = pt._rotated_elsewhere(plan, x, ids, layout)
+    assert torch.allclose(made, plan.rotate(x, position_ids=ids, layout=layout), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "heads, pairing, blocks", [(1, "halves", 1), (1, "halves", 2), (2, "halves", 2), (2, "interleaved", 1)]
+)
+def test_learned_frequencies_on_other_devices(heads, pairing, blocks):
+    frequency = tensor(heads, 2, 4).abs()
+    plan = posenc.Plan.of_frequencies(frequency.numpy(), pairing=pairing, blocks=blocks)
+    x, ids = tensor(1, 2, 3, 8, dtype=torch.float32), torch.arange(6).reshape(2, 1, 3)
+    gradients = []
+    for rotated in (
+        pt._rotated_elsewhere,
+        lambda plan, x, ids, _, frequency: pt.rotate(plan, x, ids, frequency=frequency),
+    ):
+        learned = frequency.clone().requires_grad_()
+        made = rotated(plan, x, ids, "", learned)
+        assert torch.allclose(made, plan.rotate(x, position_ids=ids), atol=1e-5)
+        made[..., 1].square().sum().backward()
+        gradients.append(learned.grad)
+    assert torch.allclose(*gradients, atol=1e-4)
+
+
 def test_the_rotary_module():
     config = {
         "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 9,
