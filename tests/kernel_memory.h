@@ -42,34 +42,45 @@ struct Memory {
   }
 };
 
-enum class Layout { heads_first, tokens_first, packed_qkv, reversed, every_third, channels_first };
-inline constexpr Layout all_layouts[] = {Layout::heads_first, Layout::tokens_first,
-                                         Layout::packed_qkv,  Layout::reversed,
-                                         Layout::every_third, Layout::channels_first};
+enum class MemoryLayout {
+  heads_first,
+  tokens_first,
+  packed_qkv,
+  reversed,
+  every_third,
+  channels_first
+};
+inline constexpr MemoryLayout all_layouts[] = {
+    MemoryLayout::heads_first, MemoryLayout::tokens_first, MemoryLayout::packed_qkv,
+    MemoryLayout::reversed,    MemoryLayout::every_third,  MemoryLayout::channels_first};
 
-inline Memory memory(DType dtype, Layout layout, std::int64_t batch, std::int64_t heads,
+inline Memory memory(DType dtype, MemoryLayout layout, std::int64_t batch, std::int64_t heads,
                      std::int64_t seq, std::int64_t dim, unsigned seed = 1) {
   Memory made;
   const auto dense = [&](std::initializer_list<std::int64_t> shape) {
     return Tensor::dense(nullptr, dtype, shape);
   };
   switch (layout) {
-    case Layout::heads_first: made.shape = dense({batch, heads, seq, dim}); break;
-    case Layout::tokens_first: made.shape = dense({batch, seq, heads, dim}).swapped(1, 2); break;
-    case Layout::packed_qkv:
+    case MemoryLayout::heads_first: made.shape = dense({batch, heads, seq, dim}); break;
+    case MemoryLayout::tokens_first:
+      made.shape = dense({batch, seq, heads, dim}).swapped(1, 2);
+      break;
+    case MemoryLayout::packed_qkv:
       made.shape = dense({batch, seq, 3 * heads, dim}).swapped(1, 2);
       made.shape.shape[1] = heads;
       break;
-    case Layout::reversed:
+    case MemoryLayout::reversed:
       made.shape = dense({batch, seq, heads, dim}).swapped(1, 2);
       made.shape.stride[3] = -1;
       break;
-    case Layout::every_third:
+    case MemoryLayout::every_third:
       made.shape = dense({batch, heads, seq, 3 * dim});
       made.shape.shape[3] = dim;
       made.shape.stride[3] = 3;
       break;
-    case Layout::channels_first: made.shape = dense({batch, heads, dim, seq}).swapped(2, 3); break;
+    case MemoryLayout::channels_first:
+      made.shape = dense({batch, heads, dim, seq}).swapped(2, 3);
+      break;
   }
   std::int64_t lowest = 0, highest = -1;
   if (made.shape.size() > 0) {

@@ -38,9 +38,9 @@ struct Text {
   std::int64_t tokens = 21, heads = 8, kv_heads = 2, dim = 8, value_dim = dim;
   DType dtype = DType::f64;
   unsigned seed = 1;
-  Memory q = memory(dtype, Layout::heads_first, 1, heads, tokens, dim, seed),
-         k = memory(dtype, Layout::tokens_first, 1, kv_heads, tokens, dim, seed + 1),
-         v = memory(dtype, Layout::every_third, 1, kv_heads, tokens, value_dim, seed + 2);
+  Memory q = memory(dtype, MemoryLayout::heads_first, 1, heads, tokens, dim, seed),
+         k = memory(dtype, MemoryLayout::tokens_first, 1, kv_heads, tokens, dim, seed + 1),
+         v = memory(dtype, MemoryLayout::every_third, 1, kv_heads, tokens, value_dim, seed + 2);
 
   Geometry geometry(std::int64_t length = 0) const {
     return {.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .length = length};
@@ -153,7 +153,7 @@ inline Numbers through_cache(const KvCacheOptions& options, Text& text,
                              const Mask& mask = {}) {
   KvCache cache = made(options);
   Memory out =
-      memory(text.dtype, Layout::tokens_first, 1, text.heads, text.tokens, text.value_dim, 9);
+      memory(text.dtype, MemoryLayout::tokens_first, 1, text.heads, text.tokens, text.value_dim, 9);
   fed(cache, cache.add(), text, 0, text.tokens, pieces, plan, out.view(), mask);
   return numbers(out.view());
 }

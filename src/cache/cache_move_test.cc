@@ -45,7 +45,7 @@ Numbers fresh(Text& text, const KvCacheOptions& options, const Plan& plan,
                                    Positions::range(positions[i], 1))),
               "");
   }
-  Memory out = memory(text.dtype, Layout::heads_first, 1, text.heads, 1, text.dim);
+  Memory out = memory(text.dtype, MemoryLayout::heads_first, 1, text.heads, 1, text.dim);
   EXPECT_EQ(message(cache.attend({{sequence}}, tokens_of(text.q.view(), survivors.back(), 1), plan,
                                  {}, out.view())),
             "");
@@ -59,7 +59,7 @@ Numbers after(Text& text, const KvCacheOptions& options, const Plan& plan, const
   const auto sequence = cache.add();
   EXPECT_EQ(message(cache.append({{sequence}}, text.k.view(), text.v.view(), plan)), "");
   act(cache, sequence);
-  Memory out = memory(text.dtype, Layout::heads_first, 1, text.heads, 1, text.dim);
+  Memory out = memory(text.dtype, MemoryLayout::heads_first, 1, text.heads, 1, text.dim);
   EXPECT_EQ(message(cache.attend({{sequence}}, tokens_of(text.q.view(), text.tokens - 1, 1), plan,
                                  {}, out.view())),
             "");
@@ -165,7 +165,7 @@ TEST(CacheMove, AStreamWithSinksGoesOnForEverInTheSamePages) {
       ASSERT_EQ(message(cache.evict(sequence, 4, 5, Gap::close)), "");
       survivors.erase(survivors.begin() + 4);
     }
-    Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 1, 8);
+    Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 1, 8);
     ASSERT_TRUE(cache.attend({{sequence}}, tokens_of(text.q.view(), 199, 1), plan, {}, out.view()));
     EXPECT_LE(
         largest_difference(numbers(out.view()), fresh(text, options, plan, survivors, positions)),
@@ -190,7 +190,7 @@ TEST(CacheMove, SixteenBitKeysLoseManySmallTurnsAndNoneThatIsLarge) {
     EXPECT_TRUE(
         cache.append({{sequence}}, text.k.view(), text.v.view(), plan, Positions::range(400, 32)));
     for (std::int64_t at = 400; at > 0; at -= by) EXPECT_TRUE(cache.shift(sequence, 0, 32, -by));
-    Memory out = memory(text.dtype, Layout::heads_first, 1, text.heads, 1, text.dim);
+    Memory out = memory(text.dtype, MemoryLayout::heads_first, 1, text.heads, 1, text.dim);
     EXPECT_TRUE(cache.attend({{sequence}}, tokens_of(text.q.view(), 31, 1), plan, {}, out.view()));
     return rms_difference(truth, numbers(out.view())) / size;
   };
@@ -276,7 +276,7 @@ TEST(CacheMove, AGapOfSeveralAxesIsForTheCallerToClose) {
     ASSERT_TRUE(cache.shift(sequence, 1, 2, -1));
     EXPECT_EQ(*cache.positions(sequence),
               *Positions::ids(std::vector<std::int64_t>{0, 1, 0, 2}, 2));
-    Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 1, 8);
+    Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 1, 8);
     ASSERT_TRUE(cache.attend({{sequence}}, tokens_of(text.q.view(), 2, 1), plan, {}, out.view()));
     // The same two tokens appended there.
     KvCache other = made(text.options(keys));
@@ -287,7 +287,7 @@ TEST(CacheMove, AGapOfSeveralAxesIsForTheCallerToClose) {
       ASSERT_TRUE(other.append({{same}}, piece(text.k), piece(text.v), plan,
                                *Positions::ids(std::vector<std::int64_t>{row, column}, 2)));
     }
-    Memory wanted = memory(DType::f64, Layout::heads_first, 1, 8, 1, 8);
+    Memory wanted = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 1, 8);
     ASSERT_TRUE(other.attend({{same}}, tokens_of(text.q.view(), 2, 1), plan, {}, wanted.view()));
     EXPECT_LE(largest_difference(numbers(out.view()), numbers(wanted.view())), text.rounding());
   }

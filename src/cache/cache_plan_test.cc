@@ -89,7 +89,7 @@ TEST(CachePlan, KeysFollowAnEnginesFloatAngles) {
   const Positions at = Positions::range(1000000, text.tokens);
   KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
-  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 21, 8);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 21, 8);
   ASSERT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), before, at));
   ASSERT_EQ(message(cache.attend({{sequence}}, text.q.view(), after, {}, out.view())), "");
   // cos and sin are floats: there and back leaves the rounding of their squares' sum.
@@ -137,7 +137,7 @@ TEST(CachePlan, RefusedKeysAreNeverMixed) {
   options.new_plan = NewPlan::refuse;
   KvCache cache = made(options);
   const auto sequence = cache.add();
-  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 24, 16);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 24, 16);
   fed(cache, sequence, text, 0, 8, {8}, growing.by_length(), out.view());
   const Tensor k = tokens_of(text.k.view(), 8, 1), v = tokens_of(text.v.view(), 8, 1),
                q = tokens_of(text.q.view(), 7, 1), o = tokens_of(out.view(), 7, 1);
@@ -228,7 +228,7 @@ TEST(CacheArguments, ASequenceTwiceInACallIsAnError) {
   Text text{.tokens = 1};
   KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
-  Memory k = memory(DType::f64, Layout::heads_first, 2, 2, 1, 8);
+  Memory k = memory(DType::f64, MemoryLayout::heads_first, 2, 2, 1, 8);
   EXPECT_FALSE(cache.append({{sequence, sequence}}, k.view(), k.view(), Plan{}));
   EXPECT_EQ(*cache.tokens(sequence), 0);
 }
@@ -240,7 +240,7 @@ TEST(CacheArguments, ShapesAndDtypesThatDoNotFitAreErrors) {
   const Tensor k = text.k.view(), q = text.q.view();
   const auto other = [](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t d,
                         DType dtype = DType::f64) {
-    return memory(dtype, Layout::heads_first, b, h, t, d);
+    return memory(dtype, MemoryLayout::heads_first, b, h, t, d);
   };
   for (Memory bad : {other(1, 1, 21, 8), other(1, 2, 21, 6), other(2, 2, 21, 8), other(1, 2, 0, 8),
                      other(1, 2, 21, 8, DType::f32)}) {
@@ -320,7 +320,7 @@ TEST(CacheArguments, PositionsNearTwoToThe24) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
     const Tensor k = text.k.view(), v = text.v.view(), q = text.q.view();
-    Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 4, 8);
+    Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 4, 8);
     EXPECT_NE(
         message(cache.append({{sequence}}, k, v, engine, Positions::range(float_positions - 3, 4))),
         "");

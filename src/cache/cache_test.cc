@@ -122,7 +122,7 @@ TEST_P(Cache, WhatNoQuerySeesIsNotRead) {
   Memory& k = text.k;
   KvCache cache = made(text.options(GetParam(), 16));
   const auto sequence = cache.add();
-  Memory out = memory(DType::f64, Layout::heads_first, 1, text.heads, text.tokens, text.dim);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, text.heads, text.tokens, text.dim);
   for (std::int64_t h = 0; h < 2; ++h) k.view().set(k.view().offset(0, h, 0), NAN);
   fed(cache, sequence, text, 0, 20, {20}, [&](auto) { return plan; }, out.view(), mask);
   fed(cache, sequence, text, 20, 21, {1}, [&](auto) { return plan; }, out.view(), mask);
@@ -147,9 +147,9 @@ TEST_P(Cache, SequencesOfUnequalLengthsDecodeTogether) {
     ASSERT_TRUE(cache.append({{sequences.back()}}, first(text.k), first(text.v), plan));
   }
   for (int step = 0; step < 4; ++step) {
-    Memory q = memory(DType::f64, Layout::heads_first, 3, 8, 1, 8),
-           k = memory(DType::f64, Layout::heads_first, 3, 2, 1, 8),
-           v = memory(DType::f64, Layout::reversed, 3, 2, 1, 8), out = q;
+    Memory q = memory(DType::f64, MemoryLayout::heads_first, 3, 8, 1, 8),
+           k = memory(DType::f64, MemoryLayout::heads_first, 3, 2, 1, 8),
+           v = memory(DType::f64, MemoryLayout::reversed, 3, 2, 1, 8), out = q;
     for (std::size_t b = 0; b < 3; ++b) {
       for (const auto& [to, from] :
            {std::pair{&q, &texts[b].q}, {&k, &texts[b].k}, {&v, &texts[b].v}}) {
@@ -190,7 +190,7 @@ TEST_P(Cache, TextGoesOnBehindAPictureOnAllAxes) {
   ASSERT_TRUE(picture);
   KvCache cache = made(text.options(GetParam()));
   const auto sequence = cache.add();
-  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 8, 8);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 8, 8);
   const auto feed = [&](std::int64_t first, std::int64_t count, std::optional<Positions> at) {
     const auto piece = [&](Memory& x) { return tokens_of(x.view(), first, count); };
     ASSERT_EQ(message(cache.append({{sequence}}, piece(text.k), piece(text.v), plan, at)), "");
@@ -209,7 +209,7 @@ TEST_P(Cache, TheSameBitsForAnyNumberOfThreads) {
   const auto run = [&](int threads) {
     KvCache cache = made(text.options(GetParam()));
     const auto one = cache.add(), two = cache.add();
-    Memory out = memory(DType::f32, Layout::heads_first, 1, 8, 64, 64);
+    Memory out = memory(DType::f32, MemoryLayout::heads_first, 1, 8, 64, 64);
     for (const auto sequence : {one, two, one}) {
       EXPECT_TRUE(cache.append({{sequence}}, text.k.view(), text.v.view(), plan, {}, {threads}));
     }
@@ -230,7 +230,7 @@ TEST_P(Cache, PagesOfRemovedSequencesServeOthers) {
   KvCache cache = made(options);
   EXPECT_EQ(cache.free_pages(), 8);
   const Numbers truth = text.at_once(plan);
-  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 10, 8);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 10, 8);
   KvCache::Sequence old = cache.add();
   fed(cache, old, text, 0, 10, {4, 1}, [&](auto) { return plan; }, out.view());
   for (int round = 0; round < 6; ++round) {
@@ -272,7 +272,7 @@ TEST_P(Cache, OneSequenceAloneIsReadWhereItLies) {
   options.max_pages = 16;
   KvCache cache = made(options);
   const auto one = cache.add(), other = cache.add();
-  Memory out = memory(DType::f64, Layout::heads_first, 1, 8, 20, 8);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 20, 8);
   // Turn about: with room reserved, each has neighbouring pages all the same.
   for (std::int64_t t = 0; t < 20; ++t) {
     fed(cache, one, text, t, t + 1, {1}, [&](auto) { return plan; }, out.view());

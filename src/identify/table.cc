@@ -91,16 +91,16 @@ TableColumns columns_of(const Numbers& cos, const Numbers& sin) {
 }
 
 // A guess of how the columns of a table of vectors are laid out.
-struct Layout {
+struct VectorLayout {
   WaveLayout layout;
   bool cosine_first;
 };
-constexpr Layout wave_layouts[] = {{WaveLayout::interleaved, false},
-                                   {WaveLayout::concatenated, false},
-                                   {WaveLayout::interleaved, true},
-                                   {WaveLayout::concatenated, true}};
+constexpr VectorLayout wave_layouts[] = {{WaveLayout::interleaved, false},
+                                         {WaveLayout::concatenated, false},
+                                         {WaveLayout::interleaved, true},
+                                         {WaveLayout::concatenated, true}};
 
-Identified waves_of(const Numbers& table, const Layout& guess,
+Identified waves_of(const Numbers& table, const VectorLayout& guess,
                     const std::vector<std::int64_t>& rows, DType kept) {
   const std::int64_t pairs = table.columns / 2;
   const bool neighbours = guess.layout == WaveLayout::interleaved;
@@ -182,7 +182,7 @@ Expected<IdentifiedVectors> identify_vectors(const Tensor& values) {
     out.cannot_tell.push_back("anything: four rows and four channels are the least");
     return out;
   }
-  for (const Layout& guess : wave_layouts) {
+  for (const VectorLayout& guess : wave_layouts) {
     const Identified found = waves_of(*table, guess, rows, out.kept);
     if (found.verdict != Rotated::rotation || found.pairing != Pairing::halves || found.sign < 0 ||
         !found.offset)

@@ -31,13 +31,13 @@ Tensor without_heads(Tensor view) {
 
 enum class What { added_in_place, added_elsewhere, vectors };
 
-void expect_vectors(const Plan& plan, DType dtype, Layout layout, std::int64_t batch,
+void expect_vectors(const Plan& plan, DType dtype, MemoryLayout layout, std::int64_t batch,
                     const Positions& positions, What what, const std::string& about) {
   const std::int64_t seq = positions.size();
   const std::int64_t width =
       std::visit([](const auto& kind) { return kind.width; }, plan.add->kind);
   Memory from = memory(dtype, layout, batch, 1, seq, width);
-  Memory into = memory(dtype, Layout::heads_first, batch, 1, seq, width, 2);
+  Memory into = memory(dtype, MemoryLayout::heads_first, batch, 1, seq, width, 2);
   const Tensor x = without_heads(from.view());
   const Tensor out = what == What::added_in_place ? x : without_heads(into.view());
   std::vector<double> exact(static_cast<std::size_t>(batch * seq * width));
@@ -87,8 +87,8 @@ TEST_P(AddKernel, WavesOfEveryWidthAndDtype) {
     for (const WaveLayout layout : both_layouts) {
       for (const std::int64_t width : {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 64, 65, 130}) {
         for (const What what : all_ways) {
-          expect_vectors(waves(width, (width + 1) / 2, layout), dtype, Layout::tokens_first, 2,
-                         Positions::range(59, 9), what, "width " + std::to_string(width));
+          expect_vectors(waves(width, (width + 1) / 2, layout), dtype, MemoryLayout::tokens_first,
+                         2, Positions::range(59, 9), what, "width " + std::to_string(width));
         }
       }
     }
@@ -98,7 +98,7 @@ TEST_P(AddKernel, WavesOfEveryWidthAndDtype) {
 TEST_P(AddKernel, ChannelsThatNoWaveReachesKeepTheEmbedding) {
   for (const WaveLayout layout : both_layouts) {
     for (const What what : all_ways) {
-      expect_vectors(waves(40, 9, layout), DType::f32, Layout::tokens_first, 1,
+      expect_vectors(waves(40, 9, layout), DType::f32, MemoryLayout::tokens_first, 1,
                      Positions::range(3, 5), what, "9 pairs of 40 channels");
     }
   }
@@ -106,7 +106,7 @@ TEST_P(AddKernel, ChannelsThatNoWaveReachesKeepTheEmbedding) {
 
 TEST_P(AddKernel, WavesInEveryLayout) {
   for (const DType dtype : all_dtypes) {
-    for (const Layout layout : all_layouts) {
+    for (const MemoryLayout layout : all_layouts) {
       for (const What what : all_ways) {
         expect_vectors(waves(21, 10, WaveLayout::interleaved), dtype, layout, 3,
                        Positions::range(1000000, 70), what,
@@ -122,7 +122,8 @@ TEST_P(AddKernel, OffsetMovesTheWavesAndOneRowMayBeZero) {
     std::get<Waves>(plan.add->kind).row_offset = 2;
     std::get<Waves>(plan.add->kind).zero_row = 5;
     for (const What what : all_ways) {
-      expect_vectors(plan, DType::f32, Layout::tokens_first, 1, Positions::range(0, 9), what, "");
+      expect_vectors(plan, DType::f32, MemoryLayout::tokens_first, 1, Positions::range(0, 9), what,
+                     "");
     }
   }
 }
@@ -130,8 +131,8 @@ TEST_P(AddKernel, OffsetMovesTheWavesAndOneRowMayBeZero) {
 TEST_P(AddKernel, EverySequenceHasItsPositions) {
   const std::vector<std::int64_t> ids = {5, 1000, 7, 16000000, 0, 63};
   for (const What what : all_ways) {
-    expect_vectors(waves(32, 16, WaveLayout::interleaved), DType::f64, Layout::tokens_first, 3,
-                   *Positions::ids(ids, 1, 3), what, "");
+    expect_vectors(waves(32, 16, WaveLayout::interleaved), DType::f64, MemoryLayout::tokens_first,
+                   3, *Positions::ids(ids, 1, 3), what, "");
   }
 }
 
@@ -139,7 +140,8 @@ TEST_P(AddKernel, LearnedRowsOfEveryDtypeAddToEveryDtype) {
   const std::vector<std::int64_t> ids = {4, 0, 6, 6, 1, 2};
   for (const DType table_dtype : all_dtypes) {
     for (const std::int64_t width : {1, 7, 16, 33}) {
-      for (const Layout table_layout : {Layout::tokens_first, Layout::channels_first}) {
+      for (const MemoryLayout table_layout :
+           {MemoryLayout::tokens_first, MemoryLayout::channels_first}) {
         Memory table = memory(table_dtype, table_layout, 1, 1, 7, width, 9);
         Tensor rows = table.view();
         rows.shape = {7, width};
@@ -150,7 +152,8 @@ TEST_P(AddKernel, LearnedRowsOfEveryDtypeAddToEveryDtype) {
                        .embedding_scale = 3};
         for (const DType dtype : all_dtypes) {
           for (const What what : all_ways) {
-            expect_vectors(plan, dtype, Layout::heads_first, 2, *Positions::ids(ids, 1, 2), what,
+            expect_vectors(plan, dtype, MemoryLayout::heads_first, 2, *Positions::ids(ids, 1, 2),
+                           what,
                            std::string(name(table_dtype)) + " rows of " + std::to_string(width));
           }
         }

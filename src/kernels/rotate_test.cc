@@ -27,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Sets, RotateKernel, testing::ValuesIn(detail::instructi
 // Rotates a view in place, and a copy of it by the reference in double, and compares.
 // A float result is rounded three times more than the truth: cos and sin, two products and a sum.
 void expect_rotation(const Plan& plan, Memory x, const Positions& positions, Side side,
-                     Action action, bool in_place, Layout out_layout, const std::string& what) {
+                     Action action, bool in_place, MemoryLayout out_layout,
+                     const std::string& what) {
   const Tensor view = x.view();
   std::vector<double> exact(static_cast<std::size_t>(view.size()));
   const Tensor truth =
@@ -98,9 +99,9 @@ TEST_P(RotateKernel, RotatesEveryDtypeAndOddSizeAsTheReferenceDoes) {
     for (const Pairing pairing : both_pairings) {
       for (const std::int64_t dim :
            {2, 4, 6, 10, 14, 16, 18, 30, 32, 34, 62, 64, 66, 80, 128, 130}) {
-        expect_rotation(rope(dim, pairing), memory(dtype, Layout::tokens_first, 1, 2, 3, dim),
+        expect_rotation(rope(dim, pairing), memory(dtype, MemoryLayout::tokens_first, 1, 2, 3, dim),
                         Positions::range(61, 3), Side::query, Action::forward, true,
-                        Layout::tokens_first, text(pairing, dtype, dim));
+                        MemoryLayout::tokens_first, text(pairing, dtype, dim));
       }
     }
   }
@@ -109,7 +110,7 @@ TEST_P(RotateKernel, RotatesEveryDtypeAndOddSizeAsTheReferenceDoes) {
 TEST_P(RotateKernel, RotatesEveryLayoutInPlace) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
-      for (const Layout layout : all_layouts) {
+      for (const MemoryLayout layout : all_layouts) {
         expect_rotation(
             rope(20, pairing), memory(dtype, layout, 2, 3, 37, 21), Positions::range(1000, 37),
             Side::query, Action::forward, true, layout,
@@ -121,8 +122,8 @@ TEST_P(RotateKernel, RotatesEveryLayoutInPlace) {
 
 TEST_P(RotateKernel, RotatesFromEveryLayoutIntoEveryOther) {
   for (const DType dtype : all_dtypes) {
-    for (const Layout from : all_layouts) {
-      for (const Layout to : all_layouts) {
+    for (const MemoryLayout from : all_layouts) {
+      for (const MemoryLayout to : all_layouts) {
         expect_rotation(rope(18, Pairing::halves), memory(dtype, from, 1, 2, 5, 20),
                         Positions::range(7, 5), Side::query, Action::forward, false, to,
                         text(Pairing::halves, dtype, 20) + " layouts " +
@@ -139,9 +140,9 @@ TEST_P(RotateKernel, RotatesASliceAndLeavesTheOtherChannels) {
       for (const bool in_place : {true, false}) {
         Plan plan = rope(34, pairing);
         plan.rotate->first_dim = 5;
-        expect_rotation(plan, memory(dtype, Layout::heads_first, 2, 2, 4, 43),
+        expect_rotation(plan, memory(dtype, MemoryLayout::heads_first, 2, 2, 4, 43),
                         Positions::range(99, 4), Side::query, Action::forward, in_place,
-                        Layout::tokens_first, text(pairing, dtype, 43));
+                        MemoryLayout::tokens_first, text(pairing, dtype, 43));
       }
     }
   }
@@ -152,9 +153,9 @@ TEST_P(RotateKernel, RotatesBlocksPairedByThemselves) {
     for (const std::int64_t blocks : {2, 3, 6}) {
       Plan plan = rope(72, pairing);
       plan.rotate->blocks = blocks;
-      expect_rotation(plan, memory(DType::f32, Layout::tokens_first, 1, 2, 4, 72),
+      expect_rotation(plan, memory(DType::f32, MemoryLayout::tokens_first, 1, 2, 4, 72),
                       Positions::range(50, 4), Side::query, Action::forward, true,
-                      Layout::tokens_first, text(pairing, DType::f32, 72));
+                      MemoryLayout::tokens_first, text(pairing, DType::f32, 72));
     }
   }
 }
@@ -177,8 +178,8 @@ TEST_P(RotateKernel, ForwardTransposeAndInverseOfEverySideGrowAsTheReferenceDoes
     for (const Pairing pairing : both_pairings) {
       for (const Side side : {Side::query, Side::key, Side::value}) {
         for (const Action action : {Action::forward, Action::transpose, Action::inverse}) {
-          expect_rotation(rich(pairing), memory(dtype, Layout::tokens_first, 1, 2, 9, 24),
-                          Positions::range(60, 9), side, action, true, Layout::tokens_first,
+          expect_rotation(rich(pairing), memory(dtype, MemoryLayout::tokens_first, 1, 2, 9, 24),
+                          Positions::range(60, 9), side, action, true, MemoryLayout::tokens_first,
                           text(pairing, dtype, 24) + " side " +
                               std::to_string(static_cast<int>(side)) + " action " +
                               std::to_string(static_cast<int>(action)));
@@ -198,9 +199,9 @@ TEST_P(RotateKernel, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
       for (int i = 0; i < 3 * 2 * 7; ++i) plan.rotate->frequency.push_back(frequency(engine));
       std::vector<std::int64_t> ids;
       for (int i = 0; i < 2 * 2 * 19; ++i) ids.push_back(engine() % 5000);
-      expect_rotation(plan, memory(dtype, Layout::heads_first, 2, 3, 19, 14),
+      expect_rotation(plan, memory(dtype, MemoryLayout::heads_first, 2, 3, 19, 14),
                       *Positions::ids(ids, 2, 2), Side::query, Action::forward, true,
-                      Layout::heads_first, text(pairing, dtype, 14));
+                      MemoryLayout::heads_first, text(pairing, dtype, 14));
     }
   }
 }
@@ -210,9 +211,9 @@ TEST_P(RotateKernel, TextStandsAtOnePositionOnEveryAxis) {
   plan.rotate->axes = 3;
   plan.rotate->frequency.assign(18, 0);
   for (std::size_t r = 0; r < 6; ++r) plan.rotate->frequency[r % 3 * 6 + r] = geometric(6)[r];
-  expect_rotation(plan, memory(DType::f32, Layout::tokens_first, 2, 2, 70, 12),
-                  Positions::range(0, 70), Side::query, Action::forward, true, Layout::tokens_first,
-                  "text");
+  expect_rotation(plan, memory(DType::f32, MemoryLayout::tokens_first, 2, 2, 70, 12),
+                  Positions::range(0, 70), Side::query, Action::forward, true,
+                  MemoryLayout::tokens_first, "text");
 }
 
 TEST_P(RotateKernel, RotatesIdsOfEverySequenceOfABatch) {
@@ -221,7 +222,7 @@ TEST_P(RotateKernel, RotatesIdsOfEverySequenceOfABatch) {
     std::vector<std::int64_t> ids;
     for (std::int64_t i = 0; i < 5 * seq; ++i)
       ids.push_back(static_cast<std::int64_t>(engine() >> 40));
-    for (const Layout layout : {Layout::heads_first, Layout::tokens_first}) {
+    for (const MemoryLayout layout : {MemoryLayout::heads_first, MemoryLayout::tokens_first}) {
       expect_rotation(rope(64, Pairing::halves), memory(DType::f64, layout, 5, 3, seq, 64),
                       *Positions::ids(ids, 1, 5), Side::query, Action::forward, true, layout,
                       "seq " + std::to_string(seq));
@@ -232,24 +233,24 @@ TEST_P(RotateKernel, RotatesIdsOfEverySequenceOfABatch) {
 TEST_P(RotateKernel, RotatesNegativeAndVeryLargePositions) {
   for (const std::int64_t first : {-200L, 99999990L, 1L << 40, (1L << 53) - 100}) {
     expect_rotation(rope(16, Pairing::halves),
-                    memory(DType::f64, Layout::tokens_first, 1, 1, 70, 16),
+                    memory(DType::f64, MemoryLayout::tokens_first, 1, 1, 70, 16),
                     Positions::range(first, 70), Side::query, Action::forward, true,
-                    Layout::tokens_first, "from " + std::to_string(first));
+                    MemoryLayout::tokens_first, "from " + std::to_string(first));
   }
 }
 
 TEST_P(RotateKernel, RotatesNothing) {
   for (const auto& [batch, heads, seq] : {std::array{0, 2, 3}, {2, 0, 3}, {2, 3, 0}}) {
     expect_rotation(rope(8, Pairing::halves),
-                    memory(DType::f32, Layout::tokens_first, batch, heads, seq, 8),
+                    memory(DType::f32, MemoryLayout::tokens_first, batch, heads, seq, 8),
                     Positions::range(0, seq), Side::query, Action::forward, true,
-                    Layout::tokens_first, "nothing");
+                    MemoryLayout::tokens_first, "nothing");
   }
 }
 
 TEST_P(RotateKernel, PlanWithoutARotationCopiesBitForBit) {
-  for (const Layout to : all_layouts) {
-    Memory from = memory(DType::f16, Layout::every_third, 2, 3, 4, 5);
+  for (const MemoryLayout to : all_layouts) {
+    Memory from = memory(DType::f16, MemoryLayout::every_third, 2, 3, 4, 5);
     Memory into = memory(DType::f16, to, 2, 3, 4, 5, 2);
     const Tensor x = from.view(), y = into.view();
     ASSERT_TRUE(rotate(Plan{}, x, Positions::range(0, 4), Side::query, y));
@@ -270,7 +271,7 @@ GuardedMemory rotated_bits(const Plan& plan, Memory x, const Positions& position
 
 TEST_P(RotateKernel, CutsOfARangeGiveTheSameBits) {
   for (const Plan& plan : {rope(32, Pairing::halves), rich(Pairing::interleaved)}) {
-    const Memory x = memory(DType::f32, Layout::tokens_first, 1, 2, 200, 33);
+    const Memory x = memory(DType::f32, MemoryLayout::tokens_first, 1, 2, 200, 33);
     const auto whole = rotated_bits(plan, x, Positions::range(30, 200));
     std::mt19937 engine(5);
     Memory parts = x;
@@ -290,7 +291,7 @@ TEST_P(RotateKernel, IdsGiveTheSameBitsAsARange) {
   std::vector<std::int64_t> ids(150);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = 1000000 + static_cast<std::int64_t>(i);
   for (const DType dtype : all_dtypes) {
-    const Memory x = memory(dtype, Layout::heads_first, 1, 2, 150, 48);
+    const Memory x = memory(dtype, MemoryLayout::heads_first, 1, 2, 150, 48);
     const Plan plan = rope(48, Pairing::halves);
     EXPECT_EQ(rotated_bits(plan, x, Positions::range(1000000, 150)),
               rotated_bits(plan, x, *Positions::ids(ids)));
@@ -299,7 +300,7 @@ TEST_P(RotateKernel, IdsGiveTheSameBitsAsARange) {
 
 TEST_P(RotateKernel, AnyNumberOfThreadsGivesTheSameBits) {
   for (const DType dtype : all_dtypes) {
-    for (const Layout layout : {Layout::heads_first, Layout::tokens_first}) {
+    for (const MemoryLayout layout : {MemoryLayout::heads_first, MemoryLayout::tokens_first}) {
       const Memory x = memory(dtype, layout, 2, 8, 301, 128);
       const Plan plan = rope(128, Pairing::interleaved);
       const auto one = rotated_bits(plan, x, Positions::range(5, 301), {1});
@@ -311,14 +312,14 @@ TEST_P(RotateKernel, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST_P(RotateKernel, ThreadsShareSequencesThatStandAtOnePosition) {
-  const Memory x = memory(DType::f32, Layout::heads_first, 64, 32, 1, 128);
+  const Memory x = memory(DType::f32, MemoryLayout::heads_first, 64, 32, 1, 128);
   const Plan plan = rope(128, Pairing::halves);
   EXPECT_EQ(rotated_bits(plan, x, Positions::range(77, 1), {3}),
             rotated_bits(plan, x, Positions::range(77, 1), {1}));
 }
 
 TEST_P(RotateKernel, CallsFromInsideOtherThreadsAreSafe) {
-  const Memory x = memory(DType::f32, Layout::tokens_first, 1, 8, 200, 128);
+  const Memory x = memory(DType::f32, MemoryLayout::tokens_first, 1, 8, 200, 128);
   const Plan plan = rope(128, Pairing::halves);
   const auto wanted = rotated_bits(plan, x, Positions::range(0, 200), {1});
   std::vector<GuardedMemory> got(4);
@@ -332,8 +333,8 @@ TEST_P(RotateKernel, CallsFromInsideOtherThreadsAreSafe) {
 TEST_P(RotateKernel, QueriesAndKeysTogetherAreTheSameAsOneByOne) {
   for (const DType key_dtype : all_dtypes) {
     for (const Plan& plan : {rope(24, Pairing::halves), rich(Pairing::interleaved), Plan{}}) {
-      Memory q = memory(DType::f32, Layout::packed_qkv, 2, 6, 20, 26);
-      Memory k = memory(key_dtype, Layout::heads_first, 2, 2, 20, 26, 2);
+      Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
+      Memory k = memory(key_dtype, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
       Memory q_alone = q, k_alone = k;
       const Positions positions = Positions::range(55, 20);
       ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
@@ -346,8 +347,8 @@ TEST_P(RotateKernel, QueriesAndKeysTogetherAreTheSameAsOneByOne) {
 }
 
 TEST_P(RotateKernel, KeysThatAreRefusedLeaveQueriesAsTheyWere) {
-  Memory q = memory(DType::f32, Layout::heads_first, 2, 2, 3, 8);
-  Memory k = memory(DType::f32, Layout::heads_first, 1, 2, 3, 8, 2);
+  Memory q = memory(DType::f32, MemoryLayout::heads_first, 2, 2, 3, 8);
+  Memory k = memory(DType::f32, MemoryLayout::heads_first, 1, 2, 3, 8, 2);
   const Memory before = q;
   const auto refused = rotate(rope(8, Pairing::halves), q.view(), k.view(), Positions::range(0, 3),
                               q.view(), k.view());
