@@ -320,6 +320,13 @@ std::string refusal(const Plan& plan) {
   return made ? "" : made.error().rule;
 }
 
+TEST(RotateOnDevice, RefusesPhasesAndPolarPairs) {
+  const Geometry geometry{.heads = 2, .head_dim = 64};
+  for (const Scheme& scheme :
+       {Scheme(Rope{.imaginary_heads = ImaginaryHeads::all}), Scheme(Pope{})})
+    EXPECT_TRUE(refusal(*compile(scheme, geometry)).contains("neither phases nor polar pairs"));
+}
+
 TEST(RotateOnDevice, RefusesAPlanThatDoesNotRotate) {
   const Geometry geometry{.heads = 1, .kv_heads = 1, .head_dim = 64};
   EXPECT_TRUE(refusal(*compile(Scheme(NoPe{}), geometry)).contains("must rotate"));

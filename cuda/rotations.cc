@@ -28,6 +28,9 @@ Expected<void> check(const Plan& plan, const Rotate& first) {
         "plans of one table must have one slice, pairing, heads, axes, growth and arithmetic",
         std::to_string(rotate.rotary_dim) + " channels beside " + std::to_string(first.rotary_dim),
         "make a table for each");
+  if (rotate.phase || rotate.polar)
+    return fail(where, "a rotation on a GPU has neither phases nor polar pairs",
+                rotate.polar ? "PoPE" : "phases", "rotate on the CPU, or attend() there");
   for (const double f : rotate.frequency)
     if (!(std::abs(f) < 0x1p200))
       return fail(where, "a frequency must be below 2^200", std::to_string(f));

@@ -101,7 +101,7 @@ Expected<void> DistributedText::State::by_heads(const AttentionInputs& in, const
   const Owned of_heads(out.dtype, q.shape[0], q.shape[1], q.shape[2], call.v.shape[3]);
   Owned sums;
   if (log_sums) sums = Owned(log_sums.dtype, q.shape[0], q.shape[1], q.shape[2], 1);
-  const Plan own_plan = mpi::plan_of(plan, mine.heads());
+  const Plan own_plan = mpi::plan_of(plan, mine.heads(), mine.key_heads());
   Expected<void> done;
   if (content == nullptr) {
     done = posenc::attend(call, own_plan, of_heads.view(), of_rank_three(sums.view()));
@@ -128,15 +128,15 @@ Expected<void> DistributedText::State::heads_backward(const Backward& c) {
   const Owned by_q = zeros(call.q), by_k = zeros(call.k), by_v = zeros(call.v);
   Owned by_sink;
   mpi::TableSums tables(c.gradients, c.in.q.shape[1]);
-  AttentionGradients to = tables.of_heads(mine.heads());
+  AttentionGradients to = tables.of_heads(mine.heads(), mine.key_heads());
   to.q = by_q.view(), to.k = by_k.view(), to.v = by_v.view();
   const bool sink_of_queries = c.gradients.sink_logits && c.in.sink_logits.rank == 3;
   if (sink_of_queries) {
     by_sink = Owned(dtype, call.q.shape[0], call.q.shape[1], call.q.shape[2], 1);
     to.sink_logits = of_rank_three(by_sink.view());
   }
-  const Expected<void> done =
-      posenc::attend_backward(call, mpi::plan_of(c.plan, mine.heads()), mine.further(), to);
+  const Expected<void> done = posenc::attend_backward(
+      call, mpi::plan_of(c.plan, mine.heads(), mine.key_heads()), mine.further(), to);
   tables.add_part();
 
   // What comes back by tokens has the dtype of the sums.

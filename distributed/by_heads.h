@@ -20,6 +20,7 @@ class TextOfHeads {
   Tensor log_gates() const { return gates_; }
   Tensor further() const { return further_; }
   Heads heads() const { return shares_.query_heads(rank_); }
+  Heads key_heads() const { return shares_.key_heads(rank_); }
   HeadShares& shares() { return shares_; }
 
  private:

@@ -60,13 +60,20 @@ Tensor some_heads(Tensor x, Heads heads, std::size_t axis) {
   return x;
 }
 
-Plan plan_of(const Plan& plan, Heads heads) {
+Plan plan_of(const Plan& plan, Heads heads, Heads key_heads) {
   Plan of_heads = plan;
   if (of_heads.rotate && of_heads.rotate->heads > 1) {
     Rotate& rotate = *of_heads.rotate;
     const std::int64_t row = rotate.axes * rotate.pairs();
     rotate.frequency = some(rotate.frequency, {heads.first * row, heads.count * row});
     rotate.heads = heads.count;
+  }
+  if (of_heads.rotate && of_heads.rotate->phase && of_heads.rotate->phase->heads > 1) {
+    Phase& phase = *of_heads.rotate->phase;
+    const std::int64_t pairs = of_heads.rotate->pairs();
+    const Heads own = phase.of_keys ? key_heads : heads;
+    phase.radians = some(phase.radians, {own.first * pairs, own.count * pairs});
+    phase.heads = own.count;
   }
   if (of_heads.bias) {
     if (auto* const slopes = std::get_if<Slopes>(&*of_heads.bias))

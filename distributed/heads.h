@@ -21,8 +21,8 @@ struct Heads {
 // Of [batch, heads, ...], or of any tensor along an axis.
 Tensor some_heads(Tensor x, Heads heads, std::size_t axis = 1);
 
-// The plan and the scheme as these query heads have them.
-Plan plan_of(const Plan& plan, Heads heads);
+// The plan and the scheme as these query heads, and the key heads that they share, have them.
+Plan plan_of(const Plan& plan, Heads heads, Heads key_heads);
 ContentScheme scheme_of(const ContentScheme& scheme, Heads heads);
 
 class HeadShares {

@@ -14,6 +14,7 @@ TableSums::TableSums(const AttentionGradients& wanted, std::int64_t heads) : hea
                                                 {&Gradients::relative_key, 3},
                                                 {&Gradients::relative_value, 3},
                                                 {&Gradients::rotation_frequency, 3},
+                                                {&Gradients::rotation_phase, 2},
                                                 {&Gradients::head_scale, 1},
                                                 {&Gradients::head_bias, 1},
                                                 {&Gradients::sink_logits, 1}}) {
@@ -38,10 +39,16 @@ Tensor TableSums::view(const Part& part, std::vector<double>& numbers) const {
   return dense;
 }
 
-AttentionGradients TableSums::of_heads(Heads heads) {
+AttentionGradients TableSums::of_heads(Heads heads, Heads key_heads) {
   AttentionGradients gradients;
   for (const Part& part : parts_) {
     Tensor dense = view(part, part_);
+    const bool of_keys =
+        part.member == &AttentionGradients::rotation_phase && dense.shape[0] != heads_;
+    if (of_keys && dense.shape[0] > 1 && heads.count < heads_) {
+      gradients.*part.member = some_heads(dense, key_heads, 0);
+      continue;
+    }
     const bool by_head = dense.rank == part.rank_with_heads && dense.shape[0] == heads_;
     gradients.*part.member = by_head ? some_heads(dense, heads, 0) : dense;
   }

@@ -17,8 +17,8 @@ class TableSums {
   TableSums& operator=(const TableSums&) = delete;
 
   // Where a call is to write its part, of all heads or of some; q, k and v absent.
-  AttentionGradients part() { return of_heads({0, heads_}); }
-  AttentionGradients of_heads(Heads heads);
+  AttentionGradients part() { return of_heads({0, heads_}, {}); }
+  AttentionGradients of_heads(Heads heads, Heads key_heads);
   void add_part();  // which then is zero again
   // Of the sink logits [heads], where these are wanted; else null.
   double* sinks();

@@ -31,7 +31,10 @@ void add_to(Fingerprint& print, const Plan& plan) {
   if (plan.valid) print.add(plan.valid->from, plan.valid->to);
   if (!plan.rotate) return;
   print.add(plan.rotate->first_dim, plan.rotate->rotary_dim, bits(plan.rotate->amplitude),
-            static_cast<int>(plan.rotate->pairing));
+            static_cast<int>(plan.rotate->pairing), plan.rotate->polar,
+            plan.rotate->phase ? plan.rotate->phase->of_keys + 1 : 0);
+  if (plan.rotate->phase)
+    for (const double radians : plan.rotate->phase->radians) print.add(bits(radians));
   for (const double frequency : plan.rotate->frequency) print.add(bits(frequency));
 }
 

@@ -202,6 +202,10 @@ Run define_rotate(CLI::App& app) {
       return std::unexpected(plan.error());
     }
     if (rotates_nothing(*plan)) return nothing_rotates();
+    if (plan->rotate && plan->rotate->polar) {
+      return fail("rotate", "a rotation must leave a head as wide as it was",
+                  "PoPE, which makes a pair of each channel", "posenc attend has it whole");
+    }
     const Side side = options->side.starts_with("q") ? Side::query : Side::key;
     // In memory in place; the file read stays as it is.
     const Expected<void> done = rotated(*plan, *x, *where, side, options->inverse);

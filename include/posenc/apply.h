@@ -33,9 +33,10 @@ Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& p
 Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out,
                                 Threads threads = {});
 
-// x [batch, head, seq, head_dim] rotated by its positions -> out. A plan without a rotation copies.
+// x [batch, head, seq, head_dim] rotated by its positions -> out. A plan without a rotation copies. Of a polar rotation
+// (PoPE) out is [batch, head, seq, head_dim + pairs] in memory of its own.
 // Errors: shapes, positions that do not match, rotary slice outside head_dim, heads that do not
-// match per-head frequencies.
+// match per-head frequencies or phases of this side.
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Threads threads = {});
 
@@ -47,7 +48,7 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
                       Threads threads = {});
 
 // The transpose of rotate: the gradient of its input from the gradient of its output, and for plain
-// rotations (amplitude 1, no growth) its inverse.
+// rotations (amplitude 1, no growth) its inverse. A polar rotation has neither: its softplus is not linear.
 Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positions& positions,
                                 Side side, const Tensor& out, Threads threads = {});
 
@@ -55,7 +56,8 @@ Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positio
 Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions& positions,
                               Side side, const Tensor& out, Threads threads = {});
 
-// The angles of rotate, in radians, as the plan's arithmetic forms them before it takes their cosine:
+// The angles of rotate, in radians and without the phases of a side, as the plan's arithmetic forms them before it takes
+// their cosine:
 // out [batch, head, seq, pair] with one head or the plan's frequencies' (any number where shared).
 // An exact angle is rounded once, an engine's float is stored as it is.
 // Errors: no rotation, positions or heads that do not match.
@@ -73,9 +75,9 @@ Expected<void> rotation_angles(const Plan& plan, const Tensor& at, const Tensor&
                                Threads threads = {});
 
 // x [batch, head, seq, head_dim] rotated by angles [batch, head, seq, pair] in radians, of any dtype; one
-// batch or one head of them serves all. Of the plan, the slice, the pairing and the amplitude hold;
+// batch or one head of them serves all. Of the plan, the slice, the pairing, the amplitude and the phases of the side hold;
 // its frequencies and the lengths that it holds for are not read.
-// Errors: no rotation of this side, xPos' growth (it needs a position), an engine's angles, shapes.
+// Errors: no rotation of this side, xPos' growth (it needs a position), a polar rotation, an engine's angles, shapes.
 Expected<void> rotate_by(const Plan& plan, const Tensor& x, const Tensor& angles, Side side,
                          const Tensor& out, Threads threads = {});
 

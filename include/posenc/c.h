@@ -451,6 +451,7 @@ typedef struct posenc_attention_gradients {
   const posenc_tensor* relative_value; /* the same */
   const posenc_tensor* rotation_frequency; /* [head or 1][axis][pair] */
   const posenc_tensor* sink_logits;        /* like those that were given */
+  const posenc_tensor* rotation_phase;     /* [head or 1][pair] */
 } posenc_attention_gradients;
 
 /* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,

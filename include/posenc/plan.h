@@ -123,9 +123,24 @@ struct GgmlRope {
   bool operator==(const GgmlRope&) const = default;
 };
 
+// Added to the angles of the queries, or of the keys, by head and pair. The logit of a query and a key still goes by
+// their distance alone, which it is largest at moves: pair r turns by (i − j)·f_r + phase of the query's head, or
+// − phase of the key's. RoPE++ has −π/2 on the queries of some heads (2512.07525), PoPE learns a phase of the keys
+// (2509.10534).
+struct Phase {
+  bool of_keys = false;              // else of queries; values have none
+  std::int64_t heads = 1;            // of that side; 1: shared by all
+  std::vector<double> radians = {};  // [heads][pair]
+  bool operator==(const Phase&) const = default;
+};
+
 // Channels [first_dim, first_dim + rotary_dim) rotate by
 //   angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]
 // (a, b) -> amplitude · (a cos - b sin, a sin + b cos); other channels pass unchanged.
+//
+// Polar (PoPE, 2509.10534): there are rotary_dim/2 channels from first_dim on, and each makes a pair of its own, of which
+// it is the length and the angle is the position's alone: (softplus(x), 0), then rotated. So rotate() widens a head by
+// pairs(), and attention does so for itself, a few tokens at a time; the logits' scale is that of the narrow head.
 struct Rotate {
   Pairing pairing = Pairing::halves;
   std::int64_t first_dim = 0;
@@ -136,11 +151,15 @@ struct Rotate {
   std::vector<double> frequency = {};  // [heads][axes][rotary_dim/2], radians per position
   double amplitude = 1;                // on cos and sin of query and key: logits grow by its square
   std::optional<XposDecay> growth = {};
+  std::optional<Phase> phase = {};
+  bool polar = false;
   bool values = false;                // values rotated too, and the attention's output rotated back
   Angles angles = Angles::exact;      // with hf_float every frequency is a float
   std::optional<GgmlRope> ggml = {};  // with ggml_float, and only then: what is computed with there
 
   std::int64_t pairs() const { return rotary_dim / 2; }
+  // Channels that a head comes out wider.
+  std::int64_t widening() const { return polar ? pairs() : 0; }
   double at(std::int64_t head, std::int64_t axis, std::int64_t pair) const {
     const std::int64_t row = (heads == 1 ? 0 : head) * axes + axis;
     return frequency[static_cast<std::size_t>(row * pairs() + pair)];

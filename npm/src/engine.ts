@@ -56,6 +56,8 @@ export type PlanInfo = {
     frequencies: number[][]
     axis_of_pair: number[] | null // null: one axis, or all of them
     amplitude: number
+    phase: { side: Side; heads: number; radians: number[][] } | null
+    polar: boolean // PoPE: a head comes out wider, by a channel for each pair
   } | null
   bias: {
     kind: string
@@ -235,7 +237,7 @@ export class Plan {
     return this
   }
 
-  /** x [tokens][head_dim] or [heads][tokens][head_dim], rotated by the tokens' positions. */
+  /** x [tokens][head_dim] or [heads][tokens][head_dim], rotated by the tokens' positions. Of PoPE wider by a channel for each pair. */
   rotate(x: ArrayLike<number>, head_dim: number, where: Where, side: Side = 'query'): Float64Array {
     return this.rotated('posenc_rotate', x, head_dim, where, side)
   }
@@ -247,8 +249,11 @@ export class Plan {
     return this.on(where, positions =>
       this.memory.scratch(tensor => {
         const tokens = size(where)
-        const out = tensor([x.length / (tokens * head_dim) || 1, tokens, head_dim], x)
-        this.memory.call(verb, this.live(), out.view, positions, sides[side], out.view)
+        const heads = x.length / (tokens * head_dim) || 1
+        const given = tensor([heads, tokens, head_dim], x)
+        const { polar, rotary_dim } = this.info.rotate ?? { polar: false, rotary_dim: 0 }
+        const out = polar ? tensor([heads, tokens, head_dim + rotary_dim / 2]) : given
+        this.memory.call(verb, this.live(), given.view, positions, sides[side], out.view)
         return out.read() as Float64Array
       }),
     )

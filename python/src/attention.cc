@@ -163,6 +163,9 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
     all.push_back({"rotation_frequency",
                    &G::rotation_frequency,
                    {plan.rotate->heads, plan.rotate->axes, plan.rotate->pairs()}});
+  if (plan.rotate && plan.rotate->phase)
+    all.push_back(
+        {"rotation_phase", &G::rotation_phase, {plan.rotate->phase->heads, plan.rotate->pairs()}});
   const auto scales = static_cast<std::int64_t>(plan.logits.head_scale.size());
   if (plan.logits.temperature == Temperature::heads) {
     all.push_back({"head_scale", &G::head_scale, {scales}});

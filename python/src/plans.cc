@@ -267,6 +267,14 @@ void bind_plans(nb::module_& m) {
           "grows", [](const CompiledPlan& p) { return p.plan.rotate && p.plan.rotate->growth; },
           "Whether queries grow and keys shrink with position (xPos).")
       .def_prop_ro(
+          "phased",
+          [](const CompiledPlan& p) {
+            return p.plan.rotate && (p.plan.rotate->phase || p.plan.rotate->polar);
+          },
+          "Whether queries or keys have phases (RoPE++, PoPE) or pairs are polar (PoPE), which "
+          "more "
+          "than frequencies say.")
+      .def_prop_ro(
           "width", [](const CompiledPlan& p) { return p.geometry.width; },
           "Channels of the embedding, as it was compiled for.")
       .def_prop_ro(

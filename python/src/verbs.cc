@@ -20,11 +20,21 @@ namespace {
 using Verb = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side, const Tensor&,
                                 Threads);
 
+// An array for what is made of x: like x, and wider where the plan's rotation is polar.
+nb::object rotated_like(const CompiledPlan& plan, nb::handle x, const Tensor& given,
+                        std::string_view layout) {
+  if (!plan.plan.rotate || !plan.plan.rotate->polar || given.rank == 0) return empty_like(x);
+  std::vector<std::int64_t> shape(given.shape.begin(), given.shape.begin() + given.rank);
+  const std::size_t channels = layout.find('d');
+  shape.at(channels < shape.size() ? channels : shape.size() - 1) += plan.plan.rotate->widening();
+  return new_array(x, shape, name(given.dtype));
+}
+
 nb::object rotated_by(Verb verb, const char* where, const CompiledPlan& plan, nb::handle x,
                       nb::handle position_ids, std::string_view side, std::string_view layout,
                       int threads) {
   const Array from = array_of(x, where, "x", Access::read);
-  nb::object made = empty_like(x);
+  nb::object made = rotated_like(plan, x, from.tensor, layout);
   const Array to = array_of(made, where, "out", Access::write);
   const Tensor in = in_layout(from.tensor, layout, where),
                out = in_layout(to.tensor, layout, where);
@@ -63,7 +73,8 @@ nb::object rotate_arrays(nb::handle self, nb::handle q, nb::handle k, nb::handle
   if (k.is_none()) return rotated_by(forward, where, plan, q, position_ids, side, layout, threads);
   const Array q_from = array_of(q, where, "q", Access::read),
               k_from = array_of(k, where, "k", Access::read);
-  nb::object q_made = empty_like(q), k_made = empty_like(k);
+  nb::object q_made = rotated_like(plan, q, q_from.tensor, layout),
+             k_made = rotated_like(plan, k, k_from.tensor, layout);
   const Array q_to = array_of(q_made, where, "out", Access::write);
   const Array k_to = array_of(k_made, where, "out", Access::write);
   const Tensor q_in = in_layout(q_from.tensor, layout, where),

@@ -63,6 +63,10 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
                                      std::int64_t head_dim, std::int64_t value_dim) {
   if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
   if (!plan.relative) return RelativeTables{};
+  if (plan.rotate && plan.rotate->polar) {
+    return fail(where, "vectors by distance must stand beside rotations that are not polar", "PoPE",
+                "drop one of the two");
+  }
   const Relative& r = *plan.relative;
   POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim));
   POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim));
@@ -71,6 +75,10 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
 }
 
 Expected<void> check_plain(std::string_view where, const Plan& plan) {
+  if (plan.rotate && plan.rotate->polar) {
+    return fail(where, "the plan's rotation must not be polar", "PoPE",
+                "use attend with the plan alone, or RoPE");
+  }
   if (plan.bias) {
     return fail(where, "the plan must have no bias", "a bias by distance",
                 "use attend with the plan alone, or drop its bias");
@@ -206,9 +214,10 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                 "take both from one plan's positions");
   }
   if (plan.rotate) {
-    POSENC_CHECK(check_rotation(where, *plan.rotate, heads, head_dim));
-    POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, head_dim));
-    if (plan.rotate->values) POSENC_CHECK(check_rotation(where, *plan.rotate, kv_heads, value_dim));
+    POSENC_CHECK(check_rotation(where, *plan.rotate, Side::query, heads, head_dim));
+    POSENC_CHECK(check_rotation(where, *plan.rotate, Side::key, kv_heads, head_dim));
+    if (plan.rotate->values)
+      POSENC_CHECK(check_rotation(where, *plan.rotate, Side::value, kv_heads, value_dim));
     POSENC_CHECK(check_engine(where, *plan.rotate, in.queries));
     POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));
   }

@@ -51,12 +51,18 @@ Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, 
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
                                const AttendArguments& in);
 
-// The plan may rotate and scale, no more.
+// The plan may rotate (not polar) and scale, no more.
 Expected<void> check_plain(std::string_view where, const Plan& plan);
 
 // What the plan adds to logits and outputs fits these heads: its tables of vectors, seen as they are read.
 Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,
                                      std::int64_t head_dim, std::int64_t value_dim);
+
+// Queries or keys in the width that they multiply in: that of x, or a polar rotation's.
+inline Tensor widened(const Plan& plan, Tensor x) {
+  if (plan.rotate) x.shape[3] += plan.rotate->widening();
+  return x;
+}
 
 // Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in);

@@ -106,6 +106,21 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
       *table = Table::own(chance.normals(relative.row_count * dim), relative.row_count, dim);
     plan.relative = relative;
   }
+  if (plan.rotate && !plan.relative && chance.in(5)) {
+    Rotate& rotate = *plan.rotate;
+    rotate.rotary_dim = 2 * chance.whole(1, dim);
+    rotate.first_dim = chance.whole(0, dim - rotate.pairs());
+    rotate.frequency = chance.normals(rotate.heads * axes * rotate.pairs());
+    rotate.values = false;
+    rotate.growth.reset();
+    rotate.polar = true;
+  }
+  if (plan.rotate && chance.in(3)) {
+    Phase phase{.of_keys = chance.in(2)};
+    if (chance.in(2)) phase.heads = phase.of_keys ? kv_heads : heads;
+    phase.radians = chance.normals(phase.heads * plan.rotate->pairs());
+    plan.rotate->phase = phase;
+  }
   if (chance.in(3)) plan.logits.multiplier = 1.3;
   if (chance.in(4)) plan.logits = {.multiplier = 0.9, .beta = 0.1, .floor = 7, .offset = 1};
   return plan;

@@ -335,12 +335,22 @@ void each_query(const AttendArguments& in, const Run& run) {
       for (Index i = 0; i < in.q.shape[2]; ++i) run(b, h, i);
 }
 
+// From the gradients by wide rows to those by the rows of x that they were made of.
+template <class T>
+void narrow(const Rotate& rotate, const Tensor& x, HeadRows<T>& gradient) {
+  const auto plain = HeadRows<T>::loaded(x);
+  for (Index b = 0; b < plain.batch(); ++b)
+    for (Index h = 0; h < plain.heads(); ++h)
+      narrow_gradient(rotate, x.shape[3], plain.row(b, h), plain.step(), gradient.row(b, h),
+                      gradient.step(), plain.seq());
+}
+
 }  // namespace
 
 template <class T>
 T BackwardInputs<T>::scale(std::int64_t b, std::int64_t head, std::int64_t query) const {
   return static_cast<T>(plan->logits.query_scale(in->queries->at(query, b), head) /
-                        std::sqrt(static_cast<double>(q.columns())));
+                        std::sqrt(static_cast<double>(in->q.shape[3])));
 }
 
 template <class T>
@@ -348,8 +358,8 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
                                   const Tensor& out_gradient) {
   BackwardInputs<T> in{.in = &arguments,
                        .plan = &plan,
-                       .q = HeadRows<T>::loaded(arguments.q),
-                       .k = HeadRows<T>::loaded(arguments.k),
+                       .q = HeadRows<T>::widened(arguments.q, plan.rotate),
+                       .k = HeadRows<T>::widened(arguments.k, plan.rotate),
                        .v = HeadRows<T>::loaded(arguments.v),
                        .out_gradient = HeadRows<T>::loaded(out_gradient)};
   const auto table = [](const Tensor& vectors) {
@@ -408,26 +418,28 @@ template <class T>
 void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                     const Tensor& q_gradient, const Tensor& k_gradient, const Tensor& v_gradient) {
   const AttendArguments& arguments = *in.in;
-  const auto back = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Positions& positions,
-                        Side side) {
+  const auto back = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Tensor& x,
+                        const Positions& positions, Side side) {
     if (in.plan->rotate && (side != Side::value || in.plan->rotate->values))
       rotate_checked(&*in.plan->rotate, sum.view(), positions, side, Action::transpose, sum.view(),
                      arguments.threads);
+    if (side != Side::value && in.plan->rotate && in.plan->rotate->polar)
+      narrow(*in.plan->rotate, x, sum);
     sum.add(plain);
   };
   const auto wanted = [](const Tensor& to) { return to && to.size() != 0; };
   if (wanted(k_gradient)) {
-    back(by_key.k, by_key.plain_k, *arguments.keys, Side::key);
+    back(by_key.k, by_key.plain_k, arguments.k, *arguments.keys, Side::key);
     by_key.k.store(k_gradient);
   }
   if (wanted(v_gradient)) {
-    back(by_key.v, {}, *arguments.keys, Side::value);
+    back(by_key.v, {}, arguments.v, *arguments.keys, Side::value);
     by_key.v.store(v_gradient);
   }
   if (!wanted(q_gradient) && by_query.temperatures.empty()) return;
   if (arguments.q.size() == 0) return;
   // Now the gradients by what the scale gave: q·them is that by the scale, also where it is 0.
-  back(by_query.q, by_query.plain_q, *arguments.queries, Side::query);
+  back(by_query.q, by_query.plain_q, arguments.q, *arguments.queries, Side::query);
   auto temperature = by_query.temperatures.begin();
   const double plain_scale =
       in.plan->logits.multiplier / std::sqrt(static_cast<double>(in.q.columns()));

@@ -11,6 +11,7 @@
 #include "src/attention/relative.h"
 #include "src/attention/softmax.h"
 #include "src/kernels/gemm.h"
+#include "src/kernels/polar.h"
 #include "src/kernels/rotate_checked.h"
 #include "src/kernels/threads.h"
 
@@ -39,7 +40,8 @@ class QueryBlock {
         group_(in_.group()),
         rows_(group_ * job.block),
         head_dim_(in_.q.shape[3]),
-        step_(padded(head_dim_)),
+        depth_(head_dim_ + (plan_.rotate ? plan_.rotate->widening() : 0)),
+        step_(padded(depth_)),
         v_dim_(in_.v.shape[3]),
         v_step_own_(padded(v_dim_)),
         short_(rows_ < short_rows),
@@ -57,7 +59,7 @@ class QueryBlock {
     k_ = scratch_.take<T>(key_block * step_);
     v_ = scratch_.take<T>(key_block * v_step_own_);
     panel_ = panel_columns<T>();
-    if (!short_) panels_ = scratch_.take<T>((key_block + panel_) * head_dim_);
+    if (!short_) panels_ = scratch_.take<T>((key_block + panel_) * depth_);
     weights_ = scratch_.take<T>(gemm_rows * weights_step);
     bias_rows_ = scratch_.take_zeros<T>(gemm_rows * weights_step);
     if (relative_.present()) raw_q_ = scratch_.take<T>(rows_ * step_);
@@ -113,8 +115,9 @@ class QueryBlock {
       load_rows(in_.q, in_.q.offset(at_.sequence, at_.first_head + g, first_query_), count, q,
                 step_);
       if (raw_q_ != nullptr) std::copy_n(q, count * step_, raw_q_ + g * count * step_);
+      if (depth_ != head_dim_) widen(*plan_.rotate, head_dim_, q, step_, count);
       if (rotates_queries_)
-        rotate(q, step_, count, head_dim_, at_.first_head + g, positions, Side::query,
+        rotate(q, step_, count, depth_, at_.first_head + g, positions, Side::query,
                Action::forward);
     }
     for (Index row = 0; row < rows; ++row) {
@@ -151,12 +154,13 @@ class QueryBlock {
     } else {
       load_rows(k, from, count, k_, step_);
       if (raw_k_ != nullptr) std::copy_n(k_, count * step_, raw_k_);
+      if (depth_ != head_dim_) widen(*plan_.rotate, head_dim_, k_, step_, count);
       if (rotates_keys_)
-        rotate(k_, step_, count, head_dim_, key_head_, positions, Side::key, Action::forward);
+        rotate(k_, step_, count, depth_, key_head_, positions, Side::key, Action::forward);
       k_rows_ = k_;
       k_step_ = step_;
     }
-    if (!short_) transpose_to_panels(k_rows_, k_step_, count, head_dim_, panels_);
+    if (!short_) transpose_to_panels(k_rows_, k_step_, count, depth_, panels_);
     if (stands_ready(v) && !rotates_values_) {
       v_rows_ = static_cast<const T*>(v.data) + v_from;
       v_step_ = v.stride[2];
@@ -208,7 +212,7 @@ class QueryBlock {
     const T* const q = q_ + first_row * step_;
     if (short_) {
       for (Index r = 0; r < rows; ++r)
-        dots(q + r * step_, k_rows_ + begin * k_step_, k_step_, end - begin, head_dim_,
+        dots(q + r * step_, k_rows_ + begin * k_step_, k_step_, end - begin, depth_,
              r == 0 ? v_rows_ + begin * v_step_ : nullptr, v_step_,
              weights_ + r * weights_step + begin);
     } else {
@@ -218,10 +222,10 @@ class QueryBlock {
                    .columns = last - first,
                    .a = q,
                    .a_row = step_,
-                   .b = panels_ + first * head_dim_,
+                   .b = panels_ + first * depth_,
                    .b_step = panel_,
-                   .depth = head_dim_,
-                   .panel_step = panel_ * head_dim_});
+                   .depth = depth_,
+                   .panel_step = panel_ * depth_});
     }
     bool alike = true;  // all rows see the same keys
     for (Index r = 0; r < rows; ++r) {
@@ -331,7 +335,8 @@ class QueryBlock {
   RowBias<T>& bias_;
   RelativeTerms<T> relative_;
   const Index group_, rows_;
-  const Index head_dim_, step_;     // of queries and keys; numbers from a row to the next
+  const Index head_dim_, depth_,
+      step_;  // of queries and keys as they come and as they multiply; row to row
   const Index v_dim_, v_step_own_;  // of values and outputs
   const bool short_, rotates_queries_, rotates_keys_, rotates_outputs_, rotates_values_;
   const std::function<void()>* const meanwhile_;  // of the caller's thread; of others null
@@ -361,7 +366,9 @@ template <class T>
 void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch) {
   constexpr Index most_keys = 1024;
   const Index queries = in.q.shape[2], keys = in.k.shape[2];
-  if (!job.plan->rotate || in.relative.rows != nullptr || in.keys_rotated) return;
+  if (!job.plan->rotate || job.plan->rotate->polar || in.relative.rows != nullptr ||
+      in.keys_rotated)
+    return;
   if (queries < short_rows || keys > most_keys || in.q.shape[1] == 1) return;
   const auto rotated = [&](Tensor& x, const Positions& positions, Side side) {
     const Index batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], step = padded(x.shape[3]);

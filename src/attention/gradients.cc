@@ -53,6 +53,9 @@ Tensor extents(const void* any, std::initializer_list<std::int64_t> shape) {
 // The gradient by a temperature is the product of a query with the gradient by what the scale made of it.
 Expected<void> check_learned_temperature(const Plan& plan) {
   const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
+  if (plan.rotate && plan.rotate->polar)
+    return fail(where, "a learned temperature has gradients beside rotations that are not polar",
+                "PoPE", "leave those of logits.head_scale and head_bias absent");
   const bool meets_keys = plan.relative && plan.relative->uses_query;
   if (!meets_keys && !(slopes != nullptr && slopes->before_scale)) return {};
   return fail(where, "a learned temperature has gradients beside terms that hold the query alone",
@@ -82,7 +85,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
   POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
 
-  Tensor slopes, bias, frequency, by_head;
+  Tensor slopes, bias, frequency, phase, by_head;
   if (plan.bias) {
     if (const auto* part = std::get_if<Slopes>(&*plan.bias)) {
       slopes = extents(part, {static_cast<std::int64_t>(part->slope.size())});
@@ -93,6 +96,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   if (plan.rotate) {
     const Rotate& part = *plan.rotate;
     frequency = extents(&part, {part.heads, part.axes, part.pairs()});
+    if (part.phase) phase = extents(&part, {part.phase->heads, part.pairs()});
     if (gradients.rotation_frequency) {
       POSENC_CHECK(detail::check_learned_frequencies(where, part));
     }
@@ -124,6 +128,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
         {"relative.key", &gradients.relative_key, &relative.key, &to.relative_key},
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
         {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency},
+        {"the phases", &gradients.rotation_phase, &phase, &to.rotation_phase},
         {"logits.head_scale", &gradients.head_scale, &by_head, &to.head_scale},
         {"logits.head_bias", &gradients.head_bias, &by_head, &to.head_bias}}) {
     POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
@@ -245,12 +250,25 @@ void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>
 }
 
 template <class T>
+void write_phases(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                  const Tensor& to) {
+  if (!to) return;
+  const Rotate& rotation = *in.plan->rotate;
+  auto total = detail::Dense<double>::zeros(to);
+  if (rotation.phase->of_keys)
+    detail::add_phase_gradient(rotation, in.k.view(), by_key.k.view(), total.numbers());
+  else
+    detail::add_phase_gradient(rotation, in.q.view(), by_query.q.view(), total.numbers());
+  total.copy_to(to);
+}
+
+template <class T>
 void backward(const Arguments& arguments, const Plan& plan) {
   const AttentionGradients& to = arguments.to;
   const Tensor &q = arguments.in.q, &k = arguments.in.k, &v = arguments.in.v;
   auto in = detail::backward_inputs<T>(arguments.in, plan, arguments.out_gradient);
   in.whole = arguments.whole;
-  QuerySums<T> by_query{.q = HeadRows<T>::zeros(q)};
+  QuerySums<T> by_query{.q = HeadRows<T>::zeros(detail::widened(plan, q))};
   if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
   if (to.rotation_frequency && plan.rotate->values)
     by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
@@ -260,7 +278,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   const std::int64_t parts = detail::query_parts(arguments.in);
   std::vector<KeySums<T>> of_part(static_cast<std::size_t>(parts));
   for (KeySums<T>& sums : of_part) {
-    sums.k = HeadRows<T>::zeros(k);
+    sums.k = HeadRows<T>::zeros(detail::widened(plan, k));
     sums.v = HeadRows<T>::zeros(v);
     if (in.relative_query) sums.plain_k = HeadRows<T>::zeros(k);
   }
@@ -285,6 +303,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   write_table(tables, &TableSums::value, kv_heads, group, to.relative_value);
   detail::write_sinks(arguments.in, by_query.sinks, to.sink_logits);
   write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
+  write_phases(in, by_query, of_part[0], to.rotation_phase);
   detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
   detail::write_temperatures(arguments.in, plan, by_query.temperatures, to.head_scale,
                              to.head_bias);

@@ -38,6 +38,27 @@ void mixed(Problem& p) {
   const std::vector<std::int64_t> ids = {0, 0, 1, 1, 2, 0, 1, 0, 1, 2};
   p.queries = p.keys = *Positions::ids(ids, 2);
 }
+void query_phases(Problem& p) {
+  partial_rope(p);
+  p.plan.rotate->phase = Phase{.heads = 4, .radians = random(4 * 2, 10)};
+}
+void key_phases(Problem& p) {
+  rotated_values(p);
+  p.plan.rotate->phase = Phase{.of_keys = true, .radians = random(3, 11)};
+}
+// Four of the six channels, and phases that all key heads share.
+void polar(Problem& p) {
+  p.plan.rotate = Rotate{.first_dim = 1,
+                         .rotary_dim = 8,
+                         .frequency = {1, 0.4, 0.1, 0.05},
+                         .phase = Phase{.of_keys = true, .radians = random(4, 12)},
+                         .polar = true};
+}
+void interleaved_polar(Problem& p) {
+  polar(p);
+  p.plan.rotate->pairing = Pairing::interleaved;
+  p.plan.rotate->amplitude = 1.2;
+}
 void slopes(Problem& p) { p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}}; }
 void slopes_before_scale(Problem& p) {
   p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}, .bidirectional = true, .before_scale = true};
@@ -111,6 +132,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Part{"nothing", [](Problem&) {}}, Part{"rope", rope},
                     Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
                     Part{"rotated_values", rotated_values}, Part{"mixed", mixed},
+                    Part{"query_phases", query_phases}, Part{"key_phases", key_phases},
+                    Part{"polar", polar}, Part{"interleaved_polar", interleaved_polar},
                     Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},
                     Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
                     Part{"deberta", deberta}, Part{"every_table", every_table},
@@ -130,6 +153,13 @@ TEST_P(AttendBackward, OpenIsTheSlopeOfTheLoss) {
 }
 
 // The first query of each sequence sees no key.
+TEST(AttendBackwardPhases, OfEachKeyHeadHaveASlope) {
+  Problem p;
+  rope(p);
+  p.plan.rotate->phase = Phase{.of_keys = true, .heads = 2, .radians = random(2 * 3, 13)};
+  expect_gradients(p.filled());
+}
+
 TEST_P(AttendBackward, WithPaddingIsTheSlopeOfTheLoss) {
   Problem p = problem();
   const std::vector<std::uint8_t> keep = {0, 1, 1, 1, 0, 0, 0, 1, 1, 1};

@@ -67,7 +67,7 @@ struct GradientProblem {
 
 // The gradients by everything that the problem has, each as its numbers lie.
 struct Gradients {
-  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, sinks, head_scale,
+  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, phase, sinks, head_scale,
       head_bias;
   bool operator==(const Gradients&) const = default;
 
@@ -100,6 +100,10 @@ struct Gradients {
       frequency.resize(part.frequency.size());
       to.rotation_frequency =
           Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+      if (part.phase) {
+        phase.resize(part.phase->radians.size());
+        to.rotation_phase = Tensor::dense(phase.data(), {part.phase->heads, part.pairs()});
+      }
     }
     if (p.plan.logits.temperature == Temperature::heads) {
       to.head_scale = sized(head_scale, Tensor::dense(p.plan.logits.head_scale.data(), {p.heads}));
@@ -143,6 +147,7 @@ inline void expect_gradients(GradientProblem& p) {
   if (!by.key.empty()) expect_slopes(p, p.key, by.key, "relative.key");
   if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
   if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
+  if (!by.phase.empty()) expect_slopes(p, p.plan.rotate->phase->radians, by.phase, "phase");
   if (!by.sinks.empty()) expect_slopes(p, p.sinks, by.sinks, "sink_logits");
   if (!by.head_scale.empty()) {
     expect_slopes(p, p.plan.logits.head_scale, by.head_scale, "head_scale");

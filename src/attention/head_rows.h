@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 
+#include "posenc/plan.h"
 #include "posenc/tensor.h"
+#include "src/kernels/polar.h"
 #include "src/kernels/rows.h"
 
 namespace posenc::detail {
@@ -74,13 +77,32 @@ class HeadRows {
     rows.numbers_ = loaded_rows<T>(x, x.shape[2]);
     return rows;
   }
+  // Made wide where the rotation is polar.
+  static HeadRows widened(const Tensor& x, const std::optional<Rotate>& rotate) {
+    if (!rotate || !rotate->polar) return loaded(x);
+    Tensor like = x;
+    like.shape[3] += rotate->widening();
+    HeadRows rows = zeros(like);
+    for (std::int64_t b = 0; b < rows.batch(); ++b) {
+      for (std::int64_t h = 0; h < rows.heads(); ++h) {
+        load_rows(x, x.offset(b, h), rows.seq(), rows.row(b, h), rows.step());
+        widen(*rotate, x.shape[3], rows.row(b, h), rows.step(), rows.seq());
+      }
+    }
+    return rows;
+  }
   HeadRows copy() const {
     HeadRows rows(shape_);
     rows.numbers_ = Aligned<T>(size());
     std::copy_n(numbers_.data(), size(), rows.numbers_.data());
     return rows;
   }
-  void store(const Tensor& out) const { write_rows(numbers_, seq(), out); }
+  // As many columns as out has.
+  void store(const Tensor& out) const {
+    for (std::int64_t b = 0; b < batch(); ++b)
+      for (std::int64_t h = 0; h < heads(); ++h)
+        store_rows(row(b, h), step(), seq(), T{1}, out, out.offset(b, h));
+  }
   // What is absent adds nothing.
   void add(const HeadRows& other) {
     for (std::int64_t n = 0; other && n < size(); ++n)

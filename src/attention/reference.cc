@@ -107,8 +107,8 @@ struct Head {
         logit[next] = hidden;
         if (!detail::visible(mask, queries, keys, sequence, i, j)) continue;
         const std::int64_t distance = position - keys.at(j, sequence);
-        double sum =
-            dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j), dim);
+        double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
+                         rotated_q.dim());
         if (relative.rows != nullptr) {
           POSENC_TRY(row, relative.rows->at(distance));
           // These vectors meet q and k as they came, not rotated.
@@ -177,7 +177,9 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
   const std::int64_t group = heads == 0 ? 1 : in.group();
 
-  Dense<double> q(in.q), k(in.k), v(in.v), rotated_q(in.q), rotated_k(in.k);
+  Dense<double> q(in.q), k(in.k), v(in.v);
+  auto rotated_q = Dense<double>::zeros(widened(plan, in.q));
+  auto rotated_k = Dense<double>::zeros(widened(plan, in.k));
   POSENC_CHECK(reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
   POSENC_CHECK(reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
   const bool rotates_values = plan.rotate && plan.rotate->values;

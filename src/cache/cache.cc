@@ -89,9 +89,11 @@ struct KvCache::State {
   // Asked once of each rotation that comes: tokens bring the same one again and again.
   Expected<void> check_rotation(std::string_view where, const Rotate& rotate) {
     if (checked_rotation == rotate) return {};
-    POSENC_CHECK(detail::check_rotation(where, rotate, options.kv_heads, options.head_dim));
+    POSENC_CHECK(
+        detail::check_rotation(where, rotate, Side::key, options.kv_heads, options.head_dim));
     if (rotate.values)
-      POSENC_CHECK(detail::check_rotation(where, rotate, options.kv_heads, options.value_dim));
+      POSENC_CHECK(
+          detail::check_rotation(where, rotate, Side::value, options.kv_heads, options.value_dim));
     Plan alone;
     alone.rotate = rotate;
     POSENC_TRY(plan, checked(std::move(alone), options.head_dim));
@@ -110,6 +112,11 @@ struct KvCache::State {
                   "compile the scheme for this length");
     }
     if (options.keys == CachedKeys::rotated) {
+      if (plan.rotate && plan.rotate->polar) {
+        return fail(where, "a plan for rotated keys must have no polar rotation",
+                    "PoPE, whose keys are twice as wide once rotated",
+                    "make the cache with CachedKeys::unrotated");
+      }
       if (plan.rotate && plan.relative) {
         return fail(
             where, "a plan for rotated keys must have no vectors by distance beside its rotation",
@@ -295,7 +302,8 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
                 "append real tokens only, and prefill pictures with posenc::attend()");
   }
   const std::int64_t head_dim = state.options.head_dim;
-  if (plan.rotate) POSENC_CHECK(detail::check_rotation(where, *plan.rotate, heads, head_dim));
+  if (plan.rotate)
+    POSENC_CHECK(detail::check_rotation(where, *plan.rotate, Side::query, heads, head_dim));
   POSENC_TRY(sinks, detail::check_sink_logits(where, sink_logits, from.shape[0], heads, count));
   POSENC_TRY(sums, detail::number_by_query(where, "log_sums", asked.log_sums, {.q = from}));
   std::int64_t length = 0;  // that the queries reach beyond the tokens here

@@ -5,6 +5,7 @@
 
 #include "posenc/cache.h"
 #include "tests/kv_text.h"
+#include "tests/random.h"
 
 namespace posenc {
 using namespace kv;
@@ -23,6 +24,12 @@ std::vector<Plan> plans(const Text& text) {
         Scheme{Rope{.rotate_values = true}}, Scheme{XPos{.centre = 7}}, Scheme{Alibi{}},
         Scheme{Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8}}}}) {
     all.push_back(compiled(scheme, text.geometry()));
+  }
+  for (const bool of_keys : {false, true}) {
+    all.push_back(compiled(Rope{}, text.geometry()));
+    Rotate& rotate = *all.back().rotate;
+    const std::int64_t heads = of_keys ? text.kv_heads : text.heads;
+    rotate.phase = Phase{of_keys, heads, random(heads * rotate.pairs(), 5)};
   }
   for (const std::size_t rope : {1, 3}) {
     all.push_back(all[rope]);

@@ -5,6 +5,7 @@
 
 #include "posenc/cache.h"
 #include "tests/kv_text.h"
+#include "tests/random.h"
 
 namespace posenc {
 using namespace kv;
@@ -68,6 +69,35 @@ TEST(CachePlan, KeysFollowLongRopesSwitchAndYarnsDynamicForm) {
     for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated})
       EXPECT_LE(growing.error(growing.text.options(keys)), growing.text.rounding(1.2));
   }
+}
+
+// PoPE's keys are wide once rotated: a cache holds them as they came.
+TEST(CachePlan, PolarKeysAreCachedAsTheyCame) {
+  Text text;
+  Pope pope{.phases = random(text.kv_heads * text.dim, 3)};
+  const Plan plan = compiled(pope, text.geometry());
+  const KvCacheOptions options = text.options(CachedKeys::unrotated);
+  const Numbers out = through_cache(options, text, {1}, [&](std::int64_t) { return plan; });
+  EXPECT_LE(largest_difference(out, text.at_once(plan)), 4 * text.rounding());
+  KvCache cache = made(text.options(CachedKeys::rotated));
+  EXPECT_NE(message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan))
+                .find("must have no polar rotation"),
+            std::string::npos);
+}
+
+// Only the phases differ: keys are rotated back by the old ones, and anew.
+TEST(CachePlan, KeysFollowOtherPhases) {
+  Text text;
+  Plan before = compiled(Rope{}, text.geometry()), after = before;
+  for (Plan* plan : {&before, &after})
+    plan->rotate->phase =
+        Phase{.of_keys = true, .radians = random(plan->rotate->pairs(), plan == &after ? 8 : 7)};
+  KvCache cache = made(text.options(CachedKeys::rotated));
+  const auto sequence = cache.add();
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 21, 8);
+  ASSERT_EQ(message(cache.append({{sequence}}, text.k.view(), text.v.view(), before)), "");
+  ASSERT_EQ(message(cache.attend({{sequence}}, text.q.view(), after, {}, out.view())), "");
+  EXPECT_LE(largest_difference(numbers(out.view()), text.at_once(after)), text.rounding());
 }
 
 // A growth centred at the middle of the current length, as public xPos programs have it.

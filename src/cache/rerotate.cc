@@ -20,6 +20,7 @@ Rotation difference(const Rotation& from, const Rotation& to) {
   }
   step.amplitude = to->amplitude / from->amplitude;
   step.growth.reset();  // the same before and after
+  step.phase.reset();
   return step;
 }
 
@@ -47,7 +48,8 @@ void move_tokens(const Rotation& rotation, const Tensor& keys, const Tensor& val
   const Threads alone{.count = 1};
   if (rotation->angles == Angles::exact) {
     Rotation step = rotation;
-    step->amplitude = 1;                         // it is in the keys already,
+    step->amplitude = 1;  // it is in the keys already, as phases are,
+    step->phase.reset();
     if (step->growth) step->growth->centre = 0;  // and so is the centre
     // Seen as a batch of single tokens they all rotate by the one angle of `offset`.
     return rotate_both(step, Action::forward, keys.swapped(0, 2), values.swapped(0, 2),

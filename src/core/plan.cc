@@ -125,6 +125,8 @@ Expected<void> check_angles(const Rotate& rotate) {
   const std::string where = "plan: angles " + std::string(name(rotate.angles));
   constexpr std::string_view cure = "use exact angles";
   if (rotate.growth) return fail(where, "no engine grows queries and shrinks keys", "xPos", cure);
+  if (rotate.phase) return fail(where, "no engine has phases beside its angles", "a phase", cure);
+  if (rotate.polar) return fail(where, "no engine has polar rotations", "PoPE", cure);
   if (rotate.heads != 1) {
     return fail(where, "no engine has frequencies for each head",
                 std::to_string(rotate.heads) + " heads", cure);
@@ -135,6 +137,32 @@ Expected<void> check_angles(const Rotate& rotate) {
   if (no_float == rotate.frequency.end()) return {};
   return fail(where, "every frequency must be a float", number_text(*no_float),
               "compile the scheme with these angles, or round them");
+}
+
+Expected<void> check(const Phase& phase, const Rotate& rotate) {
+  if (auto ok = at_least("rotate.phase.heads", 1, phase.heads); !ok) return ok;
+  if (auto ok = counted("rotate.phase.radians (heads x pairs)", phase.radians.size(), phase.heads,
+                        1, rotate.pairs());
+      !ok) {
+    return ok;
+  }
+  if (rotate.heads != 1 && phase.heads != 1 && rotate.heads != phase.heads) {
+    return fail(
+        "plan",
+        "phases must be of the " + std::to_string(rotate.heads) + " heads that have frequencies",
+        std::to_string(phase.heads) + " heads", by_hand);
+  }
+  return finite("rotate.phase.radians", phase.radians);
+}
+
+// A channel of its own for each pair, and nothing that the others' pairs have besides.
+Expected<void> check_polar(const Rotate& rotate) {
+  constexpr std::string_view rule = "a polar rotation has neither blocks, values nor growth";
+  constexpr std::string_view cure = "leave them out";
+  if (rotate.blocks != 1) return fail("plan", rule, "blocks", cure);
+  if (rotate.values) return fail("plan", rule, "values", cure);
+  if (rotate.growth) return fail("plan", rule, "growth", cure);
+  return {};
 }
 
 Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
@@ -149,11 +177,11 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
                 std::to_string(rotate.blocks), by_hand);
   }
   if (auto ok = at_least("rotate.first_dim", 0, rotate.first_dim); !ok) return ok;
-  if (head_dim > 0 &&
-      (rotate.rotary_dim > head_dim || rotate.first_dim > head_dim - rotate.rotary_dim)) {
+  const std::int64_t taken = rotate.rotary_dim - rotate.widening();
+  if (head_dim > 0 && (taken > head_dim || rotate.first_dim > head_dim - taken)) {
     return fail("plan", "the rotated slice must lie within head_dim " + std::to_string(head_dim),
-                "channels from " + std::to_string(rotate.first_dim) + ", " +
-                    std::to_string(rotate.rotary_dim) + " of them",
+                "channels from " + std::to_string(rotate.first_dim) + ", " + std::to_string(taken) +
+                    " of them",
                 "check rotary_dim against the model's head_dim");
   }
   if (auto ok = at_least("rotate.heads", 1, rotate.heads); !ok) return ok;
@@ -166,6 +194,10 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   if (auto ok = finite("rotate.frequency", rotate.frequency); !ok) return ok;
   if (auto ok = positive("rotate.amplitude", rotate.amplitude); !ok) return ok;
   if (auto ok = check_angles(rotate); !ok) return ok;
+  if (rotate.phase)
+    if (auto ok = check(*rotate.phase, rotate); !ok) return ok;
+  if (rotate.polar)
+    if (auto ok = check_polar(rotate); !ok) return ok;
   if (!rotate.growth) return {};
   const XposDecay& growth = *rotate.growth;
   if (auto ok = counted("growth.factor (pairs)", growth.factor.size(), 1, 1, rotate.pairs()); !ok) {

@@ -137,6 +137,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"growth.factor", [](Plan& p) { p.rotate->growth = XposDecay{.factor = {1, 1}}; }},
         BadPlan{"growth.scale",
                 [](Plan& p) { p.rotate->growth = XposDecay{.factor = {1, 1, 1, 1}, .scale = 0}; }},
+        BadPlan{"phase.radians (heads x pairs) must hold 1 x 1 x 4",
+                [](Plan& p) { p.rotate->phase = Phase{.radians = {1, 2}}; }},
+        BadPlan{"rotate.phase.heads", [](Plan& p) { p.rotate->phase = Phase{.heads = 0}; }},
+        BadPlan{"neither blocks, values nor growth, got values",
+                [](Plan& p) { p.rotate->polar = p.rotate->values = true; }},
+        BadPlan{"no engine has phases",
+                [](Plan& p) {
+                  p.rotate->phase = Phase{.radians = {1, 2, 3, 4}};
+                  p.rotate->angles = Angles::hf_float;
+                }},
         BadPlan{"name a head", [](Plan& p) { p.bias = Slopes{}; }},
         BadPlan{"slope must be positive", [](Plan& p) { p.bias = Slopes{.slope = {1, -1}}; }},
         BadPlan{"rows must not be empty", [](Plan& p) { table(p).rows.row = {}; }},

@@ -144,6 +144,19 @@ void write(Out& out, const XposDecay& growth) {
   out.member("centre", growth.centre).end();
 }
 
+// Of the heads that have phases of their own a row each.
+void write(Out& out, const Phase& phase) {
+  const std::size_t pairs = phase.radians.size() / static_cast<std::size_t>(phase.heads);
+  out.object().member("side", phase.of_keys ? "key" : "query").member("heads", phase.heads);
+  out.key("radians").array();
+  for (std::size_t first = 0; first < phase.radians.size(); first += pairs) {
+    out.array();
+    for (std::size_t r = 0; r < pairs; ++r) out.value(phase.radians[first + r]);
+    out.end();
+  }
+  out.end().end();
+}
+
 void write(Out& out, const Rotate& rotate);
 void write(Out& out, const Bias& bias);
 void write(Out& out, const Relative& relative);
@@ -164,6 +177,8 @@ void write(Out& out, const Rotate& rotate) {
   frequency_rows(out.key("frequencies"), rotate, axes);
   out.member("axis_of_pair", axes).member("amplitude", rotate.amplitude);
   write(out.key("growth"), rotate.growth);
+  write(out.key("phase"), rotate.phase);
+  out.member("polar", rotate.polar);
   out.member("values", rotate.values).member("angles", name(rotate.angles));
   write(out.key("ggml"), rotate.ggml);
   out.end();

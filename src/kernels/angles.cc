@@ -19,8 +19,8 @@ Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, co
   if (!plan.rotate)
     return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
   const Rotate& rotate = *plan.rotate;
-  POSENC_CHECK(
-      detail::check_rotation(where, rotate, out.shape[1], rotate.first_dim + rotate.rotary_dim));
+  POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, out.shape[1],
+                                      rotate.first_dim + rotate.rotary_dim));
   if (out.shape[3] == rotate.pairs()) return &rotate;
   return fail(where,
               "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",

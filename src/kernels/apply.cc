@@ -9,6 +9,7 @@
 #include "src/kernels/add.h"
 #include "src/kernels/arguments.h"
 #include "src/kernels/elements.h"
+#include "src/kernels/polar.h"
 #include "src/kernels/reference.h"
 #include "src/kernels/rotate.h"
 #include "src/kernels/rotate_checked.h"
@@ -74,6 +75,7 @@ void rotated(const Rotate* rotation, const Positions& positions, Side side, Acti
 #if POSENC_SIMD
   static const Rotate nothing;  // no channels: the kernel copies
   const Rotate& rotate = arguments.rotates ? *rotation : nothing;
+  if (rotate.polar) return detail::rotate_polar(rotate, arguments, positions, side, threads);
   if (rotate.angles == Angles::exact) {
     rotate_together(rotate, detail::CosSinRule::of(rotate, side, action), positions,
                     {&arguments, 1}, threads);
@@ -83,11 +85,34 @@ void rotated(const Rotate* rotation, const Positions& positions, Side side, Acti
   detail::reference::rotate(rotation, positions, side, action, arguments);
 }
 
+#if !POSENC_SIMD
+
+// The rotation of some heads of a side, of rows that are wide already where it is polar.
+Rotate of_heads(Rotate rotate, Side side, std::int64_t first, std::int64_t count) {
+  const auto cut = [&](std::vector<double>& all, std::int64_t of_head) {
+    const auto from = all.begin() + first * of_head;
+    all = std::vector<double>(from, from + count * of_head);
+  };
+  rotate.polar = false;
+  if (rotate.heads > 1) {
+    cut(rotate.frequency, rotate.axes * rotate.pairs());
+    rotate.heads = count;
+  }
+  if (detail::shifts(rotate, side) && rotate.phase->heads > 1) {
+    cut(rotate.phase->radians, rotate.pairs());
+    rotate.phase->heads = count;
+  }
+  return rotate;
+}
+
+#endif
+
 const Rotate* rotation_of(const Plan& plan) { return plan.rotate ? &*plan.rotate : nullptr; }
 
 Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
                        const Positions& positions, Side side, const Tensor& out, Action action,
                        Threads threads) {
+  POSENC_CHECK(detail::check_action(where, plan, side, action));
   POSENC_TRY(arguments, detail::rotate_arguments(where, plan, x, positions, side, out));
   rotated(rotation_of(plan), positions, side, action, arguments, threads);
   return {};
@@ -100,28 +125,26 @@ namespace detail {
 void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
                     Action action, const Tensor& out, Threads threads) {
   const bool rotates = rotate != nullptr && (side != Side::value || rotate->values);
-  rotated(rotate, positions, side, action, {x, out, rotates}, threads);
+  if (!rotates || !rotate->polar)
+    return rotated(rotate, positions, side, action, {x, out, rotates}, threads);
+  Rotate widened = *rotate;
+  widened.polar = false;
+  rotated(&widened, positions, side, action, {x, out, rotates}, threads);
 }
 
 void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x,
                   const Positions& positions, Side side, Action action) {
   const RotateArguments arguments{.x = x, .out = x, .rotates = true};
-  if (rotate.heads == 1) return rotated(&rotate, positions, side, action, arguments, Threads{1});
-  const std::int64_t per_head = rotate.axes * rotate.pairs();
 #if POSENC_SIMD
   if (rotate.angles == Angles::exact) {
-    CosSinRule rule = CosSinRule::of(rotate, side, action);
-    rule.rows = x.shape[1];
-    rule.frequency = rule.frequency.subspan(static_cast<std::size_t>(first_head * per_head),
-                                            static_cast<std::size_t>(x.shape[1] * per_head));
+    const CosSinRule rule = CosSinRule::of(rotate, side, action).of_heads(first_head, x.shape[1]);
     return rotate_together(rotate, rule, positions, {&arguments, 1}, Threads{1});
   }
-#endif
-  Rotate part = rotate;
-  const auto from = rotate.frequency.begin() + first_head * per_head;
-  part.frequency.assign(from, from + x.shape[1] * per_head);
-  part.heads = x.shape[1];
+  rotated(&rotate, positions, side, action, arguments, Threads{1});  // engines' heads are alike
+#else
+  const Rotate part = of_heads(rotate, side, first_head, x.shape[1]);
   rotated(&part, positions, side, action, arguments, Threads{1});
+#endif
 }
 
 }  // namespace detail
@@ -156,8 +179,9 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
   const auto doubles = [](const RotateArguments& each) {
     return detail::computes_in_double(each.x.dtype);
   };
-  // Rows of queries that grow and keys that shrink differ.
-  const bool alike = query.rotates && !plan.rotate->growth && plan.rotate->angles == Angles::exact;
+  // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases.
+  const bool alike = query.rotates && !plan.rotate->growth && !plan.rotate->phase &&
+                     !plan.rotate->polar && plan.rotate->angles == Angles::exact;
   if (alike && doubles(query) == doubles(key)) {
     const std::array both = {query, key};
     rotate_together(*plan.rotate,

@@ -64,6 +64,25 @@ Expected<void> check_rows(const Part& part, const Positions& positions) {
 }
 Expected<void> check_rows(const Ramp&, const Positions&) { return {}; }
 
+// `out` can take what a polar rotation makes of x.
+Expected<void> check_widened(std::string_view where, const Rotate& rotate, const Tensor& x,
+                             const Tensor& out) {
+  Tensor like = x;
+  like.shape[3] += rotate.widening();
+  if (out.data == x.data && x.size() > 0) {
+    return fail(where,
+                "a polar rotation widens a head by " + std::to_string(rotate.widening()) +
+                    " channels, so out must not be x",
+                "in place", "write to memory of its own");
+  }
+  POSENC_CHECK(check_shape(where, "out", out, like));
+  if (out.dtype != x.dtype) {
+    return fail(where, "out must have the dtype " + std::string(name(x.dtype)), name(out.dtype),
+                "convert outside");
+  }
+  return check_distinct(where, out);
+}
+
 }  // namespace
 
 Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position) {
@@ -112,18 +131,29 @@ Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
   return AddArguments{x, out};
 }
 
+Expected<void> check_action(std::string_view where, const Plan& plan, Side side, Action action) {
+  if (action == Action::forward || side == Side::value || !plan.rotate || !plan.rotate->polar)
+    return {};
+  return fail(where, "a plan with a polar rotation goes forward only", "PoPE",
+              "attend_backward has the gradient through its softplus");
+}
+
 Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
                                            const Tensor& x_view, const Positions& positions,
                                            Side side, const Tensor& out_view) {
   POSENC_TRY(x, viewed(where, "x", x_view, 4));
   POSENC_TRY(out, viewed(where, "out", out_view, 4));
-  POSENC_CHECK(check_out(where, x, out));
   const bool rotates = plan.rotate && (side != Side::value || plan.rotate->values);
+  if (rotates && plan.rotate->polar) {
+    POSENC_CHECK(check_widened(where, *plan.rotate, x, out));
+  } else {
+    POSENC_CHECK(check_out(where, x, out));
+  }
   const std::int64_t axes = rotates ? plan.rotate->axes : positions.axes();
   POSENC_CHECK(check_positions(where, positions, x.shape[0], x.shape[2], axes));
   if (rotates) {
     POSENC_CHECK(check_length(where, plan, positions));
-    POSENC_CHECK(check_rotation(where, *plan.rotate, x.shape[1], x.shape[3]));
+    POSENC_CHECK(check_rotation(where, *plan.rotate, side, x.shape[1], x.shape[3]));
     POSENC_CHECK(check_engine(where, *plan.rotate, positions));
   }
   return RotateArguments{x, out, rotates};

@@ -5,6 +5,7 @@
 
 #include "src/core/addressable.h"
 #include "src/core/try.h"
+#include "src/kernels/rotation.h"
 
 namespace posenc::detail {
 namespace {
@@ -44,6 +45,13 @@ bool shares_memory(const Tensor& x, const Tensor& out) {
   if (std::abs(bytes) >= (reach + 1) * size) return false;
   if (bytes % size != 0) return true;
   return reaches(x, (1u << x.rank) - 1, bytes / size);
+}
+
+// A phase for each head that has some, and for each of its pairs.
+bool agrees(const Phase& phase, const Rotate& rotate) {
+  const bool heads = rotate.heads == 1 || phase.heads == 1 || phase.heads == rotate.heads;
+  return heads && phase.heads >= 1 &&
+         static_cast<std::uint64_t>(product(phase.heads, rotate.pairs())) == phase.radians.size();
 }
 
 }  // namespace
@@ -149,29 +157,36 @@ Expected<void> check_length(std::string_view where, const Plan& plan, const Posi
               number(positions.length() - 1), "compile the scheme for a longer length");
 }
 
-Expected<void> check_rotation(std::string_view where, const Rotate& rotate, std::int64_t heads,
-                              std::int64_t head_dim) {
-  const std::int64_t pairs = rotate.pairs();
+Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side side,
+                              std::int64_t heads, std::int64_t head_dim) {
+  const std::int64_t pairs = rotate.pairs(), taken = rotate.rotary_dim - rotate.widening();
   if (rotate.rotary_dim < 0 || rotate.rotary_dim % 2 != 0 || rotate.blocks < 1 ||
       pairs % rotate.blocks != 0 || rotate.heads < 1 || rotate.axes < 1 ||
       static_cast<std::uint64_t>(product(product(rotate.heads, rotate.axes), pairs)) !=
           rotate.frequency.size() ||
-      (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size())) {
+      (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size()) ||
+      (rotate.phase && !agrees(*rotate.phase, rotate)) ||
+      (rotate.polar && (rotate.blocks != 1 || rotate.values || rotate.growth))) {
     return fail(where, "the plan's rotation must agree with itself",
                 number(static_cast<std::int64_t>(rotate.frequency.size())) + " frequencies for " +
                     number(rotate.heads) + " x " + number(rotate.axes) + " x " + number(pairs),
                 "pass a plan written by hand through checked()");
   }
-  if (rotate.first_dim < 0 || rotate.rotary_dim > head_dim ||
-      rotate.first_dim > head_dim - rotate.rotary_dim) {
+  if (rotate.first_dim < 0 || taken > head_dim || rotate.first_dim > head_dim - taken) {
     return fail(where, "the rotated slice must lie within head_dim " + number(head_dim),
-                number(rotate.rotary_dim) + " channels from " + number(rotate.first_dim),
+                number(taken) + " channels from " + number(rotate.first_dim),
                 "compile the plan for this head_dim");
   }
   if (rotate.heads != 1 && rotate.heads != heads) {
     return fail(where,
                 "heads must match the plan's frequencies of " + number(rotate.heads) + " heads",
                 number(heads), "repeat key heads for queries that share them");
+  }
+  if (shifts(rotate, side) && rotate.phase->heads != 1 && rotate.phase->heads != heads) {
+    return fail(where,
+                "heads must match the phases of " + number(rotate.phase->heads) +
+                    (side == Side::query ? " query heads" : " key heads"),
+                number(heads), "give a phase for each head, or one for all");
   }
   return {};
 }

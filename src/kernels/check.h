@@ -35,8 +35,9 @@ Expected<void> check_positions(std::string_view where, const Positions& position
 // lower end: a part of a long text does not tell how long the whole is.
 Expected<void> check_length(std::string_view where, const Plan& plan, const Positions& positions);
 
-// The rotation's numbers are as many as it says, and it fits `heads` heads of head_dim channels.
-Expected<void> check_rotation(std::string_view where, const Rotate& rotate, std::int64_t heads,
-                              std::int64_t head_dim);
+// The rotation's numbers are as many as it says, and it fits `heads` heads of head_dim channels of that side. (Of
+// values, or where both sides are meant, no phases are counted.)
+Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side side,
+                              std::int64_t heads, std::int64_t head_dim);
 
 }  // namespace posenc::detail

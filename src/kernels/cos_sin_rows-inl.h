@@ -90,6 +90,7 @@ HWY_NOINLINE inline void MakeBase(CosSinRows& cos_sin, std::int64_t a, std::int6
   } else if (a == 0 && rule.amplitude != 1) {
     cos_sin.scale_row(axis.base, 0, rule.amplitude);
   }
+  if (a == 0 && !rule.phase.empty()) cos_sin.shift_row(axis.base);
 }
 // Sees to it that axis.base is the row of 64⌊p/64⌋.
 HWY_INLINE void UpdateBase(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
@@ -166,6 +167,7 @@ HWY_NOINLINE inline Factors FactorsOfAngles(CosSinRows& cos_sin, const double* a
     axis.fastest = std::max(axis.fastest, std::abs(angle[i]));
   ExactRow(cos_sin, axis, 1, cos_sin.all_axes);
   if (cos_sin.rule.amplitude != 1) cos_sin.scale_row(cos_sin.all_axes, 0, cos_sin.rule.amplitude);
+  if (!cos_sin.rule.phase.empty()) cos_sin.shift_row(cos_sin.all_axes);
   return {cos_sin.all_axes, nullptr};
 }
 

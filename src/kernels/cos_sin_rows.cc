@@ -14,7 +14,7 @@ CosSinRule CosSinRule::of(const Waves& waves) {
 
 CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   CosSinRule rule{.frequency = rotate.frequency,
-                  .rows = rotate.heads,
+                  .rows = heads_apart(rotate, side),
                   .axes = rotate.axes,
                   .pairs = rotate.pairs(),
                   .backward = action != Action::forward};
@@ -23,18 +23,35 @@ CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
   rule.growth = rotate.growth ? &*rotate.growth : nullptr;
   rule.shrinks = (side == Side::key) != inverse;
+  if (shifts(rotate, side)) rule.phase = rotate.phase->radians;
   return rule;
+}
+
+CosSinRule CosSinRule::of_heads(std::int64_t first, std::int64_t count) const {
+  if (rows == 1) return *this;
+  CosSinRule some = *this;
+  some.rows = count;
+  const auto cut = [&](std::span<const double>& all, std::int64_t of_head) {
+    if (std::ssize(all) <= of_head) return;  // shared, or none
+    all = all.subspan(static_cast<std::size_t>(first * of_head),
+                      static_cast<std::size_t>(count * of_head));
+  };
+  cut(some.frequency, axes * pairs);
+  cut(some.phase, pairs);
+  return some;
 }
 
 CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side side,
                                  Action action) {
   const double amplitude = side == Side::value ? 1 : rotate.amplitude;
-  return {.frequency = {},
-          .rows = heads,
-          .axes = 0,
-          .pairs = rotate.pairs(),
-          .backward = action != Action::forward,
-          .amplitude = action == Action::inverse ? 1 / amplitude : amplitude};
+  CosSinRule rule{.frequency = {},
+                  .rows = shifts(rotate, side) ? std::max(heads, rotate.phase->heads) : heads,
+                  .axes = 0,
+                  .pairs = rotate.pairs(),
+                  .backward = action != Action::forward,
+                  .amplitude = action == Action::inverse ? 1 / amplitude : amplitude};
+  if (shifts(rotate, side)) rule.phase = rotate.phase->radians;
+  return rule;
 }
 
 AlignedDoubles::AlignedDoubles(std::int64_t count)
@@ -51,7 +68,9 @@ CosSinRows::CosSinRows(const CosSinRule& from)
     Axis& axis = axes[a];
     double* const frequency = take(1);
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t source = (i / rule.pairs * rule.axes + a) * rule.pairs + i % rule.pairs;
+      const std::int64_t row =
+          std::ssize(rule.frequency) == rule.axes * rule.pairs ? 0 : i / rule.pairs;
+      const std::int64_t source = (row * rule.axes + a) * rule.pairs + i % rule.pairs;
       const double f = rule.frequency[static_cast<std::size_t>(source)];
       frequency[i] = rule.backward ? -f : f;
       axis.fastest = std::max(axis.fastest, std::abs(f));
@@ -76,6 +95,17 @@ void CosSinRows::scale_row(double* row, double position, double amplitude) const
     }
     row[i] *= m;
     row[size + i] *= m;
+  }
+}
+
+void CosSinRows::shift_row(double* row) const {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t source = std::ssize(rule.phase) == rule.pairs ? i % rule.pairs : i;
+    const double radians = rule.phase[static_cast<std::size_t>(source)];
+    const double c = std::cos(radians), s = rule.backward ? -std::sin(radians) : std::sin(radians);
+    const double cosine = row[i], sine = row[size + i];
+    row[i] = cosine * c - sine * s;
+    row[size + i] = sine * c + cosine * s;
   }
 }
 

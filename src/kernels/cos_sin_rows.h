@@ -24,17 +24,20 @@ namespace posenc::detail {
 
 // What rows are made of: frequencies and what multiplies cos and sin. Borrowed from a plan.
 struct CosSinRule {
-  std::span<const double> frequency;  // [row][axis][pair]
-  std::int64_t rows = 1;              // heads with frequencies of their own
+  std::span<const double> frequency;  // [row or 1][axis][pair]
+  std::int64_t rows = 1;              // heads with angles of their own
   std::int64_t axes = 1;
   std::int64_t pairs = 0;  // of one head
   bool backward = false;   // rotate by the negative angle
   double amplitude = 1;
   const XposDecay* growth = nullptr;
-  bool shrinks = false;  // keys: growth to the negative power
+  bool shrinks = false;                // keys: growth to the negative power
+  std::span<const double> phase = {};  // [row or 1][pair], added to every angle; empty: none
 
   static CosSinRule of(const Waves& waves);
   static CosSinRule of(const Rotate& rotate, Side side, Action action);
+  // That of some of its heads.
+  CosSinRule of_heads(std::int64_t first, std::int64_t count) const;
   // Of angles that are given for so many heads: no axes, hence no factors.
   static CosSinRule of_angles(const Rotate& rotate, std::int64_t heads, Side side, Action action);
 };
@@ -82,6 +85,8 @@ struct CosSinRows {
   // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude belongs
   // to one of the three factors only: the base.
   void scale_row(double* row, double position, double amplitude) const;
+  // Turns a row by the phases; like the amplitude they belong to the base.
+  void shift_row(double* row) const;
   // cos and sin one by one, for angles too large for the argument reduction of SinCos().
   void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;
 };

@@ -53,7 +53,8 @@ struct PairMatrix {
 PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::int64_t t,
                        std::int64_t b, std::int64_t head, std::int64_t pair, Side side,
                        Action action) {
-  const Angle angle = detail::angle(rotate, positions, t, b, head, pair);
+  Angle angle = detail::angle(rotate, positions, t, b, head, pair);
+  angle.add(phase(rotate, side, head, pair));
   const double m = magnitude(rotate, side, positions.at(t, b), pair);
   switch (action) {
     case Action::forward: return {m * angle.cosine(), m * angle.sine()};
@@ -90,22 +91,32 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
   }
   const std::int64_t batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], dim = x.shape[3];
   const std::int64_t pairs = arguments.rotates ? rotation->pairs() : 0;
+  const bool by_head = arguments.rotates && heads_apart(*rotation, side) > 1;
+  const bool polar = arguments.rotates && rotation->polar;
   std::vector<PairMatrix> matrix_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
       for (std::int64_t h = 0; h < heads; ++h) {
-        for (std::int64_t r = 0; r < pairs && (h == 0 || rotation->heads > 1); ++r) {
+        for (std::int64_t r = 0; r < pairs && (h == 0 || by_head); ++r) {
           matrix_of[static_cast<std::size_t>(r)] =
               pair_matrix(*rotation, positions, t, b, h, r, side, action);
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };
         if (x.data != out.data) {
-          for (std::int64_t c = 0; c < dim; ++c) copy(x, from(c), out, to(c));
+          const std::int64_t first_polar = polar ? rotation->first_dim : dim;
+          for (std::int64_t c = 0; c < dim; ++c)
+            copy(x, from(c), out, to(c < first_polar ? c : c + pairs));
         }
         for (std::int64_t r = 0; r < pairs; ++r) {
           const Channels pair = channels(*rotation, r);
           const PairMatrix& m = matrix_of[static_cast<std::size_t>(r)];
+          if (polar) {
+            const double length = softplus(x.get(from(rotation->first_dim + r)));
+            out.set(to(pair.a), length * m.cosine);
+            out.set(to(pair.b), length * m.sine);
+            continue;
+          }
           const double a = x.get(from(pair.a)), c = x.get(from(pair.b));
           out.set(to(pair.a), a * m.cosine - c * m.sine);
           out.set(to(pair.b), a * m.sine + c * m.cosine);
@@ -130,6 +141,7 @@ Expected<void> position_vectors(const Plan& plan, const Positions& positions, co
 
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Action action) {
+  POSENC_CHECK(check_action("rotate", plan, side, action));
   POSENC_TRY(arguments, rotate_arguments("rotate", plan, x, positions, side, out));
   const Rotate* const rotation = plan.rotate ? &*plan.rotate : nullptr;
   if (arguments.x.size() > 0) rotate(rotation, positions, side, action, arguments);

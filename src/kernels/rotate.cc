@@ -244,7 +244,7 @@ class Rotator {
         blocks_(job.plan->blocks),
         block_pairs_(job.plan->pairs() / blocks_),
         sines_(sines),
-        head_step_(job.plan->heads == 1 ? 0 : job.plan->pairs() * (interleaved_ ? 2 : 1)),
+        head_step_(job.rule.rows == 1 ? 0 : job.plan->pairs() * (interleaved_ ? 2 : 1)),
         slice_(static_cast<std::size_t>(neighbours_ ? 0 : rotary_)) {}
 
   // Rotates tokens [start, start + count), the rows of which lie `row_size` apart.
@@ -367,9 +367,10 @@ inline void ReadAngles(const RotateJob& job, std::int64_t token, double* angle) 
   const Tensor& from = job.angles;
   const std::int64_t seq = from.shape[2];
   const std::int64_t b = job.shared || from.shape[0] == 1 ? 0 : token / seq;
-  for (std::int64_t h = 0; h < from.shape[1]; ++h) {
+  for (std::int64_t h = 0; h < job.rule.rows; ++h) {
     for (std::int64_t r = 0; r < from.shape[3]; ++r) {
-      const double radians = from.get(from.offset(b, h, job.shared ? token : token % seq, r));
+      const double radians =
+          from.get(from.offset(b, from.shape[1] == 1 ? 0 : h, job.shared ? token : token % seq, r));
       *angle++ = job.rule.backward ? -radians : radians;
     }
   }

@@ -32,13 +32,22 @@ Expected<Rotate> slice_of(std::string_view where, const Plan& plan, Side side, s
     return fail(where, "the plan's angles must be exact", name(whole.angles),
                 "an engine's angles come from its positions: use rotate()");
   }
-  POSENC_CHECK(detail::check_rotation(where, whole, whole.heads, head_dim));
+  if (whole.polar) {
+    return fail(where, "the plan must not be polar", "PoPE", "use rotate(), or attend()");
+  }
+  const std::int64_t phase_heads = whole.phase ? whole.phase->heads : 1;
+  if (detail::shifts(whole, side) && phase_heads != 1 && phase_heads != heads) {
+    return fail(where, "heads must match the plan's phases of " + std::to_string(phase_heads),
+                std::to_string(heads), "give a phase for each head, or one for all");
+  }
+  POSENC_CHECK(detail::check_rotation(where, whole, Side::value, whole.heads, head_dim));
   return Rotate{.pairing = whole.pairing,
                 .first_dim = whole.first_dim,
                 .rotary_dim = whole.rotary_dim,
                 .blocks = whole.blocks,
-                .heads = heads,
-                .amplitude = whole.amplitude};
+                .heads = 1,
+                .amplitude = whole.amplitude,
+                .phase = whole.phase};
 }
 
 // The angles are [batch or 1, head or 1, seq, pair] of what they rotate.
@@ -76,7 +85,8 @@ void rotate_plainly(const Rotate& how, const Tensor& x, const Tensor& angles, Si
         for (std::int64_t r = 0; r < how.pairs(); ++r) {
           const auto [one, two] = detail::channels(how, r);
           const double angle =
-              sign * angles.get(shared_offset(angles, b, h, t) + r * angles.stride[3]);
+              sign * (angles.get(shared_offset(angles, b, h, t) + r * angles.stride[3]) +
+                      detail::phase(how, side, h, r));
           const double cosine = amplitude * std::cos(angle), sine = amplitude * std::sin(angle);
           const double a = x.get(from + one * x.stride[3]), c = x.get(from + two * x.stride[3]);
           out.set(to + one * out.stride[3], a * cosine - c * sine);
@@ -96,7 +106,7 @@ Expected<void> rotated_by(std::string_view where, const Plan& plan, const Tensor
   POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
   POSENC_CHECK(detail::check_out(where, x, out));
   const std::int64_t pairs = plan.rotate ? plan.rotate->pairs() : 0;
-  POSENC_TRY(how, slice_of(where, plan, side, 1, x.shape[3]));
+  POSENC_TRY(how, slice_of(where, plan, side, x.shape[1], x.shape[3]));
   POSENC_TRY(angles, viewed_angles(where, "angles", given, x, pairs));
   how.heads = angles.shape[1];
   if (x.size() == 0) return {};
@@ -141,7 +151,10 @@ Expected<void> angle_gradient(const Plan& plan, const Tensor& rotated,
   POSENC_TRY(x, detail::viewed(where, "rotated", rotated, 4));
   POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));
-  POSENC_TRY(how, slice_of(where, plan, Side::query, 1, x.shape[3]));
+  // A side's phases change nothing: what was rotated is given.
+  Plan plain = plan;
+  if (plain.rotate) plain.rotate->phase.reset();
+  POSENC_TRY(how, slice_of(where, plain, Side::query, 1, x.shape[3]));
   POSENC_TRY(out, viewed_angles(where, "out", out_view, x, how.pairs()));
   POSENC_CHECK(detail::check_distinct(where, out));
 

@@ -56,6 +56,31 @@ struct Sharing {
   std::int64_t batch, heads;  // of the angles
 };
 
+// Angles have no side, its phases are added to them: of heads that share angles, and of their own.
+TEST_P(RotateBy, AddsThePhasesOfItsSide) {
+  constexpr std::int64_t heads = 3, seq = 7, dim = 20;
+  Plan plan = plan_of(Pairing::halves, dim);
+  plan.rotate->phase =
+      Phase{.of_keys = true, .heads = heads, .radians = random(heads * dim / 2, 9)};
+  const Positions at = Positions::range(90, seq);
+  std::vector<double> angles(seq * dim / 2);
+  const Tensor by = Tensor::dense(angles.data(), {1, 1, seq, dim / 2});
+  ASSERT_TRUE(rotation_angles(plan, at, by));
+  for (const Side side : {Side::query, Side::key}) {
+    std::vector<double> wanted = random(heads * seq * dim, 4), got = wanted;
+    const Tensor w = Tensor::dense(wanted.data(), {1, heads, seq, dim});
+    const Tensor g = Tensor::dense(got.data(), {1, heads, seq, dim});
+    ASSERT_TRUE(rotate(plan, w, at, side, w));
+    ASSERT_TRUE(rotate_by(plan, g, by, side, g));
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-12) << i;
+    ASSERT_TRUE(rotate_by_inverse(plan, g, by, side, g));
+    EXPECT_NEAR(got[1], random(heads * seq * dim, 4)[1], 1e-12);
+  }
+  std::vector<double> two(2 * seq * dim);
+  const Tensor x = Tensor::dense(two.data(), {1, 2, seq, dim});
+  EXPECT_FALSE(rotate_by(plan, x, by, Side::key, x));
+}
+
 TEST_P(RotateBy, IsWhatOneLineSays) {
   constexpr std::int64_t batch = 2, heads = 3, seq = 5, dim = 46;
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {

@@ -8,6 +8,8 @@
 
 namespace posenc::detail {
 
+// Of a polar rotation both take rows that are wide already (polar.h).
+
 // rotate() and its kin, x [batch, head, seq, head_dim] -> out; without a rotation x is copied.
 void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
                     Action action, const Tensor& out, Threads threads);

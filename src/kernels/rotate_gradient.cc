@@ -19,28 +19,49 @@ Expected<void> check_learned_frequencies(std::string_view where, const Rotate& r
               "train with exact angles");
 }
 
-void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
-                            const Tensor& gradient, double sign, std::vector<double>& sum) {
+namespace {
+
+// Calls act(b, h, r, t, ∂L/∂angle) for every angle that some gradient reaches.
+template <class Act>
+void each_angle(const Rotate& rotate, const Tensor& rotated, const Tensor& gradient,
+                const Act& act) {
   for (std::int64_t b = 0; b < rotated.shape[0]; ++b) {
     for (std::int64_t h = 0; h < rotated.shape[1]; ++h) {
       for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
         const Channels pair = channels(rotate, r);
-        const std::int64_t first = ((rotate.heads == 1 ? 0 : h) * rotate.axes) * rotate.pairs() + r;
         for (std::int64_t t = 0; t < rotated.shape[2]; ++t) {
           const auto at = [&](const Tensor& x, std::int64_t c) {
             return x.get(x.offset(b, h, t, c));
           };
           const double by_a = at(gradient, pair.a), by_b = at(gradient, pair.b);
           if (by_a == 0 && by_b == 0) continue;  // a hidden token may hold NaN
-          const double by_angle = sign * (by_b * at(rotated, pair.a) - by_a * at(rotated, pair.b));
-          for (std::int64_t axis = 0; axis < rotate.axes; ++axis) {
-            sum[static_cast<std::size_t>(first + axis * rotate.pairs())] +=
-                by_angle * static_cast<double>(positions.at(t, b, axis));
-          }
+          act(b, h, r, t, by_b * at(rotated, pair.a) - by_a * at(rotated, pair.b));
         }
       }
     }
   }
+}
+
+}  // namespace
+
+void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
+                            const Tensor& gradient, double sign, std::vector<double>& sum) {
+  each_angle(rotate, rotated, gradient,
+             [&](std::int64_t b, std::int64_t h, std::int64_t r, std::int64_t t, double by_angle) {
+               const std::int64_t row = (rotate.heads == 1 ? 0 : h) * rotate.axes;
+               for (std::int64_t axis = 0; axis < rotate.axes; ++axis)
+                 sum[static_cast<std::size_t>((row + axis) * rotate.pairs() + r)] +=
+                     sign * by_angle * static_cast<double>(positions.at(t, b, axis));
+             });
+}
+
+void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tensor& gradient,
+                        std::vector<double>& sum) {
+  each_angle(rotate, rotated, gradient,
+             [&](std::int64_t, std::int64_t h, std::int64_t r, std::int64_t, double by_angle) {
+               const std::int64_t row = rotate.phase->heads == 1 ? 0 : h;
+               sum[static_cast<std::size_t>(row * rotate.pairs() + r)] += by_angle;
+             });
 }
 
 }  // namespace detail
@@ -56,7 +77,8 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));
   POSENC_CHECK(detail::check_positions(where, positions, x.shape[0], x.shape[2], part.axes));
-  POSENC_CHECK(detail::check_rotation(where, part, x.shape[1], x.shape[3]));
+  POSENC_CHECK(
+      detail::check_rotation(where, part, Side::value, x.shape[1], x.shape[3] - part.widening()));
   POSENC_TRY(out, detail::viewed(where, "frequency_gradient", frequency_gradient, 3));
   const Tensor like = Tensor::dense(out.data, out.dtype, {part.heads, part.axes, part.pairs()});
   POSENC_CHECK(detail::check_shape(where, "frequency_gradient", out, like));

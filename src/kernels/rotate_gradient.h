@@ -1,4 +1,4 @@
-// Gradients by a rotation's frequencies.
+// Gradients by a rotation's frequencies and phases.
 #pragma once
 
 #include <string_view>
@@ -19,5 +19,9 @@ Expected<void> check_learned_frequencies(std::string_view where, const Rotate& r
 // rotated back.
 void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
                             const Tensor& gradient, double sign, std::vector<double>& sum);
+
+// The same by the phases of the side that has some, [head or 1][pair].
+void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tensor& gradient,
+                        std::vector<double>& sum);
 
 }  // namespace posenc::detail

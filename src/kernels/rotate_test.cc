@@ -206,6 +206,72 @@ TEST_P(RotateKernel, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
   }
 }
 
+// Phases of three heads, or one for all, on queries or on keys.
+Plan with_phases(Plan plan, bool of_keys, std::int64_t heads) {
+  Phase phase{.of_keys = of_keys, .heads = heads};
+  for (std::int64_t i = 0; i < heads * plan.rotate->pairs(); ++i)
+    phase.radians.push_back(std::sin(static_cast<double>(7 * i + heads)) * 4);
+  plan.rotate->phase = phase;
+  return plan;
+}
+
+TEST_P(RotateKernel, PhasesShiftTheirSideForwardsAndBack) {
+  for (const DType dtype : all_dtypes) {
+    for (const Pairing pairing : both_pairings) {
+      for (const std::int64_t heads : {1, 3}) {
+        for (const Side side : {Side::query, Side::key, Side::value}) {
+          for (const Action action : {Action::forward, Action::transpose, Action::inverse}) {
+            expect_rotation(with_phases(rich(pairing), side == Side::key, heads),
+                            memory(dtype, MemoryLayout::tokens_first, 1, 3, 9, 24),
+                            Positions::range(60, 9), side, action, true, MemoryLayout::tokens_first,
+                            text(pairing, dtype, 24) + " phases of " + std::to_string(heads));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, PhasesOfEveryLayoutAndOddSize) {
+  for (const DType dtype : all_dtypes) {
+    for (const MemoryLayout layout : all_layouts) {
+      for (const std::int64_t dim : {2, 18, 34, 66}) {
+        const Plan plan = with_phases(rope(dim, Pairing::halves), false, 3);
+        expect_rotation(plan, memory(dtype, layout, 2, 3, 13, dim + 1), Positions::range(997, 13),
+                        Side::query, Action::forward, false, layout,
+                        text(Pairing::halves, dtype, dim) + " phases");
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, PhasesOfHeadsThatShareFrequenciesOnTwoAxes) {
+  Plan plan;
+  plan.rotate = Rotate{.rotary_dim = 14, .axes = 2};
+  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequency.push_back(std::cos(i));
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < 2 * 2 * 19; ++i) ids.push_back(i * i % 5000);
+  expect_rotation(with_phases(plan, true, 3),
+                  memory(DType::f64, MemoryLayout::heads_first, 2, 3, 19, 14),
+                  *Positions::ids(ids, 2, 2), Side::key, Action::forward, true,
+                  MemoryLayout::heads_first, "two axes");
+}
+
+TEST_P(RotateKernel, QueriesAndKeysTogetherEachHaveTheirPhases) {
+  for (const bool of_keys : {false, true}) {
+    const Plan plan = with_phases(rope(24, Pairing::halves), of_keys, of_keys ? 2 : 6);
+    Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
+    Memory k = memory(DType::f32, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
+    Memory q_alone = q, k_alone = k;
+    const Positions positions = Positions::range(55, 20);
+    ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
+    ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
+    ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
+    EXPECT_TRUE(q.storage == q_alone.storage);
+    EXPECT_TRUE(k.storage == k_alone.storage);
+  }
+}
+
 TEST_P(RotateKernel, TextStandsAtOnePositionOnEveryAxis) {
   Plan plan = rope(12, Pairing::halves);
   plan.rotate->axes = 3;

@@ -1,6 +1,7 @@
 // What a rotation does to one pair of channels of one token.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,7 @@ struct Angle {
     low += std::fma(p, frequency, -product) + ((high - (sum - added)) + (product - added));
     high = sum;
   }
+  void add(double radians) { low += radians; }
   double cosine() const { return std::cos(high) * std::cos(low) - std::sin(high) * std::sin(low); }
   double sine() const { return std::sin(high) * std::cos(low) + std::cos(high) * std::sin(low); }
 };
@@ -41,6 +43,27 @@ inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_
     if (frequency != 0) sum.add(positions.at(token, sequence, axis), frequency);
   }
   return sum;
+}
+
+// Whether the plan shifts the angles of a side.
+inline bool shifts(const Rotate& rotate, Side side) {
+  return rotate.phase && side == (rotate.phase->of_keys ? Side::key : Side::query);
+}
+inline double phase(const Rotate& rotate, Side side, std::int64_t head, std::int64_t pair) {
+  if (!shifts(rotate, side)) return 0;
+  const std::int64_t row = rotate.phase->heads == 1 ? 0 : head;
+  return rotate.phase->radians[static_cast<std::size_t>(row * rotate.pairs() + pair)];
+}
+// How many heads of a side have angles of their own; 1: all share them.
+inline std::int64_t heads_apart(const Rotate& rotate, Side side) {
+  return shifts(rotate, side) ? std::max(rotate.heads, rotate.phase->heads) : rotate.heads;
+}
+
+// The length of a polar pair, and its slope.
+inline double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+inline double softplus_slope(double x) {
+  const double e = std::exp(-std::abs(x));
+  return (x < 0 ? e : 1) / (1 + e);
 }
 
 // What multiplies a pair besides the rotation: the amplitude, and xPos' growth by the first axis.

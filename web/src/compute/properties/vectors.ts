@@ -3,9 +3,10 @@ import { short } from '../../draw/number'
 import type { Plan, Side } from 'posenc'
 import { apart, beyond, make, none, norm, tight, within, word, type Cell, type Subject } from './verdict'
 
-// A token's vector at positions: rotated, or with the position added; null where position changes no vector.
+// A token's vector at positions: rotated, or with the position added; null where position changes no vector, or makes others of it.
 export function placed(plan: Plan, x: Float64Array, positions: number[], side: Side = 'query'): Float64Array | null {
   const d = x.length
+  if (plan.info.rotate?.polar) return null
   if (plan.info.rotate)
     return plan.rotate(
       Float64Array.from({ length: d * positions.length }, (_, i) => x[i % d]),
@@ -16,13 +17,17 @@ export function placed(plan: Plan, x: Float64Array, positions: number[], side: S
   if (plan.info.add) return Float64Array.from(plan.vectors(positions, d, true), (p, i) => x[i % d] + p)
   return null
 }
-const untouched = 'It changes no vector: it acts on the scores.'
+const untouched = (plan: Plan) =>
+  plan.info.rotate?.polar
+    ? 'It makes a wider vector of each: a channel becomes the length of a pair.'
+    : 'It changes no vector: it acts on the scores.'
 
 export function keepsNorm(of: Subject): Cell {
   const x = word(of)
   const at = [0, 1, 7, 60]
-  const moved = placed(make(of).plan, x, at)
-  if (!moved) return none(untouched)
+  const { plan } = make(of)
+  const moved = placed(plan, x, at)
+  if (!moved) return none(untouched(plan))
   const lengths = at.map((_, i) => norm(moved.subarray(i * of.d, (i + 1) * of.d)))
   const worst = at.reduce((a, _, i) => (Math.abs(lengths[i] - norm(x)) > Math.abs(lengths[a] - norm(x)) ? i : a), 0)
   return within(
@@ -33,8 +38,9 @@ export function keepsNorm(of: Subject): Cell {
 
 export function zero(of: Subject): Cell {
   const x = word(of)
-  const moved = placed(make(of).plan, x, [0])
-  if (!moved) return none(untouched)
+  const { plan } = make(of)
+  const moved = placed(plan, x, [0])
+  if (!moved) return none(untouched(plan))
   const off = apart(moved, x)
   return within(
     off / norm(x),
@@ -50,7 +56,7 @@ export function linear(of: Subject): Cell {
   const k = 5
   const at = [3, 4, 11]
   const x = word(of)
-  if (!plan.info.rotate && !plan.info.add) return none(untouched)
+  if (plan.info.rotate?.polar || (!plan.info.rotate && !plan.info.add)) return none(untouched(plan))
   const all = [...at, ...at.map(p => p + k)]
   const v = plan.info.rotate ? placed(plan, x, all)! : plan.vectors(all, of.d, true)
   const halves = plan.info.rotate?.pairing === 'halves' || plan.info.add?.layout === 'concatenated'
@@ -79,6 +85,7 @@ export function linear(of: Subject): Cell {
 export function back(of: Subject): Cell {
   const { plan } = make(of)
   const x = word(of)
+  if (plan.info.rotate?.polar) return none(untouched(plan))
   if (!plan.info.rotate) return none('Nothing is rotated.')
   const off = apart(plan.rotateBack(plan.rotate(x, of.d, [60]), of.d, [60]), x) / norm(x)
   return within(off, `Rotated at position 60 and back again, a vector is off by ${short(off, 2)} of its length.`)
@@ -88,8 +95,9 @@ export function unique(of: Subject): Cell {
   const count = 128
   const at = Array.from({ length: count }, (_, i) => i)
   const x = word(of)
-  const v = placed(make(of).plan, x, at)
-  if (!v) return none(untouched)
+  const { plan } = make(of)
+  const v = placed(plan, x, at)
+  if (!v) return none(untouched(plan))
   let nearest = Infinity
   let i0 = 0
   let j0 = 0
