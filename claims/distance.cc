@@ -64,10 +64,19 @@ Evidence offset_alone(Lab& lab) {
   const Vector q = lab.normals(128), k = lab.normals(128);
   double most = shift_change(lab, lab.rope(128), q, k);
   most = std::max(most, shift_change(lab, lab.rope(128, {.pairing = Pairing::interleaved}), q, k));
+  // A phase on one side: RoPE++'s imaginary heads, and PoPE's keys.
+  const Plan imaginary = lab.rope(128, {.imaginary_heads = ImaginaryHeads::all});
+  const Plan polar = lab.plan(Pope{.phases = Vector(128, -1)}, {.heads = 1, .head_dim = 128});
+  const double phased =
+      std::max(shift_change(lab, imaginary, q, k), shift_change(lab, polar, q, k));
   return {say("d = 128, a random query at 11 and key at 4: the score ",
-              lab.score(lab.rope(128), q, k, 11, 4), " stays when both move by 1, 100 or 5,000."),
+              lab.score(lab.rope(128), q, k, 11, 4),
+              " stays when both move by 1, 100 or 5,000. So do that of RoPE++'s imaginary heads, ",
+              lab.score(imaginary, q, k, 11, 4), ", and PoPE's, ", lab.score(polar, q, k, 11, 4),
+              ", whose queries or keys have a phase."),
           "",
-          {inside("largest change of the score", most, 1e-10)}};
+          {inside("largest change of the score", most, 1e-10),
+           inside("largest change of the two with a phase", phased, 1e-10)}};
 }
 
 Evidence not_invariant(Lab& lab) {
@@ -156,13 +165,23 @@ Evidence content_turns_too(Lab& lab) {
   const double a = phase({1, 0}), b = phase({0, 1});
   const double near = lab.score(plan, {1, 0}, {1, 0}, 0, 0);
   const double far = lab.score(plan, {1, 0}, {1, 0}, 3, 0);
+  // A channel of PoPE, of frequency 1: what the query says scales the score alike at any distance.
+  const Plan polar = lab.plan(Pope{}, {.heads = 1, .head_dim = 1});
+  const auto share = [&](double x) {
+    return lab.score(polar, {x}, {1}, 2, 0) / lab.score(polar, {x}, {1}, 0, 0);
+  };
+  const double off =
+      std::max(std::abs(share(-2) - std::cos(2.0)), std::abs(share(3) - std::cos(2.0)));
   return {say("Two tokens of length 1 at position 2 have the phases ", a, " and ", b,
               " rad: position added 2 to each. With the same lengths and content the score is ",
-              near, " at distance 0 and ", far, " at 3."),
+              near, " at distance 0 and ", far,
+              " at 3. A channel of PoPE has at distance 2 the share cos 2 = ", share(-2),
+              " of its score at 0, whatever the query says."),
           "",
           {outside("| difference of the two phases |", std::abs(b - a), rounding),
            inside("| phase − (content + position) |", std::abs(a - 2), rounding),
-           outside("change of the score at one length", near - far, 1)}};
+           outside("change of the score at one length", near - far, 1),
+           inside("| PoPE's share − cos 2 |", off, rounding)}};
 }
 
 Evidence no_monotone_decay(Lab& lab) {
@@ -238,9 +257,10 @@ constexpr Claim claims[] = {
      "posenc table pe.npy --scheme sinusoidal --width 64 --positions 40,23 --dtype float64",
      run<arccosine>},
     {15, 'a', group, "With RoPE a score depends on the offset of two tokens alone",
-     "S0 S1 S2 S3 S4", Verdict::right, "True exactly, in either pairing",
+     "S0 S1 S2 S3 S4", Verdict::right,
+     "True exactly, in either pairing and with a phase on one side",
      "(R_m q)·(R_n k) = q·R_{n−m} k", roformer,
-     "attend_reference() with Rope{}: the logits it returns", run<offset_alone>},
+     "attend_reference() with Rope{}, and with Pope{}: the logits it returns", run<offset_alone>},
     {15, 'b', group, "RoPE makes the model translation-invariant", "S0", Verdict::sloppy,
      "Its scores are; the model is not: the mask, the first token and 16-bit storage see the place",
      "", roformer, "attend_reference() of 16 tokens and of the last 15, causal",
@@ -256,7 +276,8 @@ constexpr Claim claims[] = {
      Verdict::right, "True: the index enters squared", "x·y + … + m·n", "",
      "posenc table pe.npy --scheme index --width 16 --positions 11,4", run<bare_index>},
     {16, 'a', group, "Length carries content and the angle carries position alone", "S3",
-     Verdict::wrong, "The angle is content plus position; content is in both",
+     Verdict::wrong,
+     "The angle is content plus position, content is in both; PoPE was made so that it holds",
      "phase(R_p x) = phase(x) + pθ", roformer, "rotate() of (1, 0) and (0, 1) at position 2",
      run<content_turns_too>},
     {16, 'b', group, "The nearer two tokens, the higher their score", "S3", Verdict::wrong,

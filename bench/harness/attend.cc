@@ -178,7 +178,7 @@ double AttendRow::gemm_gflops() const {
 
 std::vector<AttendCase> attend_cases(int threads) {
   std::vector<AttendCase> cases;
-  for (const char* scheme : {"nope", "rope", "alibi", "t5", "kerple", "shaw"})
+  for (const char* scheme : {"nope", "rope", "pope", "alibi", "t5", "kerple", "shaw"})
     cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
   for (const auto& [scheme, length] :
        {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})

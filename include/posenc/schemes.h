@@ -260,6 +260,14 @@ struct Sandwich {
 
 enum class Slice { leading, trailing };
 
+// Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2.
+enum class ImaginaryHeads {
+  none,
+  alternating,  // every second: a query head's own two, beside each other
+  second_half,
+  all,
+};
+
 struct Rope {
   double rope_theta = 10000;
   Pairing pairing = Pairing::halves;
@@ -272,6 +280,7 @@ struct Rope {
   std::vector<double> frequency_factors = {};
   bool rotate_values = false;
   bool reversed = false;
+  ImaginaryHeads imaginary_heads = ImaginaryHeads::none;
   Scaling scaling = {};
 
   static constexpr std::string_view
@@ -299,9 +308,12 @@ struct Rope {
               "divisor of each pair beside any scaling (GGUF rope_freqs)", positive, "",
               "freq_factors rope_freqs"},
         Field{"rotate_values", &Rope::rotate_values, "values rotated, and the output rotated back"},
-        Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"}};
+        Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"},
+        Field{"imaginary_heads", &Rope::imaginary_heads,
+              "query heads that have a phase of −π/2 (RoPE++)", any_number, "", "imaginary"}};
   }
-  Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
+  // Needs head_dim; where some heads are imaginary, heads.
+  Expected<Plan> compiled(const Geometry& geometry) const;
   bool operator==(const Rope&) const = default;
 };
 
@@ -401,9 +413,35 @@ struct Mixed {
   bool operator==(const Mixed&) const = default;
 };
 
+struct Pope {
+  double rope_theta = 10000;
+  std::optional<std::int64_t> rotary_dim = {};
+  std::vector<double> phases = {};
+
+  static constexpr std::string_view
+      name = "pope",
+      aliases = "polar", title = "polar position embedding (PoPE)",
+      formula =
+          "q·k = Σ_c sp(q_c)·sp(k_c)·cos((i−j)·f_c − δ_c), f_c = b^(−c/d), sp(x) = ln(1 + e^x)",
+      paper = "2509.10534";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"rope_theta", &Pope::rope_theta, "base of the frequencies", above_one, "",
+              "theta base"},
+        Field{"rotary_dim", &Pope::rotary_dim,
+              "d, channels that turn; the others are as they come; none: all", Range{.least = 1},
+              "channels", "dim"},
+        Field{"phases", &Pope::phases,
+              "learned δ of the keys, [kv_head][channel] or [channel], clamped to [−2π, 0]",
+              any_number, "rad", "bias learned_bias"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
+  bool operator==(const Pope&) const = default;
+};
+
 // The list of schemes.
 using Scheme = std::variant<NoPe, Index, Sinusoidal, Learned, Shaw, T5, Deberta, Alibi, Kerple,
-                            Sandwich, Rope, XPos, Axial, Mixed>;
+                            Sandwich, Rope, XPos, Axial, Mixed, Pope>;
 
 // --- verbs ---------------------------------------------------------------------------------------
 

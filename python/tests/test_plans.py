@@ -34,6 +34,23 @@ def test_frequencies_of_every_zoo_configuration(golden, np):
     assert len(records) > 50
 
 
+def test_pope_widens_a_head(np, rng):
+    """Each channel is the length of a pair, softplus of what it was; whatever rotates by frequencies alone refuses it."""
+    from posenc.cuda import text_of
+
+    plan = posenc.plan(posenc.Pope(), head_dim=6, heads=2)
+    x = rng.standard_normal((2, 3, 6))
+    wide = plan.rotate(x)
+    assert wide.shape == (2, 3, 12)
+    np.testing.assert_allclose(np.hypot(wide[..., :6], wide[..., 6:]), np.log1p(np.exp(x)), rtol=1e-12)
+    assert plan.rotate(x.transpose(1, 0, 2), layout="shd").shape == (3, 2, 12)
+    with pytest.raises(posenc.Error, match="widens a head by 6 channels"):
+        plan.rotate_(x)
+    assert plan.phased and not posenc.plan(posenc.Rope(), head_dim=6).phased
+    with pytest.raises(posenc.Error, match="plain rotation"):
+        text_of([plan])
+
+
 def test_rotations_of_other_engines(golden, np):
     for record in golden("rotation.json")["records"]:
         if record["pairing"] not in ("half", "interleaved") or "rope_parameters" not in record:

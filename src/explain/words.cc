@@ -276,6 +276,10 @@ struct Say {
     if (x.reversed) out.push_back("Every pair rotates the other way: by −p·f.");
     if (x.rotate_values)
       out.push_back("Values are rotated too, and the attention's output is rotated back.");
+    if (rotate.phase)
+      out.push_back(
+          "The queries of " + std::string(rotate.phase->heads == 1 ? "all" : "half of the") +
+          " heads are a quarter turn behind: their logits are the imaginary part of the products.");
   }
   void operator()(const XPos& x) {
     out.push_back(
@@ -299,6 +303,15 @@ struct Say {
                   std::string(x.normalised ? ", measured from the centre of the picture" : "") +
                   ".");
     rotation();
+  }
+  void operator()(const Pope&) {
+    if (!plan().rotate) return;
+    const Rotate& rotate = *plan().rotate;
+    out.push_back("Each of " + s(rotate.pairs(), "channel") +
+                  " is the length of a pair, by softplus, and the pair's angle is position × "
+                  "frequency alone, so a logit depends on the distance between two tokens and not "
+                  "on where they stand.");
+    if (rotate.phase) out.push_back("Keys have learned phases besides.");
   }
   void operator()(const Mixed&) {
     out.push_back(
@@ -348,6 +361,7 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   if (!rope || !plan.rotate) return std::string(info(scheme).title);
   std::string text = "RoPE, " + std::string(name(rope->pairing));
   if (!rope->mrope_section.empty() || !rope->pair_axes.empty()) text += ", M-RoPE";
+  if (plan.rotate->phase) text += ", imaginary heads";
   if (plan.rotate->rotary_dim < head_dim)
     text += ", " + std::to_string(plan.rotate->rotary_dim) + " of " + std::to_string(head_dim) +
             " channels";

@@ -39,6 +39,9 @@ constexpr std::array<std::string_view, 2> words<KerpleKernel>{"log", "power"};
 template <>
 constexpr std::array<std::string_view, 2> words<Slice>{"leading", "trailing"};
 template <>
+constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alternating",
+                                                                "second_half", "all"};
+template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
 constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",

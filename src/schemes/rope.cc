@@ -8,14 +8,40 @@
 // odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels rotate.
 // Reversed: −f_r, for code that subtracts where others add. The logits are those of other weights, in which a pair's
 // channels have changed places.
+// Imaginary heads (RoPE++, 2512.07525): the query is rotated by p·f_r − π/2, so that its logits are the imaginary part of
+// the complex products whose real part others have. Phase and frequencies turn the same way.
 // Trailing: the last channels rotate (DeepSeek: 128 without position, then 64 rotated). Frequency
 // factors (GGUF rope_freqs) divide the frequencies beside any scaling.
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
 #include "src/schemes/mrope.h"
 
+#include <numbers>
+#include <string>
+
 namespace posenc {
 namespace {
+
+// −π/2 on the queries of the heads that are imaginary.
+Expected<Phase> imaginary_phase(const Rope& rope, std::int64_t heads, std::int64_t pairs) {
+  const bool all = rope.imaginary_heads == ImaginaryHeads::all;
+  if (!all) {
+    POSENC_CHECK(detail::known("rope: imaginary_heads", {{"heads", heads}}));
+    POSENC_CHECK(detail::affordable("rope: imaginary_heads", {"heads", heads}, {"pairs", pairs}));
+    if (heads % 2 != 0)
+      return fail("rope: imaginary_heads", "half of the heads are imaginary",
+                  std::to_string(heads) + " heads", "give an even number, or all");
+  }
+  Phase phase{.heads = all ? 1 : heads};
+  const double quarter = rope.reversed ? std::numbers::pi / 2 : -std::numbers::pi / 2;
+  for (std::int64_t h = 0; h < phase.heads; ++h) {
+    const bool imaginary =
+        all || (rope.imaginary_heads == ImaginaryHeads::alternating ? h % 2 == 1 : 2 * h >= heads);
+    phase.radians.insert(phase.radians.end(), static_cast<std::size_t>(pairs),
+                         imaginary ? quarter : 0.0);
+  }
+  return phase;
+}
 
 // Channels that rotate, before they are made even: the denominator of the exponent.
 Expected<std::int64_t> rotated_dim(const Rope& rope, const Geometry& geometry) {
@@ -90,6 +116,10 @@ Expected<Plan> Rope::compiled(const Geometry& geometry) const {
     rotate.axes = static_cast<std::int64_t>(mrope_section.size());
     for (const std::int64_t each : pair_axes) rotate.axes = std::max(rotate.axes, each + 1);
     rotate.frequency = detail::spread_over_axes(scaled->frequency, axis, rotate.axes);
+  }
+  if (imaginary_heads != ImaginaryHeads::none) {
+    POSENC_TRY(phase, imaginary_phase(*this, geometry.heads, rotate.pairs()));
+    rotate.phase = std::move(phase);
   }
   Plan plan;
   plan.rotate = std::move(rotate);

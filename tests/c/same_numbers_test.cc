@@ -78,6 +78,7 @@ std::vector<Scheme> schemes() {
           XPos{},
           Axial{},
           Mixed{},
+          Pope{.phases = {-1, -2, -3, -4, -5, -6, 0, -1, -2, -3, -4, -5, -6, 0, -1, -2}},
           NoPe{},
           Learned{.rows = 64},
           Rope{.pairing = Pairing::interleaved, .partial_rotary_factor = 0.5},

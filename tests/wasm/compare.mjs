@@ -51,7 +51,7 @@ for (const scaling of lists.scalings) {
     ask('rotate', JSON.stringify(scheme), { dtype: 1, first: 100, count: 20, around })
   }
 }
-for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple'])
+for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple', 'pope'])
   for (const dtype of [0, 1]) ask('attend', JSON.stringify({ type }), { dtype, first: 7, count: 24 })
 const network = {
   hidden_weight: [1, -1, 2],
@@ -86,6 +86,7 @@ for (const dtype of [0, 1]) {
     })
   }
   ask('rotate', '{"type": "xpos"}', { dtype, first: 3, count: 33 })
+  ask('rotate', '{"type": "rope", "imaginary_heads": "alternating"}', { dtype, first: 3, count: 33 })
   for (const type of ['alibi', 'kerple', 'sandwich'])
     ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })
 }
