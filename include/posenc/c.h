@@ -296,7 +296,8 @@ POSENC_API posenc_status posenc_position_vectors(const posenc_plan* plan,
                                                  int32_t threads) POSENC_NOTHROW;
 
 /* x [batch, head, seq, head_dim] rotated by its positions -> out. For [batch, seq, head, head_dim] in memory swap
-   shape and strides of the two axes. A plan without a rotation copies. */
+   shape and strides of the two axes. A plan without a rotation copies. PoPE makes a pair of each channel that turns:
+   out is wider by as many, in memory of its own. */
 POSENC_API posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
                                        const posenc_positions* positions, posenc_side side,
                                        const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;

@@ -260,13 +260,9 @@ struct Sandwich {
 
 enum class Slice { leading, trailing };
 
-// Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2.
-enum class ImaginaryHeads {
-  none,
-  alternating,  // every second: a query head's own two, beside each other
-  second_half,
-  all,
-};
+// Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2; alternating: every second, beside the
+// real head of the same query.
+enum class ImaginaryHeads { none, alternating, second_half, all };
 
 struct Rope {
   double rope_theta = 10000;
