@@ -71,7 +71,7 @@ Evidence offset_alone(Lab& lab) {
       std::max(shift_change(lab, imaginary, q, k), shift_change(lab, polar, q, k));
   return {say("d = 128, a random query at 11 and key at 4: the score ",
               lab.score(lab.rope(128), q, k, 11, 4),
-              " stays when both move by 1, 100 or 5,000. So do that of RoPE++'s imaginary heads, ",
+              " stays when both move by 1, 100 or 5,000. So do those of RoPE++'s imaginary heads, ",
               lab.score(imaginary, q, k, 11, 4), ", and PoPE's, ", lab.score(polar, q, k, 11, 4),
               ", whose queries or keys have a phase."),
           "",
