@@ -40,7 +40,7 @@ BEGIN {
   room("^(examples|python|distributed)/", public)
   room("^cuda/python/",   public "|^cuda/|^python/src/errors\\.h$")
   room("^cuda/program/",  public "|^cuda/")
-  room("^cuda/",          plans)
+  room("^cuda/",          plans "|^src/kernels/check\\.h$")
   room("^(npm|web)/",     "^include/posenc/c\\.h$")
   room("^fuzz/",          public "|^src/|^cli/(arguments/parse|playground/answer)\\.h$")
 

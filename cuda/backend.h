@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "cuda/bias_kernel.h"
 #include "cuda/frequency_kernel.h"
@@ -24,5 +25,8 @@ struct Backend {
 };
 const Backend& device();
 const Backend& emulated();
+// For tests of the emulated grid: what a kernel before the next one does, which still runs when that one begins. It is done when
+// a thread first waits for it.
+void emulate_kernel_before(std::function<void()> kernel);
 
 }  // namespace posenc::cuda

@@ -13,17 +13,39 @@ const char* text_of(cudaError_t error) {
 // Rotation: units side by side in a block; the operands are the grid's second axis. Six blocks on a multiprocessor: for eight the registers
 // of some kernels do not suffice.
 enum class Text { by_words, by_alternating_words, by_elements, special };
-template <class T, Text text>
+template <class T, Text text, bool early = false>
 __global__ void __launch_bounds__(128, 6)
     rotate_kernel(const __grid_constant__ RotateCall call, const __grid_constant__ Grid grid) {
   for (std::int32_t unit = threadIdx.x; unit < grid.units; unit += grid.units_at_once) {
     const Place at{unit, blockIdx.x * static_cast<std::int64_t>(grid.rows) + threadIdx.y,
                    static_cast<std::int32_t>(blockIdx.y)};
     if constexpr (text == Text::by_words || text == Text::by_alternating_words)
-      rotate_words<T, text == Text::by_alternating_words>(call, at);
+      rotate_words<T, text == Text::by_alternating_words, early>(call, at);
     else
       rotate_elements<T, text == Text::special>(call, at);
   }
+}
+
+// Whether the current device can begin a kernel before the one before it is done.
+bool begins_early() {
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major >= 9;
+}
+template <class T, Text text>
+void launch_early(dim3 blocks, dim3 threads, cudaStream_t stream, const RotateCall& call,
+                  const Grid& grid) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = blocks;
+  how.blockDim = threads;
+  how.stream = stream;
+  how.attrs = &early;
+  how.numAttrs = 1;
+  cudaLaunchKernelEx(&how, rotate_kernel<T, text, true>, call, grid);
 }
 
 const char* rotate_there(const RotateCall& call, void* stream) {
@@ -32,8 +54,13 @@ const char* rotate_there(const RotateCall& call, void* stream) {
   const dim3 blocks(static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.operands)),
       threads(static_cast<unsigned>(grid.units_at_once), static_cast<unsigned>(grid.rows));
   const auto in = static_cast<cudaStream_t>(stream);
+  const bool early = call.early && call.wide && begins_early();
   with_number(call.number, [&]<class T>(T) {
-    if (call.special.any)
+    if (early && call.interleaved)
+      launch_early<T, Text::by_alternating_words>(blocks, threads, in, call, grid);
+    else if (early)
+      launch_early<T, Text::by_words>(blocks, threads, in, call, grid);
+    else if (call.special.any)
       rotate_kernel<T, Text::special><<<blocks, threads, 0, in>>>(call, grid);
     else if (!call.wide)
       rotate_kernel<T, Text::by_elements><<<blocks, threads, 0, in>>>(call, grid);

@@ -2,6 +2,8 @@
 // of memory; launches, speed and the order of memory only a device shows.
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "cuda/backend.h"
 #include "posenc/tensor.h"
@@ -12,6 +14,14 @@ float real(Half x) { return half_to_float(x.bits); }
 float real(Bfloat16 x) { return bfloat16_to_float(x.bits); }
 void put(Half& out, float x) { out.bits = x == x ? float_to_half(x) : 0x7fff; }
 void put(Bfloat16& out, float x) { out.bits = x == x ? float_to_bfloat16(x) : 0x7fff; }
+
+namespace {
+std::function<void()> before;
+}
+void emulate_kernel_before(std::function<void()> kernel) { before = std::move(kernel); }
+void wait_for_kernel_before() {
+  if (const std::function<void()> kernel = std::exchange(before, nullptr)) kernel();
+}
 
 namespace {
 

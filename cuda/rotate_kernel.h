@@ -30,6 +30,7 @@ struct RotateCall {
   bool copies = false;       // some out is other memory, where channels that do not rotate go too
   bool backwards = false;    // the transpose and the inverse
   bool inverse = false;      // the inverse
+  bool early = false;        // angles are made while the kernel before still runs
   std::int32_t head_dim = 0, first_dim = 0, pairs = 0, block_pairs = 0, axes = 1;
   std::int32_t frequency_heads = 1;  // 1: shared by all
   std::int32_t heads_at_once = 1;    // that a thread takes, one after another, by the same cosines
@@ -214,7 +215,25 @@ POSENC_DEVICE std::int32_t unrotated_channel(const RotateCall& call, const Opera
   return !x.rotates || index < call.first_dim ? index : index + 2 * call.pairs;
 }
 
-template <class T, bool interleaved>
+// Programmatic dependent launch: a kernel may begin while the one before it in the stream still runs, and waits for it before it
+// touches what that one writes. Where neither is launched so, both are nothing. On the host emulated.cc stands for the kernel before.
+#ifdef __CUDA_ARCH__
+POSENC_DEVICE void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+POSENC_DEVICE void let_kernel_after_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+#else
+void wait_for_kernel_before();
+inline void let_kernel_after_begin() {}
+#endif
+
+template <class T, bool interleaved, bool early>
 POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   using Real = typename T::Real;
   constexpr int n = Word<T>::size;
@@ -228,6 +247,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   if (at.unit >= units) {
     const std::int32_t channel = unrotated_channel(call, x, token, (at.unit - units) * n);
     if (channel >= call.head_dim) return;
+    if constexpr (early) wait_for_kernel_before();
     for (std::int32_t head = group; head < x.heads; head += groups)
       store(x, token, head, channel,
             *reinterpret_cast<const Word<T>*>(token.in + head * x.in_head + channel));
@@ -237,6 +257,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
                      other = channel + (interleaved ? n : call.block_pairs);
   CosSin<Real> by[n];
   angles<T, n>(call, x, token, group, pair, by);
+  if constexpr (early) wait_for_kernel_before();
   for (std::int32_t head = group; head < x.heads; head += groups) {
     if (call.frequency_heads > 1 && head != group) angles<T, n>(call, x, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
@@ -252,6 +273,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
     store(x, token, head, channel, a);
     store(x, token, head, other, b);
   }
+  if constexpr (early) let_kernel_after_begin();
 }
 
 // Any strides, alignment and number of channels: a pair or a channel a thread.
@@ -298,9 +320,9 @@ POSENC_DEVICE void rotate_at(const RotateCall& call, Place at) {
   else if (!call.wide)
     rotate_elements<T, false>(call, at);
   else if (call.interleaved)
-    rotate_words<T, true>(call, at);
+    call.early ? rotate_words<T, true, true>(call, at) : rotate_words<T, true, false>(call, at);
   else
-    rotate_words<T, false>(call, at);
+    call.early ? rotate_words<T, false, true>(call, at) : rotate_words<T, false, false>(call, at);
 }
 
 // --- the grid ------------------------------------------------------------------------------------------------
@@ -323,9 +345,10 @@ inline Grid grid_of(const RotateCall& call) {
   if (grid.units == 0) return grid;
   grid.units_at_once = grid.units < threads ? grid.units : threads;
   grid.rows = threads / grid.units_at_once;
-  for (const Operand& one : call.operands) {
+  for (std::int32_t i = 0; i < 3; ++i) {
+    const Operand& one = call.operands[i];
     if (one.heads == 0) continue;
-    ++grid.operands;
+    grid.operands = i + 1;  // queries may have no head, and keys some
     const std::int64_t groups = (one.heads + call.heads_at_once - 1) / call.heads_at_once,
                        blocks = (call.tokens.batch * call.tokens.count * groups + grid.rows - 1) /
                                 grid.rows;

@@ -303,6 +303,86 @@ TEST(RotateOnDevice, RefusesPagesThatDoNotMatch) {
   EXPECT_FALSE(appended(pages.view, pages.view, nullptr));
 }
 
+// --- ids that are ready, and a kernel before that is not ---------------------------------------------------------
+
+class BeforeTheKernelIsDone : public testing::TestWithParam<DType> {
+ protected:
+  // Queries that the kernel before this one writes, after this one has begun; with and without waiting for all of it.
+  static std::vector<double> rotated(Pairing pairing, bool ids_ready, bool late, bool append) {
+    const Plan plan = *compile(Scheme(Rope{.pairing = pairing, .partial_rotary_factor = 0.5}),
+                               {.heads = 4, .kv_heads = 4, .head_dim = 64});
+    const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+    Numbers x(GetParam(), {1, 4, 5, 64}), v(GetParam(), x.view.shape),
+        out(GetParam(), x.view.shape), keys(GetParam(), {2, 4, 4, 64}),
+        values(GetParam(), keys.view.shape);
+    v.fill(2);
+    if (late)
+      emulate_kernel_before([&] { x.fill(1); });
+    else
+      x.fill(1);
+    const std::vector<std::int64_t> slots{5, -1, 0, 7, 3};
+    const RotateOptions options{.ids_ready = ids_ready};
+    const auto done =
+        append ? rotate_and_append(
+                     *rotations, x.view, x.view, v.view, {.first = 9}, out.view, {},
+                     {.keys = keys.view, .values = values.view, .slots = slots.data()}, options)
+               : rotate(*rotations, x.view, {}, {.first = 9}, out.view, {}, options);
+    EXPECT_TRUE(done) << done.error().message();
+    emulate_kernel_before(nullptr);
+    std::vector<double> all;
+    for (const Numbers* one : {&out, &keys, &values})
+      one->each([&](std::int64_t at) { all.push_back(one->view.get(at)); });
+    return all;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryType, BeforeTheKernelIsDone, testing::ValuesIn(dtypes),
+                         [](const auto& type) { return std::string(name(type.param)); });
+
+TEST_P(BeforeTheKernelIsDone, AnglesHaveTheSameBits) {
+  for (const Pairing pairing : {Pairing::halves, Pairing::interleaved})
+    for (const bool append : {false, true})
+      EXPECT_EQ(rotated(pairing, true, false, append), rotated(pairing, false, false, append));
+}
+TEST_P(BeforeTheKernelIsDone, NoTensorIsRead) {
+  for (const Pairing pairing : {Pairing::halves, Pairing::interleaved})
+    for (const bool append : {false, true})
+      EXPECT_EQ(rotated(pairing, true, true, append), rotated(pairing, false, false, append));
+}
+
+TEST(RotateOnDevice, KeysRotateWhereQueriesHaveNoHead) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 2, .kv_heads = 2, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  Numbers none(DType::f32, {1, 0, 3, 64}), both(DType::f32, {1, 2, 3, 64}),
+      alone(DType::f32, {1, 2, 3, 64});
+  both.fill(1), alone.fill(1);
+  ASSERT_TRUE(rotate(*rotations, none.view, both.view, {.first = 7}, none.view, both.view));
+  ASSERT_TRUE(rotate(*rotations, alone.view, {}, {.first = 7}, alone.view, {}));
+  both.each([&](std::int64_t at) { EXPECT_EQ(both.view.get(at), alone.view.get(at)); });
+}
+
+// As frameworks hand them over: without memory.
+TEST(RotateOnDevice, AnEmptyTensorNeedsNoMemory) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 2, .kv_heads = 2, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  const Tensor x = Tensor::dense(nullptr, DType::f32, {1, 2, 0, 64});
+  EXPECT_TRUE(rotate(*rotations, x, x, {}, x, x));
+}
+
+TEST(RotateOnDevice, RefusesItsOwnMemoryFurtherOn) {
+  const Plan plan = *compile(Scheme(Rope{}), {.heads = 1, .kv_heads = 1, .head_dim = 64});
+  const auto rotations = Rotations::make(std::span(&plan, 1), emulated());
+  std::vector<float> memory(5 * 64);
+  const Tensor x = Tensor::dense(memory.data(), DType::f32, {1, 1, 4, 64}),
+               on = Tensor::dense(memory.data() + 64, DType::f32, {1, 1, 4, 64});
+  Tensor same = x, other = x;
+  other.stride[2] = 32;
+  same.stride[2] = 0;
+  EXPECT_FALSE(rotate(*rotations, x, {}, {}, on, {}));
+  EXPECT_FALSE(rotate(*rotations, x, {}, {}, other, {}));
+  EXPECT_FALSE(rotate(*rotations, same, {}, {}, same, {}));
+  EXPECT_FALSE(rotate(*rotations, x, x, {}, x, on));
+}
+
 TEST(RotateOnDevice, NothingBesideATensorIsTouched) {
   for (const auto beside : {GuardedMemory::Beside::start, GuardedMemory::Beside::end})
     for (const DType dtype : dtypes)

@@ -8,6 +8,7 @@
 
 #include "cuda/calls.h"
 #include "cuda/fixed_point.h"
+#include "src/kernels/check.h"
 
 namespace posenc::cuda {
 namespace {
@@ -101,8 +102,10 @@ class RotateOnDevice {
                      const DevicePages& pages) {
     POSENC_CHECK(set_sizes(q.with_rank(4)));
     POSENC_CHECK(add(q, q_out, 0, options_.side));
+    POSENC_CHECK(detail::check_out(where, q.with_rank(4), q_out.with_rank(4)));
     keys_are_cached_ = static_cast<bool>(v);
     if (k) POSENC_CHECK(add(k, k_out, 1, Side::key));
+    if (k && k_out) POSENC_CHECK(detail::check_out(where, k.with_rank(4), k_out.with_rank(4)));
     if (v) {
       POSENC_CHECK(add(v, {}, 2, Side::value));
       POSENC_CHECK(set_pages(pages, k.with_rank(4)));
@@ -172,8 +175,8 @@ class RotateOnDevice {
     // What goes to a cache alone has no out.
     const bool cached = index == 2 || (index == 1 && !out && keys_are_cached_);
     const Tensor x = in.with_rank(4), y = cached ? x : out.with_rank(4);
-    if (in.rank > 4 || in.rank < 2 || !in || x.shape != y.shape || in.dtype != y.dtype ||
-        (!out && !cached))
+    const bool absent = (!in || (!out && !cached)) && x.size() != 0;
+    if (in.rank > 4 || in.rank < 2 || absent || x.shape != y.shape || in.dtype != y.dtype)
       return fail(where, "out must have the shape and the type of its input", shape_text(out));
     if (x.shape[0] != call_.tokens.batch || x.shape[2] != call_.tokens.count ||
         x.shape[3] != call_.head_dim || static_cast<Number>(in.dtype) != call_.number)
@@ -211,6 +214,7 @@ class RotateOnDevice {
           cache.shape[3] != k.shape[3] || cache.shape != pages.keys.shape)
         return fail(where, "pages must be [page, kv_head, token, head_dim] of the keys' type",
                     shape_text(cache));
+      POSENC_CHECK(detail::check_distinct(where, cache));
       Operand& x = call_.operands[i + 1];
       x.cache = cache.data;
       x.cache_page = cache.stride[0];
@@ -237,6 +241,7 @@ class RotateOnDevice {
     if (rotation_.axes > 1 && tokens.shared())
       return fail(where, "positions of several axes must be ids", "a range");
     call_.plan_ids = options_.plan_ids;
+    call_.early = options_.ids_ready;
     call_.interleaved = rotation_.pairing == Pairing::interleaved;
     call_.backwards = options_.turn != Turn::forward;
     call_.inverse = options_.turn == Turn::inverse;

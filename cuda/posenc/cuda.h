@@ -63,6 +63,10 @@ struct RotateOptions {
   const std::int32_t* plan_ids = nullptr;  // [batch, seq] on the device: 0 to size() - 1; absent: 0
   void* stream = nullptr;                  // cudaStream_t
   int heads_at_once = 4;                   // that a thread rotates by the same cosines
+  // Nothing of positions, plan_ids and slots is written by the kernel before this one in the stream (they came with the step, not
+  // from sampling). Then angles are made while that kernel still runs, where rows go by 16 bytes, by programmatic dependent
+  // launch from compute capability 9.0 on; elsewhere it changes nothing. The bits are the same.
+  bool ids_ready = false;
 };
 
 // Queries [batch, head, seq, head_dim] and keys [batch, kv_head, seq, head_dim] of the same tokens, on the device; k may be absent.
