@@ -30,6 +30,15 @@ if(POSENC_TESTS)
   target_link_libraries(posenc_cuda_tests PRIVATE posenc_cuda_emulated GTest::gtest_main)
   add_test(NAME cuda_emulated COMMAND posenc_cuda_tests --gtest_brief=1)
   set_tests_properties(cuda_emulated PROPERTIES LABELS cuda)
+
+  # The program of `make cuda` with the emulated grid alone, for the test of the script that goes to a machine with a device.
+  set(program cuda/program/main.cc cuda/program/measure.cc cuda/program/errors.cc)
+  add_executable(posenc_cuda_no_device ${program} cuda/program/without_device.cc cuda/device_default.cc)
+  target_include_directories(posenc_cuda_no_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(posenc_cuda_no_device PRIVATE ${quickest_to_build} -ffp-contract=off)
+  target_link_libraries(posenc_cuda_no_device PRIVATE posenc_cuda_emulated)
+  add_test(NAME cuda_on_device COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cuda/on_device_test.sh $<TARGET_FILE:posenc_cuda_no_device>)
+  set_tests_properties(cuda_on_device PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
 endif()
 
 if(POSENC_CUDA)
@@ -48,7 +57,7 @@ if(POSENC_CUDA)
   target_link_options(posenc_cuda PRIVATE LINKER:--exclude-libs,ALL)
   set_target_properties(posenc_cuda PROPERTIES EXPORT_NAME cuda LINKER_LANGUAGE CUDA VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-  add_executable(posenc_cuda_device cuda/program/main.cc cuda/program/bench.cu)
+  add_executable(posenc_cuda_device cuda/program/main.cc cuda/program/measure.cc cuda/program/errors.cc cuda/program/bench.cu)
   target_include_directories(posenc_cuda_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_device PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
   # To be carried to a machine with a device and an older or newer system.

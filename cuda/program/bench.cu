@@ -1,15 +1,18 @@
 #include "cuda/program/bench.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace posenc::cuda {
 namespace {
 
-cudaStream_t current = nullptr;  // that calls are captured from
+constexpr int runs = 21, warm_up = 2;
 
-__global__ void scale(uint4* memory, std::size_t count) {
+__global__ void scale_kernel(uint4* memory, std::size_t count) {
   const std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
   if (i >= count) return;
   uint4 word = memory[i];
@@ -20,12 +23,105 @@ __global__ void scale(uint4* memory, std::size_t count) {
   memory[i] = word;
 }
 
-__global__ void copy(uint4* to, const uint4* from, std::size_t count) {
+__global__ void copy_kernel(uint4* to, const uint4* from, std::size_t count) {
   const std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
   if (i < count) to[i] = from[i];
 }
 
-}  // namespace
+// A measurement that fails must not end as a time.
+void must(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "posenc_cuda_device: %s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
+unsigned blocks_of(std::size_t count) { return static_cast<unsigned>((count + 255) / 256); }
+
+void copy(void* to, const void* from, std::size_t bytes, void* stream) {
+  const std::size_t count = bytes / sizeof(uint4);
+  copy_kernel<<<blocks_of(count), 256, 0, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<uint4*>(to), static_cast<const uint4*>(from), count);
+}
+
+void scale(void* memory, std::size_t bytes, void* stream) {
+  const std::size_t count = bytes / sizeof(uint4);
+  scale_kernel<<<blocks_of(count), 256, 0, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<uint4*>(memory), count);
+}
+
+class Stream {
+ public:
+  Stream() {
+    must(cudaStreamCreate(&stream_)), must(cudaEventCreate(&begin_)), must(cudaEventCreate(&end_));
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { cudaEventDestroy(begin_), cudaEventDestroy(end_), cudaStreamDestroy(stream_); }
+  cudaStream_t get() const { return stream_; }
+  // The median of runs of `work`, each after `before`.
+  template <class Before, class Work>
+  double median(const Before& before, const Work& work) {
+    std::vector<double> times;
+    for (int i = 0; i < runs + warm_up; ++i) {
+      before();
+      must(cudaEventRecord(begin_, stream_));
+      work();
+      must(cudaEventRecord(end_, stream_));
+      must(cudaEventSynchronize(end_));
+      float milliseconds = 0;
+      must(cudaEventElapsedTime(&milliseconds, begin_, end_));
+      if (i >= warm_up) times.push_back(1000.0 * milliseconds);
+    }
+    std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+    return times[runs / 2];
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+// Twice the cache and more, written before a cold run.
+constexpr std::size_t flushed = std::size_t{256} << 20;
+void* flush_memory() {
+  static void* memory = nullptr;
+  if (memory == nullptr) must(cudaMalloc(&memory, flushed));
+  return memory;
+}
+
+double in_graph(const Call& call, int calls, bool cold) {
+  Stream stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t work = nullptr;
+  void* const memory = flush_memory();
+  must(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < calls; ++i) call(i, stream.get());
+  must(cudaStreamEndCapture(stream.get(), &graph));
+  must(cudaGraphInstantiate(&work, graph, 0));
+  const double time = stream.median(
+      [&] {
+        if (cold) must(cudaMemsetAsync(memory, 1, flushed, stream.get()));
+      },
+      [&] { must(cudaGraphLaunch(work, stream.get())); });
+  must(cudaGraphExecDestroy(work));
+  must(cudaGraphDestroy(graph));
+  return time / calls;
+}
+
+double by_itself(const Call& call, int calls) {
+  Stream stream;
+  std::vector<double> times;
+  for (int i = 0; i < runs + warm_up; ++i) {
+    must(cudaStreamSynchronize(stream.get()));
+    const auto begin = std::chrono::steady_clock::now();
+    for (int c = 0; c < calls; ++c) call(c, stream.get());
+    must(cudaStreamSynchronize(stream.get()));
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    if (i >= warm_up) times.push_back(took.count() / calls);
+  }
+  std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+  return times[runs / 2];
+}
 
 const char* device_name() {
   static cudaDeviceProp properties;
@@ -34,46 +130,8 @@ const char* device_name() {
   return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";
 }
 
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  const std::size_t count = bytes / sizeof(uint4);
-  copy<<<static_cast<unsigned>((count + 255) / 256), 256, 0, current>>>(
-      static_cast<uint4*>(to), static_cast<const uint4*>(from), count);
-}
+}  // namespace
 
-void scale_in_place(void* memory, std::size_t bytes) {
-  const std::size_t count = bytes / sizeof(uint4);
-  scale<<<static_cast<unsigned>((count + 255) / 256), 256, 0, current>>>(
-      static_cast<uint4*>(memory), count);
-}
-
-double microseconds(const std::function<void(int, void*)>& call, int repeat, int runs) {
-  cudaStream_t stream;
-  cudaStreamCreate(&stream);
-  current = stream;
-  cudaGraph_t graph;
-  cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-  for (int i = 0; i < repeat; ++i) call(i, stream);
-  cudaStreamEndCapture(stream, &graph);
-  cudaGraphExec_t work;
-  cudaGraphInstantiate(&work, graph, 0);
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin), cudaEventCreate(&end);
-  std::vector<double> times;
-  for (int i = 0; i < runs + 2; ++i) {
-    cudaEventRecord(begin, stream);
-    cudaGraphLaunch(work, stream);
-    cudaEventRecord(end, stream);
-    cudaEventSynchronize(end);
-    float milliseconds = 0;
-    cudaEventElapsedTime(&milliseconds, begin, end);
-    if (i >= 2) times.push_back(1000.0 * milliseconds / repeat);
-  }
-  std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
-  cudaEventDestroy(begin), cudaEventDestroy(end);
-  cudaGraphExecDestroy(work), cudaGraphDestroy(graph);
-  cudaStreamDestroy(stream);
-  current = nullptr;
-  return times[static_cast<std::size_t>(runs / 2)];
-}
+Bench device_bench() { return {device(), device_name(), in_graph, by_itself, copy, scale}; }
 
 }  // namespace posenc::cuda

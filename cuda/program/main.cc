@@ -1,27 +1,29 @@
 // posenc_cuda_device: what only a device shows. First every problem's bits beside the emulated grid's, then speed beside the limits
 // of memory.
 //
-//   posenc_cuda_device            bits, then the table
-//   posenc_cuda_device check      bits alone
-//   posenc_cuda_device emulated   bits alone, the emulated grid in the place of a device
+//   posenc_cuda_device                  bits, then the table
+//   posenc_cuda_device check            bits alone
+//   posenc_cuda_device bench            the table alone, JSON lines
+//   posenc_cuda_device emulated         bits, the emulated grid in the place of a device
+//   posenc_cuda_device bench-emulated   rows as the table's, of few tokens, whose times say nothing
+//   posenc_cuda_device errors           the error of a cosine by position, as CSV
 // Exit codes: 0, 1 where bits differ, 2 without a device.
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cuda/backend.h"
 #include "cuda/program/bench.h"
+#include "cuda/program/memory.h"
 #include "posenc/cuda.h"
 #include "posenc/schemes.h"
 
 namespace {
 
 using namespace posenc;
+using cuda::Bytes, cuda::Memory, cuda::must, cuda::numbers, cuda::there;
 
 struct Problem {
   const char* name;
@@ -30,6 +32,7 @@ struct Problem {
   std::int64_t batch, heads, kv_heads, tokens, dim;
   std::int64_t first;
   cuda::Turn turn = cuda::Turn::forward;
+  bool ids_ready = false;
 };
 
 std::vector<Problem> problems() {
@@ -46,62 +49,12 @@ std::vector<Problem> problems() {
     all.push_back({"yarn, transposed", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Turn::transpose});
     all.push_back({"yarn, inverted", dtype, yarn, 1, 4, 4, 64, 64, 9, cuda::Turn::inverse});
     all.push_back({"one token", dtype, halves, 3, 32, 8, 1, 128, 77'777});
+    all.push_back(
+        {"angles first", dtype, halves, 3, 32, 8, 1, 128, 77'777, cuda::Turn::forward, true});
+    all.push_back(
+        {"neighbours first", dtype, neighbours, 2, 8, 8, 77, 64, 9, cuda::Turn::transpose, true});
   }
   return all;
-}
-
-using Bytes = std::vector<std::byte>;
-
-// Numbers of the type between -2 and 2, the same every time.
-Bytes numbers(DType dtype, std::int64_t count, std::uint64_t seed) {
-  Bytes bytes(static_cast<std::size_t>(count) * size_of(dtype));
-  const Tensor view = Tensor::dense(bytes.data(), dtype, {count});
-  for (std::int64_t i = 0; i < count; ++i) {
-    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    view.set(i, static_cast<double>(static_cast<std::int64_t>(seed >> 11)) * 0x1p-51 - 2);
-  }
-  return bytes;
-}
-
-// What is refused ends the program: nothing of it may be.
-template <class T>
-T must(Expected<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "posenc_cuda_device: %s\n", result.error().message().c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-void must(const char* error) {
-  if (error == nullptr) return;
-  std::fprintf(stderr, "posenc_cuda_device: %s\n", error);
-  std::exit(1);
-}
-
-// Memory of a backend.
-class Memory {
- public:
-  Memory(const cuda::Backend& backend, std::size_t bytes) : backend_(backend) {
-    must(backend.allocate(bytes, &data_));
-  }
-  Memory(const cuda::Backend& backend, const Bytes& bytes) : Memory(backend, bytes.size()) {
-    must(backend.copy_in(data_, bytes.data(), bytes.size()));
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() { backend_.release(data_); }
-  void* data() const { return data_; }
-
- private:
-  const cuda::Backend& backend_;
-  void* data_ = nullptr;
-};
-
-// A list in a backend's memory, as long as its first user.
-template <class T>
-Memory there(const cuda::Backend& backend, const std::vector<T>& list) {
-  const auto* data = reinterpret_cast<const std::byte*>(list.data());
-  return Memory(backend, Bytes(data, data + list.size() * sizeof(T)));
 }
 
 Plan plan_of(const Problem& p) {
@@ -120,7 +73,8 @@ Bytes rotated(const Problem& p, const cuda::Backend& backend) {
                    Tensor::dense(q_there.data(), p.dtype, {p.batch, p.heads, p.tokens, p.dim}),
                keys =
                    Tensor::dense(k_there.data(), p.dtype, {p.batch, p.kv_heads, p.tokens, p.dim});
-  must(cuda::rotate(rotations, queries, keys, {.first = p.first}, queries, keys, {.turn = p.turn}));
+  must(cuda::rotate(rotations, queries, keys, {.first = p.first}, queries, keys,
+                    {.turn = p.turn, .ids_ready = p.ids_ready}));
   must(backend.copy_out(q.data(), q_there.data(), q.size()));
   must(backend.copy_out(k.data(), k_there.data(), k.size()));
   q.insert(q.end(), k.begin(), k.end());
@@ -279,57 +233,26 @@ bool check(const cuda::Backend& backend) {
   return all;
 }
 
-// In place, over as many copies as do not fit into a cache of 60 MB; beside a copy and a scale of as many bytes.
-void measure(DType dtype, Pairing pairing, std::int64_t tokens) {
-  const Problem p{"", dtype, {.pairing = pairing}, 1, 32, 8, tokens, 128, 0};
-  const Plan plan = plan_of(p);
-  const auto& backend = cuda::device();
-  const auto rotations = must(cuda::Rotations::make(std::span(&plan, 1), backend));
-  const auto q_bytes = static_cast<std::size_t>(p.heads * tokens * p.dim) * size_of(dtype),
-             k_bytes = q_bytes / 4, bytes = q_bytes + k_bytes;
-  const std::size_t copies = std::max<std::size_t>(2, (std::size_t{256} << 20) / bytes + 1);
-  std::vector<std::unique_ptr<Memory>> memory;
-  for (std::size_t i = 0; i < std::min<std::size_t>(copies, 64); ++i)
-    memory.push_back(std::make_unique<Memory>(backend, bytes));
-  const auto at = [&](int call) {
-    return static_cast<std::byte*>(memory[static_cast<std::size_t>(call) % memory.size()]->data());
-  };
-  const auto view = [&](std::byte* data, std::int64_t heads) {
-    // [token][head][channel] in memory, as engines have it.
-    return Tensor::dense(data, dtype, {1, tokens, heads, p.dim}).swapped(1, 2);
-  };
-  const double rotate = cuda::microseconds(
-      [&](int call, void* stream) {
-        const Tensor q = view(at(call), p.heads), k = view(at(call) + q_bytes, p.kv_heads);
-        must(cuda::rotate(rotations, q, k, {}, q, k, {.stream = stream}));
-      },
-      20, 21);
-  const double scale =
-      cuda::microseconds([&](int call, void*) { cuda::scale_in_place(at(call), bytes); }, 20, 21);
-  const double copy = cuda::microseconds(
-      [&](int call, void*) { cuda::copy_bytes(at(call + 1), at(call), bytes); }, 20, 21);
-  std::printf(
-      "{\"dtype\": \"%s\", \"pairing\": \"%s\", \"tokens\": %lld, \"rotate_us\": %.2f, "
-      "\"scale_us\": %.2f, "
-      "\"copy_us\": %.2f, \"of_scale\": %.3f, \"gb_s\": %.0f}\n",
-      std::string(name(dtype)).c_str(), std::string(name(pairing)).c_str(),
-      static_cast<long long>(tokens), rotate, scale, copy, scale / rotate,
-      2e-3 * static_cast<double>(bytes) / rotate);
-}
-
 }  // namespace
 
 int main(int count, char** words) {
   const std::string_view what = count > 1 ? words[1] : "";
-  if (what == "emulated") return check(posenc::cuda::emulated()) ? 0 : 1;
-  if (const char* missing = posenc::cuda::device().find()) {
+  if (what == "emulated") return check(cuda::emulated()) ? 0 : 1;
+  if (what == "errors" || what == "bench-emulated") {
+    what == "errors" ? cuda::print_errors() : cuda::measure(cuda::emulated_bench(), true);
+    return 0;
+  }
+  if (what != "" && what != "check" && what != "bench") {
+    std::fprintf(stderr,
+                 "posenc_cuda_device: no word %s; there are check, bench, emulated, "
+                 "bench-emulated, errors\n",
+                 words[1]);
+    return 1;
+  }
+  if (const char* missing = cuda::device().find()) {
     std::fprintf(stderr, "posenc_cuda_device: no CUDA device: %s\n", missing);
     return 2;
   }
-  std::printf("%s\n", posenc::cuda::device_name());
-  if (!check(posenc::cuda::device())) return 1;
-  if (what == "check") return 0;
-  for (const DType dtype : {DType::bf16, DType::f32})
-    for (const Pairing pairing : {Pairing::halves, Pairing::interleaved})
-      for (const std::int64_t tokens : {1, 16, 128, 4096, 65536}) measure(dtype, pairing, tokens);
+  if (what != "bench" && !check(cuda::device())) return 1;
+  if (what != "check") cuda::measure(cuda::device_bench(), false);
 }
