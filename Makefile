@@ -159,8 +159,9 @@ cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (11
 	    -DCMAKE_CUDA_COMPILER=$$CUDA_PATH/bin/nvcc -DCMAKE_CUDA_FLAGS="-L$$CUDA_PATH/lib" >build/cuda.log 2>&1 || { cat build/cuda.log; exit 1; }; \
 	  ninja -C build/cuda --quiet && \
 	  cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
+	  cuda/clang.sh $$CUDA_PATH build/cuda-clang && \
 	  cuda/install_test.sh build/cuda && \
-  build/cuda/posenc_cuda_device emulated >build/cuda/emulated.txt && ls build/cuda/posenc_cuda_device
+	  cuda/on_device_test.sh build/cuda/posenc_cuda_device && ls build/cuda/posenc_cuda_device
 
 # XLA's headers, of which JAX's custom call is made, come with jaxlib: nothing else of it is needed.
 cuda-wheel: tools-release  ## posenc-cuda, the wheel by which posenc.torch and posenc.jax take CUDA tensors, in dist/ (fetches nvcc as make cuda)

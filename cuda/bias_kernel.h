@@ -34,8 +34,9 @@ POSENC_DEVICE void write_bias(const BiasCall& call, std::int64_t query, std::int
     Piece piece{};
     POSENC_UNROLL for (int i = 0; i < count; ++i)
         put(piece.at[i], static_cast<typename T::Real>(call.bias(head, distance[i])));
-    *reinterpret_cast<Piece*>(static_cast<T*>(call.out) + head * call.out_head +
-                              query * call.out_query + key * call.out_key) = piece;
+    store(static_cast<T*>(call.out) + head * call.out_head + query * call.out_query +
+              key * call.out_key,
+          piece);
   }
 }
 

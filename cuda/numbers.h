@@ -82,4 +82,30 @@ struct alignas(16) Word {
   T at[size];
 };
 
+// Some numbers side by side, loaded and stored at once: 16 bytes by one instruction, which clang makes of no struct of numbers.
+template <class Piece>
+POSENC_DEVICE Piece load(const void* from) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(Piece) == sizeof(uint4)) {
+    const uint4 bits = *static_cast<const uint4*>(from);
+    Piece piece;
+    __builtin_memcpy(&piece, &bits, sizeof bits);
+    return piece;
+  }
+#endif
+  return *static_cast<const Piece*>(from);
+}
+template <class Piece>
+POSENC_DEVICE void store(void* to, const Piece& piece) {
+#ifdef __CUDA_ARCH__
+  if constexpr (sizeof(Piece) == sizeof(uint4)) {
+    uint4 bits;
+    __builtin_memcpy(&bits, &piece, sizeof bits);
+    *static_cast<uint4*>(to) = bits;
+    return;
+  }
+#endif
+  *static_cast<Piece*>(to) = piece;
+}
+
 }  // namespace posenc::cuda

@@ -10,7 +10,7 @@ wrong() { echo "on_device_test.sh: $*"; cat "$work"/said*; exit 1; }
 has() { grep -qF -- "$1" "$2" || wrong "$2 lacks: $1"; }
 
 status=0
-cuda/on_device.sh "$program" "$work/none" >"$work/said" 2>&1 || status=$?
+CUDA_VISIBLE_DEVICES='' cuda/on_device.sh "$program" "$work/none" >"$work/said" 2>&1 || status=$?
 [ $status = 2 ] || wrong "without a device the exit code is $status"
 has 'no CUDA device' "$work/said"
 

@@ -98,11 +98,9 @@ POSENC_DEVICE bool find_token(const RotateCall& call, const Operand& x, std::int
 template <class T, class Piece>
 POSENC_DEVICE void store(const Operand& x, const Token<T>& token, std::int32_t head,
                          std::int64_t channel, const Piece& piece) {
-  if (token.out != nullptr)
-    *reinterpret_cast<Piece*>(token.out + head * x.out_head + channel * x.out_channel) = piece;
+  if (token.out != nullptr) store(token.out + head * x.out_head + channel * x.out_channel, piece);
   if (token.cache != nullptr)
-    *reinterpret_cast<Piece*>(token.cache + head * x.cache_head + channel * x.cache_channel) =
-        piece;
+    store(token.cache + head * x.cache_head + channel * x.cache_channel, piece);
 }
 
 // A pair's turns on the first axis; those on the next lie `pairs` on.
@@ -249,8 +247,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
     if (channel >= call.head_dim) return;
     if constexpr (early) wait_for_kernel_before();
     for (std::int32_t head = group; head < x.heads; head += groups)
-      store(x, token, head, channel,
-            *reinterpret_cast<const Word<T>*>(token.in + head * x.in_head + channel));
+      store(x, token, head, channel, load<Word<T>>(token.in + head * x.in_head + channel));
     return;
   }
   const std::int32_t pair = at.unit * n, channel = channel_of(call, pair),
@@ -261,8 +258,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   for (std::int32_t head = group; head < x.heads; head += groups) {
     if (call.frequency_heads > 1 && head != group) angles<T, n>(call, x, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
-    Word<T> a = *reinterpret_cast<const Word<T>*>(from + channel),
-            b = *reinterpret_cast<const Word<T>*>(from + other);
+    Word<T> a = load<Word<T>>(from + channel), b = load<Word<T>>(from + other);
     POSENC_UNROLL for (int i = 0; i < n; ++i) {
       if constexpr (interleaved)
         turn(2 * i < n ? a.at[2 * i] : b.at[2 * i - n],

@@ -102,13 +102,13 @@ POSENC_DEVICE void write_sum(const SumCall& call, const SumRow& row, std::int32_
   POSENC_ROLLED for (std::int64_t b = row.first; b < row.last; ++b) {
     Piece piece{};
     if (call.in != nullptr)
-      piece =
-          *reinterpret_cast<const Piece*>(static_cast<const T*>(call.in) + b * call.in_batch +
-                                          row.token * call.in_token + channel * call.in_channel);
+      piece = load<Piece>(static_cast<const T*>(call.in) + b * call.in_batch +
+                          row.token * call.in_token + channel * call.in_channel);
     POSENC_UNROLL for (int i = 0; i < count; ++i) put(
         piece.at[i], call.in == nullptr ? values[i] : fused(real(piece.at[i]), scale, values[i]));
-    *reinterpret_cast<Piece*>(static_cast<T*>(call.out) + b * call.out_batch +
-                              row.token * call.out_token + channel * call.out_channel) = piece;
+    store(static_cast<T*>(call.out) + b * call.out_batch + row.token * call.out_token +
+              channel * call.out_channel,
+          piece);
   }
 }
 
