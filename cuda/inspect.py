@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """inspect.py CUOBJDUMP BINARY [spills]: registers, stack, instructions and loads of 16 bytes of each kernel, by architecture.
 
-Exits 1 where a kernel keeps anything on a stack, takes more than 80 registers, lacks the vectors that it is for, or is not there. With the
-word `spills` what is on a stack is shown and not judged.
+Exits 1 where a kernel keeps anything on a stack, takes more than 80 registers, lacks the vectors that it is for, waits for the
+kernel before it in the stream where it should not, or is not there. With the word `spills` what is on a stack is shown, not judged.
 """
 
 import re
 import subprocess
 import sys
+
+
+COUNTED = ("instructions", "loads", "stores", "registers", "stack", "waits", "products", "angles", "before")
 
 
 def printed(*command):
@@ -22,12 +25,17 @@ def kernels(cuobjdump, binary):
             arch = match[1]
         elif match := re.search(r"Function\s*:?\s*(\S+?):?$", line):
             key = (arch, match[1])
-            found.setdefault(key, {"instructions": 0, "loads": 0, "stores": 0, "registers": 0, "stack": 0})
+            found.setdefault(key, dict.fromkeys(COUNTED, 0))
         elif match := re.search(r"REG:(\d+) STACK:(\d+).*LOCAL:(\d+)", line):
             found[key] |= {"registers": int(match[1]), "stack": int(match[2]) + int(match[3])}
         elif match := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d+ )?([A-Z0-9_.]+)", line):
             one = found[key]
             one["instructions"] += 1
+            one["products"] += match[1].startswith(("FFMA", "DFMA"))
+            one["before"] += one["waits"] == 0 and match[1].startswith(("STG", "ST."))
+            if match[1].startswith("ACQBULK"):  # griddepcontrol.wait: where channels are copied, and where they rotate
+                one["waits"] += 1
+                one["angles"] = one["products"]
             one["loads"] += match[1].startswith(("LDG.E.128", "LD.E.128"))
             one["stores"] += match[1].startswith(("STG.E.128", "ST.E.128"))
             one["stack"] += match[1].startswith(("LDL", "STL"))
@@ -39,6 +47,7 @@ TEXTS = ("halves", "neighbours", "by elements", "special")
 # multiprocessor; 80 of 65,536 registers are what each thread may have then.
 VECTORS = {"halves": (2, 2), "neighbours": (2, 2), "sum": (1, 1), "bias": (0, 1)}
 REGISTERS = 80
+EARLY_ANGLES = 16  # two polynomials, of eight products and more, for each of two pairs or more
 TYPES = ("Half", "Double", "Single", "Bfloat16")
 KERNELS = len(TYPES) * (6 + 3) + 1  # rotations, of which two begin early as well; sums, biases, parts of gradients; their sum
 
@@ -73,8 +82,12 @@ def main():
         spills = one["stack"] > 0 and not may_spill
         if spills or one["registers"] > REGISTERS or one["loads"] < loads or one["stores"] < stores:
             wrong.append(f"{arch} {name}")
+        # One that begins early has made its angles before it waits, and stored nothing; before sm_90 none can.
+        early = "early" in name and arch != "sm_80"
+        if (one["waits"] > 0) != early or (early and (one["angles"] < EARLY_ANGLES or one["before"] > 0)):
+            wrong.append(f"{arch} {name}: waits {one['waits']} times, {one['angles']} products before")
     if wrong:
-        sys.exit(f"inspect.py: on a stack, above {REGISTERS} registers, or without vectors: " + "; ".join(wrong))
+        sys.exit(f"inspect.py: on a stack, above {REGISTERS} registers, without vectors, or waiting too early: " + "; ".join(wrong))
     if not archs or count != KERNELS * len(archs):
         sys.exit(f"inspect.py: {count} kernels for {len(archs)} architectures, not {KERNELS} for each")
 

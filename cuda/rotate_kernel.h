@@ -221,6 +221,9 @@ POSENC_DEVICE void wait_for_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+// A number that is to be there before what follows: arithmetic alone a compiler would move behind the wait.
+POSENC_DEVICE void hold(float& x) { asm volatile("mov.b32 %0, %0;" : "+f"(x)); }
+POSENC_DEVICE void hold(double& x) { asm volatile("mov.b64 %0, %0;" : "+d"(x)); }
 POSENC_DEVICE void let_kernel_after_begin() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -228,6 +231,8 @@ POSENC_DEVICE void let_kernel_after_begin() {
 }
 #else
 void wait_for_kernel_before();
+inline void hold(float&) {}
+inline void hold(double&) {}
 inline void let_kernel_after_begin() {}
 #endif
 
@@ -254,7 +259,13 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
                      other = channel + (interleaved ? n : call.block_pairs);
   CosSin<Real> by[n];
   angles<T, n>(call, x, token, group, pair, by);
-  if constexpr (early) wait_for_kernel_before();
+  if constexpr (early) {
+    POSENC_UNROLL for (int i = 0; i < n; ++i) {
+      hold(by[i].cos);
+      hold(by[i].sin);
+    }
+    wait_for_kernel_before();
+  }
   for (std::int32_t head = group; head < x.heads; head += groups) {
     if (call.frequency_heads > 1 && head != group) angles<T, n>(call, x, token, head, pair, by);
     const T* from = token.in + head * x.in_head;
