@@ -51,7 +51,7 @@ class Measured:
 
 
 def text(value):
-    return "–" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def cosines(errors):
@@ -68,7 +68,12 @@ def table(measured):
         shown = ["posenc", text(row["us"]), f"{row['scale_us'] / row['us']:.2f}", *cosines(measured.cosines.get(dtype))]
         yield "| " + " | ".join(what + shown) + " |"
         for peer in sorted(measured.peers.get(key, ()), key=lambda one: one["us"]):
-            shown = [peer["peer"], text(peer["us"]), f"{row['scale_us'] / peer['us']:.2f}", *cosines(peer.get("cos_error"))]
+            shown = [
+                peer["peer"],
+                text(peer["us"]),
+                f"{row['scale_us'] / peer['us']:.2f}",
+                *cosines(peer.get("cos_error")),
+            ]
             yield "| " + " | ".join(what + shown) + " |"
 
 

@@ -221,9 +221,19 @@ POSENC_DEVICE void wait_for_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// A number that is to be there before what follows: arithmetic alone a compiler would move behind the wait.
-POSENC_DEVICE void hold(float& x) { asm volatile("mov.b32 %0, %0;" : "+f"(x)); }
-POSENC_DEVICE void hold(double& x) { asm volatile("mov.b64 %0, %0;" : "+d"(x)); }
+// Whether cosines and sines are there: they are, but the wait comes behind a branch by their bits, as a compiler would move arithmetic
+// alone behind it.
+POSENC_DEVICE std::uint32_t bits_of(float x) { return __float_as_uint(x); }
+POSENC_DEVICE std::uint32_t bits_of(double x) {
+  return static_cast<std::uint32_t>(__double2hiint(x));
+}
+template <class Real, int count>
+POSENC_DEVICE bool there(const CosSin<Real> (&angles)[count]) {
+  std::uint32_t common = ~std::uint32_t{0};
+  POSENC_UNROLL for (int i = 0; i < count; ++i) common &=
+      bits_of(angles[i].cos) & bits_of(angles[i].sin);
+  return common != ~std::uint32_t{0};  // which would be NaN, all of them
+}
 POSENC_DEVICE void let_kernel_after_begin() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -231,8 +241,10 @@ POSENC_DEVICE void let_kernel_after_begin() {
 }
 #else
 void wait_for_kernel_before();
-inline void hold(float&) {}
-inline void hold(double&) {}
+template <class Real, int count>
+bool there(const CosSin<Real> (&)[count]) {
+  return true;
+}
 inline void let_kernel_after_begin() {}
 #endif
 
@@ -260,10 +272,7 @@ POSENC_DEVICE void rotate_words(const RotateCall& call, Place at) {
   CosSin<Real> by[n];
   angles<T, n>(call, x, token, group, pair, by);
   if constexpr (early) {
-    POSENC_UNROLL for (int i = 0; i < n; ++i) {
-      hold(by[i].cos);
-      hold(by[i].sin);
-    }
+    if (!there(by)) return;
     wait_for_kernel_before();
   }
   for (std::int32_t head = group; head < x.heads; head += groups) {

@@ -53,6 +53,4 @@ def key(position):
 
 def errors(cosines, dtype):
     """{"1e3": largest error of a cosine, ...} of a peer whose result has the type"""
-    return {
-        key(p): float(f"{np.abs(rounded(cosines(near(p)), dtype) - exact(near(p))).max():.3g}") for p in POSITIONS
-    }
+    return {key(p): float(f"{np.abs(rounded(cosines(near(p)), dtype) - exact(near(p))).max():.3g}") for p in POSITIONS}

@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+
 from arithmetic import HEAD_DIM, THETA
 
 BOTH = ("halves", "interleaved")
@@ -45,7 +46,9 @@ class Case:
 
         def random(count):
             # Twice the memory: a peer that writes elsewhere writes behind.
-            made = torch.randn(2 * self.tokens, count, HEAD_DIM, generator=generator, device=DEVICE, dtype=torch.float32)
+            made = torch.randn(
+                2 * self.tokens, count, HEAD_DIM, generator=generator, device=DEVICE, dtype=torch.float32
+            )
             return made.to(self.type)[: self.tokens]
 
         self.q = [random(heads) for _ in range(copies)]
@@ -53,7 +56,8 @@ class Case:
         self.v = [random(kv_heads) for _ in range(copies if work == "append" else 0)]
         pages = (self.tokens + 15) // 16
         self.caches = [
-            [torch.zeros(pages, 16, kv_heads, HEAD_DIM, device=DEVICE, dtype=self.type) for _ in range(2)] for _ in self.v
+            [torch.zeros(pages, 16, kv_heads, HEAD_DIM, device=DEVICE, dtype=self.type) for _ in range(2)]
+            for _ in self.v
         ]
 
     @property
@@ -239,7 +243,9 @@ class FlashInferOnTheFly(FlashInfer):
         ids = case.positions.int()
 
         def call(i):
-            flashinfer.apply_rope_pos_ids_inplace(case.q[i], case.k[i], ids, interleave=case.interleaved, rope_theta=THETA)
+            flashinfer.apply_rope_pos_ids_inplace(
+                case.q[i], case.k[i], ids, interleave=case.interleaved, rope_theta=THETA
+            )
             return case.q[i], case.k[i]
 
         return call
@@ -250,7 +256,9 @@ class TransformerEngine(Peer):
 
     def missing(self):
         return super().missing() or (
-            "transformer_engine has no PyTorch part" if importlib.util.find_spec("transformer_engine_torch") is None else None
+            "transformer_engine has no PyTorch part"
+            if importlib.util.find_spec("transformer_engine_torch") is None
+            else None
         )
 
     def calls(self, case):
@@ -272,20 +280,27 @@ class TransformerEngine(Peer):
 class Posenc(Peer):
     """posenc.torch with posenc-cuda, by the same clock as the others"""
 
-    name, package, works = "posenc.torch", "posenc_cuda", ("rotate", "append")
+    name, package, works, on_cpu = "posenc.torch", "posenc_cuda", ("rotate", "append"), True
+
+    def version(self):
+        return importlib.metadata.version("posenc")
 
     def calls(self, case):
         posenc, pt = importlib.import_module("posenc"), importlib.import_module("posenc.torch")
-        plan = posenc.plan(posenc.Rope(pairing=case.pairing), head_dim=HEAD_DIM, heads=case.heads, kv_heads=case.kv_heads)
+        plan = posenc.plan(
+            posenc.Rope(pairing=case.pairing), head_dim=HEAD_DIM, heads=case.heads, kv_heads=case.kv_heads
+        )
+        how = {"layout": "thd", "backend": None if DEVICE == "cuda" else "emulated"}
 
         def call(i):
             q, k = case.q[i], case.k[i]
             if case.work == "append":
+                # Keys are written back as well, as the others do.
                 pt.rotate_append_(
-                    plan, q, k, case.v[i], *case.caches[i], case.slots, case.positions, layout="thd", keep_k=True
+                    plan, q, k, case.v[i], *case.caches[i], case.slots, case.positions, keep_k=False, **how
                 )
             else:
-                pt.rotate_(plan, q, case.positions, k=k, layout="thd")
+                pt.rotate_(plan, q, case.positions, k=k, **how)
             return q, k
 
         return call

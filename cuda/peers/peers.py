@@ -121,6 +121,7 @@ def microseconds(call, copies):
 
 def measured_errors(peer, dtype, pairing):
     import torch
+
     from engines import Case
 
     found = {}
@@ -129,7 +130,7 @@ def measured_errors(peer, dtype, pairing):
         case = Case("rotate", dtype, pairing, torch.from_numpy(near), heads=1, kv_heads=1)
         for x in (*case.q, *case.k):
             x.zero_()
-            x[..., ::2 if pairing == "interleaved" else 1][..., : arithmetic.HEAD_DIM // 2] = 1
+            x[..., :: 2 if pairing == "interleaved" else 1][..., : arithmetic.HEAD_DIM // 2] = 1
         q = peer.calls(case)(0)[0][:, 0].double().cpu().numpy()
         cosines = q[:, ::2] if pairing == "interleaved" else q[:, : arithmetic.HEAD_DIM // 2]
         found[arithmetic.key(position)] = float(f"{abs(cosines - arithmetic.exact(near)).max():.3g}")
@@ -138,6 +139,7 @@ def measured_errors(peer, dtype, pairing):
 
 def measure(peer, until):
     import torch
+
     from engines import Case
 
     size = {"bfloat16": 2, "float32": 4}
@@ -147,13 +149,23 @@ def measure(peer, until):
             for work in peer.works:
                 for tokens in (*(DECODE if work != "transpose" else ()), *MANY):
                     if time.monotonic() > until:
-                        say(peer=peer.name, work=work, absent=f"no time was left for {dtype}, {pairing}, {tokens} tokens")
+                        say(
+                            peer=peer.name,
+                            work=work,
+                            absent=f"no time was left for {dtype}, {pairing}, {tokens} tokens",
+                        )
                         return
                     bytes_of_call = (32 + 8 * (2 if work == "append" else 1)) * 128 * tokens * size[dtype]
                     copies = min(max(FLUSHED // bytes_of_call + 1, 2), CALLS)
                     case = Case(work, dtype, pairing, torch.arange(tokens), copies=copies)
                     off = wrong(peer, case)
-                    row = {"peer": peer.name, "version": peer.version(), "work": work, "dtype": dtype, "pairing": pairing}
+                    row = {
+                        "peer": peer.name,
+                        "version": peer.version(),
+                        "work": work,
+                        "dtype": dtype,
+                        "pairing": pairing,
+                    }
                     row |= {"heads": 32, "kv_heads": 8, "head_dim": 128, "tokens": tokens}
                     if not off <= TOLERANCE[dtype]:
                         say(**row, wrong=off)
@@ -165,6 +177,7 @@ def measure(peer, until):
 def on_device(name, sources, seconds):
     """One peer, in this process."""
     import torch
+
     from engines import PEERS
 
     peer = next(peer for peer in PEERS if peer.name == name)(sources)
@@ -181,8 +194,9 @@ def on_device(name, sources, seconds):
 
 def on_cpu(name, sources):
     """The errors of a peer that runs without a device, in this process, in the types in which its numbers are right there."""
-    import engines
     import torch
+
+    import engines
 
     engines.DEVICE = "cpu"
     peer = next(peer for peer in engines.PEERS if peer.name == name)(sources)
@@ -203,7 +217,7 @@ def on_cpu(name, sources):
 
 
 def without_device(options, reason):
-    for name in ARITHMETIC:
+    for name in ("posenc.torch", *ARITHMETIC):
         if options.only not in (None, name):
             continue
         command = [sys.executable, __file__, "--cpu", "--alone", "--only", name]
@@ -216,7 +230,10 @@ def without_device(options, reason):
             rows = [json.loads(line) for line in done.stdout.splitlines()]
         for row in rows:
             say(**row)
-        by_arithmetic(name, reason, [row["dtype"] for row in rows])
+        if name in ARITHMETIC:
+            by_arithmetic(name, reason, [row["dtype"] for row in rows])
+        else:
+            say(peer=name, absent=reason)
 
 
 def no_device():
