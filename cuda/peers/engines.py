@@ -116,7 +116,7 @@ class Eager(Peer):
 
 
 class Compiled(Eager):
-    name = "torch.compile"
+    name, on_cpu = "torch.compile", False  # its code for the CPU is another
 
     def __init__(self, sources=None):
         super().__init__(sources)
