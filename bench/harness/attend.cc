@@ -89,6 +89,28 @@ void randomize(Forgetting& forgetting, const AttendCase& what) {
 
 void randomize(StickBreaking&, const AttendCase&) {}
 
+void randomize(Wall& wall, const AttendCase& what) {
+  std::vector<double> gates = random_numbers(what.heads * what.length * what.head_dim);
+  for (double& gate : gates) gate = -0.1 * std::abs(gate);
+  wall.channel_gates = Table::own(std::move(gates), {1, what.heads, what.length, what.head_dim});
+}
+
+// Directions of length 1, as the authors have them, and strengths between 0 and 2.
+void randomize(Path& path, const AttendCase& what) {
+  std::vector<double> w = random_numbers(what.kv_heads * what.length * what.head_dim),
+                      beta = random_numbers(what.kv_heads * what.length);
+  for (std::size_t at = 0; at < w.size(); at += static_cast<std::size_t>(what.head_dim)) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < what.head_dim; ++c)
+      sum += w[at + static_cast<std::size_t>(c)] * w[at + static_cast<std::size_t>(c)];
+    for (std::int64_t c = 0; c < what.head_dim; ++c)
+      w[at + static_cast<std::size_t>(c)] /= std::sqrt(sum);
+  }
+  for (double& x : beta) x = 2 / (1 + std::exp(-x));
+  path.w = Table::own(std::move(w), {1, what.kv_heads, what.length, what.head_dim});
+  path.beta = Table::own(std::move(beta), {1, what.kv_heads, what.length});
+}
+
 // What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from 8192 tokens on, here from
 // the first hundred. Sinks are among the inputs.
 Expected<void> set_softmax(Logits& logits, const std::string& softmax) {

@@ -56,7 +56,7 @@ Run define_bench(CLI::App& app) {
   app.add_option("--pairing", asked.pairing,
                  "halves or interleaved, the sines of add and table too");
   app.add_option("--scheme", asked.schemes,
-                 "attend: schemes, fire, cope, forgetting and stick_breaking too\n"
+                 "attend: schemes, those that read the content too\n"
                  "(nope, rope, alibi, t5, kerple, shaw)")
       ->delimiter(',');
   app.add_option("--softmax", asked.softmax, "attend: what else the softmax knows")

@@ -30,6 +30,41 @@ class Numbers {
   std::int64_t taken_ = 0;
 };
 
+// ln σ(2 + x): open for the most part.
+std::vector<double> log_gates_of(std::vector<double> numbers) {
+  for (double& x : numbers) x = -std::log1p(std::exp(-2 - x));
+  return numbers;
+}
+
+// Numbers [heads][said][width] of each token, or of all where one is said: [heads][length][width].
+std::vector<double> of_tokens(const std::vector<double>& numbers, std::int64_t heads,
+                              std::int64_t said, std::int64_t length, std::int64_t width) {
+  std::vector<double> all;
+  for (std::int64_t n = 0; n < heads * length; n++) {
+    const auto from = numbers.begin() + (n / length * said + n % length % said) * width;
+    all.insert(all.end(), from, from + width);
+  }
+  return all;
+}
+
+// Of each head and token head_dim numbers, its direction once its length is 1, and the x of β = 2 σ(x); directions first.
+void fill_factors(Path& path, const std::vector<double>& numbers, std::int64_t heads,
+                  std::int64_t said, std::int64_t length, std::int64_t head_dim) {
+  std::vector<double> w, beta;
+  for (std::int64_t h = 0; h < heads; h++) {
+    const double* const of_head = numbers.data() + h * said * (head_dim + 1);
+    for (std::int64_t t = 0; t < said; t++) {
+      const double* const row = of_head + t * head_dim;
+      double sum = 0;
+      for (std::int64_t c = 0; c < head_dim; c++) sum += row[c] * row[c];
+      for (std::int64_t c = 0; c < head_dim; c++) w.push_back(row[c] / std::sqrt(sum));
+      beta.push_back(2 / (1 + std::exp(-of_head[said * head_dim + t])));
+    }
+  }
+  path.w = Table::own(of_tokens(w, heads, said, length, head_dim), {1, heads, length, head_dim});
+  path.beta = Table::own(of_tokens(beta, heads, said, length, 1), {1, heads, length});
+}
+
 }  // namespace
 
 Words words_named(std::string_view name) {
@@ -80,16 +115,17 @@ void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::i
     numbers.fill(fire->output_bias, heads);
   }
   if (Cope* cope = std::get_if<Cope>(&scheme)) numbers.fill(cope->embeddings, positions, head_dim);
+  const std::int64_t said = words == Words::random ? length : 1;  // tokens that differ
+  if (Wall* wall = std::get_if<Wall>(&scheme); wall != nullptr && !wall->channel_gates)
+    wall->channel_gates = Table::own(of_tokens(log_gates_of(numbers.next(heads * said * head_dim)),
+                                               heads, said, length, head_dim),
+                                     {1, heads, length, head_dim});
+  if (Path* path = std::get_if<Path>(&scheme); path != nullptr && !path->w && !path->beta)
+    fill_factors(*path, numbers.next(heads * said * (head_dim + 1)), heads, said, length, head_dim);
   Forgetting* forgetting = std::get_if<Forgetting>(&scheme);
   if (forgetting == nullptr || forgetting->log_gates || !forgetting->gate_bias.empty()) return;
-  const std::int64_t gates = words == Words::random ? length : 1;
-  const std::vector<double> x = numbers.next(heads * gates);
-  std::vector<double> log_gates;
-  for (std::int64_t h = 0; h < heads; h++)
-    for (std::int64_t t = 0; t < length; t++)
-      log_gates.push_back(
-          -std::log1p(std::exp(-2 - x[static_cast<std::size_t>(h * gates + t % gates)])));
-  forgetting->log_gates = Table::own(std::move(log_gates), heads, length);
+  forgetting->log_gates = Table::own(
+      of_tokens(log_gates_of(numbers.next(heads * said)), heads, said, length, 1), heads, length);
 }
 
 }  // namespace posenc::cli

@@ -69,7 +69,7 @@ class DistributedText {
   // The same for schemes that read the content, whose log gates are those of this rank's keys. They count or weigh keys in
   // the order of the text, which a ring does not keep. Those of one machine in every bit, but for forgetting with gather,
   // within rounding.
-  // Errors besides: those of posenc::attend (content.h), Strategy::ring.
+  // Errors besides: those of posenc::attend (content.h), Strategy::ring, Wall and PaTH.
   Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
                         const Tensor& out);
 

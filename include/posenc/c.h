@@ -422,8 +422,9 @@ POSENC_API posenc_status posenc_content_from_scheme(const char* scheme_json,
 POSENC_API void posenc_content_free(posenc_content* content) POSENC_NOTHROW;
 
 /* Gives it a tensor by its name in "tables": CoPE's "embeddings" [positions][head_dim] or [heads][positions]
-   [head_dim], forgetting's "log_gates" [batch][heads][keys]. The numbers are copied. Errors: no such table, more than
-   2^28 numbers. What shape it must have attention with it says. */
+   [head_dim], forgetting's, Wall's and PaTH's "log_gates" [batch][heads][keys], Wall's "channel_gates" [batch][heads]
+   [keys][head_dim], PaTH's "w" [batch][kv_heads][keys][head_dim] and "beta" [batch][kv_heads][keys]. The numbers are
+   copied. Errors: no such table, more than 2^28 numbers. What shape it must have attention with it says. */
 POSENC_API posenc_status posenc_content_set_table(posenc_content* content, const char* name,
                                                   const posenc_tensor* values) POSENC_NOTHROW;
 
@@ -484,8 +485,10 @@ typedef struct posenc_content_gradients {
   const posenc_tensor* output_bias;                 /* fire: [heads] */
   const posenc_tensor *c, *length_multiplier;       /* fire: [1] */
   const posenc_tensor* embeddings;                  /* cope: like the table */
-  const posenc_tensor* log_gates;                   /* forgetting: like the table */
-  const posenc_tensor* sink_logits; /* fire, forgetting: like those that were given */
+  const posenc_tensor* log_gates;                   /* forgetting, wall, path: like the table */
+  const posenc_tensor* sink_logits;   /* fire, forgetting: like those that were given */
+  const posenc_tensor* channel_gates; /* wall: like the table */
+  const posenc_tensor *w, *beta;      /* path: like the tables */
 } posenc_content_gradients;
 
 /* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be NULL: that of the loss
@@ -494,6 +497,14 @@ POSENC_API posenc_status posenc_attend_content_backward(
     const posenc_content* content, const posenc_plan* plan, const posenc_attention* in,
     const posenc_tensor* out_gradient, const posenc_content_gradients* gradients,
     const posenc_tensor* remainder_gradient) POSENC_NOTHROW;
+
+/* PaTH's keys for a cache, written where they stand: keys [batch, kv_heads, cached, head_dim], the last of them those of
+   the new tokens whose factors are w [batch, kv_heads, new, head_dim] and beta [batch, kv_heads, new]. Each key becomes
+   H … H k, of the factors of all new tokens behind it, so that posenc_attend with the empty plan is PaTH. threads as in
+   posenc_attention. Errors: shapes that do not fit; keys that share memory. */
+POSENC_API posenc_status posenc_path_keys(const posenc_tensor* keys, const posenc_tensor* w,
+                                          const posenc_tensor* beta,
+                                          int32_t threads) POSENC_NOTHROW;
 
 /* --- a key-value cache --------------------------------------------------------------------------- */
 

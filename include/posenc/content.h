@@ -1,14 +1,14 @@
 // Attention whose position term reads the content, or the query's absolute position, so that no Plan
 // can say it: a plan is tables and numbers known before q and k are. Each scheme is a value of the list
 // at the end, as those of schemes.h are. FIRE and forgetting add to the logits of the loop that runs plans;
-// CoPE and stick-breaking, which weigh a key by the logits of those between, share one of their own. attend
+// the others, which weigh a key by the logits of those between or have no product q·k, share one of their own. attend
 // and attend_backward take it beside what attend takes (attention.h); float64 is computed in
 // double, the other dtypes in float, rounded once. A query that sees no key gives zeros. Keys stream through
 // in blocks: memory beyond the arguments grows with the length, not with its square. The same bits for any
 // number of threads.
 //
-// Sink logits (AttentionInputs::sink_logits) are for FIRE and forgetting, whose softmax is attend's; CoPE and
-// stick-breaking refuse them.
+// Sink logits (AttentionInputs::sink_logits) are for FIRE and forgetting, whose softmax is attend's; the others
+// refuse them.
 //
 // The plan beside a scheme may rotate (queries, keys, values) and scale logits; the empty plan is what
 // most of the papers use. Its `add` part went to the embedding, as always.
@@ -35,7 +35,9 @@ struct ContentGradients {
   Tensor hidden_weight = {}, hidden_bias = {}, output_weight = {}, output_bias = {};  // FIRE
   Tensor c = {}, length_multiplier = {};  // FIRE, numbers
   Tensor embeddings = {};                 // CoPE
-  Tensor log_gates = {};                  // forgetting
+  Tensor log_gates = {};                  // forgetting, Wall, PaTH
+  Tensor channel_gates = {};              // Wall
+  Tensor w = {}, beta = {};               // PaTH
   Tensor sink_logits = {};  // like AttentionInputs::sink_logits; of FIRE and forgetting
 };
 
@@ -98,7 +100,7 @@ struct Fire {
   bool operator==(const Fire&) const = default;
 };
 
-// Of the three that follow, which count the keys between query and key: they are causal, so another mask
+// Of those that follow, which read the keys between query and key: they are causal, so another mask
 // than a causal one, or a prefix that is seen from before, is an error. Keys must stand in the order of
 // their positions (those that Mask::keep hides may stand anywhere), as in a text and in a cache; a hidden
 // key counts for nothing.
@@ -214,8 +216,99 @@ struct StickBreaking {
   bool operator==(const StickBreaking&) const = default;
 };
 
+// Wall attention (Tilde Research 2026, blog.tilderesearch.com/blog/wall-attn): each channel of each head
+// forgets at a rate of its own, as the diagonal gates of linear recurrent networks do. With
+// G_ijc = Σ_{l=j+1..i} channel_gate_lc, the rotated q and k where the plan rotates:
+//   logit_ij = Σ_c q_ic k_jc e^{G_ijc}/√d  [+ Σ_{l=j+1..i} log_gate_l]
+// Gates of 0 leave attention as it was; constant ones are the decay of xPos. A query is the last key that
+// stands no later than it, as in forgetting. Sums of gates are formed in double, forwards from the nearest
+// anchor, so that no exponent is above 0; none is formed over more than 64 keys and then subtracted.
+// Errors besides: a gate above 0 or NaN; no channel gates.
+struct Wall {
+  // [batch][heads][keys][head_dim], any dtype, borrowed: log σ(W x_l + b) of each token and channel, at most
+  // 0; −∞ forgets all that the channel held. Heads are the query's. As they come from a projection,
+  // [batch][keys][heads][head_dim]: a swapped view.
+  Table channel_gates = {};
+  // A gate of forgetting beside them, [batch][heads][keys]; absent: none. It is not scaled.
+  Table log_gates = {};
+
+  static constexpr std::string_view
+      name = "wall",
+      aliases = "", title = "Wall attention: each channel forgets at its own rate",
+      formula = "Σ_c q_ic k_jc e^{Σ_{l=j+1..i} g_lc}/√d, g_l = log σ(W x_l + b) for each channel",
+      paper = "";
+  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"channel_gates", &Wall::channel_gates,
+                   "log σ(W x_l + b) of each token, [batch][heads][keys][head_dim]"},
+        TableField{"log_gates", &Wall::log_gates,
+                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}};
+  }
+  static constexpr auto learned() {
+    return std::array{&ContentGradients::channel_gates, &ContentGradients::log_gates};
+  }
+
+  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
+  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
+                                 const Tensor& out_gradient,
+                                 const ContentGradients& gradients) const;
+  bool operator==(const Wall&) const = default;
+};
+
+// PaTH attention (Yang et al. 2025, arXiv 2505.16381): every token between key and query reflects or dampens
+// the query's component along a direction of its own, with H_l = I − β_l w_l w_lᵀ
+//   logit_ij = q_iᵀ H_i H_{i−1} … H_{j+1} k_j/√d  [+ Σ_{l=j+1..i} log_gate_l]
+// Where |w| = 1, H is a projection for β = 1 and a reflection for β = 2; the authors have β = 2σ(·). A query is
+// the last key that stands no later than it, as in forgetting; its own factor is among those of older keys.
+// Keys that Mask::keep hides have no factor. Products of factors are formed by blocks of 64 keys (the UT
+// transform), in memory that grows with the length: 4·head_dim + head_dim²/64 + 128 numbers for each key.
+// To decode with work that grows with the cache alone, see path_keys.
+// Errors besides: neither w nor beta; a log gate above 0.
+struct Path {
+  Table w =
+      {};  // [batch][kv_heads][keys][head_dim], any dtype, borrowed; taken as it is: normalize it before
+  Table beta = {};  // [batch][kv_heads][keys]
+  // Gates of forgetting beside them (PaTH-FoX), [batch][heads][keys]; absent: none.
+  Table log_gates = {};
+  // The paper adds the gates' sum to the scaled logit, as FoX does. The authors' code (flash-linear-attention)
+  // divides it by √head_dim with the rest: true.
+  bool gates_before_scale = false;
+
+  static constexpr std::string_view
+      name = "path",
+      aliases = "", title = "PaTH: products of Householder-like factors",
+      formula = "q_iᵀ H_i … H_{j+1} k_j/√d, H_l = I − β_l w_l w_lᵀ of each token",
+      paper = "2505.16381";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"gates_before_scale", &Path::gates_before_scale,
+              "the log gates' sum added before 1/√d instead of after (the authors' code)"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"w", &Path::w, "the factors' directions, [batch][kv_heads][keys][head_dim]"},
+        TableField{"beta", &Path::beta, "their strengths, [batch][kv_heads][keys]"},
+        TableField{"log_gates", &Path::log_gates,
+                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}};
+  }
+  static constexpr auto learned() {
+    return std::array{&ContentGradients::w, &ContentGradients::beta, &ContentGradients::log_gates};
+  }
+
+  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
+  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
+                                 const Tensor& out_gradient,
+                                 const ContentGradients& gradients) const;
+  bool operator==(const Path&) const = default;
+};
+
 // The list.
-using ContentScheme = std::variant<Fire, Cope, Forgetting, StickBreaking>;
+using ContentScheme = std::variant<Fire, Cope, Forgetting, StickBreaking, Wall, Path>;
 
 // --- verbs ---------------------------------------------------------------------------------------
 
@@ -248,6 +341,16 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
 // What FIRE adds to the logits, for engines that take it as a tensor: out [head, query, key].
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
                          const Tensor& out);
+
+// PaTH's keys for a cache, written where they stand: `keys` [batch, kv_heads, cached, head_dim], of which the
+// last are those of the new tokens whose factors w [batch, kv_heads, new, head_dim] and beta [batch, kv_heads,
+// new] are given. Each key becomes H … H k, of the factors of all new tokens behind it. Called with all tokens
+// of a prompt, and then with each that follows, it leaves keys for which PaTH is attention without position,
+//   attend({q, keys, v, …}, {}, out)        or, beside log gates,   attend(…, Forgetting{log_gates}, {}, out)
+// whose cost for a token is that of the cache. A key is rounded to its dtype each time: float32 is advised.
+// A plan that rotates has to do so before. Errors: shapes that do not fit; keys that share memory.
+Expected<void> path_keys(const Tensor& keys, const Tensor& w, const Tensor& beta,
+                         Threads threads = {});
 
 // --- reflection, as of schemes (schemes.h) ---------------------------------------------------------
 

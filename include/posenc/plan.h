@@ -27,6 +27,7 @@ struct Table {
   std::shared_ptr<const void> lender = {};  // of borrowed values: a mapped file; null: the caller
 
   static Table own(std::vector<double> values, std::int64_t rows, std::int64_t columns);
+  static Table own(std::vector<double> values, std::initializer_list<std::int64_t> shape);
   // The values must live as long as the table, or as `lender`, which copies keep alive.
   static Table borrow(const Tensor& values, std::shared_ptr<const void> lender = {}) {
     return Table{values, nullptr, std::move(lender)};

@@ -192,6 +192,15 @@ std::vector<Wanted<ContentGradients>> wanted_of(const ContentScheme& scheme, con
     all.push_back({"embeddings", &G::embeddings, shape_of(cope->embeddings.values)});
   } else if (const Forgetting* const forgetting = std::get_if<Forgetting>(&scheme)) {
     all.push_back({"log_gates", &G::log_gates, shape_of(forgetting->log_gates.values)});
+  } else if (const Wall* const wall = std::get_if<Wall>(&scheme)) {
+    all.push_back({"channel_gates", &G::channel_gates, shape_of(wall->channel_gates.values)});
+    if (wall->log_gates)
+      all.push_back({"log_gates", &G::log_gates, shape_of(wall->log_gates.values)});
+  } else if (const Path* const path = std::get_if<Path>(&scheme)) {
+    all.push_back({"w", &G::w, shape_of(path->w.values)});
+    all.push_back({"beta", &G::beta, shape_of(path->beta.values)});
+    if (path->log_gates)
+      all.push_back({"log_gates", &G::log_gates, shape_of(path->log_gates.values)});
   }
   if (call.in.sink_logits)
     all.push_back({"sink_logits", &G::sink_logits, shape_of(call.in.sink_logits)});

@@ -125,6 +125,8 @@ struct Head {
                      .head = head,
                      .query = i,
                      .q = {q.row(sequence, head, i), static_cast<std::size_t>(dim)},
+                     .rotated_q = rotated_q.row(sequence, head, i),
+                     .rotated_keys = rotated_k.row(sequence, key_head),
                      .scale = scale,
                      .logits = row_of(logit, i)});
       }

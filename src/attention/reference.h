@@ -13,7 +13,9 @@ namespace posenc::detail {
 struct ReferenceRow {
   std::int64_t sequence, head, query;
   std::span<const double> q;  // the query as it came
-  double scale;               // of its logits
+  const double* rotated_q;
+  const double* rotated_keys;  // [key][head_dim], of the query's key head
+  double scale;                // of its logits
   std::span<double> logits;   // [key], −∞ where hidden; to be changed
 };
 

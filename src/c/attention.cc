@@ -166,7 +166,10 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
                   {"length_multiplier", gradients->length_multiplier, &to.length_multiplier},
                   {"embeddings", gradients->embeddings, &to.embeddings},
                   {"log_gates", gradients->log_gates, &to.log_gates},
-                  {"sink_logits", gradients->sink_logits, &to.sink_logits}}))
+                  {"sink_logits", gradients->sink_logits, &to.sink_logits},
+                  {"channel_gates", gradients->channel_gates, &to.channel_gates},
+                  {"w", gradients->w, &to.w},
+                  {"beta", gradients->beta, &to.beta}}))
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   if (given.status) return given.status;
@@ -175,5 +178,19 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
   if (rest.status) return rest.status;
   return done(attend_backward(*given.in, content->value, plan ? plan->value : Plan{}, given.out, to,
                               rest.tensor));
+}
+
+posenc_status posenc_path_keys(const posenc_tensor* keys, const posenc_tensor* w,
+                               const posenc_tensor* beta, int32_t threads) noexcept {
+  constexpr std::string_view where = "posenc_path_keys";
+  if (const auto bad = c::need_threads(where, threads)) return bad;
+  View to[3] = {{POSENC_OK}, {POSENC_OK}, {POSENC_OK}};
+  const std::pair<std::string_view, const posenc_tensor*> given[] = {
+      {"keys", keys}, {"w", w}, {"beta", beta}};
+  for (int n = 0; n < 3; ++n) {
+    to[n] = view(where, given[n].first, given[n].second);
+    if (to[n].status) return to[n].status;
+  }
+  return done(path_keys(to[0].tensor, to[1].tensor, to[2].tensor, {threads}));
 }
 #endif

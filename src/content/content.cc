@@ -23,7 +23,10 @@ constexpr Gradient gradients_of_parts[] = {
     {"c", &ContentGradients::c},
     {"length_multiplier", &ContentGradients::length_multiplier},
     {"embeddings", &ContentGradients::embeddings},
-    {"log_gates", &ContentGradients::log_gates}};
+    {"log_gates", &ContentGradients::log_gates},
+    {"channel_gates", &ContentGradients::channel_gates},
+    {"w", &ContentGradients::w},
+    {"beta", &ContentGradients::beta}};
 
 template <class S>
 bool learns(Tensor ContentGradients::* part) {

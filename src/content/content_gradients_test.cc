@@ -1,7 +1,8 @@
-// The gradients of CoPE, forgetting and stick-breaking attention against central differences in double.
+// The gradients of CoPE, forgetting, stick-breaking, Wall and PaTH attention against central differences in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -78,6 +79,107 @@ Learner forgetting() {
                  const Tensor& dk, const Tensor& dv, const Tensor& by_gates, Threads threads) {
                 return attend_backward(call.inputs(threads), Forgetting{{gates}}, call.plan, g,
                                        {.q = dq, .k = dk, .v = dv, .log_gates = by_gates});
+              }};
+}
+
+// ln σ(x + 1) of random x.
+std::vector<double> log_gates(std::int64_t count, unsigned seed) {
+  std::vector<double> gates = random(count, seed);
+  for (double& x : gates) x = -0.05 - std::log1p(std::exp(-x - 1));
+  return gates;
+}
+
+// By the channels' gates, or by the head's beside them.
+Learner wall(bool by_channels) {
+  // The scheme with `extra` and what it does not stand for.
+  const auto act = [=](const Call& call, const Tensor& extra, const auto& with) {
+    const std::int64_t tokens = call.batch * call.heads * call.keys;
+    const Numbers channels(DType::f64, {call.batch, call.heads, call.keys, call.dim},
+                           log_gates(tokens * call.dim, 24));
+    const Numbers heads(DType::f64, {call.batch, call.heads, call.keys}, log_gates(tokens, 25));
+    return with(by_channels ? Wall{.channel_gates = {extra}, .log_gates = {heads.view}}
+                            : Wall{.channel_gates = {channels.view}, .log_gates = {extra}});
+  };
+  return {.name = by_channels ? "WallByChannels" : "WallByHeads",
+          .learns = true,
+          .extra =
+              [=](const Call& call, DType dtype) {
+                const std::int64_t tokens = call.batch * call.heads * call.keys;
+                return by_channels ? Numbers(dtype, {call.batch, call.heads, call.keys, call.dim},
+                                             log_gates(tokens * call.dim, 22))
+                                   : Numbers(dtype, {call.batch, call.heads, call.keys},
+                                             log_gates(tokens, 22));
+              },
+          .loss =
+              [=](Call& call, const Numbers& g, const Tensor& extra) {
+                return act(call, extra, [&](const Wall& scheme) {
+                  EXPECT_TRUE(attend(call.inputs(), scheme, call.plan, call.out.view));
+                  return product(call.out, g);
+                });
+              },
+          .backward =
+              [=](const Call& call, const Tensor& extra, const Tensor& g, const Tensor& dq,
+                  const Tensor& dk, const Tensor& dv, const Tensor& by_extra, Threads threads) {
+                return act(call, extra, [&](const Wall& scheme) {
+                  ContentGradients to{.q = dq, .k = dk, .v = dv};
+                  (by_channels ? to.channel_gates : to.log_gates) = by_extra;
+                  return attend_backward(call.inputs(threads), scheme, call.plan, g, to);
+                });
+              }};
+}
+
+// By w, β or the gates beside them (`part` 0, 1, 2).
+Learner path(std::size_t part, bool before_scale = false) {
+  const auto numbers = [](const Call& call, std::size_t which, DType dtype) {
+    const std::int64_t tokens = call.batch * call.kv_heads * call.keys;
+    if (which == 0) {
+      // Of length 0.9, so that products of many grow no more than the authors' do.
+      std::vector<double> w = random(tokens * call.dim, 26);
+      for (auto row = w.begin(); row != w.end(); row += call.dim) {
+        const double length = std::sqrt(std::inner_product(row, row + call.dim, row, 0.0));
+        for (auto x = row; x != row + call.dim; ++x) *x *= 0.9 / length;
+      }
+      return Numbers(dtype, {call.batch, call.kv_heads, call.keys, call.dim}, w);
+    }
+    if (which == 2)
+      return Numbers(dtype, {call.batch, call.heads, call.keys},
+                     log_gates(call.batch * call.heads * call.keys, 28));
+    std::vector<double> beta = random(tokens, 27);
+    for (double& x : beta) x = 2 / (1 + std::exp(-x));
+    return Numbers(dtype, {call.batch, call.kv_heads, call.keys}, beta);
+  };
+  // The scheme with `extra` in its place.
+  const auto act = [=](const Call& call, const Tensor& extra, const auto& with) {
+    Numbers made[3];
+    for (std::size_t n = 0; n < 3; ++n) made[n] = numbers(call, n, DType::f64);
+    made[part].view = extra;
+    return with(Path{.w = {made[0].view},
+                     .beta = {made[1].view},
+                     .log_gates = {made[2].view},
+                     .gates_before_scale = before_scale});
+  };
+  return {.name = std::string("PathBy") +
+                  (part == 0   ? "W"
+                   : part == 1 ? "Beta"
+                               : "Gates") +
+                  (before_scale ? "BeforeTheScale" : ""),
+          .learns = true,
+          .extra = [=](const Call& call, DType dtype) { return numbers(call, part, dtype); },
+          .loss =
+              [=](Call& call, const Numbers& g, const Tensor& extra) {
+                return act(call, extra, [&](const Path& scheme) {
+                  EXPECT_TRUE(attend(call.inputs(), scheme, call.plan, call.out.view));
+                  return product(call.out, g);
+                });
+              },
+          .backward =
+              [=](const Call& call, const Tensor& extra, const Tensor& g, const Tensor& dq,
+                  const Tensor& dk, const Tensor& dv, const Tensor& by_extra, Threads threads) {
+                return act(call, extra, [&](const Path& scheme) {
+                  ContentGradients to{.q = dq, .k = dk, .v = dv};
+                  (part == 0 ? to.w : part == 1 ? to.beta : to.log_gates) = by_extra;
+                  return attend_backward(call.inputs(threads), scheme, call.plan, g, to);
+                });
               }};
 }
 
@@ -174,7 +276,9 @@ class ContentGradients : public testing::TestWithParam<Learner> {};
 INSTANTIATE_TEST_SUITE_P(Schemes, ContentGradients,
                          testing::Values(cope(5, true, false), cope(4, false, true),
                                          cope(1, true, false), cope(400, false, false),
-                                         forgetting(), stick_breaking(false), stick_breaking(true)),
+                                         forgetting(), stick_breaking(false), stick_breaking(true),
+                                         wall(true), wall(false), path(0), path(1), path(2),
+                                         path(2, true)),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(ContentGradients, AreTheDifferencesInAllCalls) {

@@ -1,6 +1,5 @@
-// Forgetting attention: Σ_{l=j+1..i} log f_l = c_i − c_j, c the running sum of log gates. The sums grow
-// with the length while their differences need not, so they are kept in double. A gate of 0 (−∞) stays
-// out of the sum; it hides every key before it.
+// Forgetting attention: Σ_{l=j+1..i} log f_l = c_i − c_j, c the running sum of log gates (log_gates.h), as biases of a
+// row.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -11,6 +10,7 @@
 #include "src/attention/backward.h"
 #include "src/attention/fused.h"
 #include "src/attention/reference.h"
+#include "src/content/log_gates.h"
 #include "src/content/stream_backward.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -19,55 +19,11 @@
 namespace posenc {
 namespace {
 
-// Of every head and key: the running sum, and the last key up to it that forgets all before it.
-struct Sums {
-  std::int64_t heads = 0, row = 0;
-  std::vector<double> sum;           // [batch][head][row], keys rounded up
-  std::vector<std::int64_t> oldest;  // the same: no key before this one counts
-
-  std::size_t at(std::int64_t b, std::int64_t h, std::int64_t j) const {
-    return static_cast<std::size_t>((b * heads + h) * row + j);
-  }
-
-  static Expected<Sums> of(std::string_view where, const Tensor& gates, const Positions& keys,
-                           const Mask& mask) {
-    Sums sums;
-    sums.heads = gates.shape[1];
-    sums.row = detail::padded(gates.shape[2]);
-    sums.sum.resize(sums.at(gates.shape[0], 0, 0));
-    sums.oldest.resize(sums.sum.size());
-    for (std::int64_t b = 0; b < gates.shape[0]; ++b) {
-      for (std::int64_t h = 0; h < gates.shape[1]; ++h) {
-        double sum = 0;
-        std::int64_t oldest = 0;
-        for (std::int64_t j = 0; j < gates.shape[2]; ++j) {
-          // Padding may hold anything.
-          const bool counts = detail::kept(mask, keys, b, j);
-          const double gate = counts ? gates.get(gates.offset(b, h, j)) : 0;
-          if (!(gate <= 0)) {
-            return fail(where, "forgetting.log_gates must be at most 0",
-                        number_text(gate) + " at key " + std::to_string(j),
-                        "pass the logarithm of the gate, log σ(w·x + b)");
-          }
-          if (gate == -std::numeric_limits<double>::infinity()) {
-            oldest = j;
-          } else {
-            sum += gate;
-          }
-          sums.sum[sums.at(b, h, j)] = sum;
-          sums.oldest[sums.at(b, h, j)] = oldest;
-        }
-      }
-    }
-    return sums;
-  }
-};
-
 // What both functions ask, once q, k and v are known to fit.
 struct Gates {
   std::vector<double> constant;  // [head], where no token is read
   Tensor view;
-  Sums sums;
+  detail::GateSums sums;
   std::vector<std::int64_t> own;  // [batch][queries]
   std::int64_t queries = 0;
   double near = 0;  // what the sums of rows that share their biases may differ by
@@ -96,16 +52,12 @@ struct Gates {
                             .rank = 3,
                             .shape = {batch, heads, keys.size()},
                             .stride = {0, constant.size() > 1 ? 1 : 0, 0}};
+    constexpr std::string_view name = "forgetting.log_gates";
     POSENC_TRY(gates,
-               detail::viewed(where, "forgetting.log_gates",
-                              forgetting.log_gates ? forgetting.log_gates.values : everywhere, 3));
-    if (gates.shape[0] != batch || gates.shape[1] != heads || gates.shape[2] != keys.size()) {
-      return fail(where,
-                  "forgetting.log_gates must be [" + std::to_string(batch) + ", " +
-                      std::to_string(heads) + ", " + std::to_string(keys.size()) + "]",
-                  shape_text(gates), "one for each sequence, query head and key");
-    }
-    POSENC_TRY(sums, Sums::of(where, gates, keys, mask));
+               detail::gates_view(where, name,
+                                  forgetting.log_gates ? forgetting.log_gates.values : everywhere,
+                                  batch, heads, keys.size()));
+    POSENC_TRY(sums, detail::GateSums::of(where, name, gates, keys, mask));
     return Gates{.constant = std::move(constant),
                  .view = gates,
                  .sums = std::move(sums),
@@ -138,7 +90,7 @@ class ForgettingBias : public detail::RowBias<T> {
       seen = {};
       return {};
     }
-    const Sums& sums = gates_.sums;
+    const detail::GateSums& sums = gates_.sums;
     const std::size_t at = sums.at(block_->sequence, block_->first_head + g, 0);
     const std::int64_t oldest = sums.oldest[at + static_cast<std::size_t>(own)];
     seen.begin = std::max(seen.begin, oldest - first_key);
@@ -188,7 +140,7 @@ class ForgettingBias : public detail::RowBias<T> {
 template <class T>
 class ForgettingBiasGradient final : public ForgettingBias<T> {
  public:
-  // by_sum [head of the group][row of Sums]: minus what the running sums of the keys get.
+  // by_sum [head of the group][row of GateSums]: minus what the running sums of the keys get.
   ForgettingBiasGradient(const Gates& gates, std::int64_t group, std::int64_t keys, double* by_sum)
       : ForgettingBias<T>(gates, group, keys), by_sum_(by_sum) {}
 
@@ -250,8 +202,7 @@ Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan
   POSENC_TRY(gates, Gates::of(where, *this, checked.in, in.queries, in.keys, in.mask));
   POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the log gates",
                                            gradients.log_gates, gates.view));
-  const std::int64_t batch = checked.in.q.shape[0], heads = checked.in.q.shape[1];
-  const Sums& sums = gates.sums;
+  const detail::GateSums& sums = gates.sums;
   std::vector<double> by_sum(static_cast<std::size_t>(checked.shares() * sums.row));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
@@ -260,22 +211,11 @@ Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan
     });
   });
   if (!wanted) return {};
-  // A gate is in the sums of its own key and of all behind it.
-  for (std::int64_t b = 0; b < batch; ++b) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      double gradient = 0;
-      for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
-        for (std::int64_t part = 0; part < checked.parts; ++part) {
-          const std::int64_t share = (b * checked.parts + part) * heads + h;
-          gradient -= by_sum[static_cast<std::size_t>(share * sums.row + j)];
-        }
-        // Read just before it is written, as both may have one memory.
-        const double gate = gates.view.get(gates.view.offset(b, h, j));
-        const bool learns = detail::kept(in.mask, in.keys, b, j) && std::isfinite(gate);
-        wanted.set(wanted.offset(b, h, j), learns ? gradient : 0);
-      }
-    }
-  }
+  const std::int64_t heads = checked.in.q.shape[1];
+  detail::write_gate_gradients(wanted, gates.view, in.mask, in.keys, by_sum, checked.parts,
+                               [&](std::int64_t part, std::int64_t b, std::int64_t h) {
+                                 return (b * checked.parts + part) * heads + h;
+                               });
   return {};
 }
 

@@ -156,7 +156,10 @@ class OnlineSoftmax {
 //   T weigh(row, block, seen, scores)   scores of a block, −∞ where hidden, to weights; what the sums
 //                                       of later keys are to be multiplied by
 //   T finish(row)                       what the sum of weighted values is multiplied by, at the end
-// Blocks come from the last to the first; those of which a row sees nothing are left out.
+// and, if its scores are no products of q and k,
+//   void products(block, scores)        the scores of all rows, whatever is hidden
+// Blocks come from the last to the first; those of which no row sees anything are left out. Where the mask is what
+// check_counted takes, they are behind a row's own key, before all that it sees, or hidden by Mask::keep.
 template <class T, class Make>
 void stream_tile(Streamed<T>& in, const MaskWords& seen, std::int64_t b, std::int64_t h,
                  std::int64_t first, const Make& make) {
@@ -170,7 +173,11 @@ void stream_tile(Streamed<T>& in, const MaskWords& seen, std::int64_t b, std::in
     for (std::int64_t r = 0; r < rows; ++r) any |= words[r] = seen.word(b, first + r, block);
     if (any == 0) continue;
     const std::int64_t at = in.block(b, h, block);
-    block_products(q, in.k.data() + at * in.dim * block_keys, rows, in.dim, scores);
+    if constexpr (requires { tile.products(block, scores); }) {
+      tile.products(block, scores);
+    } else {
+      block_products(q, in.k.data() + at * in.dim * block_keys, rows, in.dim, scores);
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
       T* const score = scores + r * block_keys;
       if (words[r] == 0) {

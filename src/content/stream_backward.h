@@ -58,14 +58,17 @@ struct StreamedGradients {
 
 // Which queries of which head; `share` counts parts, sequences and heads.
 struct TileOf {
-  std::int64_t b, h, first, rows, share;
+  std::int64_t b, h, first, rows, share, part;
 };
 
 // A tile of the scheme: made by make(tile), it has weigh and finish (stream.h), then
 //   void differentiate(row, block, seen, by_weight, mean, scores, by_score)
 //     by_weight: g·v of a block's keys; mean: Σ A g·v of the row; scores: products, −∞ where hidden, to
 //     weights; by_score: ∂z. Both are 0 where hidden.
-// and, if it wants to be told, void end() after the last block.
+// and, if it wants to be told, void end() after the last block. Where its scores are no products of q and k, it has
+//   void products(block, scores), void products_again(block, scores)   as in stream.h; the second on the way back
+//   void take(block, by_score)   adds what q, k and the rest get
+// and what makes it has void finish(gradients) for what follows once all tiles are done, before parts are summed up.
 template <class T, class Make>
 void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Aligned<T>& g,
                         const TileOf& at, StreamedGradients<T>& to, std::int64_t part,
@@ -85,12 +88,17 @@ void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Alig
   auto scheme = make(at);
   std::uint64_t words[tile];
   // The products of a block, −∞ where hidden; false where all are.
-  const auto find_scores = [&](std::int64_t block) {
+  constexpr bool own_products = requires { scheme.products(0, scores.data()); };
+  const auto find_scores = [&](std::int64_t block, [[maybe_unused]] bool again) {
     std::uint64_t any = 0;
     for (std::int64_t r = 0; r < count; ++r) any |= words[r] = seen.word(at.b, at.first + r, block);
     if (any == 0) return false;
-    block_products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count,
-                   dim, scores.data());
+    if constexpr (own_products) {
+      again ? scheme.products_again(block, scores.data()) : scheme.products(block, scores.data());
+    } else {
+      block_products(q.data(), in.k.data() + in.block(at.b, at.h, block) * dim * block_keys, count,
+                     dim, scores.data());
+    }
     for (std::int64_t r = 0; r < count; ++r) {
       for (std::uint64_t hidden = ~words[r]; hidden != 0; hidden &= hidden - 1) {
         scores.data()[r * block_keys + std::countr_zero(hidden)] =
@@ -101,7 +109,7 @@ void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Alig
   };
 
   for (std::int64_t block = in.blocks - 1; block >= 0; --block) {
-    if (!find_scores(block)) continue;
+    if (!find_scores(block, false)) continue;
     for (std::int64_t r = 0; r < count; ++r) {
       T* const score = scores.data() + r * block_keys;
       if (words[r] == 0) {
@@ -122,7 +130,7 @@ void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Alig
   }
 
   for (std::int64_t block = 0; block < in.blocks; ++block) {
-    if (!find_scores(block)) continue;
+    if (!find_scores(block, true)) continue;
     const std::int64_t of = in.block(at.b, at.h, block);
     transpose(in.v.data() + of * block_keys * v_step, v_step, block_keys, v_step, other.data(),
               block_keys);
@@ -139,16 +147,20 @@ void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Alig
                            by);
     }
     T* const v = to.v.data() + part * to.value_numbers + of * block_keys * v_step;
-    T* const k = to.k.data() + part * to.key_numbers + of * block_keys * dim;
-    const T* const columns = in.k.data() + of * block_keys * dim;
     // Rows behind the last query stay zero in both.
     transpose(scores.data(), block_keys, tile, block_keys, transposed.data(), tile);
     accumulate(transposed.data(), gradient.data(), g_finite, block_keys, v_step, v);
-    transpose(by_score.data(), block_keys, tile, block_keys, transposed.data(), tile);
-    accumulate(transposed.data(), q.data(), q_finite, block_keys, dim, k);
-    transpose(columns, block_keys, dim, block_keys, other.data(), dim);
-    accumulate(by_score.data(), other.data(), finite(columns, block_keys * dim), count, dim,
-               to.q.data() + from);
+    if constexpr (own_products) {
+      scheme.take(block, by_score.data());
+    } else {
+      T* const k = to.k.data() + part * to.key_numbers + of * block_keys * dim;
+      const T* const columns = in.k.data() + of * block_keys * dim;
+      transpose(by_score.data(), block_keys, tile, block_keys, transposed.data(), tile);
+      accumulate(transposed.data(), q.data(), q_finite, block_keys, dim, k);
+      transpose(columns, block_keys, dim, block_keys, other.data(), dim);
+      accumulate(by_score.data(), other.data(), finite(columns, block_keys * dim), count, dim,
+                 to.q.data() + from);
+    }
   }
   if constexpr (requires { scheme.end(); }) scheme.end();
 }
@@ -173,7 +185,7 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
   if (rotates_values) POSENC_CHECK(rotate(plan, out_rows, queries, Side::value, out_rows, threads));
 
   StreamedGradients<T> to(in, parts, with_raw);
-  const auto make = bind(in, to);
+  auto make = bind(in, to);
   const std::int64_t groups = in.heads == 0 ? 0 : in.batch * in.kv_heads;
   const std::int64_t group = groups == 0 ? 0 : in.heads / in.kv_heads;
   const std::int64_t bytes =
@@ -188,12 +200,14 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
                               .h = h,
                               .first = first,
                               .rows = std::min(most_queries, in.queries - first),
-                              .share = (part * in.batch + b) * in.heads + h};
+                              .share = (part * in.batch + b) * in.heads + h,
+                              .part = part};
               differentiate_tile(in, seen, g, at, to, part, make);
             });
           }
         }
       });
+  if constexpr (requires { make.finish(to); }) make.finish(to);
   for (std::int64_t part = 1; part < parts; ++part) {
     for (std::int64_t n = 0; n < to.key_numbers; ++n)
       to.k.data()[n] += to.k.data()[part * to.key_numbers + n];

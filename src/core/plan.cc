@@ -290,10 +290,14 @@ Expected<void> check(const Lengths& valid) {
 }  // namespace
 
 Table Table::own(std::vector<double> values, std::int64_t rows, std::int64_t columns) {
+  return own(std::move(values), {rows, columns});
+}
+
+Table Table::own(std::vector<double> values, std::initializer_list<std::int64_t> shape) {
   Table table;
   table.owned = std::make_shared<const std::vector<double>>(std::move(values));
   // A Tensor is also what outputs are written through, hence not const; kernels only read tables.
-  table.values = Tensor::dense(const_cast<double*>(table.owned->data()), {rows, columns});
+  table.values = Tensor::dense(const_cast<double*>(table.owned->data()), shape);
   return table;
 }
 

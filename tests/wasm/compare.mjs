@@ -153,13 +153,19 @@ function answer(engine, { kind, text, dtype, first, count, around }) {
 
 const input = i => Number((BigInt(i) * 2654435761n) % 2048n) / 1024 - 1
 
-// A scheme that reads the content, with input() − 1 in what tables it has.
+// A scheme that reads the content, with input() · factor + offset in what tables it has.
 function content_of(engine, text, [, heads, count, head_dim]) {
   const content = engine.make('posenc_content_from_scheme', text)
-  const tables = { embeddings: [1, 8, head_dim], log_gates: [1, heads, count] }
-  for (const [name, shape] of Object.entries(tables)) {
+  const tables = {
+    embeddings: [1, -1, [1, 8, head_dim]],
+    log_gates: [1, -1, [1, heads, count]],
+    channel_gates: [1, -1, [1, heads, count, head_dim]],
+    w: [1 / 8, 0, [1, heads, count, head_dim]],
+    beta: [1, 1, [1, heads, count]],
+  }
+  for (const [name, [factor, offset, shape]] of Object.entries(tables)) {
     if (!lists.content.find(s => JSON.parse(text).type === s.name).tables?.some(t => t.name === name)) continue
-    const numbers = Float64Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => input(i) - 1)
+    const numbers = Float64Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => input(i) * factor + offset)
     engine.scratch(given => engine.call('posenc_content_set_table', content, name, given(shape, numbers).view))
   }
   return content

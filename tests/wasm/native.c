@@ -70,12 +70,15 @@ static void print_attention(const posenc_tensor* out, int64_t squares, int64_t h
   print(out->dtype, size + square);
 }
 
-/* What a scheme reads beside q and k, where it has a table of that name: input() − 1. */
-static void set_table(posenc_content* content, const char* name, int64_t a, int64_t b, int64_t c) {
+/* What a scheme reads beside q and k, where it has a table of that name: input() · factor + offset. width 0: three axes. */
+static void set_table(posenc_content* content, const char* name, double factor, double offset,
+                      int64_t heads, int64_t rows, int64_t width) {
   static double values[most];
   posenc_tensor table;
-  check(posenc_tensor_dense(values, POSENC_FLOAT64, 3, (int64_t[]){a, b, c}, &table));
-  for (int64_t i = 0; i < a * b * c; i++) values[i] = input(i) - 1;
+  const int64_t shape[] = {1, heads, rows, width};
+  check(posenc_tensor_dense(values, POSENC_FLOAT64, width > 0 ? 4 : 3, shape, &table));
+  for (int64_t i = 0; i < heads * rows * (width > 0 ? width : 1); i++)
+    values[i] = input(i) * factor + offset;
   (void)posenc_content_set_table(content, name, &table);
 }
 
@@ -107,8 +110,11 @@ int main(void) {
       posenc_positions* positions = NULL;
       posenc_tensor x[4], inside[2];
       check(posenc_content_from_scheme(line + start, &content));
-      set_table(content, "embeddings", 1, 8, head_dim);
-      set_table(content, "log_gates", 1, heads, count);
+      set_table(content, "embeddings", 1, -1, 8, head_dim, 0);
+      set_table(content, "log_gates", 1, -1, heads, count, 0);
+      set_table(content, "channel_gates", 1, -1, heads, count, head_dim);
+      set_table(content, "w", 0.125, 0, heads, count, head_dim);
+      set_table(content, "beta", 1, 1, heads, count, 0);
       check(posenc_positions_range(first, count, &positions));
       const posenc_attention in = attention(x, dtype, heads, count, head_dim, positions);
       const int64_t square = heads * count * count * (dtype == POSENC_FLOAT64 ? 8 : 4);

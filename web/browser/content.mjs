@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { command } from './reproduce.mjs'
 import { assert, close, settled, show } from './run.mjs'
 
-const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking']
+const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking', 'wall', 'path']
 
 // What the page offers of its first map, [query][key]; NaN where a key is hidden.
 async function numbers(page) {
@@ -50,13 +50,13 @@ function apart(ours, theirs) {
 export async function content({ check, open, quiet }) {
   const page = await open('compare?v=1&length=24&d=32&seed=3')
   const map = name => page.locator(`[aria-label^="${name}"]`)
-  await check('compare: the four that read the content are chosen beside each other', async () => {
+  await check('compare: those that read the content are chosen beside each other', async () => {
     await page.selectOption('.pick select', 'cope')
     const beside = page.locator('.choice input[type=checkbox]:checked')
     while (await beside.count()) await beside.first().uncheck()
     for (const name of schemes.filter(s => s !== 'cope')) await page.locator('.choice label', { hasText: name }).click()
     await settled(page)
-    assert((await map('fire').count()) > 0 && (await page.locator('.here tr').count()) === 4, 'a map is missing')
+    assert((await map('fire').count()) > 0 && (await page.locator('.here tr').count()) === schemes.length, 'a map is missing')
     return (await page.locator('.shift').allTextContents()).map(text => text.trim().slice(0, 60)).join(' | ')
   })
   await check('compare: keys of the future are refused in the words of the library', async () => {

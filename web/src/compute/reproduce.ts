@@ -287,6 +287,8 @@ export function scoresCpp(engine: Engine, asked: Asked): string {
   const struct = 'posenc::' + (structs[scheme.type] ?? capital(scheme.type))
   const normals = (count: string | number, first = '') =>
     `posenc::normals(${seed + 2}, ${count}${first && ', ' + first})`
+  const said = words === 'random' ? length : 1 // tokens that differ
+  const everyToken = `for (int h = 0; h < ${heads}; h++)\n  for (int t = 0; t < ${length}; t++)`
   // A scheme that reads the content, with what it has learned.
   const declared: Record<string, string> = {
     fire: `${struct} scheme{${normals(16)}, ${normals(16, '16')}, ${normals(`16 * ${heads}`, '32')}, ${normals(heads, `32 + 16 * ${heads}`)}};`,
@@ -295,6 +297,20 @@ export function scoresCpp(engine: Engine, asked: Asked): string {
       `std::vector<double> gates;\nfor (double x : ${normals(words === 'random' ? `${heads} * ${length}` : heads)})\n`
       + `  gates.insert(gates.end(), ${words === 'random' ? 1 : length}, -std::log1p(std::exp(-2 - x)));\n`
       + `${struct} scheme{.log_gates = posenc::Table::own(gates, ${heads}, ${length})};`,
+    wall:
+      `std::vector<double> gates;\n${everyToken}\n`
+      + `    for (double x : ${normals(d, `(h * ${said} + t % ${said}) * ${d}`)})\n`
+      + '      gates.push_back(-std::log1p(std::exp(-2 - x)));\n'
+      + `${struct} scheme{.channel_gates = posenc::Table::own(gates, {1, ${heads}, ${length}, ${d}})};`,
+    path:
+      `std::vector<double> w, beta;\n${everyToken} {\n`
+      + `    std::vector<double> row = ${normals(d, `h * ${said * (d + 1)} + t % ${said} * ${d}`)};\n`
+      + '    double norm = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));\n'
+      + '    for (double x : row) w.push_back(x / norm);\n'
+      + `    double x = ${normals(1, `h * ${said * (d + 1)} + ${said * d} + t % ${said}`)}[0];\n`
+      + '    beta.push_back(2 / (1 + std::exp(-x)));\n  }\n'
+      + `${struct} scheme{.w = posenc::Table::own(w, {1, ${heads}, ${length}, ${d}}),\n`
+      + `  .beta = posenc::Table::own(beta, {1, ${heads}, ${length}})};`,
   }
   const tables = ready?.drawn && !ready.reads ? `, learned tables: those of ${seed + 2}` : ''
   const whole = scheme.type === 'learned' ? { ...scheme, rows: length } : scheme

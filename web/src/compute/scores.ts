@@ -5,8 +5,9 @@ import type { Attended, Engine, Masked, Plan, Scheme, Table, Where } from 'posen
 export type Size = { d: number; heads: number; length: number }
 // What differs between the tokens: everything, nothing (one query, one key), nothing at all (ones).
 export type Words = 'random' | 'alike' | 'equal'
-// Of one head: [tokens][d], and the logarithm of each token's forget gate.
-export type Content = { q: Float64Array; k: Float64Array; gates: Float64Array }
+// Of one head: [tokens][d], and what else tokens say of how to forget or reflect what came before them: the logarithms of a
+// forget gate [tokens] and of one for each channel [tokens][d], a direction w [tokens][d] and its strength beta [tokens].
+export type Content = Record<'q' | 'k' | 'gates' | 'channels' | 'w' | 'beta', Float64Array>
 // A scheme ready to score one head: its plan, or where it reads the content itself beside an empty plan.
 export type Ready = { plan: Plan; drawn: string; reads?: Reading }
 export type Reading = { scheme: Scheme; tables: Record<string, Table> }
@@ -41,7 +42,8 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
       const embeddings = { values: next(counted * d), shape: [counted, d] }
       return { plan, drawn: `vectors of ${counted} positions`, reads: { scheme, tables: { embeddings } } }
     }
-    return { plan, drawn: scheme.type === 'forgetting' ? 'forget gates' : '', reads: { scheme, tables: {} } }
+    const drawn = { forgetting: 'forget gates', wall: 'forget gates of channels', path: 'directions and strengths' }
+    return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme, tables: {} } }
   }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
   const plan = engine.plan(whole, { width: d, heads, head_dim: d, length })
@@ -78,26 +80,55 @@ export function content(
     words === 'equal'
       ? new Float64Array(length * d).fill(1)
       : repeated(engine.normals(of, rows * d, head * rows * d), length * d)
-  const gates = engine.normals(seed + 2, rows, head * rows).map(x => -Math.log1p(Math.exp(-2 - x)))
-  return { q: drawn(seed), k: drawn(seed + 1), gates: repeated(gates, length) }
+  const gates = (wide: number) =>
+    repeated(
+      engine.normals(seed + 2, rows * wide, head * rows * wide).map(x => -Math.log1p(Math.exp(-2 - x))),
+      length * wide,
+    )
+  // A head's directions stand before its strengths.
+  const factors = engine.normals(seed + 2, rows * (d + 1), head * rows * (d + 1))
+  const w = factors.slice(0, rows * d)
+  for (let row = 0; row < w.length; row += d) {
+    const direction = w.subarray(row, row + d)
+    const norm = Math.sqrt(direction.reduce((sum, x) => sum + x * x, 0))
+    direction.forEach((x, c) => (direction[c] = x / norm))
+  }
+  return {
+    q: drawn(seed),
+    k: drawn(seed + 1),
+    gates: gates(1),
+    channels: gates(d),
+    w: repeated(w, length * d),
+    beta: repeated(
+      factors.subarray(rows * d).map(x => 2 / (1 + Math.exp(-x))),
+      length,
+    ),
+  }
 }
 
-// Attention of one head by a scheme that reads the content; the forget gates are the tokens'.
+// What a scheme that reads the content is given beside its fields.
+function tablesOf({ scheme, tables }: Reading, { gates, channels, w, beta }: Content, d: number): Reading['tables'] {
+  const length = gates.length
+  if (scheme.type === 'forgetting' && !scheme.gate_bias) return { log_gates: { values: gates, shape: [1, 1, length] } }
+  if (scheme.type === 'wall') return { channel_gates: { values: channels, shape: [1, 1, length, d] } }
+  if (scheme.type === 'path')
+    return { w: { values: w, shape: [1, 1, length, d] }, beta: { values: beta, shape: [1, 1, length] } }
+  return tables
+}
+
+// Attention of one head by a scheme that reads the content; forget gates and the like are the tokens'.
 export function read(
   engine: Engine,
-  { scheme, tables }: Reading,
-  { q, k, gates }: Content,
+  reading: Reading,
+  tokens: Content,
   v: Float64Array,
   d: number,
   queries: Where,
   keys: Where,
   how: Masked = {},
 ): Attended {
-  const given =
-    scheme.type === 'forgetting' && !scheme.gate_bias
-      ? { log_gates: { values: gates, shape: [1, 1, gates.length] } }
-      : tables
-  return engine.attend(scheme, given, q, k, v, 1, d, queries, keys, how)
+  const { q, k } = tokens
+  return engine.attend(reading.scheme, tablesOf(reading, tokens, d), q, k, v, 1, d, queries, keys, how)
 }
 
 // Position vectors are added to both q and k, as if W_q = W_k = 1. A bias is added to content's own logits, so that one
@@ -105,7 +136,7 @@ export function read(
 export function scores(
   engine: Engine,
   { plan, reads }: Ready,
-  { q, k, gates }: Content,
+  tokens: Content,
   { d, heads, length }: Size,
   head: number,
   { first = 0, causal = reads !== undefined } = {},
@@ -113,10 +144,11 @@ export function scores(
   const where = { first, count: length }
   const values = new Float64Array(length * d)
   if (reads) {
-    const made = read(engine, reads, { q, k, gates }, values, d, where, where, { causal })
+    const made = read(engine, reads, tokens, values, d, where, where, { causal })
     return { logits: made.logits, weights: made.weights.map((x, i) => (made.logits[i] === -Infinity ? -Infinity : x)) }
   }
   const { add, bias, logits: scale } = plan.info
+  const { q, k } = tokens
   let queries = q
   let keys = k
   if (add) {
@@ -192,6 +224,7 @@ export function otherWordsBetween(engine: Engine, ready: Ready, size: Omit<Size,
     out.set(b.subarray((key + 1) * wide, query * wide), (key + 1) * wide)
     return out
   }
-  const changed = { q: mixed(text.q, other.q), k: mixed(text.k, other.k), gates: mixed(text.gates, other.gates) }
+  const names = Object.keys(text) as (keyof Content)[]
+  const changed = Object.fromEntries(names.map(name => [name, mixed(text[name], other[name])])) as Content
   return { query, key, before: score(text), after: score(changed) }
 }

@@ -67,8 +67,8 @@ export function bounded(of: Subject): Cell {
 // What a scheme that reads the content makes of q·k, at the last of many tokens: does it grow with their number?
 function boundedTerm(of: Subject): Cell {
   const most = (count: number) => {
-    const { q, k, gates } = content(of.engine, 'alike', { d: of.d, length: count }, of.seed)
-    const run = (ready: Ready) => lastRow(of, ready, { q, k, gates }, count)
+    const tokens = content(of.engine, 'alike', { d: of.d, length: count }, of.seed)
+    const run = (ready: Ready) => lastRow(of, ready, tokens, count)
     const bare = run(filled(of.engine, { type: 'nope' }, { ...of, length: count }, of.seed))
     return largest(run(make(of)).flatMap((x, i) => (x === -Infinity ? [] : [x - bare[i]])))
   }
@@ -81,13 +81,14 @@ function boundedTerm(of: Subject): Cell {
     said: `It changes no logit of 512 tokens by more than ${short(near, 3)}, and one of 4,096 by ${short(far, 3)}.`,
   }
 }
-function lastRow(of: Subject, { plan, reads }: Ready, { q, k, gates }: Content, count: number): number[] {
+function lastRow(of: Subject, { plan, reads }: Ready, tokens: Content, count: number): number[] {
+  const { q, k } = tokens
   const one = q.subarray(0, of.d)
   const query = [count - 1]
   const keys = { first: 0, count }
   const values = new Float64Array(k.length)
   const made: Pick<Attended, 'logits'> = reads
-    ? read(of.engine, reads, { q: one, k, gates }, values, of.d, query, keys)
+    ? read(of.engine, reads, { ...tokens, q: one }, values, of.d, query, keys)
     : plan.attend(one, k, values, 1, of.d, query, keys)
   return Array.from(made.logits)
 }

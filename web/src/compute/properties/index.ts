@@ -23,6 +23,11 @@ function parameters(of: Subject): Cell {
     fire: [34 + 17 * of.heads, `a network of 16 units with an output for each of ${of.heads} heads, c and L, a layer`],
     cope: [16 * of.d, `16 positions of ${of.d} channels, a layer`],
     forgetting: [of.heads * (of.heads * of.d + 1), 'each head has a gate that reads the token, a layer'],
+    wall: [of.heads * of.d * (of.heads * of.d + 1), 'each channel has a gate that reads the token, a layer'],
+    path: [
+      64 * of.heads * of.d + of.heads * (of.heads * of.d + 1),
+      'directions through 32 numbers, and a strength for each head, that read the token, a layer',
+    ],
   }
   const [count, said] = counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
   return {
