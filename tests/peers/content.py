@@ -91,7 +91,8 @@ def main():
                 "head_dim": HEAD_DIM,
                 "given": given,
                 "records": records,
-            }
+            },
+            separators=(",", ":"),
         )
     )
 
