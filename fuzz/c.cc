@@ -65,7 +65,7 @@ PlanHandle any_plan(Bytes& bytes) {
 }
 
 ContentHandle any_content(Bytes& bytes) {
-  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking"};
+  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking", "wall", "path"};
   posenc_content* made = nullptr;
   const std::string name = names[bytes.byte() % names.size()];
   check_status(posenc_content_from_scheme(("{\"type\": \"" + name + "\"}").c_str(), &made));
@@ -314,9 +314,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       case 2: cache(bytes, plan.get(), queries.get()); break;
       case 3: {
         const ContentHandle content = any_content(bytes);
-        if (const auto table = any_view(bytes, 3))
-          check_status(posenc_content_set_table(
-              content.get(), bytes.byte() % 2 ? "embeddings" : "log_gates", &table->tensor));
+        constexpr std::array tables = {"embeddings", "log_gates", "channel_gates", "w", "beta"};
+        for (int n = 0; n < 2; ++n)
+          if (const auto table = any_view(bytes, 4))
+            check_status(posenc_content_set_table(
+                content.get(), tables[bytes.byte() % tables.size()], &table->tensor));
         attention(bytes, plan.get(), content.get(), queries.get(), keys.get());
         break;
       }

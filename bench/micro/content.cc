@@ -119,6 +119,40 @@ void stick_breaking(benchmark::State& state) {
   });
 }
 
+template <bool backward>
+void wall(benchmark::State& state) {
+  std::vector<float> gates = normal(heads * seq * head_dim), gradient(gates);
+  for (float& x : gates) x = -std::log1p(std::exp(-x - 3));  // open for the most part
+  const auto view = [](std::vector<float>& x) {
+    return Tensor::dense(x.data(), {1, heads, seq, head_dim});
+  };
+  const Wall scheme{.channel_gates = {view(gates)}};
+  time(state, [&](const Text& t) {
+    return backward
+               ? attend_backward(t.inputs(), scheme, {}, t.out,
+                                 {.q = t.dq, .k = t.dk, .v = t.dv, .channel_gates = view(gradient)})
+               : attend(t.inputs(), scheme, {}, t.out);
+  });
+}
+
+template <bool backward>
+void path(benchmark::State& state) {
+  std::vector<float> w = normal(heads * seq * head_dim, 0.125F), beta = normal(heads * seq),
+                     by_w(w), by_beta(beta);
+  for (float& x : beta) x = 2 / (1 + std::exp(-x));
+  const auto rows = [](std::vector<float>& x) {
+    return Tensor::dense(x.data(), {1, heads, seq, head_dim});
+  };
+  const auto list = [](std::vector<float>& x) { return Tensor::dense(x.data(), {1, heads, seq}); };
+  const Path scheme{.w = {rows(w)}, .beta = {list(beta)}};
+  time(state, [&](const Text& t) {
+    return backward ? attend_backward(
+                          t.inputs(), scheme, {}, t.out,
+                          {.q = t.dq, .k = t.dk, .v = t.dv, .w = rows(by_w), .beta = list(by_beta)})
+                    : attend(t.inputs(), scheme, {}, t.out);
+  });
+}
+
 BENCHMARK(nope)->Name("content/nope")->Unit(benchmark::kMillisecond);
 BENCHMARK(fire<false>)->Name("content/fire")->Unit(benchmark::kMillisecond);
 BENCHMARK(fire<true>)->Name("content/fire/backward")->Unit(benchmark::kMillisecond);
@@ -128,6 +162,10 @@ BENCHMARK(cope<true>)
     ->Arg(64)
     ->Arg(seq + 1)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK(wall<false>)->Name("content/wall")->Unit(benchmark::kMillisecond);
+BENCHMARK(wall<true>)->Name("content/wall/backward")->Unit(benchmark::kMillisecond);
+BENCHMARK(path<false>)->Name("content/path")->Unit(benchmark::kMillisecond);
+BENCHMARK(path<true>)->Name("content/path/backward")->Unit(benchmark::kMillisecond);
 BENCHMARK(forgetting<false>)->Name("content/forgetting")->Unit(benchmark::kMillisecond);
 BENCHMARK(forgetting<true>)->Name("content/forgetting/backward")->Unit(benchmark::kMillisecond);
 BENCHMARK(stick_breaking<false>)->Name("content/stick_breaking")->Unit(benchmark::kMillisecond);

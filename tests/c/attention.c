@@ -161,6 +161,45 @@ static void schemes_that_read_the_content_attend(void) {
   posenc_positions_free(positions);
 }
 
+/* A reflection of the only channel at each token: a logit changes its sign with each step back, and so does a key in a
+   cache with each token that follows. */
+static void paths_keys_are_cached(void) {
+  posenc_positions* positions = range(0, 3);
+  double q[] = {1, 1, 1}, k[] = {1, 2, 3}, v[] = {1, 2, 4}, o[3], w[] = {1, 1, 1},
+         beta[] = {2, 2, 2};
+  double logits[9], by_beta[3];
+  posenc_tensor tq = dense(q, POSENC_FLOAT64, 1, 1, 3, 1),
+                tk = dense(k, POSENC_FLOAT64, 1, 1, 3, 1),
+                tv = dense(v, POSENC_FLOAT64, 1, 1, 3, 1),
+                to = dense(o, POSENC_FLOAT64, 1, 1, 3, 1),
+                tw = dense(w, POSENC_FLOAT64, 1, 1, 3, 1), tbeta, tby_beta;
+  const posenc_tensor tlogits = dense(logits, POSENC_FLOAT64, 1, 1, 3, 3);
+  OK(posenc_tensor_dense(beta, POSENC_FLOAT64, 3, (int64_t[]){1, 1, 3}, &tbeta));
+  OK(posenc_tensor_dense(by_beta, POSENC_FLOAT64, 3, (int64_t[]){1, 1, 3}, &tby_beta));
+  const posenc_attention in = {.struct_size = sizeof in,
+                               .q = &tq,
+                               .k = &tk,
+                               .v = &tv,
+                               .queries = positions,
+                               .keys = positions};
+  posenc_content* path = NULL;
+  OK(posenc_content_from_scheme("{\"type\": \"path\"}", &path));
+  REFUSED("must be given", posenc_attend_content(path, NULL, &in, &to, NULL));
+  OK(posenc_content_set_table(path, "w", &tw));
+  OK(posenc_content_set_table(path, "beta", &tbeta));
+  OK(posenc_attend_content_reference(path, NULL, &in, &to, &tlogits, NULL));
+  CHECK(fabs(logits[6] - 1) < 1e-12 && fabs(logits[7] + 2) < 1e-12 && fabs(logits[8] - 3) < 1e-12);
+  const posenc_content_gradients gradients = {.struct_size = sizeof gradients, .beta = &tby_beta};
+  OK(posenc_attend_content_backward(path, NULL, &in, &to, &gradients, NULL));
+  CHECK(fabs(by_beta[0]) < 1e-12 &&
+        fabs(by_beta[2]) > 1e-3); /* nothing stands before the first token */
+  OK(posenc_path_keys(&tk, &tw, &tbeta, 0));
+  CHECK(fabs(k[0] - 1) < 1e-12 && fabs(k[1] + 2) < 1e-12 && fabs(k[2] - 3) < 1e-12);
+  MISUSE("threads", posenc_path_keys(&tk, &tw, &tbeta, -1));
+  posenc_content_free(path);
+  posenc_positions_free(positions);
+}
+
 static void a_cache_decodes_and_forgets(void) {
   posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 2});
   double q[] = {0, 0}, v[] = {1, 2}, o[2];
@@ -229,5 +268,6 @@ void test_attention(void) {
   attention_sees_the_past();
   gradients_are_written();
   schemes_that_read_the_content_attend();
+  paths_keys_are_cached();
   a_cache_decodes_and_forgets();
 }
