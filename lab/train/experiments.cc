@@ -12,6 +12,8 @@ struct Arm {
   std::int64_t window_share = 0;  // window: the trained length over this; 0: none
   std::int64_t without_every = 0;
   std::string_view task = "text";
+  double rate = 1;         // times the usual one
+  std::int64_t seeds = 0;  // at most; 0: the preset's
 };
 
 // In a scheme's text L is the trained length, S the stretch of E2.
@@ -35,10 +37,14 @@ constexpr Arm arms[] = {
     {"E4", "copy_alibi", "alibi", most, 0, 0, "copy"},
     {"E4", "copy_rope", "rope", most, 0, 0, "copy"},
     {"E4", "copy_t5", "t5 max_distance=L", most, 0, 0, "copy"},
+    {"E4", "copy_rope_1_4", "rope partial_rotary_factor=0.25", most, 0, 0, "copy"},
+    {"E4", "copy_kerple", "kerple", most, 0, 0, "copy"},
+    {"E4", "copy_fire", "fire initial_length=L", most, 0, 0, "copy"},
     {"E4", "reverse_nope", "nope", most, 0, 0, "reverse"},
     {"E4", "reverse_alibi", "alibi", most, 0, 0, "reverse"},
     {"E4", "reverse_rope", "rope", most, 0, 0, "reverse"},
     {"E4", "reverse_t5", "t5 max_distance=L", most, 0, 0, "reverse"},
+    {"E4", "reverse_rope_1_4", "rope partial_rotary_factor=0.25", most, 0, 0, "reverse"},
     {"E4", "addition_nope", "nope", most, 0, 0, "addition"},
     {"E4", "addition_alibi", "alibi", most, 0, 0, "addition"},
     {"E4", "addition_rope", "rope", most, 0, 0, "addition"},
@@ -47,15 +53,22 @@ constexpr Arm arms[] = {
     {"E5", "rope", "rope", most, 0, 0, "masked"},
     {"E6", "base_10", "rope rope_theta=10"},
     {"E6", "base_100", "rope rope_theta=100"},
+    {"E6", "base_500", "rope rope_theta=500"},
     {"E6", "base_1000", "rope rope_theta=1000"},
     {"E6", "base_10000", "rope"},
+    {"E6", "base_100000", "rope rope_theta=100000"},
     {"E6", "base_1000000", "rope rope_theta=1000000"},
+    {"E7", "none", "nope"},
+    {"E7", "part_1_16", "rope partial_rotary_factor=0.0625"},
     {"E7", "part_1_8", "rope partial_rotary_factor=0.125"},
     {"E7", "part_1_4", "rope partial_rotary_factor=0.25"},
     {"E7", "part_1_2", "rope partial_rotary_factor=0.5"},
+    {"E7", "part_3_4", "rope partial_rotary_factor=0.75"},
     {"E7", "whole", "rope"},
+    {"E7", "fastest_1_8", "rope rope_type=proportional partial_rotary_factor=0.125"},
     {"E7", "fastest_1_4", "rope rope_type=proportional partial_rotary_factor=0.25"},
     {"E7", "fastest_1_2", "rope rope_type=proportional partial_rotary_factor=0.5"},
+    {"E7", "fastest_3_4", "rope rope_type=proportional partial_rotary_factor=0.75"},
     {"E8", "trained", "rope"},
     {"E9", "rope", "rope"},
     {"E9", "window", "rope", most, 2},
@@ -93,17 +106,20 @@ constexpr struct {
     {"E10", "ntk", "rope rope_type=ntk factor=S"},
 };
 
-std::string filled_in(std::string_view scheme, const Preset& preset) {
+std::string filled_in(std::string_view scheme, std::int64_t length, std::int64_t stretch) {
   std::string made;
   for (std::size_t i = 0; i < scheme.size(); ++i) {
     if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'L')
-      made += std::to_string(preset.trained_length);
+      made += std::to_string(length);
     else if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'S')
-      made += std::to_string(preset.longest / preset.trained_length);
+      made += std::to_string(stretch);
     else
       made += scheme[i];
   }
   return made;
+}
+std::string filled_in(std::string_view scheme, const Preset& preset) {
+  return filled_in(scheme, preset.trained_length, preset.longest / preset.trained_length);
 }
 
 Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
@@ -122,6 +138,7 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
                       .without_every = arm.without_every},
             .steps = preset.steps,
             .texts = preset.texts};
+  cell.rate *= arm.rate;
   if (arm.name == "trained")
     for (const auto& [experiment, name, scheme] : stretches)
       if (experiment == arm.experiment)
@@ -135,8 +152,9 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
   }
   cell.shape.vocabulary = 13;
   cell.shape.trained_length = arm.task == "addition" ? 3 * cell.most + 4 : 2 * cell.most + 2;
+  // T5's buckets end at twice the symbols; all else knows the longest text of training.
   cell.scheme = arm.scheme.starts_with("t5") ? "t5 max_distance=" + std::to_string(2 * cell.most)
-                                             : std::string(arm.scheme);
+                                             : filled_in(arm.scheme, cell.shape.trained_length, 1);
   cell.steps = preset.task_steps;
   cell.texts = 32;
   cell.tests = {8, 10, 11, 12, 14, 20};
@@ -224,7 +242,8 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
   // Seeds outermost: whoever stops early has fewer seeds of everything.
   for (std::int64_t seed = 1; seed <= preset.seeds; ++seed) {
     for (const Arm& arm : arms)
-      if ((experiment.empty() || arm.experiment == experiment) && has(arm.presets, preset.name))
+      if ((experiment.empty() || arm.experiment == experiment) && has(arm.presets, preset.name) &&
+          (arm.seeds == 0 || seed <= arm.seeds))
         cells.push_back(cell_of(preset, arm, static_cast<std::uint64_t>(seed)));
   }
   return cells;
@@ -358,6 +377,35 @@ std::span<const Hypothesis> hypotheses() {
        {"part_1_4"},
        {"whole"},
        false,
+       0.02},
+      {"E4",
+       "",
+       "Copying two symbols more than in training, RoPE of a quarter of the head gets more right "
+       "than of all of it",
+       {"copy_rope_1_4", "exact", 12},
+       {"copy_rope", "exact", 12},
+       true,
+       0.05},
+      {"E6",
+       "",
+       "Base 100,000 is no more than 0.02 away from base 10,000 in range",
+       {"base_100000"},
+       {"base_10000"},
+       false,
+       0.02},
+      {"E7",
+       "",
+       "Three quarters of the head rotated are no more than 0.02 worse than all of it, in range",
+       {"part_3_4"},
+       {"whole"},
+       false,
+       0.02},
+      {"E7",
+       "",
+       "One pair rotated of sixteen is better than none by more than 0.02, in range",
+       {"none"},
+       {"part_1_16"},
+       true,
        0.02},
       {"E9",
        "",
