@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/train/hash.h"
+#include "lab/train/probe.h"
 #include "posenc/bench.h"
 
 namespace posenc::lab {
@@ -17,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t held_out_windows = 128;
+// Of the texts of recall that are learned from; the others are text alone.
+constexpr double share_with_facts = 0.75;
 
 // Calls visit(key, member) for each member of a cell, whether it is written or read.
 template <class C, class Visit>
@@ -43,13 +46,47 @@ void each_member(C& cell, Visit&& visit) {
   visit("tests", cell.tests);
 }
 
+// The same for those that are written where they differ from a new cell's.
+template <class C, class Visit>
+void each_optional(C& cell, Visit&& visit) {
+  static const Cell usual;
+  visit("positions", cell.positions, usual.positions);
+  visit("position_range", cell.position_range, usual.position_range);
+  visit("probe", cell.probe, usual.probe);
+}
+
+template <class C, class Visit>
+void each_member_of_change(C& change, Visit&& visit) {
+  visit("arm", change.arm);
+  visit("scheme", change.scheme);
+  visit("steps", change.steps);
+}
+
+template <class C, class Visit>
+void each_optional_of_change(C& change, Visit&& visit) {
+  static const Change usual;
+  visit("length", change.length, usual.length);
+  visit("rate", change.rate, usual.rate);
+}
+
 Json json_of(const Cell& cell) {
   Json made;
-  each_member(cell, [&](const char* key, const auto& member) { made[key] = member; });
+  const auto write = [](Json& into) {
+    return [&](const char* key, const auto& member) { into[key] = member; };
+  };
+  const auto write_unusual = [](Json& into) {
+    return [&](const char* key, const auto& member, const auto& usual) {
+      if (member != usual) into[key] = member;
+    };
+  };
+  each_member(cell, write(made));
   made["afterwards"] = Json::array();
-  for (const Change& change : cell.afterwards)
-    made["afterwards"].push_back(
-        {{"arm", change.arm}, {"scheme", change.scheme}, {"steps", change.steps}});
+  for (const Change& change : cell.afterwards) {
+    Json& item = made["afterwards"].emplace_back(Json::object());
+    each_member_of_change(change, write(item));
+    each_optional_of_change(change, write_unusual(item));
+  }
+  each_optional(cell, write_unusual(made));
   return made;
 }
 
@@ -64,7 +101,7 @@ bool fits(const Json& json, const std::vector<std::int64_t>&) {
 }
 
 std::unexpected<Error> broken(std::string_view where, std::string_view key) {
-  return fail(where, "every key of a cell must be there, of its kind", key,
+  return fail(where, "every key of a cell must be there, of its kind, and no other", key,
               "posenc lab cells prints whole ones");
 }
 
@@ -76,7 +113,7 @@ Expected<void> in_range(const Cell& cell, std::string_view where) {
   const DecoderShape& s = cell.shape;
   // A text with facts has room for them; what is scored of a text is half of a trained length.
   const std::int64_t shortest = cell.task == "recall" ? 64 : 2;
-  std::vector<Range> ranges = {{"vocabulary", s.vocabulary, 13, 256},
+  std::vector<Range> ranges = {{"vocabulary", s.vocabulary, 13, symbols_of_recall},
                                {"width", s.width, 2, 4096},
                                {"heads", s.heads, 1, 256},
                                {"layers", s.layers, 1, 64},
@@ -91,7 +128,22 @@ Expected<void> in_range(const Cell& cell, std::string_view where) {
   const std::int64_t least = !is_of_text(cell.task)  ? 1
                              : cell.task == "recall" ? shortest
                                                      : s.trained_length / 2;
-  for (const std::int64_t length : cell.tests) ranges.push_back({"tests", length, least, 65536});
+  std::int64_t longest = s.trained_length;
+  for (const std::int64_t length : cell.tests) {
+    ranges.push_back({"tests", length, least, 65536});
+    longest = std::max(longest, cell.task == "addition" ? 3 * length + 4 : 2 * length + 2);
+  }
+  if (!cell.positions.empty())
+    ranges.push_back({"position_range", cell.position_range, longest, 65536});
+  for (const Change& change : cell.afterwards) {
+    ranges.push_back({"length", change.length, 0, 65536});
+    for (const std::int64_t steps : change.steps)
+      ranges.push_back({"steps", steps, 0, 10'000'000});
+    if (change.steps.empty())
+      return fail(where, "steps must have a number", change.arm, "0 tests without learning");
+    if (!(change.rate > 0 && change.rate <= 1))
+      return fail(where, "rate must lie above 0, and be 1 at most", std::to_string(change.rate));
+  }
   for (const Range& range : ranges)
     if (range.value < range.least || range.value > range.most)
       return fail(where,
@@ -104,35 +156,78 @@ Expected<void> in_range(const Cell& cell, std::string_view where) {
   if (!(cell.rate > 0 && cell.rate <= 1))
     return fail(where, "rate must lie above 0, and be 1 at most", std::to_string(cell.rate));
   if (cell.tests.empty()) return fail(where, "tests must have a length", "none");
-  if (is_of_text(cell.task) ? s.vocabulary != 256 : !is_task(cell.task))
+  if (is_of_text(cell.task)
+          ? s.vocabulary != (cell.task == "recall" ? symbols_of_recall : 256)
+          : !is_task(cell.task))
     return fail(where,
-                "task must be text, masked or recall (vocabulary 256), copy, reverse or addition",
+                "task must be text or masked (vocabulary 256), recall (" +
+                    std::to_string(symbols_of_recall) +
+                    "), copy, reverse, sort, parity or addition",
                 cell.task);
+  if (!is_positions(cell.positions) || (is_of_text(cell.task) && !cell.positions.empty()))
+    return fail(where, "positions must be random or numbers, of a task that is no text",
+                cell.positions);
+  if (cell.probe && (!is_of_text(cell.task) || cell.task == "recall"))
+    return fail(where, "probe looks at text and masked alone", cell.task);
   return {};
 }
+
+// Members out of an object's keys; what is wrong is named in `wrong`.
+class Reader {
+ public:
+  Reader(const Json& object, std::string& wrong) : object_(object), wrong_(wrong) {}
+  Reader(Reader&&) = delete;
+  ~Reader() {
+    for (const auto& [key, value] : object_.items())
+      if (std::ranges::find(known_, key) == known_.end()) wrong_ = key;
+  }
+
+  void list(std::string_view key) {
+    known_.emplace_back(key);
+    if (!object_.contains(key) || !object_[key].is_array()) wrong_ = key;
+  }
+  auto needed() {
+    return [this](const char* key, auto& member) {
+      known_.emplace_back(key);
+      const auto found = object_.find(key);
+      if (found == object_.end() || !fits(*found, member))
+        wrong_ = key;
+      else
+        found->get_to(member);
+    };
+  }
+  auto optional() {
+    return [this](const char* key, auto& member, const auto&) {
+      if (object_.contains(key)) needed()(key, member);
+    };
+  }
+
+ private:
+  const Json& object_;
+  std::string& wrong_;
+  std::vector<std::string> known_;
+};
 
 Expected<Cell> cell_of(const Json& json, std::string_view where) {
   if (!json.is_object()) return fail(where, "a cell must be a JSON object");
   Cell cell;
-  std::string_view missing;
-  each_member(cell, [&](const char* key, auto& member) {
-    const auto found = json.find(key);
-    if (found == json.end() || !fits(*found, member))
-      missing = key;
-    else
-      found->get_to(member);
-  });
-  const auto changes = json.find("afterwards");
-  if (changes == json.end() || !changes->is_array()) missing = "afterwards";
-  if (!missing.empty()) return broken(where, missing);
-  for (const Json& item : *changes) {
-    Change change;
-    if (!item.is_object() || !item.contains("arm") || !fits(item["arm"], change.arm) ||
-        !item.contains("scheme") || !fits(item["scheme"], change.scheme) ||
-        !item.contains("steps") || !fits(item["steps"], change.steps))
-      return broken(where, "afterwards");
-    cell.afterwards.push_back({item["arm"].get<std::string>(), item["scheme"].get<std::string>(),
-                               item["steps"].get<std::vector<std::int64_t>>()});
+  std::string wrong;
+  {
+    Reader reader(json, wrong);
+    each_member(cell, reader.needed());
+    each_optional(cell, reader.optional());
+    reader.list("afterwards");
+  }
+  if (!wrong.empty()) return broken(where, wrong);
+  for (const Json& item : json["afterwards"]) {
+    if (!item.is_object()) return broken(where, "afterwards");
+    Change& change = cell.afterwards.emplace_back();
+    {
+      Reader reader(item, wrong);
+      each_member_of_change(change, reader.needed());
+      each_optional_of_change(change, reader.optional());
+    }
+    if (!wrong.empty()) return broken(where, wrong);
   }
   if (Expected<void> sound = in_range(cell, where); !sound) return std::unexpected(sound.error());
   return cell;
@@ -151,8 +246,11 @@ class Runner {
 
   Expected<Json> run() {
     Json measured = Json::array();
+    if (Expected<void> done = probe(0, measured); !done) return std::unexpected(done.error());
     if (Expected<void> done = train(measured); !done) return std::unexpected(done.error());
     if (Expected<void> done = test(cell_.arm, cell_.steps, measured); !done)
+      return std::unexpected(done.error());
+    if (Expected<void> done = probe(cell_.steps, measured); !done)
       return std::unexpected(done.error());
     // Each change starts from the weights, from Adam's memory and from the order of texts that training ended with.
     const Parameters trained = decoder_.parameters();
@@ -173,14 +271,26 @@ class Runner {
                       : task_texts(cell_.task, order_, texts, cell_.least, cell_.most);
     if (cell_.task == "masked" || cell_.task == "recall") {
       const auto seed = static_cast<std::uint64_t>(order_.below(std::int64_t{1} << 40));
-      cell_.task == "masked" ? hide_bytes(batch, seed) : scatter_facts(batch, seed);
+      cell_.task == "masked" ? hide_bytes(batch, seed) : plant_facts(batch, seed, share_with_facts);
     }
+    if (Expected<void> placed = place(batch, true, order_); !placed)
+      return std::unexpected(placed.error());
     const Expected<double> loss = decoder_.learn(batch);
     if (!loss) return loss;
     decoder_.parameters().step(rate);
     ++done_;
     if (told_) told_(static_cast<double>(done_) / static_cast<double>(all_));
     return loss;
+  }
+
+  // Where positions are drawn, after the symbols: texts are the same whatever their positions.
+  Expected<void> place(Batch& batch, bool training, Random& random) const {
+    if (cell_.positions.empty()) return {};
+    Expected<Positions> placed =
+        positions_of(batch, cell_.positions, cell_.position_range, training, random);
+    if (!placed) return std::unexpected(placed.error());
+    batch.positions = std::move(*placed);
+    return {};
   }
 
   // The rate rises over a twentieth of the steps, then falls as half a cosine to a tenth. The loss is told ten times.
@@ -205,19 +315,20 @@ class Runner {
     return {};
   }
 
-  // At the last rate of training, with as many tokens a step.
+  // With as many tokens a step as in training.
   Expected<void> extend(const Change& change, Json& measured) {
     Expected<AnyScheme> scheme = parse_scheme(change.scheme);
     if (!scheme) return std::unexpected(scheme.error());
     if (Expected<void> placed = decoder_.position().replace(std::move(*scheme)); !placed)
       return placed;
-    const std::int64_t length = cell_.tests.back(),
+    const std::int64_t length = change.length > 0 ? change.length : cell_.tests.back(),
                        tokens = cell_.texts * cell_.shape.trained_length;
     std::int64_t at = 0;
     for (const std::int64_t until : change.steps) {
       for (; at < until; ++at)
         if (Expected<double> loss =
-                step(std::max<std::int64_t>(1, tokens / length), length, 0.1 * cell_.rate);
+                step(std::max<std::int64_t>(1, tokens / length), length,
+                     change.rate * cell_.rate);
             !loss)
           return std::unexpected(loss.error());
       if (Expected<void> done = test(change.arm, at, measured); !done) return done;
@@ -232,7 +343,7 @@ class Runner {
       if (!value) return std::unexpected(value.error());
       add(measured, arm, at, length, text ? "nats" : "exact", *value);
       if (cell_.task != "recall") continue;
-      const Expected<std::array<double, 4>> found = recall_at(length);
+      const Expected<std::array<double, facts>> found = recall_at(length);
       if (!found) return std::unexpected(found.error());
       for (std::size_t i = 0; i < found->size(); ++i)
         add(measured, arm, at, length, "recall_" + std::to_string(i + 1), (*found)[i]);
@@ -276,19 +387,19 @@ class Runner {
     return sum / static_cast<double>(all.texts);
   }
 
-  // Which share of facts is found, by the quarter of the text in which they stand.
-  Expected<std::array<double, 4>> recall_at(std::int64_t length) {
+  // Which share of facts is found, by the eighth of the text in which they stand.
+  Expected<std::array<double, facts>> recall_at(std::int64_t length) {
     Batch all = held_out(length);
     plant_facts(all, 1'000'003);
-    std::array<double, 4> asked = {}, right = {};
+    std::array<double, facts> asked = {}, right = {};
     const Expected<void> done = run(all, [&](const Batch& batch, double) {
       for (std::int64_t t = 0; t < batch.texts; ++t) {
         const auto from = static_cast<std::size_t>(t * length);
         const auto text = std::span(batch.tokens).subspan(from, static_cast<std::size_t>(length));
         for (const Question& q : questions_of(text)) {
-          const auto quarter = static_cast<std::size_t>(q.eighth / 2);
-          asked[quarter] += 1;
-          right[quarter] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
+          const auto eighth = static_cast<std::size_t>(q.eighth);
+          asked[eighth] += 1;
+          right[eighth] += decoder_.hits()[from + static_cast<std::size_t>(q.at)];
         }
       }
     });
@@ -300,7 +411,9 @@ class Runner {
   Expected<double> exact_at(std::int64_t symbols) {
     constexpr std::int64_t texts = 200;
     Random random(1'000'003 + static_cast<std::uint64_t>(symbols));
-    const Batch batch = task_texts(cell_.task, random, texts, symbols, symbols);
+    Batch batch = task_texts(cell_.task, random, texts, symbols, symbols);
+    if (Expected<void> placed = place(batch, false, random); !placed)
+      return std::unexpected(placed.error());
     if (const Expected<double> loss = decoder_.loss(batch); !loss) return loss;
     std::int64_t right = 0;
     for (std::int64_t t = 0; t < texts; ++t) {
@@ -312,6 +425,78 @@ class Runner {
       right += all;
     }
     return static_cast<double>(right) / static_cast<double>(texts);
+  }
+
+  // What the residual stream says of position, before and after training, and whether it hears the order of words.
+  Expected<void> probe(std::int64_t at, Json& measured) {
+    if (!cell_.probe) return {};
+    const std::int64_t length = cell_.shape.trained_length, layers = cell_.shape.layers;
+    Batch all = held_out(length);
+    if (cell_.task == "masked") hide_bytes(all, 1'000'003);
+    std::vector<std::vector<float>> residuals(static_cast<std::size_t>(layers + 1));
+    std::vector<double> positions;
+    Expected<void> done = run(all, [&](const Batch& batch, double) {
+      for (std::int64_t layer = 0; layer <= layers; ++layer) {
+        std::vector<float>& into = residuals[static_cast<std::size_t>(layer)];
+        into.insert(into.end(), decoder_.residual(layer).begin(), decoder_.residual(layer).end());
+      }
+      for (std::int64_t i = 0; i < batch.texts * length; ++i)
+        positions.push_back(static_cast<double>(i % length));
+    });
+    if (!done) return done;
+    for (std::int64_t layer = 0; layer <= layers; ++layer)
+      add(measured, cell_.arm, at, length, "position_r2_" + std::to_string(layer),
+          ridge_r2(residuals[static_cast<std::size_t>(layer)], cell_.shape.width, positions));
+    return order(at, measured);
+  }
+
+  // The loss of the last bytes of each held-out text, with the words before them as they stand and shuffled.
+  Expected<void> order(std::int64_t at, Json& measured) {
+    constexpr double same = 1e-3;  // nats; what rounding does lies a thousand times below
+    const std::int64_t length = cell_.shape.trained_length;
+    Batch texts = held_out(length);
+    for (std::int64_t i = 0; i < std::ssize(texts.targets); ++i) {
+      const std::int64_t left = length - i % length;
+      const auto here = static_cast<std::size_t>(i);
+      if (left > bytes_kept) texts.targets[here] = -1;
+      if (cell_.task != "masked" || left > bytes_kept) continue;
+      texts.targets[here] = left % 2 == 0 ? texts.tokens[here] : -1;
+      if (left % 2 == 0) texts.tokens[here] = 0;  // hidden
+    }
+    Batch shuffled = texts;
+    Random random(1'000'003);
+    for (std::int64_t t = 0; t < texts.texts; ++t) {
+      const auto text = std::span(texts.tokens)
+                            .subspan(static_cast<std::size_t>(t * length),
+                                     static_cast<std::size_t>(length));
+      std::ranges::copy(words_shuffled(text, random), shuffled.tokens.begin() + t * length);
+    }
+    std::array<std::vector<double>, 2> losses;
+    for (std::size_t which = 0; which < 2; ++which) {
+      const Expected<void> done =
+          run(which == 0 ? texts : shuffled, [&](const Batch& batch, double) {
+            for (std::int64_t t = 0; t < batch.texts; ++t) {
+              const auto text = decoder_.losses().subspan(static_cast<std::size_t>(t * length),
+                                                          static_cast<std::size_t>(length));
+              losses[which].push_back(std::reduce(text.begin(), text.end(), 0.0));
+            }
+          });
+      if (!done) return done;
+    }
+    double apart = 0, right = 0, compared = 0;
+    for (std::size_t t = 0; t < losses[0].size(); ++t) {
+      const auto from = texts.tokens.begin() + static_cast<std::ptrdiff_t>(t) * length;
+      if (std::equal(from, from + length,
+                     shuffled.tokens.begin() + static_cast<std::ptrdiff_t>(t) * length))
+        continue;  // a text of one word
+      const double worse = losses[1][t] - losses[0][t];
+      compared += 1;
+      apart += std::abs(worse) > same;
+      right += std::abs(worse) > same ? (worse > 0 ? 1 : 0) : 0.5;
+    }
+    add(measured, cell_.arm, at, length, "told_apart", apart / std::max(1.0, compared));
+    add(measured, cell_.arm, at, length, "true_order", right / std::max(1.0, compared));
+    return {};
   }
 
   static void add(Json& list, std::string_view arm, std::int64_t step, std::int64_t length,

@@ -14,6 +14,8 @@ namespace posenc::lab {
 struct Change {
   std::string arm, scheme;
   std::vector<std::int64_t> steps = {0};  // tested after so many
+  std::int64_t length = 0;                // of the texts it learns from; 0: that of the last test
+  double rate = 0.1;                      // times the cell's
   bool operator==(const Change&) const = default;
 };
 
@@ -27,8 +29,11 @@ struct Cell {
   double rate = 0.002;
   std::int64_t least = 1, most = 10;     // symbols of a task's training
   std::vector<std::int64_t> tests = {};  // lengths, or symbols of a task
-  std::vector<Change> afterwards =
-      {};  // each from the same trained model, on texts of the last test's length
+  std::vector<Change> afterwards = {};  // each from the same trained model
+  // Left out of the JSON where they are as here, so that lines from before them are good:
+  std::string positions = {};       // of a task's texts, those of data.h; "": 0, 1, …
+  std::int64_t position_range = 0;  // they lie below it
+  bool probe = false;  // also test what the residual stream knows of position and of order
 };
 
 std::string to_json(const Cell& cell);  // one line
@@ -45,8 +50,11 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
 struct Measurement {
   std::string arm;
   std::int64_t step = 0, length = 0;
-  std::string
-      metric;  // nats; exact: the share of answers without a mistake; training: nats while it learned
+  // nats; exact: the share of answers without a mistake; training: nats while it learned; recall_1 to recall_8: the share of
+  // facts found of each eighth of a text; position_r2_0, …: ridge_r2 of positions before each layer and behind the last;
+  // told_apart: the share of texts whose last bytes have another loss when the words before them change places;
+  // true_order: the share in which the text as it was has the lower one, half of where they are the same.
+  std::string metric;
   double value = 0;
 };
 struct Outcome {

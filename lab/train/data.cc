@@ -34,8 +34,8 @@ void append(Batch& batch, const std::vector<std::uint8_t>& bytes, std::int64_t f
   ++batch.texts;
 }
 
-// Keys are ten bytes that UTF-8 has nowhere, values ten digits; asking for all facts takes so many bytes.
-constexpr std::int32_t first_key = 0xF5, first_value = '0';
+// Ten keys and ten values, symbols beyond bytes; asking for all facts takes so many symbols.
+constexpr std::int32_t first_key = 256, first_value = 266;
 constexpr std::int64_t asking = 2 * facts - 1;
 
 template <class T>
@@ -47,10 +47,11 @@ void shuffle(Random& random, std::vector<T>& list) {
 
 constexpr std::int32_t equals = 10, stop = 11, plus = 12, symbols = 10;
 
-std::vector<std::int32_t> some_symbols(Random& random, std::int64_t count) {
+std::vector<std::int32_t> some_symbols(Random& random, std::int64_t count,
+                                       std::int64_t kinds = symbols) {
   std::vector<std::int32_t> made;
   for (std::int64_t i = 0; i < count; ++i)
-    made.push_back(static_cast<std::int32_t>(random.below(symbols)));
+    made.push_back(static_cast<std::int32_t>(random.below(kinds)));
   return made;
 }
 
@@ -138,6 +139,7 @@ class Facts {
  public:
   Facts(Batch& batch, std::int64_t text, Random& random)
       : batch_(batch), from_(static_cast<std::size_t>(text * batch.length)) {
+    std::fill_n(batch.targets.begin() + text * batch.length, batch.length, -1);
     std::vector<std::int32_t> keys(10);
     std::iota(keys.begin(), keys.end(), first_key);
     shuffle(random, keys);
@@ -148,10 +150,8 @@ class Facts {
   const std::pair<std::int32_t, std::int32_t>& at(std::int64_t fact) const {
     return list_[static_cast<std::size_t>(fact)];
   }
-  void write(std::int64_t i, std::int32_t byte) {
-    const std::size_t at = from_ + static_cast<std::size_t>(i);
-    batch_.tokens[at] = byte;
-    if (i > 0 && batch_.targets[at - 1] >= 0) batch_.targets[at - 1] = byte;
+  void write(std::int64_t i, std::int32_t symbol) {
+    batch_.tokens[from_ + static_cast<std::size_t>(i)] = symbol;
   }
   void write_fact(std::int64_t i, std::int64_t fact) {
     write(i, at(fact).first);
@@ -170,25 +170,11 @@ class Facts {
 
 }  // namespace
 
-void scatter_facts(Batch& batch, std::uint64_t seed) {
-  for (std::int64_t t = 0; t < batch.texts; ++t) {
-    Random random(seed + static_cast<std::uint64_t>(t));
-    if (random.uniform() < 0.5) continue;
-    Facts planted(batch, t, random);
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(batch.length / 2));
-    std::iota(slots.begin(), slots.end(), 0);
-    shuffle(random, slots);
-    for (std::int64_t i = 0; i < facts; ++i)
-      for (const std::int64_t slot :
-           {slots[static_cast<std::size_t>(2 * i)], slots[static_cast<std::size_t>(2 * i + 1)]})
-        planted.write_fact(2 * slot, i);
-  }
-}
-
-void plant_facts(Batch& batch, std::uint64_t seed) {
+void plant_facts(Batch& batch, std::uint64_t seed, double share) {
   const std::int64_t body = batch.length - asking;
   for (std::int64_t t = 0; t < batch.texts; ++t) {
     Random random(seed + static_cast<std::uint64_t>(t));
+    if (random.uniform() >= share) continue;
     Facts planted(batch, t, random);
     std::vector<std::int64_t> order(facts);
     std::iota(order.begin(), order.end(), 0);
@@ -221,7 +207,8 @@ bool is_of_text(std::string_view task) {
 }
 
 bool is_task(std::string_view name) {
-  return name == "copy" || name == "reverse" || name == "addition";
+  constexpr std::string_view tasks[] = {"copy", "reverse", "sort", "parity", "addition"};
+  return std::ranges::find(tasks, name) != std::end(tasks);
 }
 
 Batch task_texts(std::string_view task, Random& random, std::int64_t texts, std::int64_t least,
@@ -234,8 +221,10 @@ Batch task_texts(std::string_view task, Random& random, std::int64_t texts, std:
     if (adds) {
       std::tie(question, answer) = sum(random, size);
     } else {
-      question = answer = some_symbols(random, size);
+      question = answer = some_symbols(random, size, task == "parity" ? 2 : symbols);
       if (task == "reverse") std::ranges::reverse(answer);
+      if (task == "sort") std::ranges::sort(answer);
+      if (task == "parity") answer = {std::reduce(answer.begin(), answer.end()) % 2};
     }
     const auto first = static_cast<std::int64_t>(question.size());  // where = stands
     std::vector<std::int32_t> text = question;
@@ -250,6 +239,55 @@ Batch task_texts(std::string_view task, Random& random, std::int64_t texts, std:
     }
   }
   return batch;
+}
+
+bool is_positions(std::string_view name) {
+  return name.empty() || name == "random" || name == "numbers";
+}
+
+Expected<Positions> positions_of(const Batch& batch, std::string_view name, std::int64_t range,
+                                 bool training, Random& random) {
+  if (name.empty()) return Positions::range(0, batch.length);
+  const bool draws = name == "random";
+  std::vector<std::int64_t> ids, all(static_cast<std::size_t>(range));
+  for (std::int64_t t = 0; t < batch.texts; ++t) {
+    if (draws) {
+      std::iota(all.begin(), all.end(), 0);
+      for (std::int64_t i = 0; i < batch.length; ++i)  // the first of a shuffle are a draw
+        std::swap(all[static_cast<std::size_t>(i)],
+                  all[static_cast<std::size_t>(i + random.below(range - i))]);
+      std::sort(all.begin(), all.begin() + batch.length);
+      ids.insert(ids.end(), all.begin(), all.begin() + batch.length);
+      continue;
+    }
+    std::int64_t longest = 0, digits = 0;
+    const std::size_t from = ids.size();
+    for (std::int64_t i = 0; i < batch.length; ++i) {
+      const bool digit = batch.tokens[static_cast<std::size_t>(t * batch.length + i)] < symbols;
+      digits = digit ? digits + 1 : 0;
+      longest = std::max(longest, digits);
+      ids.push_back(digits);
+    }
+    const std::int64_t offset = training ? random.below(range - longest) : 0;
+    for (std::size_t i = from; i < ids.size(); ++i) ids[i] += ids[i] > 0 ? offset : 0;
+  }
+  return Positions::ids(ids, 1, batch.texts);
+}
+
+std::vector<std::int32_t> words_shuffled(std::span<const std::int32_t> text, Random& random) {
+  const std::size_t kept = text.size() - static_cast<std::size_t>(bytes_kept);
+  // A word ends with what follows its letters; the last one may be cut.
+  std::vector<std::vector<std::int32_t>> words(1);
+  for (std::size_t i = 0; i < kept; ++i) {
+    words.back().push_back(text[i]);
+    if (text[i] == ' ' || text[i] == '\n') words.emplace_back();
+  }
+  shuffle(random, words);
+  std::vector<std::int32_t> made;
+  for (const std::vector<std::int32_t>& word : words)
+    made.insert(made.end(), word.begin(), word.end());
+  made.insert(made.end(), text.begin() + static_cast<std::ptrdiff_t>(kept), text.end());
+  return made;
 }
 
 }  // namespace posenc::lab

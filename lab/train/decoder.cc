@@ -339,6 +339,9 @@ Expected<double> Decoder::learn(const Batch& batch) {
 
 std::span<const float> Decoder::losses() const { return state_->losses; }
 std::span<const std::uint8_t> Decoder::hits() const { return state_->hits; }
+std::span<const float> Decoder::residual(std::int64_t at) const {
+  return at < state_->shape.layers ? state_->layers[count(at)].before : state_->x;
+}
 Parameters& Decoder::parameters() { return state_->parameters; }
 Position& Decoder::position() { return state_->position; }
 

@@ -42,6 +42,8 @@ class Decoder {
   // Of the last batch, [text][position]: nats (0 where not scored), and whether the likeliest token was the target.
   std::span<const float> losses() const;
   std::span<const std::uint8_t> hits() const;
+  // The residual stream of the last batch before layer `at`, [text][position][channel]; behind the last for at = layers.
+  std::span<const float> residual(std::int64_t at) const;
 
   Parameters& parameters();
   Position& position();

@@ -1,6 +1,7 @@
 #include "lab/train/experiments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace posenc::lab {
@@ -12,11 +13,16 @@ struct Arm {
   std::int64_t window_share = 0;  // window: the trained length over this; 0: none
   std::int64_t without_every = 0;
   std::string_view task = "text";
+  std::string_view positions = {};  // of a task's texts
+  std::int64_t range = 0;           // they lie below it
+  std::int64_t symbols = 0;         // at most, in training; 0: ten
+  bool probe = false;
+  double steps = 1;        // times the preset's
   double rate = 1;         // times the usual one
   std::int64_t seeds = 0;  // at most; 0: the preset's
 };
 
-// In a scheme's text L is the trained length, S the stretch of E2.
+// In a scheme's text L is the trained length, S the stretch of E2, R the range of positions.
 constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
     {"E1", "nope", "nope"},
@@ -40,6 +46,9 @@ constexpr Arm arms[] = {
     {"E4", "copy_rope_1_4", "rope partial_rotary_factor=0.25", most, 0, 0, "copy"},
     {"E4", "copy_kerple", "kerple", most, 0, 0, "copy"},
     {"E4", "copy_fire", "fire initial_length=L", most, 0, 0, "copy"},
+    {"E4", "copy_random_rope", "rope", most, 0, 0, "copy", "random", 128},
+    {"E4", "copy_random_learned", "learned rows=R", most, 0, 0, "copy", "random", 128},
+    {"E4", "copy_abacus", "learned rows=R", most, 0, 0, "copy", "numbers", 64},
     {"E4", "reverse_nope", "nope", most, 0, 0, "reverse"},
     {"E4", "reverse_alibi", "alibi", most, 0, 0, "reverse"},
     {"E4", "reverse_rope", "rope", most, 0, 0, "reverse"},
@@ -49,8 +58,15 @@ constexpr Arm arms[] = {
     {"E4", "addition_alibi", "alibi", most, 0, 0, "addition"},
     {"E4", "addition_rope", "rope", most, 0, 0, "addition"},
     {"E4", "addition_t5", "t5 max_distance=L", most, 0, 0, "addition"},
-    {"E5", "nope", "nope", most, 0, 0, "masked"},
-    {"E5", "rope", "rope", most, 0, 0, "masked"},
+    {"E4", "sums_nope", "nope", most, 0, 0, "addition", "", 0, 4},
+    {"E4", "sums_alibi", "alibi", most, 0, 0, "addition", "", 0, 4},
+    {"E4", "sums_rope", "rope", most, 0, 0, "addition", "", 0, 4},
+    {"E4", "sums_random_learned", "learned rows=R", most, 0, 0, "addition", "random", 128, 4},
+    {"E4", "sums_abacus", "learned rows=R", most, 0, 0, "addition", "numbers", 64, 4},
+    {"E5", "nope", "nope", most, 0, 0, "masked", "", 0, 0, true},
+    {"E5", "rope", "rope", most, 0, 0, "masked", "", 0, 0, true},
+    {"E5", "causal_nope", "nope", most, 0, 0, "text", "", 0, 0, true},
+    {"E5", "causal_rope", "rope", most, 0, 0, "text", "", 0, 0, true},
     {"E6", "base_10", "rope rope_theta=10"},
     {"E6", "base_100", "rope rope_theta=100"},
     {"E6", "base_500", "rope rope_theta=500"},
@@ -74,15 +90,18 @@ constexpr Arm arms[] = {
     {"E9", "window", "rope", most, 2},
     {"E9", "window_and_nope", "rope", most, 2, 3},
     {"E9", "rope_and_nope", "rope", most, 0, 3},
+    {.experiment = "E9", .name = "trained", .scheme = "rope", .steps = 0.9},
     {"E10", "nope", "nope", most, 0, 0, "recall"},
     {"E10", "alibi", "alibi", most, 0, 0, "recall"},
     {"E10", "window", "rope", most, 2, 0, "recall"},
     {"E10", "trained", "rope", most, 0, 0, "recall"},
 };
 
-// What an experiment's arm `trained` is stretched by, from the same weights.
+// What an experiment's arm `trained` is changed to, from the same weights.
 constexpr struct {
   std::string_view experiment, arm, scheme;
+  double rate = 0.1;                 // of learning on, times the rate of training
+  std::string_view learning_on = {};  // tenths of the preset's steps, at the trained length
 } stretches[] = {
     {"E2", "none", "rope"},
     {"E2", "linear", "rope rope_type=linear factor=S"},
@@ -102,19 +121,25 @@ constexpr struct {
      "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1.3"},
     {"E8", "factor_1.5",
      "rope rope_type=yarn factor=S original_max_position_embeddings=L attention_factor=1.5"},
+    {"E9", "dropped", "nope", 0.1, "0 1"},
+    {"E9", "dropped_faster", "nope", 0.5, "0 1 3"},
     {"E10", "yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
     {"E10", "ntk", "rope rope_type=ntk factor=S"},
 };
 
-std::string filled_in(std::string_view scheme, std::int64_t length, std::int64_t stretch) {
+std::string filled_in(std::string_view scheme, std::int64_t length, std::int64_t stretch,
+                      std::int64_t range = 0) {
   std::string made;
-  for (std::size_t i = 0; i < scheme.size(); ++i) {
-    if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'L')
+  for (const char letter : scheme) {
+    const bool value = made.ends_with('=');
+    if (value && letter == 'L')
       made += std::to_string(length);
-    else if (i > 0 && scheme[i - 1] == '=' && scheme[i] == 'S')
+    else if (value && letter == 'S')
       made += std::to_string(stretch);
+    else if (value && letter == 'R')
+      made += std::to_string(range);
     else
-      made += scheme[i];
+      made += letter;
   }
   return made;
 }
@@ -136,28 +161,43 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
                       .trained_length = length,
                       .window = arm.window_share > 0 ? length / arm.window_share : 0,
                       .without_every = arm.without_every},
-            .steps = preset.steps,
-            .texts = preset.texts};
+            .steps = std::llround(arm.steps * static_cast<double>(preset.steps)),
+            .texts = preset.texts,
+            .positions = std::string(arm.positions),
+            .position_range = arm.range,
+            .probe = arm.probe};
   cell.rate *= arm.rate;
   if (arm.name == "trained")
-    for (const auto& [experiment, name, scheme] : stretches)
-      if (experiment == arm.experiment)
-        cell.afterwards.push_back(
-            {std::string(name), filled_in(scheme, preset),
-             experiment == "E2" ? preset.extending : std::vector<std::int64_t>{0}});
-  if (arm.task == "recall") cell.steps = preset.task_steps;
+    for (const auto& [experiment, name, scheme, rate, learning_on] : stretches)
+      if (experiment == arm.experiment) {
+        Change& change = cell.afterwards.emplace_back(
+            Change{.arm = std::string(name), .scheme = filled_in(scheme, preset), .rate = rate});
+        if (experiment == "E2") change.steps = preset.extending;
+        if (learning_on.empty()) continue;
+        change.length = length;
+        change.steps.clear();
+        for (const std::string_view tenths : detail::split(learning_on))
+          change.steps.push_back((tenths.front() - '0') * preset.steps / 10);
+      }
+  if (arm.task == "recall") {
+    cell.shape.vocabulary = symbols_of_recall;
+    cell.steps = preset.task_steps;
+  }
   if (is_of_text(arm.task)) {
     for (std::int64_t at = length; at <= preset.longest; at *= 2) cell.tests.push_back(at);
     return cell;
   }
+  if (arm.symbols > 0) cell.most = arm.symbols;
   cell.shape.vocabulary = 13;
   cell.shape.trained_length = arm.task == "addition" ? 3 * cell.most + 4 : 2 * cell.most + 2;
   // T5's buckets end at twice the symbols; all else knows the longest text of training.
-  cell.scheme = arm.scheme.starts_with("t5") ? "t5 max_distance=" + std::to_string(2 * cell.most)
-                                             : filled_in(arm.scheme, cell.shape.trained_length, 1);
+  cell.scheme = arm.scheme.starts_with("t5")
+                    ? "t5 max_distance=" + std::to_string(2 * cell.most)
+                    : filled_in(arm.scheme, cell.shape.trained_length, 1, arm.range);
   cell.steps = preset.task_steps;
   cell.texts = 32;
   cell.tests = {8, 10, 11, 12, 14, 20};
+  if (arm.symbols > 0) cell.tests = {1, 2, 3, 4, 5, 6, 7, 8, 10};
   return cell;
 }
 
@@ -386,6 +426,52 @@ std::span<const Hypothesis> hypotheses() {
        {"copy_rope", "exact", 12},
        true,
        0.05},
+      {"E4",
+       "",
+       "Copying two symbols more than in training, RoPE gets more right where positions were drawn "
+       "at random",
+       {"copy_random_rope", "exact", 12},
+       {"copy_rope", "exact", 12},
+       true,
+       0.05},
+      {"E4",
+       "",
+       "Copying two symbols more than in training, positions that restart at each number get more "
+       "right than RoPE",
+       {"copy_abacus", "exact", 12},
+       {"copy_rope", "exact", 12},
+       true,
+       0.05},
+      {"E4",
+       "",
+       "Adding numbers of a digit more than in training, positions that restart at each number get "
+       "more right than RoPE",
+       {"sums_abacus", "exact", 5},
+       {"sums_rope", "exact", 5},
+       true,
+       0.05},
+      {"E5",
+       "",
+       "Of what a causal model without position has behind its last layer, its position is better "
+       "read than of one that reads both ways, by more than 0.2 of the variance",
+       {"causal_nope", "position_r2_3"},
+       {"nope", "position_r2_3"},
+       true,
+       0.2},
+      {"E5",
+       "",
+       "A causal model without position tells more orders of the same words apart than one that "
+       "reads both ways, by more than half of all texts",
+       {"causal_nope", "told_apart"},
+       {"nope", "told_apart"},
+       true,
+       0.5},
+      {"E5",
+       "",
+       "A causal model without position has more of its position behind its last layer after "
+       "training than before",
+       {"causal_nope", "position_r2_3"},
+       {"causal_nope", "position_r2_3", 1, 0}},
       {"E6",
        "",
        "Base 100,000 is no more than 0.02 away from base 10,000 in range",
@@ -412,6 +498,18 @@ std::span<const Hypothesis> hypotheses() {
        "RoPE in windows with layers without position is better at 8 × than RoPE",
        {"rope", "nats", 8},
        {"window_and_nope", "nats", 8}},
+      {"E9",
+       "",
+       "RoPE dropped for the last tenth of training is better at 8 × than RoPE",
+       {"rope", "nats", 8},
+       {"dropped", "nats", 8}},
+      {"E9",
+       "",
+       "RoPE dropped for the last tenth of training is no more than 0.05 worse than RoPE, in range",
+       {"dropped"},
+       {"rope"},
+       false,
+       0.05},
       {"E8",
        "",
        "Untuned, YaRN at 8 × is better with its factor on cos and sin than without",

@@ -32,7 +32,7 @@ std::span<const Experiment> experiments();
 Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view experiment = {});
 
 // One number of a run: nats after the last step at `times` the trained length (zero-shot: before tuning), exact for `times`
-// symbols, or training, the loss at a part of the steps.
+// symbols, training, the loss at a part of the steps, or another metric of Measurement, before training where `at` is 0.
 struct Reading {
   std::string_view arm;
   std::string_view metric = "nats";

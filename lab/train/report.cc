@@ -55,8 +55,9 @@ std::optional<double> value_of(const Outcome& outcome, const Reading& reading) {
   if (reading.metric == "nats" && untuned) return {};
   if (reading.metric == "exact")
     return value_of(outcome, reading.arm, "exact", last, reading.times);
-  if (reading.metric.starts_with("recall"))
-    return value_of(outcome, reading.arm, reading.metric, last, reading.times * trained);
+  if (reading.metric != "nats" && reading.metric != "zero-shot")
+    return value_of(outcome, reading.arm, reading.metric, reading.at == 0 ? first : last,
+                    reading.times * trained);
   return value_of(outcome, reading.arm, "nats", reading.metric == "zero-shot" ? first : last,
                   reading.times * trained);
 }
