@@ -1,8 +1,10 @@
 // posenc lab collect and report: what runs of small models say together.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +30,19 @@ std::string interval_text(const lab::Interval& interval, int digits) {
   return fmt::format("{:.{}f} ±{:.{}f}", interval.mean, digits, interval.half_width, digits);
 }
 
+double median_of(std::vector<double> numbers) {
+  std::ranges::sort(numbers);
+  const std::size_t half = numbers.size() / 2;
+  return numbers.size() % 2 == 1 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
+}
+
+// "0.60 0.51–0.72": the median, and the extremes.
+std::string range_text(const std::vector<double>& seeds) {
+  if (seeds.empty()) return "";
+  const auto [least, most] = std::ranges::minmax(seeds);
+  return fmt::format("{:.2f} {:.2f}–{:.2f}", median_of(seeds), least, most);
+}
+
 std::string table_page(const lab::Results& table, const Terminal& term) {
   constexpr std::size_t first = 18, width = 15;
   const auto right = [&](const std::string& text) {
@@ -39,9 +54,9 @@ std::string table_page(const lab::Results& table, const Terminal& term) {
   for (const lab::Row& row : table.rows) {
     out += padded(row.arm, first);
     std::int64_t seeds = 0;
-    for (const lab::Interval& cell : row.cells) {
-      out += right(interval_text(cell, 3));
-      seeds = std::max(seeds, cell.n);
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      out += right(table.all_or_nothing ? range_text(row.seeds[i]) : interval_text(row.cells[i], 3));
+      seeds = std::max(seeds, row.cells[i].n);
     }
     out += right(std::to_string(seeds)) + "\n";
   }
@@ -103,12 +118,21 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
 // --- pictures --------------------------------------------------------------------------------------
 
 Axis axis_of(const lab::Results& table) {
-  const bool lengths = table.column == "length";
-  Axis axis{.label = lengths ? "length (tokens)" : "steps of tuning",
-            .column = lengths ? "length_tokens" : "steps",
+  static const std::map<std::string_view, std::string_view> words = {
+      {"length", "length (tokens)"},
+      {"step", "steps of tuning"},
+      {"symbols", "symbols"},
+      {"layer", "behind layer"},
+      {"eighth", "eighth of the text"},
+      {"rate", "learning rate (millionths)"}};
+  const bool log = table.column == "length" || table.column == "rate";
+  Axis axis{.label = std::string(words.at(table.column)),
+            .column = table.column == "length" ? "length_tokens"
+                      : table.column == "step" ? "steps"
+                                               : table.column,
             .least = static_cast<double>(table.columns.front()),
             .most = static_cast<double>(table.columns.back()),
-            .log = lengths};
+            .log = log};
   for (const std::int64_t at : table.columns)
     axis.ticks.emplace_back(static_cast<double>(at), std::to_string(at));
   return axis;
@@ -138,8 +162,7 @@ Figure lengths_figure(const std::vector<lab::Outcome>& outcomes, const lab::Resu
         panel.series.push_back(
             {.name = other.arm, .in_legend = false, .colour = nothing, .x = x, .y = curve(other)});
     for (const lab::Outcome& outcome : outcomes) {
-      if (outcome.cell.arm != row.arm || !table.title.starts_with(outcome.cell.experiment))
-        continue;
+      if (outcome.cell.arm != row.arm || outcome.cell.experiment != table.experiment) continue;
       Series seed{.name = fmt::format("seed {}", outcome.cell.seed),
                   .in_legend = false,
                   .colour = line_colour(1),
@@ -163,30 +186,97 @@ Figure lengths_figure(const std::vector<lab::Outcome>& outcomes, const lab::Resu
   return figure;
 }
 
-Figure means_figure(const std::vector<const lab::Results*>& list) {
-  Figure figure{
-      .title = "E2: a trained RoPE stretched by 8",
-      .caption =
-          "Left: by length before any tuning. Right: at the greatest length after steps of tuning "
-          "there. Means over seeds.",
-      .columns = 2,
-      .height = 260};
-  for (const lab::Results* table : list) {
-    const bool by_length = table->column == "length";
-    Panel panel{.title = by_length ? "before tuning" : "tuned at the greatest length",
-                .x = axis_of(*table),
-                .y = {.label = "nats a byte", .column = "nats_a_byte"}};
+// Which of the panels a table is, and what it shows.
+struct Titled {
+  const lab::Results* table;
+  std::string title;
+};
+
+// A panel for each table: a line for each arm, its mean over seeds.
+Figure means_figure(const std::vector<Titled>& list, std::string title, std::string caption,
+                    std::string y, std::string column) {
+  Figure figure{.title = std::move(title),
+                .caption = std::move(caption),
+                .columns = std::ssize(list),
+                .height = 260};
+  for (const auto& [table, name] : list) {
+    Panel panel{.title = name, .x = axis_of(*table), .y = {.label = y, .column = column}};
     std::size_t colour = 0;
     for (const lab::Row& row : table->rows) {
-      Series series{.name = row.arm, .in_legend = by_length, .colour = line_colour(colour++)};
+      Series series{
+          .name = row.arm, .in_legend = table == list.front().table, .colour = line_colour(colour++)};
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
         series.x.push_back(static_cast<double>(table->columns[i]));
-        series.y.push_back(row.cells[i].mean);
+        series.y.push_back(row.cells[i].n > 0 ? row.cells[i].mean : NAN);
       }
       panel.series.push_back(std::move(series));
     }
     figure.panels.push_back(std::move(panel));
   }
+  return figure;
+}
+
+// A panel for each task and scheme, a dot for each seed: what is learned whole or not at all has no mean.
+Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
+  Figure figure{.title = "E4: more symbols than in training",
+                .caption = "The share of answers without a mistake; a dot for each seed, a line through "
+                           "their medians. Training ends at the "
+                           "upright line.",
+                .columns = 5};
+  for (const lab::Results* table : tasks)
+    for (const lab::Row& row : table->rows) {
+      Panel panel{.title = row.arm,
+                  .x = axis_of(*table),
+                  .y = {.label = "right", .column = "share_right", .least = -0.05, .most = 1.05}};
+      panel.rules.push_back({.at = static_cast<double>(table->trained), .text = {}, .vertical = true});
+      Series dots{.name = "seeds", .in_legend = false, .colour = line_colour(1), .mark = Mark::dots, .width = 3};
+      Series median{.name = "median", .in_legend = false, .colour = line_colour(1), .width = 0.7};
+      for (std::size_t i = 0; i < row.seeds.size(); ++i) {
+        const auto x = static_cast<double>(table->columns[i]);
+        for (const double share : row.seeds[i]) {
+          dots.x.push_back(x);
+          dots.y.push_back(share);
+        }
+        if (row.seeds[i].empty()) continue;
+        median.x.push_back(x);
+        median.y.push_back(median_of(row.seeds[i]));
+      }
+      panel.series.push_back(std::move(median));
+      panel.series.push_back(std::move(dots));
+      figure.panels.push_back(std::move(panel));
+    }
+  figure.height = 50 + 95 * std::ceil(static_cast<double>(figure.panels.size()) / 5);
+  return figure;
+}
+
+// A panel for each arm: a row for each length, a column for each eighth of a text.
+Figure recall_figure(const std::vector<const lab::Results*>& lengths, std::string title) {
+  Figure figure{.title = std::move(title),
+                .caption = "Of eight facts, one in each eighth of a text, the share that is found when "
+                           "its end asks for them. One in ten "
+                           "is chance. Means over seeds.",
+                .columns = 4,
+                .shared_axes = true,
+                .scale = {.label = "share found", .column = "share_found"}};
+  for (const lab::Row& arm : lengths.front()->rows) {
+    Panel panel{.title = arm.arm,
+                .x = axis_of(*lengths.front()),
+                .y = {.label = "length (tokens)", .column = "length"}};
+    panel.x.least = 0.5;
+    panel.x.most = static_cast<double>(arm.cells.size()) + 0.5;
+    Matrix matrix{.rows = std::ssize(lengths), .columns = std::ssize(arm.cells), .first_x = 1};
+    for (std::size_t row = 0; row < lengths.size(); ++row) {
+      panel.y.ticks.emplace_back(static_cast<double>(row), std::to_string(lengths[row]->length));
+      const auto same = std::ranges::find(lengths[row]->rows, arm.arm, &lab::Row::arm);
+      for (std::size_t i = 0; i < arm.cells.size(); ++i)
+        matrix.values.push_back(same != lengths[row]->rows.end() ? same->cells[i].mean : NAN);
+    }
+    panel.y.least = -0.5;
+    panel.y.most = static_cast<double>(lengths.size()) - 0.5;
+    panel.matrix = std::move(matrix);
+    figure.panels.push_back(std::move(panel));
+  }
+  figure.height = 70 + 100 * std::ceil(static_cast<double>(figure.panels.size()) / 4);
   return figure;
 }
 
@@ -201,19 +291,53 @@ Expected<void> draw(const Figure& figure, const fs::path& path) {
 Expected<void> draw_all(const std::vector<lab::Outcome>& outcomes, const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  std::vector<const lab::Results*> stretched;
   const std::vector<lab::Results> tables = lab::tables(outcomes);
-  for (const lab::Results& table : tables) {
-    const std::string experiment = table.title.substr(0, 2);
-    if (experiment == "E2") stretched.push_back(&table);
-    if (experiment == "E2" || experiment == "E3" || experiment == "E4") continue;
-    if (Expected<void> done = draw(lengths_figure(outcomes, table),
-                                   fs::path(folder) / ("lab-" + experiment + ".png"));
-        !done)
-      return done;
+  for (const lab::Experiment& experiment : lab::experiments()) {
+    // The experiment's tables by what their columns are.
+    const auto those = [&](std::string_view column) {
+      std::vector<const lab::Results*> list;
+      for (const lab::Results& table : tables)
+        if (table.experiment == experiment.name && table.column == column) list.push_back(&table);
+      return list;
+    };
+    const std::string name(experiment.name), title = name + ": " + std::string(experiment.title);
+    std::vector<std::pair<std::string, Figure>> figures;
+    const auto lengths = those("length"), steps = those("step"), layers = those("layer"),
+               eighths = those("eighth"), rates = those("rate"), symbols = those("symbols");
+    if (name == "E2" && lengths.size() == 1 && steps.size() == 1)
+      figures.emplace_back(name, means_figure({{lengths[0], "before tuning"},
+                                               {steps[0], "tuned at the greatest length"}},
+                                              title,
+                                              "Left: by length before any tuning. Right: at the "
+                                              "greatest length after steps of tuning there. Means "
+                                              "over seeds.",
+                                              "nats a byte", "nats_a_byte"));
+    else if (name == "E2" && lengths.size() == 1)
+      figures.emplace_back(name, means_figure({{lengths[0], "before tuning"}}, title,
+                                              "By length before any tuning. Means over seeds.",
+                                              "nats a byte", "nats_a_byte"));
+    else if (!lengths.empty() && layers.empty())
+      figures.emplace_back(name, lengths_figure(outcomes, *lengths[0]));
+    if (!rates.empty())
+      figures.emplace_back(name, means_figure({{rates[0], "one seed"}}, title,
+                                              "The loss at the trained length by learning rate.",
+                                              "nats a byte", "nats_a_byte"));
+    if (!symbols.empty()) figures.emplace_back(name, dots_figure(symbols));
+    if (layers.size() == 2)
+      figures.emplace_back(
+          name, means_figure({{layers[0], "before training"}, {layers[1], "after training"}},
+                             "E5: where a position can be read",
+                             "R² of a linear probe for the position in the residual stream, before "
+                             "each layer and behind the last. causal_: models that read backwards "
+                             "alone. Means over seeds.",
+                             "R²", "r2"));
+    if (!eighths.empty())
+      figures.emplace_back(name + (lengths.empty() ? "" : "-recall"), recall_figure(eighths, title));
+    for (const auto& [file, figure] : figures)
+      if (Expected<void> done = draw(figure, fs::path(folder) / ("lab-" + file + ".png")); !done)
+        return done;
   }
-  if (stretched.empty()) return {};
-  return draw(means_figure(stretched), fs::path(folder) / "lab-E2.png");
+  return {};
 }
 
 // --- the commands ----------------------------------------------------------------------------------

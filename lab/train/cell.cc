@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "lab/train/hash.h"
 #include "lab/train/probe.h"
@@ -238,9 +239,15 @@ Expected<Cell> cell_of(const Json& json, std::string_view where) {
 class Runner {
  public:
   Runner(const Cell& cell, const Corpus& corpus, Decoder decoder,
-         const std::function<void(double)>& told)
-      : cell_(cell), corpus_(corpus), decoder_(std::move(decoder)), told_(told), order_(cell.seed) {
-    all_ = cell.steps;
+         const std::function<void(double)>& told, std::int64_t tenths)
+      : cell_(cell),
+        corpus_(corpus),
+        decoder_(std::move(decoder)),
+        told_(told),
+        order_(cell.seed),
+        tenths_(tenths) {
+    all_ = cell.steps * tenths / 10;
+    if (tenths < 10) return;
     for (const Change& change : cell.afterwards) all_ += change.steps.back();
   }
 
@@ -248,6 +255,7 @@ class Runner {
     Json measured = Json::array();
     if (Expected<void> done = probe(0, measured); !done) return std::unexpected(done.error());
     if (Expected<void> done = train(measured); !done) return std::unexpected(done.error());
+    if (tenths_ < 10) return measured;
     if (Expected<void> done = test(cell_.arm, cell_.steps, measured); !done)
       return std::unexpected(done.error());
     if (Expected<void> done = probe(cell_.steps, measured); !done)
@@ -298,7 +306,7 @@ class Runner {
     const auto steps = static_cast<double>(cell_.steps);
     double sum = 0;
     std::int64_t since = 0;
-    for (std::int64_t i = 0; i < cell_.steps; ++i) {
+    for (std::int64_t i = 0; i < cell_.steps * tenths_ / 10; ++i) {
       const double at = static_cast<double>(i + 1) / steps;
       const double wave = 0.55 + 0.45 * std::cos(std::numbers::pi * at);
       const Expected<double> loss =
@@ -513,6 +521,7 @@ class Runner {
   Decoder decoder_;
   const std::function<void(double)>& told_;
   Random order_;
+  std::int64_t tenths_;
   std::int64_t done_ = 0, all_ = 0;
 };
 
@@ -530,7 +539,7 @@ std::string name_of(const Cell& cell) {
 }
 
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
-                               const std::function<void(double)>& told) {
+                               const std::function<void(double)>& told, std::int64_t tenths) {
   Expected<AnyScheme> scheme = parse_scheme(cell.scheme);
   if (!scheme) return std::unexpected(scheme.error());
   DecoderShape shape = cell.shape;
@@ -539,12 +548,14 @@ Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
   if (!decoder) return std::unexpected(decoder.error());
   const std::int64_t parameters = decoder->parameters().size();
   const auto begin = std::chrono::steady_clock::now();
-  Runner runner(cell, corpus, std::move(*decoder), told);
+  Runner runner(cell, corpus, std::move(*decoder), told, tenths);
   const Expected<Json> measured = runner.run();
   if (!measured) return std::unexpected(measured.error());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const BenchMachine machine = bench_machine();
   const Json line = {{"cell", json_of(cell)},
+                     {"command", "posenc lab run --cell - --out " + name_of(cell) + ".json"},
+                     {"posenc", POSENC_VERSION},
                      {"parameters", parameters},
                      {"text", is_of_text(cell.task) ? corpus.fingerprint() : ""},
                      {"machine", machine.processor},
@@ -564,6 +575,7 @@ Expected<Outcome> read_outcome(std::string_view text, std::string_view where) {
   made.seconds = line.value("seconds", 0.0);
   made.line = text;
   made.machine = line.value("machine", "");
+  made.instruction_set = line.value("instruction_set", "");
   made.text = line.value("text", "");
   for (const Json& item : line["measured"]) {
     if (!item.is_object()) return fail(where, "must be a line that posenc lab run wrote");
@@ -572,6 +584,28 @@ Expected<Outcome> read_outcome(std::string_view text, std::string_view where) {
                              item.value("value", 0.0)});
   }
   return made;
+}
+
+Expected<Again> run_again(const Outcome& outcome, const Corpus& corpus,
+                          const std::function<void(double)>& told, std::int64_t tenths) {
+  if (!outcome.text.empty() && outcome.text != corpus.fingerprint())
+    return fail("lab", "can run a result again on the text it was made of",
+                "text " + std::string(corpus.fingerprint()) + ", the result has " + outcome.text,
+                "take the same version of perl-doc, or name the folder by --text");
+  const Expected<std::string> line = run_cell(outcome.cell, corpus, told, tenths);
+  if (!line) return std::unexpected(line.error());
+  const Expected<Outcome> made = read_outcome(*line, "again");
+  if (!made) return std::unexpected(made.error());
+  Again again{.same_kind = made->machine == outcome.machine &&
+                           made->instruction_set == outcome.instruction_set};
+  for (const Measurement& m : made->measured)
+    for (const Measurement& before : outcome.measured)
+      if (std::tie(m.arm, m.step, m.length, m.metric) ==
+          std::tie(before.arm, before.step, before.length, before.metric)) {
+        ++again.compared;
+        again.most = std::max(again.most, std::abs(m.value - before.value));
+      }
+  return again;
 }
 
 }  // namespace posenc::lab

@@ -42,9 +42,10 @@ Expected<Cell> read_cell(std::string_view json, std::string_view where);
 // Names a cell's file: its experiment, arm and seed, and a hash of all of it.
 std::string name_of(const Cell& cell);
 
-// `told` hears how far it is, from 0 to 1.
+// `told` hears how far it is, from 0 to 1. With fewer than ten tenths training stops there, and nothing is tested.
 Expected<std::string> run_cell(const Cell& cell, const Corpus& corpus,
-                               const std::function<void(double)>& told = {});
+                               const std::function<void(double)>& told = {},
+                               std::int64_t tenths = 10);
 
 // What a line says of one cell.
 struct Measurement {
@@ -61,9 +62,19 @@ struct Outcome {
   Cell cell;
   std::vector<Measurement> measured;
   double seconds = 0;
-  std::string machine, text;
+  std::string machine, instruction_set, text;
   std::string line;  // as it was read
 };
 Expected<Outcome> read_outcome(std::string_view line, std::string_view where);
+
+// A result beside what its cell gives when it is run again, or the first tenths of its training.
+struct Again {
+  std::int64_t compared = 0;  // numbers
+  double most = 0;            // by which one of them differs
+  bool same_kind = false;     // of processor: then no number may differ
+};
+// Errors: those of run_cell, and another text than the result's.
+Expected<Again> run_again(const Outcome& outcome, const Corpus& corpus,
+                          const std::function<void(double)>& told = {}, std::int64_t tenths = 10);
 
 }  // namespace posenc::lab

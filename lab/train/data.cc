@@ -34,8 +34,8 @@ void append(Batch& batch, const std::vector<std::uint8_t>& bytes, std::int64_t f
   ++batch.texts;
 }
 
-// Ten keys and ten values, symbols beyond bytes; asking for all facts takes so many symbols.
-constexpr std::int32_t first_key = 256, first_value = 266;
+// Ten keys and ten values, and a symbol for each fact that says both, beyond bytes; asking for all facts takes so many.
+constexpr std::int32_t first_key = 256, first_value = 266, first_fact = 276;
 constexpr std::int64_t asking = 2 * facts - 1;
 
 template <class T>
@@ -154,8 +154,7 @@ class Facts {
     batch_.tokens[from_ + static_cast<std::size_t>(i)] = symbol;
   }
   void write_fact(std::int64_t i, std::int64_t fact) {
-    write(i, at(fact).first);
-    write(i + 1, at(fact).second);
+    write(i, first_fact + 10 * (at(fact).first - first_key) + at(fact).second - first_value);
   }
   void ask(std::int64_t i, std::int64_t fact) {
     write(i, at(fact).first);
@@ -179,7 +178,7 @@ void plant_facts(Batch& batch, std::uint64_t seed, double share) {
     std::vector<std::int64_t> order(facts);
     std::iota(order.begin(), order.end(), 0);
     for (const std::int64_t i : order) {
-      const std::int64_t begin = body * i / facts, room = body * (i + 1) / facts - begin - 1;
+      const std::int64_t begin = body * i / facts, room = body * (i + 1) / facts - begin;
       planted.write_fact(begin + random.below(room), i);
     }
     shuffle(random, order);
@@ -196,7 +195,10 @@ std::vector<Question> questions_of(std::span<const std::int32_t> text) {
   const auto begin = text.begin(), end = begin + body;
   std::vector<Question> made;
   for (std::int64_t i = body; i < std::ssize(text); i += 2) {
-    const std::int64_t at = std::find(begin, end, text[static_cast<std::size_t>(i)]) - begin;
+    const std::int32_t key = text[static_cast<std::size_t>(i)] - first_key;
+    const std::int64_t at = std::find_if(begin, end, [key](std::int32_t symbol) {
+      return symbol >= first_fact && (symbol - first_fact) / 10 == key;
+    }) - begin;
     if (at < body) made.push_back({i, ((at + 1) * facts - 1) / body});
   }
   return made;

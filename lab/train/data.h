@@ -33,10 +33,10 @@ class Corpus {
 // Changes to a batch of a corpus, the same for a seed; what its last positions are does not depend on the length.
 // masked: three bytes of twenty are hidden, and what stood there is what is scored.
 void hide_bytes(Batch& batch, std::uint64_t seed);
-// recall: a text with one fact in each eighth, a key and its value, whose end asks for all eight in some order: the keys stand
-// there again, and their values are all that is scored. Keys and values are symbols beyond bytes. A share of the texts
-// has them; the others are left alone.
-constexpr std::int64_t facts = 8, symbols_of_recall = 276;
+// recall: a text with one fact in each eighth, a symbol that says a key and its value, whose end asks for all eight in some
+// order: the keys stand there, and their values are all that is scored. All are symbols beyond bytes. A share of the texts has
+// them; the others are left alone.
+constexpr std::int64_t facts = 8, symbols_of_recall = 376;
 void plant_facts(Batch& batch, std::uint64_t seed, double share = 1);
 // Of a text with facts: the positions from which values are asked for, and in which eighth each of them stands.
 struct Question {

@@ -74,7 +74,6 @@ constexpr Arm arms[] = {
     {"E6", "base_10000", "rope"},
     {"E6", "base_100000", "rope rope_theta=100000"},
     {"E6", "base_1000000", "rope rope_theta=1000000"},
-    {"E7", "none", "nope"},
     {"E7", "part_1_16", "rope partial_rotary_factor=0.0625"},
     {"E7", "part_1_8", "rope partial_rotary_factor=0.125"},
     {"E7", "part_1_4", "rope partial_rotary_factor=0.25"},
@@ -94,7 +93,24 @@ constexpr Arm arms[] = {
     {"E10", "nope", "nope", most, 0, 0, "recall"},
     {"E10", "alibi", "alibi", most, 0, 0, "recall"},
     {"E10", "window", "rope", most, 2, 0, "recall"},
+    {"E10", "window_and_nope", "rope", most, 2, 3, "recall"},
     {"E10", "trained", "rope", most, 0, 0, "recall"},
+    {.experiment = "E10", .name = "forgetting", .scheme = "forgetting", .task = "recall", .seeds = 3},
+    {.experiment = "E10",
+     .name = "stick_breaking",
+     .scheme = "stick_breaking",
+     .task = "recall",
+     .seeds = 3},
+    {.experiment = "E10",
+     .name = "base_10",
+     .scheme = "rope rope_theta=10",
+     .task = "recall",
+     .seeds = 3},
+    {.experiment = "E10",
+     .name = "base_1000000",
+     .scheme = "rope rope_theta=1000000",
+     .task = "recall",
+     .seeds = 3},
 };
 
 // What an experiment's arm `trained` is changed to, from the same weights.
@@ -125,6 +141,7 @@ constexpr struct {
     {"E9", "dropped_faster", "nope", 0.5, "0 1 3"},
     {"E10", "yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
     {"E10", "ntk", "rope rope_type=ntk factor=S"},
+    {"E10", "dropped", "nope", 0.5, "0 1 3"},
 };
 
 std::string filled_in(std::string_view scheme, std::int64_t length, std::int64_t stretch,
@@ -181,7 +198,8 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
       }
   if (arm.task == "recall") {
     cell.shape.vocabulary = symbols_of_recall;
-    cell.steps = preset.task_steps;
+    cell.steps = preset.steps * 7 / 5;
+    cell.rate *= 2;
   }
   if (is_of_text(arm.task)) {
     for (std::int64_t at = length; at <= preset.longest; at *= 2) cell.tests.push_back(at);
@@ -199,6 +217,25 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
   cell.tests = {8, 10, 11, 12, 14, 20};
   if (arm.symbols > 0) cell.tests = {1, 2, 3, 4, 5, 6, 7, 8, 10};
   return cell;
+}
+
+// E3 trains the schemes of E1 at E1's rate times these, on one seed.
+constexpr struct {
+  double times;
+  std::string_view name;
+} swept_rates[] = {{0.5, "_x0.5"}, {2, "_x2"}, {4, "_x4"}};
+
+std::vector<Cell> sweep_of(const Preset& preset) {
+  std::vector<Cell> cells;
+  for (const auto& [times, name] : swept_rates)
+    for (const Arm& arm : arms) {
+      if (arm.experiment != "E1") continue;
+      Cell& cell = cells.emplace_back(cell_of(preset, arm, 1));
+      cell.experiment = "E3";
+      cell.arm += name;
+      cell.rate *= times;
+    }
+  return cells;
 }
 
 bool has(std::string_view list, std::string_view word) {
@@ -262,6 +299,7 @@ std::span<const Experiment> experiments() {
   static constexpr Experiment list[] = {
       {"E1", "Train short, test long", all},
       {"E2", "A trained RoPE stretched", all},
+      {"E3", "The learning rate"},
       {"E4", "Copying, reversing and adding more symbols than in training"},
       {"E5", "Hidden bytes found by reading both ways"},
       {"E6", "The base of RoPE"},
@@ -279,6 +317,7 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
   if (!experiment.empty() && std::ranges::count(known, experiment) == 0)
     return fail("--experiment", "no such experiment", experiment, suggestion(experiment, known));
   std::vector<Cell> cells;
+  if ((experiment.empty() || experiment == "E3") && preset.name != "quick") cells = sweep_of(preset);
   // Seeds outermost: whoever stops early has fewer seeds of everything.
   for (std::int64_t seed = 1; seed <= preset.seeds; ++seed) {
     for (const Arm& arm : arms)
@@ -287,6 +326,11 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
         cells.push_back(cell_of(preset, arm, static_cast<std::uint64_t>(seed)));
   }
   return cells;
+}
+
+std::span<const SharedArm> shared_arms() {
+  static constexpr SharedArm list[] = {{"E7", "none", "E1", "nope"}};
+  return list;
 }
 
 std::span<const Hypothesis> hypotheses() {
@@ -454,8 +498,8 @@ std::span<const Hypothesis> hypotheses() {
        "",
        "Of what a causal model without position has behind its last layer, its position is better "
        "read than of one that reads both ways, by more than 0.2 of the variance",
-       {"causal_nope", "position_r2_3"},
-       {"nope", "position_r2_3"},
+       {"causal_nope", "position_r2_last"},
+       {"nope", "position_r2_last"},
        true,
        0.2},
       {"E5",
@@ -470,8 +514,8 @@ std::span<const Hypothesis> hypotheses() {
        "",
        "A causal model without position has more of its position behind its last layer after "
        "training than before",
-       {"causal_nope", "position_r2_3"},
-       {"causal_nope", "position_r2_3", 1, 0}},
+       {"causal_nope", "position_r2_last"},
+       {"causal_nope", "position_r2_last", 1, 0}},
       {"E6",
        "",
        "Base 100,000 is no more than 0.02 away from base 10,000 in range",
@@ -517,7 +561,7 @@ std::span<const Hypothesis> hypotheses() {
        {"as_coded", "zero-shot", 8}},
       {"E10",
        "",
-       "ALiBi finds fewer facts at 8 × than at 1 ×, far ones, by more than a tenth of them",
+       "ALiBi finds fewer facts at 8 × than at 1 ×, those of the first eighth, by more than a tenth",
        {"alibi", "recall_1"},
        {"alibi", "recall_1", 8},
        true,
@@ -529,6 +573,46 @@ std::span<const Hypothesis> hypotheses() {
        {"alibi"},
        false,
        0.02},
+      {"E10",
+       "",
+       "In windows of half the trained length fewer facts of the first eighth are found in range, "
+       "by more than a tenth",
+       {"trained", "recall_1"},
+       {"window", "recall_1"},
+       true,
+       0.1},
+      {"E10",
+       "",
+       "Without position more facts of the first eighth are found at 8 × than with RoPE, by more "
+       "than a tenth",
+       {"nope", "recall_1", 8},
+       {"trained", "recall_1", 8},
+       true,
+       0.1},
+      {"E10",
+       "",
+       "Untuned, YaRN at 8 × finds more facts of the first eighth than no scaling, by more than a "
+       "tenth",
+       {"yarn", "recall_1", 8},
+       {"trained", "recall_1", 8},
+       true,
+       0.1},
+      {"E10",
+       "",
+       "RoPE dropped, and 150 steps learned without it, finds more facts of the first eighth at 8 × "
+       "than RoPE, by more than a tenth",
+       {"dropped", "recall_1", 8},
+       {"trained", "recall_1", 8},
+       true,
+       0.1},
+      {"E10",
+       "",
+       "RoPE in windows with layers without position finds more facts of the first eighth at 8 × "
+       "than RoPE, by more than a tenth",
+       {"window_and_nope", "recall_1", 8},
+       {"trained", "recall_1", 8},
+       true,
+       0.1},
   };
   return list;
 }

@@ -31,6 +31,12 @@ std::span<const Experiment> experiments();
 // All cells of a preset, or those of one experiment. Errors: no such experiment.
 Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view experiment = {});
 
+// The same run under another name: what an experiment compares with is not trained twice.
+struct SharedArm {
+  std::string_view experiment, arm, of_experiment, of_arm;
+};
+std::span<const SharedArm> shared_arms();
+
 // One number of a run: nats after the last step at `times` the trained length (zero-shot: before tuning), exact for `times`
 // symbols, training, the loss at a part of the steps, or another metric of Measurement, before training where `at` is 0.
 struct Reading {

@@ -100,6 +100,8 @@ TEST(LabHypotheses, SpeakOfArmsThatThereAre) {
       arms.insert(cell.arm);
       for (const Change& change : cell.afterwards) arms.insert(change.arm);
     }
+    for (const SharedArm& shared : shared_arms())
+      if (shared.experiment == hypothesis.experiment) arms.insert(std::string(shared.arm));
     EXPECT_TRUE(arms.contains(std::string(hypothesis.left.arm))) << hypothesis.statement;
     EXPECT_TRUE(arms.contains(std::string(hypothesis.right.arm))) << hypothesis.statement;
   }

@@ -1,10 +1,12 @@
 #include "lab/train/report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -51,6 +53,10 @@ std::optional<double> value_of(const Outcome& outcome, const Reading& reading) {
     return value_of(outcome, reading.arm, "training",
                     std::llround(reading.at * static_cast<double>(outcome.cell.steps)), trained);
   const auto [first, last] = steps_of(outcome, reading.arm);
+  if (reading.metric == "position_r2_last")
+    return value_of(outcome, reading.arm,
+                    "position_r2_" + std::to_string(outcome.cell.shape.layers),
+                    reading.at == 0 ? first : last, trained);
   const bool untuned = reading.arm != outcome.cell.arm && first == last;
   if (reading.metric == "nats" && untuned) return {};
   if (reading.metric == "exact")
@@ -96,12 +102,30 @@ std::vector<std::string> arms_of(std::span<const Outcome> outcomes, std::string_
   return arms;
 }
 
+// What an experiment has of another one: the same runs under another name.
+std::vector<Outcome> with_shared(std::span<const Outcome> outcomes) {
+  std::vector<Outcome> all(outcomes.begin(), outcomes.end());
+  for (const SharedArm& shared : shared_arms())
+    for (const Outcome& outcome : outcomes) {
+      if (outcome.cell.experiment != shared.of_experiment || outcome.cell.arm != shared.of_arm)
+        continue;
+      Outcome& copy = all.emplace_back(outcome);
+      copy.cell.experiment = shared.experiment;
+      copy.cell.arm = shared.arm;
+      for (Measurement& m : copy.measured)
+        if (m.arm == shared.of_arm) m.arm = shared.arm;
+    }
+  return all;
+}
+
 // What `number(outcome, measurement)` makes of a measurement is its column; none leaves it out.
 template <class Column>
 Results results(std::span<const Outcome> outcomes, std::string_view experiment, std::string title,
                 std::string column, Column&& number) {
   std::map<std::pair<std::string, std::int64_t>, std::vector<double>> found;
-  Results made{.title = std::move(title), .column = std::move(column)};
+  Results made{.experiment = std::string(experiment),
+               .title = std::string(experiment) + ": " + std::move(title),
+               .column = std::move(column)};
   for (const Outcome& outcome : outcomes) {
     if (outcome.cell.experiment != experiment) continue;
     for (const Measurement& m : outcome.measured) {
@@ -113,8 +137,11 @@ Results results(std::span<const Outcome> outcomes, std::string_view experiment, 
   }
   std::ranges::sort(made.columns);
   for (const std::string& arm : arms_of(outcomes, experiment)) {
-    Row row{.arm = arm, .cells = {}};
-    for (const std::int64_t at : made.columns) row.cells.push_back(interval_of(found[{arm, at}]));
+    Row row{.arm = arm, .cells = {}, .seeds = {}};
+    for (const std::int64_t at : made.columns) {
+      row.seeds.push_back(found[{arm, at}]);
+      row.cells.push_back(interval_of(row.seeds.back()));
+    }
     if (std::ranges::any_of(row.cells, [](const Interval& cell) { return cell.n > 0; }))
       made.rows.push_back(std::move(row));
   }
@@ -122,6 +149,83 @@ Results results(std::span<const Outcome> outcomes, std::string_view experiment, 
 }
 
 using Maybe = std::optional<std::int64_t>;
+
+// The number behind a metric's name: 3 of recall_3.
+Maybe number_behind(std::string_view metric, std::string_view name) {
+  if (!metric.starts_with(name)) return {};
+  std::int64_t number = 0;
+  const char* const end = metric.data() + metric.size();
+  if (std::from_chars(metric.data() + name.size(), end, number).ptr != end) return {};
+  return number;
+}
+
+// Arms of E4 begin with their task: copy_rope.
+std::string_view task_of(std::string_view arm) { return arm.substr(0, arm.find('_')); }
+
+std::vector<Results> task_tables(std::span<const Outcome> outcomes) {
+  std::vector<std::string> tasks;
+  for (const Outcome& outcome : outcomes)
+    if (const std::string task(task_of(outcome.cell.arm));
+        outcome.cell.experiment == "E4" && std::ranges::find(tasks, task) == tasks.end())
+      tasks.push_back(task);
+  std::vector<Results> made;
+  for (const std::string& task : tasks) {
+    made.push_back(
+        results(outcomes, "E4",
+                task + "; share of answers without a mistake by symbols, median of the seeds and "
+                       "the extremes",
+                "symbols", [&](const Outcome&, const Measurement& m) -> Maybe {
+                  if (m.metric != "exact" || task_of(m.arm) != task) return {};
+                  return m.length;
+                }));
+    made.back().all_or_nothing = true;
+    for (const Outcome& outcome : outcomes)
+      if (outcome.cell.experiment == "E4" && task_of(outcome.cell.arm) == task)
+        made.back().trained = outcome.cell.most;
+  }
+  return made;
+}
+
+// A row for each scheme of E1: its loss by rate, of the first seed alone, with E1's own rate among them.
+Results sweep_table(std::span<const Outcome> outcomes) {
+  std::vector<Outcome> swept;
+  if (std::ranges::none_of(outcomes, [](const Outcome& o) { return o.cell.experiment == "E3"; }))
+    return {};
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.cell.seed != 1 ||
+        (outcome.cell.experiment != "E1" && outcome.cell.experiment != "E3"))
+      continue;
+    Outcome& copy = swept.emplace_back(outcome);
+    copy.cell.experiment = "E3";
+    for (Measurement& m : copy.measured) m.arm = m.arm.substr(0, m.arm.find("_x"));
+  }
+  return results(swept, "E3", "nats a byte at the trained length, by learning rate in millionths, one seed",
+                 "rate", [](const Outcome& outcome, const Measurement& m) -> Maybe {
+                   if (m.metric != "nats" || m.length != outcome.cell.shape.trained_length)
+                     return {};
+                   return std::llround(outcome.cell.rate * 1e6);
+                 });
+}
+
+void probe_tables(std::span<const Outcome> outcomes, std::vector<Results>& made) {
+  for (const bool trained : {false, true})
+    made.push_back(results(
+        outcomes, "E5",
+        std::string("R² of a linear probe for the position, by layer, ") +
+            (trained ? "after training" : "before training"),
+        "layer", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+          if ((m.step == outcome.cell.steps) != trained) return {};
+          return number_behind(m.metric, "position_r2_");
+        }));
+  for (const auto& [metric, title] :
+       {std::pair("told_apart", "share of texts told apart from the same words in another order"),
+        std::pair("true_order", "share of texts likelier than the same words in another order")})
+    made.push_back(results(outcomes, "E5", std::string(title) + ", by steps of training", "step",
+                           [&](const Outcome&, const Measurement& m) -> Maybe {
+                             if (m.metric != metric) return {};
+                             return m.step;
+                           }));
+}
 
 }  // namespace
 
@@ -185,7 +289,8 @@ Expected<std::vector<Outcome>> read_outcomes(const std::string& path) {
   return outcomes;
 }
 
-std::vector<Judged> judge(std::span<const Outcome> outcomes) {
+std::vector<Judged> judge(std::span<const Outcome> given) {
+  const std::vector<Outcome> outcomes = with_shared(given);
   std::vector<Judged> list;
   for (const Hypothesis& hypothesis : hypotheses())
     if (Judged made = judged(outcomes, hypothesis); made.difference.n > 1)
@@ -222,51 +327,64 @@ std::string measured_text(std::span<const Judged> judged, std::string_view claim
   return text.empty() ? text : text + ".";
 }
 
-std::vector<Results> tables(std::span<const Outcome> outcomes) {
+std::vector<Results> tables(std::span<const Outcome> given) {
+  const std::vector<Outcome> outcomes = with_shared(given);
   std::vector<Results> made;
-  const auto keep = [&](Results results) {
-    if (results.columns.size() > 1) made.push_back(std::move(results));
-  };
   for (const Experiment& experiment : experiments()) {
-    const std::string title = std::string(experiment.name) + ": " + std::string(experiment.title);
+    const std::string title(experiment.title);
     const bool stretches = experiment.name == "E2" || experiment.name == "E8";
-    keep(results(
-        outcomes, experiment.name,
-        title + (stretches                 ? "; nats a byte by length, before tuning"
-                 : experiment.name == "E4" ? "; share of answers without a mistake, by symbols"
-                                           : "; nats a byte by length"),
-        "length", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+    const auto add = [&](std::string what, std::string column, auto&& number) {
+      made.push_back(results(outcomes, experiment.name, title + "; " + std::move(what),
+                             std::move(column), number));
+    };
+    if (experiment.name == "E3") {
+      made.push_back(sweep_table(outcomes));
+      continue;
+    }
+    if (experiment.name == "E4") {
+      std::ranges::move(task_tables(outcomes), std::back_inserter(made));
+      continue;
+    }
+    add(stretches ? "nats a byte by length, before tuning" : "nats a byte by length", "length",
+        [&](const Outcome& outcome, const Measurement& m) -> Maybe {
           const auto [first, last] = steps_of(outcome, m.arm);
-          if ((m.metric != "nats" && m.metric != "exact") || m.step != (stretches ? first : last))
-            return {};
+          if (m.metric != "nats" || m.step != (stretches ? first : last)) return {};
           if (stretches && m.arm == outcome.cell.arm) return {};  // what `none` is before tuning
           return m.length;
-        }));
+        });
     if (stretches)
-      keep(results(outcomes, experiment.name,
-                   title + "; nats a byte at the greatest length, by steps of tuning", "step",
-                   [&](const Outcome& outcome, const Measurement& m) -> Maybe {
-                     if (m.metric == "training" || m.arm == outcome.cell.arm ||
-                         m.length != outcome.cell.tests.back())
-                       return {};
-                     return m.step;
-                   }));
-    for (std::int64_t quarter = 1; quarter <= 4; ++quarter)
-      keep(results(outcomes, experiment.name,
-                   title + "; share of facts found in quarter " + std::to_string(quarter) +
-                       " of the text, by length",
-                   "length", [&](const Outcome&, const Measurement& m) -> Maybe {
-                     if (m.metric != "recall_" + std::to_string(quarter)) return {};
-                     return m.length;
-                   }));
+      add("nats a byte at the greatest length, by steps of tuning", "step",
+          [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+            if (m.metric != "nats" || m.arm == outcome.cell.arm ||
+                m.length != outcome.cell.tests.back())
+              return {};
+            return m.step;
+          });
     if (experiment.name == "E1")
-      keep(results(outcomes, experiment.name,
-                   "E3: the same runs; nats a byte while training, by steps", "step",
-                   [](const Outcome& outcome, const Measurement& m) -> Maybe {
-                     if (m.metric != "training" || m.step * 5 % outcome.cell.steps != 0) return {};
-                     return m.step;
-                   }));
+      add("nats a byte while training, by steps (E3)", "step",
+          [](const Outcome& outcome, const Measurement& m) -> Maybe {
+            if (m.metric != "training" || m.step * 5 % outcome.cell.steps != 0) return {};
+            return m.step;
+          });
+    if (experiment.name == "E5") probe_tables(outcomes, made);
+    std::vector<std::int64_t> times;
+    for (const Outcome& outcome : outcomes)
+      for (const Measurement& m : outcome.measured)
+        if (outcome.cell.experiment == experiment.name && m.metric == "recall_1" &&
+            std::ranges::find(times, m.length) == times.end())
+          times.push_back(m.length);
+    std::ranges::sort(times);
+    for (const std::int64_t length : times) {
+      add("share of facts found in a text of " + std::to_string(length) +
+              ", by the eighth where they stand",
+          "eighth", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+            if (m.length != length || m.step != steps_of(outcome, m.arm).second) return {};
+            return number_behind(m.metric, "recall_");
+          });
+      made.back().length = length;
+    }
   }
+  std::erase_if(made, [](const Results& table) { return table.columns.size() < 2; });
   return made;
 }
 

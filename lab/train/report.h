@@ -35,18 +35,24 @@ std::vector<Judged> judge(std::span<const Outcome> outcomes);
 // where fewer than six seeds speak of it.
 std::string measured_text(std::span<const Judged> judged, std::string_view claim);
 
-// A row of a table: an arm's mean at each column with its 95 % interval.
+// A row of a table: an arm's mean at each column with its 95 % interval, and what each seed has there.
 struct Row {
   std::string arm;
   std::vector<Interval> cells;
+  std::vector<std::vector<double>> seeds;
 };
 struct Results {
-  std::string title, column;  // what columns are: "length", "step"
+  std::string experiment, title, column;  // what columns are: "length", "step", "symbols", "layer", "eighth", "rate"
   std::vector<std::int64_t> columns;
   std::vector<Row> rows;
+  std::int64_t length = 0;   // of the texts, where columns are eighths
+  std::int64_t trained = 0;  // the most symbols of training, where columns are symbols
+  // Runs that either learn a task or do not: a mean says nothing of them, so that medians and extremes are shown.
+  bool all_or_nothing = false;
 };
-// Of each experiment: values by length after the last step; of E2 by length before tuning and at the greatest length by step;
-// of E1 losses while training.
+// Of each experiment: values by length after the last step; of E1 losses while training; of E2 by length before tuning and at
+// the greatest length by step; of E3 by rate (in millionths); of E4 a table for each task; of E5 what a probe finds by layer,
+// before and after training; where there are facts, which share is found by the eighth of the text, a table for each length.
 std::vector<Results> tables(std::span<const Outcome> outcomes);
 
 }  // namespace posenc::lab
