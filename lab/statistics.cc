@@ -53,7 +53,7 @@ double t_test_p(std::span<const double> numbers) {
   const auto freedom = static_cast<double>(interval.n - 1);
   const double error = interval.half_width / student_quantile(0.975, freedom);
   if (error == 0) return interval.mean == 0 ? 1 : 0;
-  return 1 - 2 * student_half(std::abs(interval.mean) / error, freedom);
+  return std::max(0.0, 1 - 2 * student_half(std::abs(interval.mean) / error, freedom));
 }
 
 double sign_flip_p(std::span<const double> differences) {

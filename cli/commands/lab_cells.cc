@@ -1,4 +1,4 @@
-// posenc lab cells, run and collect: small models that learn with every scheme, a cell at a time.
+// posenc lab cells, run and again: small models that learn with every scheme, a cell at a time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/progress.h"
-#include "lab/train/experiments.h"
+#include "lab/train/report.h"
 
 namespace posenc::cli {
 namespace {
@@ -26,15 +26,15 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CellFlags {
-  std::string preset, experiment, cell, out, text;
+  std::string preset, experiment, cell, out, text, results;
   std::vector<std::string> arms;
   std::uint64_t seeds = 0;
   int jobs = 1;
+  std::int64_t sample = 0, tenths = 10;
 };
 
-void add_preset(CLI::App& app, CellFlags& flags) {
-  app.add_option("--preset", flags.preset, "quick, standard or full")->type_name("NAME");
-  app.add_option("--experiment", flags.experiment, "One of them alone: E1, E2, E4 to E10")
+void add_choice(CLI::App& app, CellFlags& flags) {
+  app.add_option("--experiment", flags.experiment, "One of them alone: E1 to E10")
       ->type_name("NAME");
   app.add_option("--arms", flags.arms, "Only these arms of it, such as rope,alibi")
       ->delimiter(',')
@@ -42,15 +42,29 @@ void add_preset(CLI::App& app, CellFlags& flags) {
   app.add_option("--seeds", flags.seeds, "Only seeds up to this one")->default_str("");
 }
 
+void add_preset(CLI::App& app, CellFlags& flags) {
+  app.add_option("--preset", flags.preset, "quick, standard or full")->type_name("NAME");
+  add_choice(app, flags);
+}
+
+void add_text(CLI::App& app, CellFlags& flags) {
+  app.add_option("--text", flags.text,
+                 "A folder of *.pod or *.txt to learn from; default: perl-doc's")
+      ->type_name("DIR");
+}
+
+bool chosen(const lab::Cell& cell, const CellFlags& flags) {
+  return (flags.experiment.empty() || cell.experiment == flags.experiment) &&
+         (flags.seeds == 0 || cell.seed <= flags.seeds) &&
+         (flags.arms.empty() || std::ranges::find(flags.arms, cell.arm) != flags.arms.end());
+}
+
 Expected<std::vector<lab::Cell>> cells(const CellFlags& flags) {
   const Expected<lab::Preset> preset = lab::find_preset(flags.preset);
   if (!preset) return std::unexpected(preset.error());
   Expected<std::vector<lab::Cell>> list = lab::cells_of(*preset, flags.experiment);
   if (!list) return list;
-  std::erase_if(*list, [&](const lab::Cell& cell) {
-    return (flags.seeds > 0 && cell.seed > flags.seeds) ||
-           (!flags.arms.empty() && std::ranges::find(flags.arms, cell.arm) == flags.arms.end());
-  });
+  std::erase_if(*list, [&](const lab::Cell& cell) { return !chosen(cell, flags); });
   if (list->empty())
     return fail("lab", "no cell is of these arms and seeds", "", "posenc lab cells lists all");
   return list;
@@ -188,9 +202,7 @@ Run define_run(CLI::App& app) {
                  "The result's file; of a preset a folder, in which results that "
                  "are there are not run again")
       ->required();
-  app.add_option("--text", flags->text,
-                 "A folder of *.pod or *.txt to learn from; default: perl-doc's")
-      ->type_name("DIR");
+  add_text(app, *flags);
   app.add_option("--jobs", flags->jobs, "Cells side by side, each on one thread")
       ->check(CLI::Range(1, 256));
   app.footer(
@@ -209,8 +221,68 @@ Run define_run(CLI::App& app) {
   };
 }
 
+// What a sample of results gives when its cells are run again. Exit code 1: another number on the same kind of processor.
+Expected<int> run_sample(const CellFlags& flags) {
+  Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags.results);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  std::erase_if(*outcomes, [&](const lab::Outcome& o) { return !chosen(o.cell, flags); });
+  if (outcomes->empty())
+    return fail("lab again", "no result is of these arms and seeds", "",
+                "posenc lab report " + flags.results + " names them");
+  const Expected<lab::Corpus> text = corpus(flags.text);
+  if (!text) return std::unexpected(text.error());
+  const std::size_t all = outcomes->size(),
+                    some = flags.sample > 0 ? std::min(all, static_cast<std::size_t>(flags.sample))
+                                            : all;
+  bool other = false;
+  for (std::size_t i = 0; i < some; ++i) {
+    const lab::Outcome& outcome = (*outcomes)[i * all / some];
+    const std::string name =
+        fmt::format("{} {}, seed {}", outcome.cell.experiment, outcome.cell.arm, outcome.cell.seed);
+    Expected<lab::Again> again = lab::Again{};
+    {
+      Progress progress("lab", 100);
+      again = lab::run_again(
+          outcome, *text,
+          [&](double part) { progress.tell(static_cast<std::size_t>(part * 99), name); },
+          flags.tenths);
+    }
+    if (!again) return std::unexpected(again.error());
+    other = other || (again->same_kind && again->most > 0);
+    fmt::print("{:<36}{:>4} numbers  {}{}\n", name, again->compared,
+               again->most > 0 ? fmt::format("one differs by {:g}", again->most) : "all the same",
+               again->same_kind ? "" : ", on another kind of processor");
+  }
+  return other ? 1 : 0;
+}
+
+Run define_again(CLI::App& app) {
+  auto flags = std::make_shared<CellFlags>();
+  app.add_option("RESULTS", flags->results, "A folder of results, or a file of them, a line each")
+      ->type_name("RESULTS")
+      ->required();
+  add_choice(app, *flags);
+  app.add_option("--sample", flags->sample, "So many of them, spread evenly; default: all")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
+  app.add_option("--tenths", flags->tenths, "Of the training, nothing tested if fewer than ten")
+      ->check(CLI::Range(1, 10));
+  add_text(app, *flags);
+  app.footer(
+      "Every line of results has the cell that it came from. On the same kind of processor each "
+      "number must come out again, to\n"
+      "the last digit that is written; elsewhere products are summed in another order.\n\n"
+      "Examples:\n"
+      "  posenc lab again lab/results/standard.jsonl --sample 5\n"
+      "  posenc lab again lab/results/standard.jsonl --experiment E4 --arms copy_rope --seeds 1\n"
+      "  posenc lab again lab/results/standard.jsonl --tenths 1");
+  return [flags]() -> Expected<int> { return run_sample(*flags); };
+}
+
 }  // namespace
 
+extern const Command lab_again{"again", "run results again from their own lines, and compare",
+                               define_again};
 extern const Command lab_cells{"cells", "what a preset trains: a line of JSON for each run",
                                define_cells};
 extern const Command lab_run{"run", "train one cell, or all of a preset", define_run};

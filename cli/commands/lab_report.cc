@@ -55,7 +55,8 @@ std::string table_page(const lab::Results& table, const Terminal& term) {
     out += padded(row.arm, first);
     std::int64_t seeds = 0;
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      out += right(table.all_or_nothing ? range_text(row.seeds[i]) : interval_text(row.cells[i], 3));
+      out +=
+          right(table.all_or_nothing ? range_text(row.seeds[i]) : interval_text(row.cells[i], 3));
       seeds = std::max(seeds, row.cells[i].n);
     }
     out += right(std::to_string(seeds)) + "\n";
@@ -119,12 +120,9 @@ std::string page(const std::vector<lab::Outcome>& outcomes, const Terminal& term
 
 Axis axis_of(const lab::Results& table) {
   static const std::map<std::string_view, std::string_view> words = {
-      {"length", "length (tokens)"},
-      {"step", "steps of tuning"},
-      {"symbols", "symbols"},
-      {"layer", "behind layer"},
-      {"eighth", "eighth of the text"},
-      {"rate", "learning rate (millionths)"}};
+      {"length", "length (tokens)"},    {"step", "steps of tuning"},
+      {"symbols", "symbols"},           {"layer", "behind layer"},
+      {"eighth", "eighth of the text"}, {"rate", "learning rate (millionths)"}};
   const bool log = table.column == "length" || table.column == "rate";
   Axis axis{.label = std::string(words.at(table.column)),
             .column = table.column == "length" ? "length_tokens"
@@ -203,8 +201,9 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
     Panel panel{.title = name, .x = axis_of(*table), .y = {.label = y, .column = column}};
     std::size_t colour = 0;
     for (const lab::Row& row : table->rows) {
-      Series series{
-          .name = row.arm, .in_legend = table == list.front().table, .colour = line_colour(colour++)};
+      Series series{.name = row.arm,
+                    .in_legend = table == list.front().table,
+                    .colour = line_colour(colour++)};
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
         series.x.push_back(static_cast<double>(table->columns[i]));
         series.y.push_back(row.cells[i].n > 0 ? row.cells[i].mean : NAN);
@@ -219,17 +218,23 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
 // A panel for each task and scheme, a dot for each seed: what is learned whole or not at all has no mean.
 Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
   Figure figure{.title = "E4: more symbols than in training",
-                .caption = "The share of answers without a mistake; a dot for each seed, a line through "
-                           "their medians. Training ends at the "
-                           "upright line.",
+                .caption =
+                    "The share of answers without a mistake; a dot for each seed, a line through "
+                    "their medians. Training ends at the "
+                    "upright line.",
                 .columns = 5};
   for (const lab::Results* table : tasks)
     for (const lab::Row& row : table->rows) {
       Panel panel{.title = row.arm,
                   .x = axis_of(*table),
                   .y = {.label = "right", .column = "share_right", .least = -0.05, .most = 1.05}};
-      panel.rules.push_back({.at = static_cast<double>(table->trained), .text = {}, .vertical = true});
-      Series dots{.name = "seeds", .in_legend = false, .colour = line_colour(1), .mark = Mark::dots, .width = 3};
+      panel.rules.push_back(
+          {.at = static_cast<double>(table->trained), .text = {}, .vertical = true});
+      Series dots{.name = "seeds",
+                  .in_legend = false,
+                  .colour = line_colour(1),
+                  .mark = Mark::dots,
+                  .width = 3};
       Series median{.name = "median", .in_legend = false, .colour = line_colour(1), .width = 0.7};
       for (std::size_t i = 0; i < row.seeds.size(); ++i) {
         const auto x = static_cast<double>(table->columns[i]);
@@ -252,9 +257,10 @@ Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
 // A panel for each arm: a row for each length, a column for each eighth of a text.
 Figure recall_figure(const std::vector<const lab::Results*>& lengths, std::string title) {
   Figure figure{.title = std::move(title),
-                .caption = "Of eight facts, one in each eighth of a text, the share that is found when "
-                           "its end asks for them. One in ten "
-                           "is chance. Means over seeds.",
+                .caption =
+                    "Of eight facts, one in each eighth of a text, the share that is found when "
+                    "its end asks for them. One in ten "
+                    "is chance. Means over seeds.",
                 .columns = 4,
                 .shared_axes = true,
                 .scale = {.label = "share found", .column = "share_found"}};
@@ -332,7 +338,8 @@ Expected<void> draw_all(const std::vector<lab::Outcome>& outcomes, const std::st
                              "alone. Means over seeds.",
                              "R²", "r2"));
     if (!eighths.empty())
-      figures.emplace_back(name + (lengths.empty() ? "" : "-recall"), recall_figure(eighths, title));
+      figures.emplace_back(name + (lengths.empty() ? "" : "-recall"),
+                           recall_figure(eighths, title));
     for (const auto& [file, figure] : figures)
       if (Expected<void> done = draw(figure, fs::path(folder) / ("lab-" + file + ".png")); !done)
         return done;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <nlohmann/json.hpp>
 #include <tuple>
+#include <nlohmann/json.hpp>
 
 #include "lab/train/hash.h"
 #include "lab/train/probe.h"
@@ -53,6 +53,7 @@ void each_optional(C& cell, Visit&& visit) {
   static const Cell usual;
   visit("positions", cell.positions, usual.positions);
   visit("position_range", cell.position_range, usual.position_range);
+  visit("scored", cell.scored, usual.scored);
   visit("probe", cell.probe, usual.probe);
 }
 
@@ -106,6 +107,10 @@ std::unexpected<Error> broken(std::string_view where, std::string_view key) {
               "posenc lab cells prints whole ones");
 }
 
+std::int64_t scored_of(const Cell& cell) {
+  return cell.scored > 0 ? cell.scored : cell.shape.trained_length / 2;
+}
+
 Expected<void> in_range(const Cell& cell, std::string_view where) {
   struct Range {
     std::string_view key;
@@ -124,22 +129,24 @@ Expected<void> in_range(const Cell& cell, std::string_view where) {
                                {"without_every", s.without_every, 0, 64},
                                {"steps", cell.steps, 1, 10'000'000},
                                {"texts", cell.texts, 1, 4096},
+                               {"scored", cell.scored, 0, s.trained_length},
                                {"most", cell.most, 1, 1000},
                                {"least", cell.least, 1, cell.most}};
   const std::int64_t least = !is_of_text(cell.task)  ? 1
                              : cell.task == "recall" ? shortest
-                                                     : s.trained_length / 2;
-  std::int64_t longest = s.trained_length;
+                                                     : scored_of(cell);
+  std::int64_t longest = 0;  // positions that a test has
   for (const std::int64_t length : cell.tests) {
     ranges.push_back({"tests", length, least, 65536});
-    longest = std::max(longest, cell.task == "addition" ? 3 * length + 4 : 2 * length + 2);
+    longest = std::max(longest, cell.positions == "numbers" ? length + 2
+                                : cell.task == "addition"   ? 3 * length + 4
+                                                            : 2 * length + 2);
   }
   if (!cell.positions.empty())
     ranges.push_back({"position_range", cell.position_range, longest, 65536});
   for (const Change& change : cell.afterwards) {
     ranges.push_back({"length", change.length, 0, 65536});
-    for (const std::int64_t steps : change.steps)
-      ranges.push_back({"steps", steps, 0, 10'000'000});
+    for (const std::int64_t steps : change.steps) ranges.push_back({"steps", steps, 0, 10'000'000});
     if (change.steps.empty())
       return fail(where, "steps must have a number", change.arm, "0 tests without learning");
     if (!(change.rate > 0 && change.rate <= 1))
@@ -157,9 +164,8 @@ Expected<void> in_range(const Cell& cell, std::string_view where) {
   if (!(cell.rate > 0 && cell.rate <= 1))
     return fail(where, "rate must lie above 0, and be 1 at most", std::to_string(cell.rate));
   if (cell.tests.empty()) return fail(where, "tests must have a length", "none");
-  if (is_of_text(cell.task)
-          ? s.vocabulary != (cell.task == "recall" ? symbols_of_recall : 256)
-          : !is_task(cell.task))
+  if (is_of_text(cell.task) ? s.vocabulary != (cell.task == "recall" ? symbols_of_recall : 256)
+                            : !is_task(cell.task))
     return fail(where,
                 "task must be text or masked (vocabulary 256), recall (" +
                     std::to_string(symbols_of_recall) +
@@ -335,8 +341,7 @@ class Runner {
     for (const std::int64_t until : change.steps) {
       for (; at < until; ++at)
         if (Expected<double> loss =
-                step(std::max<std::int64_t>(1, tokens / length), length,
-                     change.rate * cell_.rate);
+                step(std::max<std::int64_t>(1, tokens / length), length, change.rate * cell_.rate);
             !loss)
           return std::unexpected(loss.error());
       if (Expected<void> done = test(change.arm, at, measured); !done) return done;
@@ -360,8 +365,7 @@ class Runner {
   }
 
   Batch held_out(std::int64_t length) const {
-    return corpus_.held_out(held_out_windows, length, cell_.shape.trained_length / 2,
-                            cell_.tests.back());
+    return corpus_.held_out(held_out_windows, length, scored_of(cell_), cell_.tests.back());
   }
 
   // Some texts at a time, as memory grows with a batch's tokens: `each` sees them, and their mean loss.
@@ -474,9 +478,9 @@ class Runner {
     Batch shuffled = texts;
     Random random(1'000'003);
     for (std::int64_t t = 0; t < texts.texts; ++t) {
-      const auto text = std::span(texts.tokens)
-                            .subspan(static_cast<std::size_t>(t * length),
-                                     static_cast<std::size_t>(length));
+      const auto text =
+          std::span(texts.tokens)
+              .subspan(static_cast<std::size_t>(t * length), static_cast<std::size_t>(length));
       std::ranges::copy(words_shuffled(text, random), shuffled.tokens.begin() + t * length);
     }
     std::array<std::vector<double>, 2> losses;

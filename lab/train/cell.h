@@ -29,10 +29,11 @@ struct Cell {
   double rate = 0.002;
   std::int64_t least = 1, most = 10;     // symbols of a task's training
   std::vector<std::int64_t> tests = {};  // lengths, or symbols of a task
-  std::vector<Change> afterwards = {};  // each from the same trained model
+  std::vector<Change> afterwards = {};   // each from the same trained model
   // Left out of the JSON where they are as here, so that lines from before them are good:
   std::string positions = {};       // of a task's texts, those of data.h; "": 0, 1, …
   std::int64_t position_range = 0;  // they lie below it
+  std::int64_t scored = 0;          // bytes at a text's end that tests score; 0: half of `length`
   bool probe = false;  // also test what the residual stream knows of position and of order
 };
 

@@ -196,9 +196,12 @@ std::vector<Question> questions_of(std::span<const std::int32_t> text) {
   std::vector<Question> made;
   for (std::int64_t i = body; i < std::ssize(text); i += 2) {
     const std::int32_t key = text[static_cast<std::size_t>(i)] - first_key;
-    const std::int64_t at = std::find_if(begin, end, [key](std::int32_t symbol) {
-      return symbol >= first_fact && (symbol - first_fact) / 10 == key;
-    }) - begin;
+    const std::int64_t at =
+        std::find_if(begin, end,
+                     [key](std::int32_t symbol) {
+                       return symbol >= first_fact && (symbol - first_fact) / 10 == key;
+                     }) -
+        begin;
     if (at < body) made.push_back({i, ((at + 1) * facts - 1) / body});
   }
   return made;

@@ -17,9 +17,10 @@ struct Arm {
   std::int64_t range = 0;           // they lie below it
   std::int64_t symbols = 0;         // at most, in training; 0: ten
   bool probe = false;
-  double steps = 1;        // times the preset's
-  double rate = 1;         // times the usual one
-  std::int64_t seeds = 0;  // at most; 0: the preset's
+  std::int64_t length = 1;  // times the preset's, with as many bytes a step and as many scored
+  double steps = 1;         // times the preset's
+  double rate = 1;          // times the usual one
+  std::int64_t seeds = 0;   // at most; 0: the preset's
 };
 
 // In a scheme's text L is the trained length, S the stretch of E2, R the range of positions.
@@ -27,6 +28,10 @@ constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
     {"E1", "nope", "nope"},
     {"E1", "sinusoidal", "sinusoidal scale_embedding=true"},
+    {.experiment = "E1",
+     .name = "sinusoidal_long",
+     .scheme = "sinusoidal scale_embedding=true",
+     .length = 2},
     {"E1", "learned", "learned"},
     {"E1", "t5", "t5 max_distance=L"},
     {"E1", "alibi", "alibi", all},
@@ -48,7 +53,7 @@ constexpr Arm arms[] = {
     {"E4", "copy_fire", "fire initial_length=L", most, 0, 0, "copy"},
     {"E4", "copy_random_rope", "rope", most, 0, 0, "copy", "random", 128},
     {"E4", "copy_random_learned", "learned rows=R", most, 0, 0, "copy", "random", 128},
-    {"E4", "copy_abacus", "learned rows=R", most, 0, 0, "copy", "numbers", 64},
+    {"E4", "copy_abacus", "learned rows=R", most, 0, 0, "copy", "numbers", 24},
     {"E4", "reverse_nope", "nope", most, 0, 0, "reverse"},
     {"E4", "reverse_alibi", "alibi", most, 0, 0, "reverse"},
     {"E4", "reverse_rope", "rope", most, 0, 0, "reverse"},
@@ -62,7 +67,7 @@ constexpr Arm arms[] = {
     {"E4", "sums_alibi", "alibi", most, 0, 0, "addition", "", 0, 4},
     {"E4", "sums_rope", "rope", most, 0, 0, "addition", "", 0, 4},
     {"E4", "sums_random_learned", "learned rows=R", most, 0, 0, "addition", "random", 128, 4},
-    {"E4", "sums_abacus", "learned rows=R", most, 0, 0, "addition", "numbers", 64, 4},
+    {"E4", "sums_abacus", "learned rows=R", most, 0, 0, "addition", "numbers", 16, 4},
     {"E5", "nope", "nope", most, 0, 0, "masked", "", 0, 0, true},
     {"E5", "rope", "rope", most, 0, 0, "masked", "", 0, 0, true},
     {"E5", "causal_nope", "nope", most, 0, 0, "text", "", 0, 0, true},
@@ -95,7 +100,11 @@ constexpr Arm arms[] = {
     {"E10", "window", "rope", most, 2, 0, "recall"},
     {"E10", "window_and_nope", "rope", most, 2, 3, "recall"},
     {"E10", "trained", "rope", most, 0, 0, "recall"},
-    {.experiment = "E10", .name = "forgetting", .scheme = "forgetting", .task = "recall", .seeds = 3},
+    {.experiment = "E10",
+     .name = "forgetting",
+     .scheme = "forgetting",
+     .task = "recall",
+     .seeds = 3},
     {.experiment = "E10",
      .name = "stick_breaking",
      .scheme = "stick_breaking",
@@ -116,7 +125,7 @@ constexpr Arm arms[] = {
 // What an experiment's arm `trained` is changed to, from the same weights.
 constexpr struct {
   std::string_view experiment, arm, scheme;
-  double rate = 0.1;                 // of learning on, times the rate of training
+  double rate = 0.1;                  // of learning on, times the rate of training
   std::string_view learning_on = {};  // tenths of the preset's steps, at the trained length
 } stretches[] = {
     {"E2", "none", "rope"},
@@ -184,6 +193,11 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
             .position_range = arm.range,
             .probe = arm.probe};
   cell.rate *= arm.rate;
+  if (arm.length > 1) {
+    cell.scored = length / 2;
+    cell.shape.trained_length *= arm.length;
+    cell.texts /= arm.length;
+  }
   if (arm.name == "trained")
     for (const auto& [experiment, name, scheme, rate, learning_on] : stretches)
       if (experiment == arm.experiment) {
@@ -202,7 +216,8 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
     cell.rate *= 2;
   }
   if (is_of_text(arm.task)) {
-    for (std::int64_t at = length; at <= preset.longest; at *= 2) cell.tests.push_back(at);
+    for (std::int64_t at = cell.shape.trained_length; at <= preset.longest; at *= 2)
+      cell.tests.push_back(at);
     return cell;
   }
   if (arm.symbols > 0) cell.most = arm.symbols;
@@ -229,7 +244,7 @@ std::vector<Cell> sweep_of(const Preset& preset) {
   std::vector<Cell> cells;
   for (const auto& [times, name] : swept_rates)
     for (const Arm& arm : arms) {
-      if (arm.experiment != "E1") continue;
+      if (arm.experiment != "E1" || arm.length > 1) continue;
       Cell& cell = cells.emplace_back(cell_of(preset, arm, 1));
       cell.experiment = "E3";
       cell.arm += name;
@@ -317,7 +332,8 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
   if (!experiment.empty() && std::ranges::count(known, experiment) == 0)
     return fail("--experiment", "no such experiment", experiment, suggestion(experiment, known));
   std::vector<Cell> cells;
-  if ((experiment.empty() || experiment == "E3") && preset.name != "quick") cells = sweep_of(preset);
+  if ((experiment.empty() || experiment == "E3") && preset.name != "quick")
+    cells = sweep_of(preset);
   // Seeds outermost: whoever stops early has fewer seeds of everything.
   for (std::int64_t seed = 1; seed <= preset.seeds; ++seed) {
     for (const Arm& arm : arms)
@@ -368,6 +384,13 @@ std::span<const Hypothesis> hypotheses() {
        "ALiBi in range is no more than 0.02 worse than sinusoids",
        {"alibi"},
        {"sinusoidal"},
+       false,
+       0.02},
+      {"E1",
+       "26b",
+       "ALiBi trained at 64 bytes is at 128 no more than 0.02 worse than sinusoids trained at 128",
+       {"alibi", "nats", 2},
+       {"sinusoidal_long"},
        false,
        0.02},
       {"E1",
@@ -422,6 +445,15 @@ std::span<const Hypothesis> hypotheses() {
        {"trained"},
        false,
        0.05},
+      {"E2",
+       "35b",
+       "Tuned for a quarter of the steps, YaRN at 8 × is no worse than RoPE without scaling after "
+       "all "
+       "of them",
+       {"yarn", "tuned", 8, 0.25},
+       {"none", "tuned", 8},
+       false,
+       0},
       {"E2",
        "36c",
        "Tuned, YaRN at 8 × is still better than position interpolation",
@@ -561,7 +593,8 @@ std::span<const Hypothesis> hypotheses() {
        {"as_coded", "zero-shot", 8}},
       {"E10",
        "",
-       "ALiBi finds fewer facts at 8 × than at 1 ×, those of the first eighth, by more than a tenth",
+       "ALiBi finds fewer facts at 8 × than at 1 ×, those of the first eighth, by more than a "
+       "tenth",
        {"alibi", "recall_1"},
        {"alibi", "recall_1", 8},
        true,
@@ -599,7 +632,8 @@ std::span<const Hypothesis> hypotheses() {
        0.1},
       {"E10",
        "",
-       "RoPE dropped, and 150 steps learned without it, finds more facts of the first eighth at 8 × "
+       "RoPE dropped, and 150 steps learned without it, finds more facts of the first eighth at 8 "
+       "× "
        "than RoPE, by more than a tenth",
        {"dropped", "recall_1", 8},
        {"trained", "recall_1", 8},

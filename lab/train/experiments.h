@@ -38,7 +38,7 @@ struct SharedArm {
 std::span<const SharedArm> shared_arms();
 
 // One number of a run: nats after the last step at `times` the trained length (zero-shot: before tuning), exact for `times`
-// symbols, training, the loss at a part of the steps, or another metric of Measurement, before training where `at` is 0.
+// symbols, training or tuned, the loss at a part of the steps, or another metric of Measurement, before training where `at` is 0.
 struct Reading {
   std::string_view arm;
   std::string_view metric = "nats";

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -92,6 +92,20 @@ TEST(LabCells, WithAKeyLessOrANumberOutOfRangeAreRefused) {
   EXPECT_EQ(read_cell(json, "test").error().got, "width");
 }
 
+TEST(LabCells, WithAKeyThatIsNotKnownAreRefused) {
+  std::string json = to_json(small_cell("rope"));
+  json.replace(json.find("\"width\""), 7, "\"widht\":32,\"width\"");
+  EXPECT_EQ(read_cell(json, "test").error().got, "widht");
+}
+
+// Lines that were written before a key was thought of keep their meaning and their name.
+TEST(LabCells, WriteWhatIsAsUsualNotAtAll) {
+  Cell cell = small_cell("rope");
+  EXPECT_EQ(to_json(cell).find("probe"), std::string::npos);
+  cell.probe = true;
+  EXPECT_TRUE(read_cell(to_json(cell), "test")->probe);
+}
+
 TEST(LabHypotheses, SpeakOfArmsThatThereAre) {
   const Preset standard = find_preset("standard").value();
   for (const Hypothesis& hypothesis : hypotheses()) {
@@ -136,24 +150,23 @@ TEST(LabCorpus, HiddenBytesAreTheSameForEveryLengthAndAreWhatIsScored) {
   EXPECT_EQ(hidden(32), hidden(256));
 }
 
-TEST(LabCorpus, HalfOfTheTextsToLearnFromHaveEachFactTwice) {
+TEST(LabCorpus, AShareOfTheTextsHasFactsAndTheirAnswersAloneAreScored) {
   Random random(1);
-  Batch batch = documentation().window(random, 200, 64);
-  scatter_facts(batch, 7);
+  const Batch whole = documentation().window(random, 200, 64);
+  Batch batch = whole;
+  plant_facts(batch, 7, 0.75);
   std::int64_t with = 0;
   for (std::int64_t t = 0; t < batch.texts; ++t) {
-    const auto text = std::span(batch.tokens).subspan(static_cast<std::size_t>(t * 64), 64);
-    std::map<std::int32_t, std::vector<std::int32_t>> values;
-    for (std::size_t i = 0; i + 1 < text.size(); ++i)
-      if (text[i] >= 0xF5) values[text[i]].push_back(text[i + 1]);
-    with += values.empty() ? 0 : 1;
-    for (const auto& [key, list] : values) {
-      EXPECT_EQ(list.size(), 2U);
-      EXPECT_EQ(list.front(), list.back());
-    }
+    const auto from = batch.targets.begin() + t * 64;
+    const std::int64_t scored =
+        std::count_if(from, from + 64, [](std::int32_t target) { return target >= 0; });
+    if (scored == facts)
+      ++with;
+    else
+      EXPECT_TRUE(std::equal(from, from + 64, whole.targets.begin() + t * 64));
   }
-  EXPECT_GT(with, 70);
-  EXPECT_LT(with, 130);
+  EXPECT_GT(with, 120);
+  EXPECT_LT(with, 180);
 }
 
 TEST(LabCorpus, FactsStandOnceInEachEighthAndAreAskedForAtTheEnd) {
@@ -167,8 +180,10 @@ TEST(LabCorpus, FactsStandOnceInEachEighthAndAreAskedForAtTheEnd) {
       std::set<std::int64_t> eighths;
       for (const Question& question : questions_of(text)) {
         eighths.insert(question.eighth);
-        const auto key = std::ranges::find(text, text[static_cast<std::size_t>(question.at)]);
-        EXPECT_EQ(batch.targets[static_cast<std::size_t>(t * length + question.at)], *(key + 1));
+        const std::int32_t key = text[static_cast<std::size_t>(question.at)] - 256;
+        const std::int32_t value =
+            batch.targets[static_cast<std::size_t>(t * length + question.at)] - 266;
+        EXPECT_EQ(std::ranges::count(text, 276 + 10 * key + value), 1);
       }
       EXPECT_EQ(eighths.size(), static_cast<std::size_t>(facts));
     }
@@ -206,6 +221,89 @@ TEST(LabTasks, AreAnsweredAsTheySay) {
   }
 }
 
+TEST(LabTasks, SortAndCountOnes) {
+  Random random(1);
+  for (const char* task : {"sort", "parity"}) {
+    const Batch batch = task_texts(task, random, 50, 2, 5);
+    for (std::int64_t t = 0; t < batch.texts; ++t) {
+      const auto text = std::span(batch.tokens).subspan(static_cast<std::size_t>(t * 12), 12);
+      const auto equals = std::ranges::find(text, 10);
+      std::vector<std::int32_t> wanted(text.begin(), equals), answer;
+      for (auto at = equals + 1; *at != 11 && at != text.end(); ++at) answer.push_back(*at);
+      std::ranges::sort(wanted);
+      if (std::string_view(task) == "parity")
+        wanted = {static_cast<std::int32_t>(std::ranges::count(wanted, 1) % 2)};
+      EXPECT_EQ(answer, wanted);
+    }
+  }
+}
+
+TEST(LabPositions, DrawnAtRandomAreInOrderAndOfEachTextItsOwn) {
+  Random random(1);
+  const Batch batch = task_texts("copy", random, 50, 2, 5);
+  const Positions drawn = positions_of(batch, "random", 30, true, random).value();
+  std::set<std::vector<std::int64_t>> all;
+  for (std::int64_t t = 0; t < 50; ++t) {
+    std::vector<std::int64_t> row;
+    for (std::int64_t i = 0; i < batch.length; ++i) row.push_back(drawn.at(i, t));
+    EXPECT_EQ(std::ranges::adjacent_find(row, std::greater_equal()), row.end());
+    EXPECT_GE(row.front(), 0);
+    EXPECT_LT(row.back(), 30);
+    all.insert(row);
+  }
+  EXPECT_GT(all.size(), 45U);
+}
+
+TEST(LabPositions, RestartAtEachNumberOnwardsFromAnOffsetThatTestsDoNotHave) {
+  Random random(1);
+  const Batch batch = task_texts("addition", random, 50, 2, 2);  // 12+34=64;
+  const Positions tested = positions_of(batch, "numbers", 30, false, random).value(),
+                  trained = positions_of(batch, "numbers", 30, true, random).value();
+  const std::vector<std::int64_t> expected = {1, 2, 0, 1, 2, 0, 1, 2, 3, 0};
+  std::set<std::int64_t> offsets;
+  for (std::int64_t t = 0; t < 50; ++t) {
+    offsets.insert(trained.at(0, t) - 1);
+    for (std::int64_t i = 0; i < batch.length; ++i) {
+      const std::int64_t at = expected[static_cast<std::size_t>(i)];
+      EXPECT_EQ(tested.at(i, t), at);
+      EXPECT_EQ(trained.at(i, t), at > 0 ? at + *offsets.find(trained.at(0, t) - 1) : 0);
+      EXPECT_LT(trained.at(i, t), 30);
+    }
+  }
+  EXPECT_GT(offsets.size(), 15U);
+}
+
+TEST(LabOrder, ShuffledWordsAreTheSameBytesBeforeTheSameEnd) {
+  const std::string_view words = "one two three four five the end is kept";
+  const std::vector<std::int32_t> text(words.begin(), words.end());
+  Random random(1);
+  std::vector<std::int32_t> shuffled = words_shuffled(text, random);
+  EXPECT_NE(shuffled, text);
+  EXPECT_TRUE(std::equal(text.end() - bytes_kept, text.end(), shuffled.end() - bytes_kept));
+  std::vector<std::int32_t> sorted = text;
+  std::ranges::sort(sorted);
+  std::ranges::sort(shuffled);
+  EXPECT_EQ(shuffled, sorted);
+}
+
+// What Haviv and Chi explain: attention to all that came before is what a model without position counts by.
+TEST(LabRuns, TellOrdersApartWithoutPositionOnlyWhereTheyReadBackwardsAlone) {
+  const auto apart = [](const char* task) {
+    Cell cell = small_cell("nope");
+    cell.task = task;
+    cell.steps = 10;
+    cell.tests = {32};
+    cell.probe = true;
+    const Expected<Outcome> outcome = outcome_of(cell);
+    if (!outcome) return -1.0;
+    return std::ranges::find(outcome->measured, "told_apart", &Measurement::metric)->value;
+  };
+  const double causal = apart("text");
+  if (causal < 0) GTEST_SKIP() << "no OpenBLAS on this machine";
+  EXPECT_GT(causal, 0.8);
+  EXPECT_EQ(apart("masked"), 0);
+}
+
 TEST(LabRuns, FindTheSameTwice) {
   Cell cell = small_cell("rope");
   cell.steps = 5;
@@ -241,6 +339,20 @@ TEST(LabResults, AreWhatTheClaimsSay) {
     if (claim.verdict == Verdict::measured) {
       EXPECT_EQ(claim.measured, measured_text(judged, claim.number())) << claim.number();
     }
+}
+
+// A line that posenc lab run wrote, run again: a tenth of its training. On another kind of processor products are summed in
+// another order, and what learning makes of that stays below a hundredth by then.
+TEST(LabResults, ComeOutAgainFromTheirOwnLine) {
+  const std::vector<Outcome> outcomes =
+      read_outcomes(test::data_path("../../lab/results/standard.jsonl")).value();
+  const auto copying = std::ranges::find_if(
+      outcomes, [](const Outcome& o) { return o.cell.arm == "copy_nope" && o.cell.seed == 1; });
+  ASSERT_NE(copying, outcomes.end());
+  const Expected<Again> again = run_again(*copying, documentation(), {}, 1);
+  SKIP_WITHOUT_BLAS(again);
+  EXPECT_EQ(again->compared, 1);
+  EXPECT_LE(again->most, again->same_kind ? 0 : 0.01);
 }
 
 // Six seeds of an arm whose loss at 8 × is `lost` above that at 1 ×, more or less.

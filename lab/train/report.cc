@@ -59,6 +59,9 @@ std::optional<double> value_of(const Outcome& outcome, const Reading& reading) {
                     reading.at == 0 ? first : last, trained);
   const bool untuned = reading.arm != outcome.cell.arm && first == last;
   if (reading.metric == "nats" && untuned) return {};
+  if (reading.metric == "tuned")
+    return value_of(outcome, reading.arm, "nats",
+                    std::llround(reading.at * static_cast<double>(last)), reading.times * trained);
   if (reading.metric == "exact")
     return value_of(outcome, reading.arm, "exact", last, reading.times);
   if (reading.metric != "nats" && reading.metric != "zero-shot")
@@ -199,7 +202,8 @@ Results sweep_table(std::span<const Outcome> outcomes) {
     copy.cell.experiment = "E3";
     for (Measurement& m : copy.measured) m.arm = m.arm.substr(0, m.arm.find("_x"));
   }
-  return results(swept, "E3", "nats a byte at the trained length, by learning rate in millionths, one seed",
+  return results(swept, "E3",
+                 "nats a byte at the trained length, by learning rate in millionths, one seed",
                  "rate", [](const Outcome& outcome, const Measurement& m) -> Maybe {
                    if (m.metric != "nats" || m.length != outcome.cell.shape.trained_length)
                      return {};
@@ -209,14 +213,13 @@ Results sweep_table(std::span<const Outcome> outcomes) {
 
 void probe_tables(std::span<const Outcome> outcomes, std::vector<Results>& made) {
   for (const bool trained : {false, true})
-    made.push_back(results(
-        outcomes, "E5",
-        std::string("R² of a linear probe for the position, by layer, ") +
-            (trained ? "after training" : "before training"),
-        "layer", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
-          if ((m.step == outcome.cell.steps) != trained) return {};
-          return number_behind(m.metric, "position_r2_");
-        }));
+    made.push_back(results(outcomes, "E5",
+                           std::string("R² of a linear probe for the position, by layer, ") +
+                               (trained ? "after training" : "before training"),
+                           "layer", [&](const Outcome& outcome, const Measurement& m) -> Maybe {
+                             if ((m.step == outcome.cell.steps) != trained) return {};
+                             return number_behind(m.metric, "position_r2_");
+                           }));
   for (const auto& [metric, title] :
        {std::pair("told_apart", "share of texts told apart from the same words in another order"),
         std::pair("true_order", "share of texts likelier than the same words in another order")})

@@ -42,7 +42,8 @@ struct Row {
   std::vector<std::vector<double>> seeds;
 };
 struct Results {
-  std::string experiment, title, column;  // what columns are: "length", "step", "symbols", "layer", "eighth", "rate"
+  std::string experiment, title,
+      column;  // what columns are: "length", "step", "symbols", "layer", "eighth", "rate"
   std::vector<std::int64_t> columns;
   std::vector<Row> rows;
   std::int64_t length = 0;   // of the texts, where columns are eighths
