@@ -132,7 +132,8 @@ Axis axis_of(const lab::Results& table) {
             .most = static_cast<double>(table.columns.back()),
             .log = log};
   for (const std::int64_t at : table.columns)
-    axis.ticks.emplace_back(static_cast<double>(at), std::to_string(at));
+    if (table.column != "symbols" || at % 2 == 0)
+      axis.ticks.emplace_back(static_cast<double>(at), std::to_string(at));
   return axis;
 }
 
@@ -160,13 +161,17 @@ Figure lengths_figure(const std::vector<lab::Outcome>& outcomes, const lab::Resu
         panel.series.push_back(
             {.name = other.arm, .in_legend = false, .colour = nothing, .x = x, .y = curve(other)});
     for (const lab::Outcome& outcome : outcomes) {
-      if (outcome.cell.arm != row.arm || outcome.cell.experiment != table.experiment) continue;
+      if (outcome.cell.experiment != table.experiment) continue;
+      std::int64_t last = -1;
+      for (const lab::Measurement& m : outcome.measured)
+        if (m.arm == row.arm && m.metric == "nats") last = std::max(last, m.step);
+      if (last < 0) continue;
       Series seed{.name = fmt::format("seed {}", outcome.cell.seed),
                   .in_legend = false,
                   .colour = line_colour(1),
                   .width = 0.5};
       for (const lab::Measurement& m : outcome.measured)
-        if (m.metric == "nats") {
+        if (m.arm == row.arm && m.metric == "nats" && m.step == last) {
           seed.x.push_back(static_cast<double>(m.length));
           seed.y.push_back(m.value);
         }
@@ -193,10 +198,14 @@ struct Titled {
 // A panel for each table: a line for each arm, its mean over seeds.
 Figure means_figure(const std::vector<Titled>& list, std::string title, std::string caption,
                     std::string y, std::string column) {
-  Figure figure{.title = std::move(title),
-                .caption = std::move(caption),
-                .columns = std::ssize(list),
-                .height = 260};
+  Figure figure{
+      .title = std::move(title),
+      .caption = std::move(caption),
+      .columns = std::ssize(list),
+      .shared_axes = std::ranges::all_of(
+          list,
+          [&](const Titled& each) { return each.table->column == list.front().table->column; }),
+      .height = 260};
   for (const auto& [table, name] : list) {
     Panel panel{.title = name, .x = axis_of(*table), .y = {.label = y, .column = column}};
     std::size_t colour = 0;
@@ -208,7 +217,8 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
         series.x.push_back(static_cast<double>(table->columns[i]));
         series.y.push_back(row.cells[i].n > 0 ? row.cells[i].mean : NAN);
       }
-      panel.series.push_back(std::move(series));
+      if (std::ranges::count_if(series.y, [](double at) { return std::isfinite(at); }) > 1)
+        panel.series.push_back(std::move(series));
     }
     figure.panels.push_back(std::move(panel));
   }
@@ -222,7 +232,7 @@ Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
                     "The share of answers without a mistake; a dot for each seed, a line through "
                     "their medians. Training ends at the "
                     "upright line.",
-                .columns = 5};
+                .columns = 4};
   for (const lab::Results* table : tasks)
     for (const lab::Row& row : table->rows) {
       Panel panel{.title = row.arm,
@@ -250,7 +260,7 @@ Figure dots_figure(const std::vector<const lab::Results*>& tasks) {
       panel.series.push_back(std::move(dots));
       figure.panels.push_back(std::move(panel));
     }
-  figure.height = 50 + 95 * std::ceil(static_cast<double>(figure.panels.size()) / 5);
+  figure.height = 50 + 95 * std::ceil(static_cast<double>(figure.panels.size()) / 4);
   return figure;
 }
 
