@@ -102,6 +102,71 @@ function about(single: boolean): Plugin {
   }
 }
 
+// `lab`: of lab/results/ what panels draw. Losses of a real model by position, a file for each reach, and of the small models that
+// were trained with every scheme the mean over seeds by length.
+function lab(): Plugin {
+  const results = new URL('../lab/results/', import.meta.url)
+  const short = (x: number) => Number(x.toFixed(3))
+  // A point is so many positions: neighbouring texts differ by more than scalings do.
+  const together = 512
+  type Block = { from: number; to: number; nats: number; n: number }
+  type Curves = { trained: number; length: number; curves: { scaling: string; factor: number; blocks: Block[] }[] }
+  type Run = {
+    cell: { experiment: string; arm: string; length: number; width: number; heads: number }
+    measured: { length: number; metric: string; value: number }[]
+  }
+  function reach(name: string) {
+    const { trained, length, curves } = JSON.parse(readFileSync(new URL(name, results), 'utf8')) as Curves
+    return {
+      trained,
+      length,
+      curves: curves.map(({ scaling, factor, blocks }) => {
+        const sums = new Map<number, [number, number]>()
+        for (const { from, nats, n } of blocks) {
+          const [sum, count] = sums.get(Math.floor(from / together)) ?? [0, 0]
+          sums.set(Math.floor(from / together), [sum + nats * n, count + n])
+        }
+        return { scaling, factor, y: [...sums.values()].map(([sum, count]) => short(sum / count)) }
+      }),
+    }
+  }
+  function trained() {
+    const sums = new Map<string, Map<number, number[]>>()
+    let shape = { length: 0, width: 0, heads: 0 }
+    for (const line of readFileSync(new URL('standard.jsonl', results), 'utf8').trim().split('\n')) {
+      const { cell, measured } = JSON.parse(line) as Run
+      if (cell.experiment !== 'E1') continue
+      shape = { length: cell.length, width: cell.width, heads: cell.heads }
+      const arm = sums.get(cell.arm) ?? new Map<number, number[]>()
+      sums.set(cell.arm, arm)
+      for (const { length, metric, value } of measured)
+        if (metric === 'nats') arm.set(length, [...(arm.get(length) ?? []), value])
+    }
+    return {
+      ...shape,
+      arms: [...sums].map(([name, byLength]) => ({
+        name,
+        x: [...byLength.keys()],
+        y: [...byLength.values()].map(all => short(all.reduce((a, b) => a + b, 0) / all.length)),
+      })),
+    }
+  }
+  return {
+    name: 'lab',
+    resolveId: id => (id === 'lab' ? '\0lab' : undefined),
+    load(id) {
+      if (id !== '\0lab') return
+      const reaches = readdirSync(results)
+        .filter(name => /^smollm2-\d+k\.json$/.test(name))
+        .map(reach)
+        .sort((a, b) => a.length - b.length)
+      return `export const together = ${together}
+        export const reaches = ${JSON.stringify(reaches)}
+        export const small = ${JSON.stringify(trained())}`
+    },
+  }
+}
+
 // One posenc.html that opens from disk: script, style and engine within it. POSENC_ONE_FILE=1.
 function oneFile(): Plugin {
   return {
@@ -138,6 +203,7 @@ export default defineConfig(() => {
       tex(),
       panels(),
       about(single),
+      lab(),
       withoutUnused(),
       svelte({ configFile: false }),
       ...(single ? [oneFile()] : []),

@@ -11,3 +11,19 @@ declare module 'about' {
   export const docs: string // where its pages lie; empty where they do not come with the page
   export const pages: { name: string; what: string }[]
 }
+// What panels draw of lab/results/.
+declare module 'lab' {
+  export const together: number // positions of a point
+  export type Reach = {
+    trained: number
+    length: number
+    curves: { scaling: string; factor: number; y: number[] }[] // nats a token by position
+  }
+  export const reaches: Reach[]
+  export const small: {
+    length: number // trained
+    width: number
+    heads: number
+    arms: { name: string; x: number[]; y: number[] }[] // nats a byte by length
+  }
+}
