@@ -116,7 +116,9 @@ struct SmallLlamaFile {
     }
   }
 
-  Vector losses(const std::vector<std::int32_t>& tokens) const {
+  // With `keep`, a token sees the first `sinks` and as many of the last as make `keep`, at positions among these.
+  Vector losses(const std::vector<std::int32_t>& tokens, std::size_t keep = 0,
+                std::size_t sinks = 0) const {
     std::vector<Vector> x;
     for (const std::int32_t token : tokens) {
       const auto row = weights.at("token_embd.weight").begin() + token * width;
@@ -127,25 +129,31 @@ struct SmallLlamaFile {
       std::vector<Vector> keys, values;
       for (std::size_t t = 0; t < x.size(); ++t) {
         const Vector in = normed(at + "attn_norm", x[t]);
-        Vector q = times(at + "attn_q", in), k = times(at + "attn_k", in);
-        turn(q, static_cast<double>(t));
-        turn(k, static_cast<double>(t));
+        Vector q = times(at + "attn_q", in);
+        const Vector k = times(at + "attn_k", in);
+        const std::size_t gone = keep > 0 && t + 1 > keep ? t + 1 - keep : 0;
+        turn(q, static_cast<double>(t - gone));
         keys.push_back(k);
         values.push_back(times(at + "attn_v", in));
+        std::vector<std::size_t> seen;
+        for (std::size_t j = 0; j <= t; ++j)
+          if (j < sinks || j >= sinks + gone) seen.push_back(j);
         Vector attended(heads * head_dim);
         for (std::size_t head = 0; head < heads; ++head) {
           const std::size_t of_q = head * head_dim, of_k = head / (heads / kv_heads) * head_dim;
           Vector weight;
           double sum = 0;
-          for (const Vector& key : keys) {
+          for (std::size_t j = 0; j < seen.size(); ++j) {
+            Vector key = keys[seen[j]];
+            turn(key, static_cast<double>(j));
             double logit = 0;
             for (std::size_t c = 0; c < head_dim; ++c) logit += q[of_q + c] * key[of_k + c];
             weight.push_back(std::exp(logit / std::sqrt(head_dim)));
             sum += weight.back();
           }
-          for (std::size_t j = 0; j < keys.size(); ++j)
+          for (std::size_t j = 0; j < seen.size(); ++j)
             for (std::size_t c = 0; c < head_dim; ++c)
-              attended[of_q + c] += weight[j] / sum * values[j][of_k + c];
+              attended[of_q + c] += weight[j] / sum * values[seen[j]][of_k + c];
         }
         const Vector out = times(at + "attn_output", attended);
         for (std::size_t i = 0; i < width; ++i) x[t][i] += out[i];

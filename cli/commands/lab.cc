@@ -85,6 +85,8 @@ Expected<RealModel> real_model(const RealModelFlags& flags) {
   Expected<ReadText> text = read_text(flags);
   if (!text) return std::unexpected(text.error());
   std::vector<std::int32_t>& tokens = text->tokens;
+  if (tokens.empty())
+    return fail("TEXT", "must have tokens", flags.text + " with none", "give a text");
   if (flags.skip >= std::ssize(tokens))
     return fail("--skip", "must leave tokens of the text",
                 fmt::format("{} of {}", flags.skip, tokens.size()), "skip fewer");

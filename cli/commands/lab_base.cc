@@ -1,6 +1,7 @@
 // posenc lab base: the least base of RoPE for a length.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +35,12 @@ Run define_base(CLI::App& app) {
   };
   auto flags = std::make_shared<BaseFlags>();
   app.add_option("--head_dim", flags->head_dim, "Channels of a head, all of which rotate")
-      ->check(CLI::Range(2, 1024));
+      ->check(CLI::Range(2, 1024))
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return std::atoll(text.c_str()) % 2 == 0 ? std::string() : "must be even, got " + text;
+          },
+          "EVEN"));
   app.add_option("--length", flags->lengths, "Lengths (8192, 128k), separated by commas")
       ->delimiter(',')
       ->transform(token_count());
@@ -55,7 +61,7 @@ Run define_base(CLI::App& app) {
     for (const std::int64_t length : flags->lengths) {
       const Expected<std::optional<double>> base = least_base(flags->head_dim, length);
       if (!base) return std::unexpected(base.error());
-      page += fmt::format("{:>10}{:>16}\n", grouped(length),
+      page += fmt::format("{:>13}{:>16}\n", grouped(length),
                           *base ? grouped(static_cast<std::int64_t>(**base)) : "not searched");
       rows += fmt::format("{}{{\"length\":{},\"least_base\":{}}}", rows.empty() ? "" : ",", length,
                           *base ? fmt::format("{}", **base) : "null");
@@ -63,7 +69,8 @@ Run define_base(CLI::App& app) {
     if (flags->json)
       fmt::print("{{\"head_dim\":{},\"bases\":[{}]}}\n", flags->head_dim, rows);
     else
-      fmt::print("{}\n{}", term.bold(fmt::format("{:>10}{:>16}", "length", "least base")), page);
+      fmt::print("RoPE's least base for a length, heads of {} channels\n\n{}\n{}", flags->head_dim,
+                 term.bold(fmt::format("{:>13}{:>16}", "length", "least base")), page);
     return 0;
   };
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -84,10 +84,6 @@ Expected<void> run_to(const lab::Cell& cell, const lab::Corpus& text, const std:
   return write_whole(path, {*line, "\n"});
 }
 
-std::string time_text(double seconds) {
-  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
-}
-
 // Cells of which the folder has no result yet, shared out among threads. Each runs on one thread, and what a run finds
 // does not depend on the others.
 class Runs {
@@ -132,11 +128,9 @@ class Runs {
     done_[at] = part;
     double done = 0;
     for (const double each : done_) done += each;
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
-    const double left = spent.count() * (static_cast<double>(todo_.size()) / done - 1);
-    progress.tell(static_cast<std::size_t>(done),
-                  fmt::format("{} {}, seed {}; {} left", todo_[at].experiment, todo_[at].arm,
-                              todo_[at].seed, time_text(left)));
+    progress.tell_share(done / static_cast<double>(todo_.size()),
+                        fmt::format("{} {}, seed {}; {:.0f} of {} cells done", todo_[at].experiment,
+                                    todo_[at].arm, todo_[at].seed, std::floor(done), todo_.size()));
   }
 
   const lab::Corpus& text_;
@@ -147,7 +141,6 @@ class Runs {
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::optional<Error> failed_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 Expected<int> run_preset(const CellFlags& flags, const lab::Corpus& text) {
@@ -168,9 +161,10 @@ Expected<int> run_one(const CellFlags& flags, const lab::Corpus& text) {
   if (!json) return std::unexpected(json.error());
   const Expected<lab::Cell> cell = lab::read_cell(*json, flags.cell);
   if (!cell) return std::unexpected(cell.error());
-  Progress progress("lab", 100);
+  Progress progress("lab", 1);
   const Expected<void> done = run_to(*cell, text, flags.out, [&](double part) {
-    progress.tell(static_cast<std::size_t>(part * 99), cell->arm);
+    progress.tell_share(part,
+                        fmt::format("{} {}, seed {}", cell->experiment, cell->arm, cell->seed));
   });
   if (!done) return std::unexpected(done.error());
   return 0;

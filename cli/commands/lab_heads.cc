@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/arguments/flags.h"
@@ -98,44 +100,102 @@ std::string waves_page(const Surveyed& found, const Terminal& term) {
          "\n";
 }
 
+// A fact of a layer's heads as a strip in which a cell is a head: as high as the fact, of `most`; a share above one half stands
+// out. Where the page has no room for all, a cell is several neighbours, and shows the most of them.
+std::string strip(std::span<const lab::HeadFacts> heads, double lab::HeadFacts::* fact, double most,
+                  std::size_t cells, const Terminal& term) {
+  static constexpr std::string_view heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr int steps = 8;
+  const std::size_t together = (heads.size() + cells - 1) / cells;
+  std::string text;
+  std::size_t used = 0;
+  for (std::size_t from = 0; from < heads.size(); from += together, ++used) {
+    double highest = 0;
+    for (const lab::HeadFacts& head : heads.subspan(from, std::min(together, heads.size() - from)))
+      highest = std::max(highest, head.*fact);
+    const double part = most > 0 ? highest / most : 0;
+    const std::string cell =
+        term.unicode
+            ? std::string(heights[std::clamp(static_cast<int>(part * steps), 0, steps - 1)])
+            : std::to_string(std::clamp(static_cast<int>(part * 10), 0, 9));
+    text += most == 1 && part > 0.5 ? term.yellow(cell) : cell;
+  }
+  return text + std::string(cells - used, ' ');
+}
+
 std::string watch_page(const Surveyed& found, const Terminal& term) {
   const std::vector<lab::HeadFacts>& heads = found.survey.heads;
-  std::string out = fmt::format("{}: where its {} heads look, over {} tokens\n\n",
-                                term.bold(found.model), heads.size(), grouped(found.survey.tokens));
-  out += term.bold(fmt::format("{:>6}{:>12}{:>17}{:>16}{:>10}", "layer", "sink mass",
-                               "previous token", "mean distance", "entropy")) +
-         "\n";
-  for (std::size_t from = 0; from < heads.size();) {
-    std::size_t to = from;
-    lab::HeadFacts mean{.layer = heads[from].layer};
-    for (; to < heads.size() && heads[to].layer == heads[from].layer; ++to) {
-      mean.sink += heads[to].sink;
-      mean.previous += heads[to].previous;
-      mean.distance += heads[to].distance;
-      mean.entropy += heads[to].entropy;
-    }
-    const auto n = static_cast<double>(to - from);
-    out += fmt::format("{:>6}{:>11.0f}%{:>16.0f}%{:>16.1f}{:>10.2f}  {}\n", mean.layer,
-                       100 * mean.sink / n, 100 * mean.previous / n, mean.distance / n,
-                       mean.entropy / n, share_bar(mean.sink / n, 1, term));
-    from = to;
+  std::size_t widest = 1;
+  for (std::size_t from = 0, to = 0; from < heads.size(); from = to) {
+    while (to < heads.size() && heads[to].layer == heads[from].layer) ++to;
+    widest = std::max(widest, to - from);
   }
-  const auto leaders = [&](std::string_view what, double lab::HeadFacts::* fact) {
-    std::vector<const lab::HeadFacts*> order;
-    for (const lab::HeadFacts& head : heads) order.push_back(&head);
-    std::ranges::stable_sort(order, std::greater{},
-                             [&](const lab::HeadFacts* h) { return h->*fact; });
+  constexpr std::size_t number = 7, gap = 3, of_layer = 5, of_entropy = 9;
+  const std::size_t cells = std::clamp<std::size_t>(
+      (page_width() - of_layer - of_entropy) / 3 - number - gap - 1, 8, widest);
+  double farthest = 0;
+  for (const lab::HeadFacts& head : heads) farthest = std::max(farthest, head.distance);
+
+  std::string out =
+      wrapped(fmt::format("{}: where its {} heads look, over {} tokens. {}.",
+                          term.bold(found.model), heads.size(), grouped(found.survey.tokens),
+                          widest <= cells ? "A cell is a head"
+                                          : fmt::format("A cell is the most of {} heads",
+                                                        (widest + cells - 1) / cells)),
+              0, 0);
+  const auto column = [&](std::string_view name) {
+    return std::string(gap, ' ') + padded(name, number + 1 + cells);
+  };
+  out +=
+      "\n\n" +
+      term.bold(fmt::format("{:>{}}{}{}{}{:>{}}", "layer", of_layer, column("first token"),
+                            column("token before"), column("tokens away"), "entropy", of_entropy)) +
+      "\n";
+  for (std::size_t from = 0, to = 0; from < heads.size(); from = to) {
+    while (to < heads.size() && heads[to].layer == heads[from].layer) ++to;
+    const auto layer = std::span(heads).subspan(from, to - from);
+    const auto mean = [&](double lab::HeadFacts::* fact) {
+      double sum = 0;
+      for (const lab::HeadFacts& head : layer) sum += head.*fact;
+      return sum / static_cast<double>(layer.size());
+    };
+    out += fmt::format("{:>{}}", layer.front().layer, of_layer);
+    for (const auto fact : {&lab::HeadFacts::sink, &lab::HeadFacts::previous})
+      out += fmt::format("{:{}}{:>{}.0f} % {}", "", gap, 100 * mean(fact), number - 2,
+                         strip(layer, fact, 1, cells, term));
+    out += fmt::format("{:{}}{:>{}.1f} {}{:>{}.2f}\n", "", gap, mean(&lab::HeadFacts::distance),
+                       number, strip(layer, &lab::HeadFacts::distance, farthest, cells, term),
+                       mean(&lab::HeadFacts::entropy), of_entropy);
+  }
+
+  std::vector<const lab::HeadFacts*> order;
+  for (const lab::HeadFacts& head : heads) order.push_back(&head);
+  const auto first = [&](double lab::HeadFacts::* fact, bool most, double times,
+                         std::string_view unit) {  // the four heads that lead
+    std::ranges::stable_sort(order, [&](const lab::HeadFacts* a, const lab::HeadFacts* b) {
+      return most ? a->*fact > b->*fact : a->*fact < b->*fact;
+    });
     std::string text;
     for (std::size_t i = 0; i < std::min<std::size_t>(4, order.size()); ++i)
-      text += fmt::format("{}L{}H{} {:.0f} %", text.empty() ? "" : ", ", order[i]->layer,
-                          order[i]->head, 100 * (order[i]->*fact));
+      text += fmt::format("{}L{}H{} {:.{}f}{}", text.empty() ? "" : ", ", order[i]->layer,
+                          order[i]->head, times * (order[i]->*fact), times == 1 ? 1 : 0, unit);
+    return text;
+  };
+  const auto leaders = [&](std::string_view what, double lab::HeadFacts::* fact) {
     const auto over =
         std::ranges::count_if(heads, [&](const lab::HeadFacts& h) { return h.*fact > 0.5; });
-    return fmt::format("{:<16}{} of {} heads above 50 %; most: {}\n", what, over, heads.size(),
-                       text);
+    return wrapped(fmt::format("{:<14}{} of {} heads give it more than half; most: {}", what, over,
+                               heads.size(), first(fact, true, 100, " %")),
+                   14, 0) +
+           "\n";
   };
-  return out + "\n" + leaders("sink", &lab::HeadFacts::sink) +
-         leaders("previous token", &lab::HeadFacts::previous);
+  const auto distance = [&](std::string_view what, bool most) {
+    return fmt::format("{:<14}{} tokens away on average\n", what,
+                       first(&lab::HeadFacts::distance, most, 1, ""));
+  };
+  return out + "\n" + leaders("first token", &lab::HeadFacts::sink) +
+         leaders("token before", &lab::HeadFacts::previous) + distance("nearest", false) +
+         distance("farthest", true);
 }
 
 Run define_survey(CLI::App& app, bool waves, std::string footer) {
@@ -173,9 +233,11 @@ Run define_waves(CLI::App& app) {
 
 Run define_watch(CLI::App& app) {
   return define_survey(app, false,
-                       "Sink mass: the mean weight on the first token. Previous token: that on the "
-                       "one before. Entropy: 0 where one key\n"
-                       "has all the weight, 1 where all have the same.\n\n"
+                       "Of each layer: the mean weight on the first token (a sink, which no cache "
+                       "may evict), that on the token\n"
+                       "before, and how far away the weight lies; beside each a strip with a cell "
+                       "for each head. Entropy: 0 where one\n"
+                       "key has all the weight, 1 where all have the same.\n\n"
                        "Examples:\n"
                        "  posenc lab watch smollm2.gguf book.txt\n"
                        "  posenc lab watch smollm2.gguf book.txt --tokens 2k --json | jq "

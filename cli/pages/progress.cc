@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "cli/pages/terminal.h"
 
@@ -19,12 +20,37 @@ Progress::~Progress() {
 
 void Progress::tell(std::size_t at, std::string_view what) {
   if (!on_) return;
-  const std::string line =
-      fmt::format("{} {} {} of {}: {}", work_, bar(at, all_), at + 1, all_, cut(what, 50));
+  show(fmt::format("{} {} {} of {}: {}", work_, bar(at, all_), at + 1, all_, what));
+}
+
+void Progress::tell_share(double done, std::string_view what) {
+  if (!on_) return;
+  // Before that the time says nothing.
+  constexpr double first_seconds = 2;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+  std::string left;
+  if (done > 0 && spent.count() > first_seconds)
+    left = ", " + time_text(spent.count() * (1 / done - 1)) + " left";
+  constexpr std::size_t thousandths = 1000;
+  show(fmt::format("{} {} {:.0f} %{}: {}", work_,
+                   bar(static_cast<std::size_t>(done * thousandths), thousandths), 100 * done, left,
+                   what));
+}
+
+// A line that the terminal would break could not be taken back.
+void Progress::show(std::string line) {
+  line = cut(line, page_width() - 1);
   if (line == shown_) return;
   std::fputs(("\r\x1b[K" + line).c_str(), stderr);
-  shown_ = line;
   std::fflush(stderr);
+  shown_ = std::move(line);
+}
+
+std::string time_text(double seconds) {
+  constexpr double minute = 60, hour = 3600;
+  if (seconds < 1.5 * minute) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 1.5 * hour) return fmt::format("{:.0f} min", seconds / minute);
+  return fmt::format("{:.1f} h", seconds / hour);
 }
 
 std::string bar(std::size_t done, std::size_t all) {

@@ -1,6 +1,7 @@
 // How far long work has come: one line on the terminal, rewritten; nothing elsewhere.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,12 +15,19 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void tell(std::size_t at, std::string_view what);  // the one begun now, from 0
+  // So much of all is done, 0 to 1, and as much as it takes is left to wait: the time so far says how long.
+  void tell_share(double done, std::string_view what);
 
  private:
+  void show(std::string line);
+
   std::string work_, shown_ = {};
   std::size_t all_;
   bool on_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+std::string time_text(double seconds);  // "40 s", "24 min", "3.5 h"
 
 // "[#####---------------]", twenty cells.
 std::string bar(std::size_t done, std::size_t all);

@@ -190,21 +190,29 @@ struct Passage::State {
   PlanRule rule;
   std::vector<KvCache> caches = {};               // [layer]
   std::vector<KvCache::Sequence> sequences = {};  // [layer]
-  std::int64_t next = 0;                          // position
+  Kept kept = {};
+  std::int64_t cached = 0;  // tokens
+  std::int64_t next = 0;    // position
   std::vector<float> x = {}, normed = {}, q = {}, k = {}, v = {}, attended = {}, gate = {}, up = {};
 
   Expected<void> attention(std::int64_t layer, std::int64_t tokens, const Plan& plan,
                            const Look& look);
   void mlp(const LlamaLayer& layer);
+  Expected<void> make_room(std::int64_t tokens);
 };
 
 Passage::Passage(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Passage::Passage(Passage&&) noexcept = default;
 Passage::~Passage() = default;
 
-Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t first) {
+Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t first, Kept kept) {
+  if (kept.tokens < 0 || kept.first < 0 || (kept.tokens > 0 && kept.first >= kept.tokens))
+    return fail("lab", "a cache must hold a token more than the first ones that stay",
+                std::to_string(kept.tokens) + " with " + std::to_string(kept.first) + " that stay",
+                "keep more");
   auto state = std::make_unique<State>(model, std::move(rule));
   state->next = first;
+  state->kept = kept;
   for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
     const Geometry& sizes = model.group_of(layer).geometry;
     Expected<KvCache> cache =
@@ -267,11 +275,27 @@ void Passage::State::mlp(const LlamaLayer& layer) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += normed[i];
 }
 
+Expected<void> Passage::State::make_room(std::int64_t tokens) {
+  if (kept.tokens == 0 || cached + tokens <= kept.tokens) return {};
+  const std::int64_t gone = std::clamp<std::int64_t>(
+      cached + tokens - kept.tokens, 0, std::max<std::int64_t>(0, cached - kept.first));
+  for (std::size_t layer = 0; layer < caches.size(); ++layer)
+    if (Expected<void> good = caches[layer].evict(sequences[layer], kept.first, kept.first + gone,
+                                                  KvCache::Gap::close);
+        !good)
+      return good;
+  cached -= gone;
+  next -= gone;
+  return {};
+}
+
 Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tokens,
                                                const Look& look) {
   State& at = *state_;
   const Llama& model = at.model;
-  const std::int64_t count = std::ssize(tokens), length = at.next + count;
+  const std::int64_t count = std::ssize(tokens);
+  if (Expected<void> good = at.make_room(count); !good) return std::unexpected(good.error());
+  const std::int64_t length = at.next + count;
   at.x.clear();
   for (const std::int32_t token : tokens) {
     if (token < 0 || token >= model.vocabulary())
@@ -290,6 +314,7 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
       return std::unexpected(good.error());
     at.mlp(model.layers()[index(layer)]);
   }
+  at.cached += count;
   at.next = length;
   model.normalize(at.x, model.last_norm_, at.normed);
   return at.normed;
@@ -297,9 +322,11 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
 
 Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
                                     const Passage::PlanRule& rule, std::int64_t first,
-                                    const std::function<void(std::int64_t)>& told) {
-  constexpr std::int64_t chunk = 1024;
-  Expected<Passage> passage = Passage::begin(model, rule, first);
+                                    const std::function<void(std::int64_t)>& told, Kept kept) {
+  constexpr std::int64_t most = 1024;
+  const std::int64_t chunk =
+      kept.tokens == 0 ? most : std::clamp<std::int64_t>((kept.tokens - kept.first) / 8, 1, most);
+  Expected<Passage> passage = Passage::begin(model, rule, first, kept);
   if (!passage) return std::unexpected(passage.error());
   std::vector<float> made;
   for (std::int64_t at = 0; at + 1 < std::ssize(tokens); at += chunk) {

@@ -67,6 +67,13 @@ struct Glimpse {
   const Positions& positions;
 };
 
+// How much of a text a passage keeps: its first tokens, and as many of the last as leave room for a chunk, closed up as
+// StreamingLLM has them (2309.17453): positions are those within the cache.
+struct Kept {
+  std::int64_t tokens = 0;  // at most in the cache; 0: all
+  std::int64_t first = 0;   // of them the first of the text, which attention may rest on
+};
+
 // A text that runs through a model, a chunk at a time. Keys are cached unrotated, so that every chunk may have a plan of
 // its own, as dynamic NTK asks: what stands in the cache was computed under the plans of its own time, as in a server.
 class Passage {
@@ -75,8 +82,9 @@ class Passage {
   using PlanRule = std::function<Expected<Plan>(const LayerGroup& group, std::int64_t length)>;
   using Look = std::function<Expected<void>(const Glimpse&)>;
 
-  // The first token stands at `first`.
-  static Expected<Passage> begin(const Llama& model, PlanRule rule, std::int64_t first = 0);
+  // The first token stands at `first`. Errors: a Kept without room for a token.
+  static Expected<Passage> begin(const Llama& model, PlanRule rule, std::int64_t first = 0,
+                                 Kept kept = {});
   Passage(Passage&&) noexcept;
   ~Passage();
 
@@ -90,9 +98,11 @@ class Passage {
   std::unique_ptr<State> state_;
 };
 
-// The loss in nats of every token but the first, given those before it: [tokens − 1]. `told` hears how many are done.
+// The loss in nats of every token but the first, given those before it that are kept: [tokens − 1]. `told` hears how many
+// are done. Chunks are of 1024 tokens, or an eighth of what is kept.
 Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
                                     const Passage::PlanRule& rule, std::int64_t first = 0,
-                                    const std::function<void(std::int64_t)>& told = {});
+                                    const std::function<void(std::int64_t)>& told = {},
+                                    Kept kept = {});
 
 }  // namespace posenc::lab

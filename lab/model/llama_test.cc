@@ -1,10 +1,13 @@
 // A model of two layers with random weights, against its own arithmetic in plain double loops.
 #include "lab/model/llama.h"
 
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,6 +72,18 @@ TEST_F(SmallLlama, ReadsAChunkAfterAnotherAsAllAtOnce) {
     EXPECT_NEAR((*rest)[i], (*all)[13 * width + i], 2e-5);
 }
 
+TEST_F(SmallLlama, ForgetsAllButTheFirstAndTheLastTokens) {
+  constexpr std::int64_t keep = 9, first = 2;  // an eighth of the rest: a token at a time
+  const auto found = losses(*llama_, tokens_, as_it_is(), 0, {}, {keep, first});
+  ASSERT_TRUE(found) << found.error().message();
+  const Vector wanted = small_.losses(tokens_, keep, first);
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR((*found)[i], wanted[i], 2e-5);
+}
+
+TEST_F(SmallLlama, RefusesACacheWithoutRoomForAToken) {
+  EXPECT_FALSE(Passage::begin(*llama_, as_it_is(), 0, {4, 4}));
+}
+
 TEST_F(SmallLlama, FeelsNoShiftWithExactAngles) {
   const std::vector<Angles> angles = {Angles::exact, Angles::hf_float};
   const std::vector<std::int64_t> first = {1000000};
@@ -110,6 +125,44 @@ TEST_F(SmallLlama, ShowsWeightsThatSumToOne) {
   }
 }
 
+// A file whose numbers lie, or from which something is missing, is an error that names the file, at once.
+TEST_F(SmallLlama, IsNotReadFromAFileThatLies) {
+  const std::string good = small_.file();
+  std::vector<std::pair<std::string, std::string>> files;
+  const auto with = [&](const std::string& key, std::uint32_t number) {
+    std::string file = good;
+    const std::size_t at = file.find(key) + key.size() + sizeof(std::uint32_t);  // behind its type
+    std::memcpy(file.data() + at, &number, sizeof number);
+    files.emplace_back(key + " " + std::to_string(number), file);
+  };
+  constexpr std::uint32_t huge = 0xFFFFFFFF;
+  for (const char* key :
+       {"llama.block_count", "llama.embedding_length", "llama.feed_forward_length",
+        "llama.attention.head_count", "llama.attention.head_count_kv"})
+    for (const std::uint32_t number : {0U, 3U, 1U << 20, huge}) with(key, number);
+  for (const auto& [name, shape] : small_.shapes) {
+    std::string file = good;
+    file[file.find(name)] = 'X';
+    files.emplace_back("no " + name, file);
+    // Its first length stands behind the number of its axes.
+    for (const std::uint64_t length :
+         {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{1} << 62}) {
+      file = good;
+      std::memcpy(file.data() + file.find(name) + name.size() + sizeof(std::uint32_t), &length,
+                  sizeof length);
+      files.emplace_back(name + " of " + std::to_string(length), file);
+    }
+  }
+  for (std::size_t size = 0; size < good.size(); size += 97)
+    files.emplace_back("cut to " + std::to_string(size), good.substr(0, size));
+  for (const auto& [what, bytes] : files) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    const Expected<Llama> read = Llama::read(path_, {1});
+    ASSERT_FALSE(read) << what;
+    EXPECT_TRUE(read.error().where.starts_with(path_)) << what << ": " << read.error().message();
+  }
+}
+
 TEST_F(SmallLlama, RefusesATokenBeyondItsVocabulary) {
   auto passage = Passage::begin(*llama_, as_it_is());
   ASSERT_TRUE(passage);
@@ -125,6 +178,7 @@ TEST(WindowsOf, SpreadsEvenlyOverTheText) {
   EXPECT_EQ(*windows_of(100, 10, 4), (std::vector<std::int64_t>{0, 30, 60, 90}));
   EXPECT_EQ(*windows_of(10, 10, 1), (std::vector<std::int64_t>{0}));
   EXPECT_FALSE(windows_of(9, 10, 1));
+  EXPECT_FALSE(windows_of(10, 10, 2));
 }
 
 }  // namespace

@@ -52,6 +52,11 @@ Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t
     return fail("TEXT", "must have as many tokens as a window",
                 std::to_string(tokens) + " of " + std::to_string(length),
                 "give a longer text, or a smaller --length");
+  if (count < 1 || count > tokens - length + 1)
+    return fail(
+        "--windows", "each must begin at a token of its own",
+        std::to_string(count) + " where " + std::to_string(tokens - length + 1) + " can begin",
+        "ask for fewer");
   std::vector<std::int64_t> starts;
   for (std::int64_t i = 0; i < count; ++i)
     starts.push_back(count == 1 ? 0 : (tokens - length) * i / (count - 1));
@@ -61,7 +66,7 @@ Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t
 Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t> tokens,
                                std::span<const std::int64_t> windows, std::int64_t length,
                                std::int64_t block, const Stretch& stretch,
-                               const std::function<void(std::int64_t)>& told) {
+                               const std::function<void(std::int64_t)>& told, Kept kept) {
   const Expected<Passage::PlanRule> rule = plans_of(model.about(), stretch);
   if (!rule) return std::unexpected(rule.error());
   LossCurve curve{.stretch = stretch};
@@ -69,9 +74,11 @@ Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t>
     const auto before = std::ssize(curve.losses);
     const Expected<std::vector<float>> more = losses(
         model, tokens.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(length)),
-        *rule, 0, [&](std::int64_t done) {
+        *rule, 0,
+        [&](std::int64_t done) {
           if (told) told(before + done);
-        });
+        },
+        kept);
     if (!more) return std::unexpected(more.error());
     curve.losses.insert(curve.losses.end(), more->begin(), more->end());
   }

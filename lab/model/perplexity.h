@@ -42,12 +42,14 @@ struct Perplexity {
   std::int64_t windows = 0;  // contexts read
   std::int64_t length = 0;   // tokens of one
   std::int64_t trained = 0;  // tokens that training has shown; 0: the file does not say
+  Kept kept = {};            // in the cache
   std::vector<LossCurve> curves = {};
 };
 std::string to_json(const Perplexity& perplexity);  // docs/json.md; without the single losses
 Expected<Perplexity> perplexity_of_json(std::string_view text, std::string_view where);
 
-// Where windows of `length` tokens begin: spread evenly over the text. Errors: a text that is too short for one.
+// Where windows of `length` tokens begin: spread evenly over the text. Errors: a text that is too short for one, more windows
+// than there are places.
 Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t length,
                                                std::int64_t count);
 
@@ -55,7 +57,7 @@ Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t
 Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t> tokens,
                                std::span<const std::int64_t> windows, std::int64_t length,
                                std::int64_t block, const Stretch& stretch,
-                               const std::function<void(std::int64_t)>& told = {});
+                               const std::function<void(std::int64_t)>& told = {}, Kept kept = {});
 
 // The mean of paired differences b − a over positions [from, to) of every window, and half the width of its 95 %
 // interval: t over runs of 128 neighbouring tokens, since neighbours' losses are alike and single tokens would make the

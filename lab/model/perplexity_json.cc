@@ -18,10 +18,17 @@ std::string to_json(const Perplexity& perplexity) {
     curves.push_back(
         {{"scaling", curve.stretch.scaling}, {"factor", curve.stretch.factor}, {"blocks", blocks}});
   }
-  return Json{{"model", perplexity.model},     {"tokens", perplexity.tokens},
-              {"windows", perplexity.windows}, {"length", perplexity.length},
-              {"trained", perplexity.trained}, {"curves", curves}}
-      .dump();
+  Json made{{"model", perplexity.model},
+            {"tokens", perplexity.tokens},
+            {"windows", perplexity.windows},
+            {"length", perplexity.length},
+            {"trained", perplexity.trained}};
+  if (perplexity.kept.tokens > 0) {
+    made["keep"] = perplexity.kept.tokens;
+    made["sinks"] = perplexity.kept.first;
+  }
+  made["curves"] = curves;
+  return made.dump();
 }
 
 Expected<Perplexity> perplexity_of_json(std::string_view text, std::string_view where) {

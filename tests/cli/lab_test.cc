@@ -56,6 +56,30 @@ TEST_F(LabCommand, PerplexityAsAPageComparesWithTheFirst) {
     EXPECT_TRUE(has(page.out, part)) << page.out;
 }
 
+TEST_F(LabCommand, PerplexityOfACacheThatForgetsSaysSo) {
+  const Json all = json("perplexity small.gguf text.txt --length 40 --keep 20 --sinks 2");
+  EXPECT_EQ(all.at("keep"), 20);
+  EXPECT_EQ(all.at("sinks"), 2);
+}
+
+// Curves that do not stand side by side on the page stand below one another, each time beside the first.
+TEST_F(LabCommand, PerplexityKeepsToTheWidthOfThePage) {
+  setenv("COLUMNS", "80", 1);
+  const Outcome page = posenc(
+      "lab perplexity small.gguf text.txt --length 40 "
+      "--scalings none,linear,ntk,ntk_by_parts,yarn,dynamic");
+  unsetenv("COLUMNS");
+  ASSERT_EQ(page.code, 0) << page.err;
+  for (const std::string& line : posenc::test::lines_of(page.out))
+    EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 80) << line;
+}
+
+TEST_F(LabCommand, WatchHasACellForEachHeadOfALayer) {
+  const Outcome page = posenc("lab watch small.gguf text.txt");
+  EXPECT_TRUE(has(page.out, "A cell is a head")) << page.out;
+  EXPECT_TRUE(has(page.out, "8 heads give it more than half")) << page.out;
+}
+
 TEST_F(LabCommand, ShiftHasARowForEachArithmeticAndPosition) {
   const Json all =
       json("shift small.gguf text.txt --tokens 20 --at 0,1000 --angles exact,hf_float");
@@ -113,12 +137,19 @@ TEST_F(LabCommand, LeastBasesAreThoseOfThePaper) {
 }
 
 TEST_F(LabCommand, ErrorsNameWhatIsWrongAndTheCure) {
+  write("empty.txt", "");
   for (const auto& [arguments, part] : std::initializer_list<std::pair<std::string, std::string>>{
            {"perplexity none.gguf text.txt", "none.gguf"},
            {"perplexity text.txt text.txt", "must be a GGUF file"},
            {"perplexity small.gguf text.txt --length 51",
             "must have as many tokens as a window, got 50 of 51"},
-           {"perplexity small.gguf text.txt --scalings yarm", "yarn"},
+           {"perplexity small.gguf text.txt --scalings yarm", "--scalings: unknown name"},
+           {"perplexity small.gguf text.txt --factor 0", "must be a number above 0"},
+           {"perplexity small.gguf text.txt --length 40 --windows 12", "12 where 11 can begin"},
+           {"perplexity small.gguf text.txt --sinks 4", "--keep"},
+           {"perplexity small.gguf text.txt --keep 4 --sinks 4", "keep more"},
+           {"perplexity small.gguf empty.txt", "must have tokens"},
+           {"base --head_dim 63", "must be even"},
            {"perplexity small.gguf text.txt --scalings longrope", "lists of its own"},
            {"perplexity small.gguf text.txt --scalings yarn:x", "write it like dynamic:2"},
            {"perplexity small.gguf text.txt --skip 50", "must leave tokens"},
