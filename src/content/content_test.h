@@ -421,4 +421,12 @@ inline void expect_keys_out_of_order_are_refused(const Subject& subject) {
             std::string::npos);
 }
 
+// A text of several blocks, whose queries share keys by two.
+inline Call causal_text(std::int64_t length, DType dtype = DType::f64) {
+  Call call{.heads = 4, .kv_heads = 2, .queries = length, .keys = length, .dim = 8, .dtype = dtype};
+  call.query_positions = call.key_positions = Positions::range(0, length);
+  call.fill();
+  return call;
+}
+
 }  // namespace posenc

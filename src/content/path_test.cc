@@ -104,15 +104,8 @@ TEST(AttendPath, RefusesMasksThatAreNotCausal) {
 }
 TEST(AttendPath, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(path_subject()); }
 
-Call text(std::int64_t length, DType dtype = DType::f64) {
-  Call call{.heads = 4, .kv_heads = 2, .queries = length, .keys = length, .dim = 8, .dtype = dtype};
-  call.query_positions = call.key_positions = Positions::range(0, length);
-  call.fill();
-  return call;
-}
-
 TEST(AttendPath, StrengthsOfZeroAreNoPosition) {
-  Call call = text(150);
+  Call call = causal_text(150);
   Said said = Said::of(call);
   for (std::int64_t e = 0; e < said.beta.view.size(); ++e) said.beta.view.set(e, 0);
   ASSERT_TRUE(attend(call.inputs(), said.scheme(), {}, call.out.view));
@@ -164,7 +157,7 @@ Tensor tokens(Tensor x, std::int64_t first, std::int64_t count) {
 // over the keys as they stand gives what all at once gave.
 TEST(PathKeys, DecodeWhatIsPrefilled) {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    Call call = text(200, dtype);
+    Call call = causal_text(200, dtype);
     const Said said = Said::of(call);
     Path path = said.scheme();
     const double within = dtype == DType::f64 ? 1e-12 : 2e-5;
@@ -195,7 +188,7 @@ TEST(PathKeys, DecodeWhatIsPrefilled) {
 }
 
 TEST(PathKeys, RefuseWhatDoesNotFit) {
-  Call call = text(6);
+  Call call = causal_text(6);
   const Said said = Said::of(call);
   EXPECT_EQ(path_keys(tokens(call.k.view, 0, 5), said.w.view, said.beta.view).error().rule,
             "the newest tokens must be among the keys");
@@ -209,7 +202,7 @@ TEST(PathKeys, RefuseWhatDoesNotFit) {
 }
 
 TEST(PathErrors, FactorsMustFit) {
-  Call call = text(6);
+  Call call = causal_text(6);
   const Said said = Said::of(call);
   const auto with = [&](const Path& path) {
     const auto done = attend(call.inputs(), path, {}, call.out.view);

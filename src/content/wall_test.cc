@@ -79,13 +79,6 @@ TEST(AttendWall, RefusesMasksThatAreNotCausal) {
 }
 TEST(AttendWall, RefusesKeysOutOfOrder) { expect_keys_out_of_order_are_refused(wall_subject()); }
 
-Call text(std::int64_t length) {
-  Call call{.queries = length, .keys = length};
-  call.query_positions = call.key_positions = Positions::range(0, length);
-  call.fill();
-  return call;
-}
-
 Channels constant(double gate) {
   return [=](const Call& call) {
     const std::int64_t count = call.batch * call.heads * call.keys * call.dim;
@@ -107,7 +100,7 @@ TEST(AttendWall, OpenGatesForgetNothing) {
 
 // A closed gate in the middle of a block, at a block's edge and beside another; and one of a single channel.
 TEST(AttendWall, ClosedGatesStartAnew) {
-  Call call = text(200);
+  Call call = causal_text(200);
   const auto gates = [](const Call& of) {
     Numbers made = random_channels(of);
     for (const std::int64_t l : {0, 5, 64, 130, 131, 150}) {
