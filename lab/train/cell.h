@@ -35,6 +35,8 @@ struct Cell {
   std::int64_t position_range = 0;  // they lie below it
   std::int64_t scored = 0;          // bytes at a text's end that tests score; 0: half of `length`
   bool probe = false;  // also test what the residual stream knows of position and of order
+
+  std::int64_t scored_bytes() const { return scored > 0 ? scored : shape.trained_length / 2; }
 };
 
 std::string to_json(const Cell& cell);  // one line

@@ -195,7 +195,7 @@ Results sweep_table(std::span<const Outcome> outcomes) {
   if (std::ranges::none_of(outcomes, [](const Outcome& o) { return o.cell.experiment == "E3"; }))
     return {};
   for (const Outcome& outcome : outcomes) {
-    if (outcome.cell.seed != 1 ||
+    if (outcome.cell.seed != 1 || outcome.cell.scored > 0 ||  // not of twice the length
         (outcome.cell.experiment != "E1" && outcome.cell.experiment != "E3"))
       continue;
     Outcome& copy = swept.emplace_back(outcome);

@@ -1,4 +1,4 @@
-// posenc lab cells, run, collect and report, as a user runs them.
+// posenc lab cells, run, again, collect and report, as a user runs them.
 #include <filesystem>
 #include <string>
 
@@ -40,7 +40,8 @@ TEST_F(LabTrainingCommand, CellsOfAPresetAreALineEach) {
       posenc("lab cells --preset standard --experiment E1 --arms rope,alibi --seeds 2");
   EXPECT_EQ(cells.code, 0) << cells.err;
   EXPECT_EQ(std::ranges::count(cells.out, '\n'), 4);
-  EXPECT_TRUE(has(posenc("lab cells --preset standard --experiment E3").err, "no such experiment"));
+  EXPECT_TRUE(
+      has(posenc("lab cells --preset standard --experiment E13").err, "no such experiment"));
   EXPECT_TRUE(has(posenc("lab cells --arms rotary").err, "no cell is of these arms"));
 }
 
@@ -58,6 +59,22 @@ TEST_F(LabTrainingCommand, AReportSaysWhatWasClaimedAndMeasured) {
   for (const char* part : {"RoPE at 8 × its trained length", "E1: Train short, test long", "seeds"})
     EXPECT_TRUE(has(page.out, part)) << page.out;
   EXPECT_EQ(std::ranges::count(posenc("lab collect results").out, '\n'), 3);
+}
+
+TEST_F(LabTrainingCommand, AResultRunAgainIsTheSame) {
+  const Outcome again = posenc("lab again result-rope1.json --text .");
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_TRUE(has(again.out, "12 numbers  all the same")) << again.out;
+}
+
+TEST_F(LabTrainingCommand, AResultThatDoesNotComeOutAgainIsTold) {
+  std::string line = text("result-rope1.json");
+  const std::size_t value = line.find("\"value\":");
+  line[value + 8] = line[value + 8] == '9' ? '8' : '9';
+  write("forged.json", line);
+  const Outcome again = posenc("lab again forged.json --text . --tenths 1");
+  EXPECT_EQ(again.code, 1) << again.err;
+  EXPECT_TRUE(has(again.out, "1 numbers  one differs by")) << again.out;
 }
 
 TEST_F(LabTrainingCommand, ARunTakesEitherACellOrAPreset) {
