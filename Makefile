@@ -175,13 +175,15 @@ cuda-wheel: tools-release  ## posenc-cuda, the wheel by which posenc.torch and p
 	@$(python)/bin/python -c 'import posenc_cuda as made; assert made.has_device_code and "CUDA" in made.xla_targets'
 
 # MPI may have come after the build was configured.
-distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s
-	@cmake/need.sh "for attention on several ranks" mpirun:openmpi-bin libopenmpi-dev
+distributed: build/release/build.ninja  ## attention on several ranks: installs Open MPI, tests it, shows two ranks beside the whole, and two machines on a wire of 1 Gb/s (MPI=mpich: tests MPICH too; SIMULATED=1: 2 to 64 ranks by SimGrid)
+	@cmake/need.sh "for attention on several ranks" mpirun:openmpi-bin libopenmpi-dev \
+	  $(if $(filter mpich,$(MPI)),mpirun.mpich:mpich libmpich-dev) $(if $(SIMULATED),smpirun:libsimgrid-dev)
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
-	@$(call ninja,release,posenc_command posenc_mpi_command posenc_mpi_tests posenc_killed_rank example_distributed)
+	@$(call ninja,release,posenc_command posenc_mpi_command posenc_distributed example_distributed)
 	@ctest --preset release -L distributed | $(call without,'^ *Start +[0-9]+: ')
 	@distributed/run.sh 2 build/release/example_distributed
 	@distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
+	@[ -z "$(SIMULATED)" ] || distributed/simulated.sh build/release out/distributed
 
 soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
 	@$(call ninja,release,posenc_soak)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "src/core/try.h"
@@ -16,6 +17,25 @@ Expected<void> checked_call(int code, std::string_view call) {
   MPI_Error_string(code, text, &length);
   return fail(call, "MPI must succeed", std::string_view(text, static_cast<std::size_t>(length)),
               "a rank may have died; see its output");
+}
+
+// Until all are done; meanwhile others may have the core. MPICH would keep it, and more ranks than cores wait for each
+// other's time slices.
+int finish(std::span<MPI_Request> requests) {
+  for (int done = 0;;) {
+    const int code =
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (done != 0 || code != MPI_SUCCESS) return code;
+    std::this_thread::yield();
+  }
+}
+
+// A collective by its immediate form: start(request).
+template <class Start>
+Expected<void> collective(std::string_view call, const Start& start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  POSENC_CHECK(checked_call(start(&request), call));
+  return checked_call(finish({&request, 1}), call);
 }
 
 }  // namespace
@@ -62,8 +82,9 @@ Expected<void> Communicator::agree(const Expected<void>& own,
   const std::uint64_t mine[] = {own ? 0 : static_cast<std::uint64_t>(size_ - rank_),
                                 fingerprint.sum(), ~fingerprint.sum()};
   std::uint64_t all[3];
-  POSENC_CHECK(
-      checked_call(MPI_Allreduce(mine, all, 3, MPI_UINT64_T, MPI_MAX, comm_), "MPI_Allreduce"));
+  POSENC_CHECK(collective("MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(mine, all, 3, MPI_UINT64_T, MPI_MAX, comm_, request);
+  }));
   if (all[0] == 0) {
     if (all[1] == ~all[2]) return {};
     return fail("posenc_mpi", "all ranks must give the same layout, plan, mask, shapes and dtype",
@@ -117,20 +138,20 @@ void Communicator::progress() {
 
 Expected<void> Communicator::wait() {
   const double start = MPI_Wtime();
-  const int code =
-      MPI_Waitall(static_cast<int>(under_way_.size()), under_way_.data(), MPI_STATUSES_IGNORE);
+  const int code = finish(under_way_);
   waited_ += MPI_Wtime() - start;
   under_way_.clear();
-  return checked_call(code, "MPI_Waitall");
+  return checked_call(code, "MPI_Testall");
 }
 
 Expected<void> Communicator::reduce(std::span<double> numbers, MPI_Op how) const {
   constexpr std::size_t most = std::size_t{1} << 24;
   for (; !numbers.empty(); numbers = numbers.subspan(std::min(most, numbers.size())))
-    POSENC_CHECK(checked_call(
-        MPI_Allreduce(MPI_IN_PLACE, numbers.data(),
-                      static_cast<int>(std::min(most, numbers.size())), MPI_DOUBLE, how, comm_),
-        "MPI_Allreduce"));
+    POSENC_CHECK(collective("MPI_Iallreduce", [&](MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, numbers.data(),
+                            static_cast<int>(std::min(most, numbers.size())), MPI_DOUBLE, how,
+                            comm_, request);
+    }));
   return {};
 }
 

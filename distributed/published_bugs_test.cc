@@ -1,9 +1,11 @@
 // What went wrong with positions in published context parallelism, each as a test: the slip would show, and posenc's way
 // does not make it.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "distributed/whole_text_test.h"
+#include "posenc/distributed_cache.h"
 #include "posenc/schemes.h"
 
 namespace posenc {
@@ -44,6 +46,43 @@ TEST(PublishedBugs, EveryTextOfAPackCountsFromItsOwnStart) {
   EXPECT_LT(ring_error(text, *Layout::by_document(bounds, test_ranks())), 2e-6);
 }
 
+// Automodel #1482: ids [3][batch][tokens] of M-RoPE cut along the 3.
+TEST(PublishedBugs, IdsOfThreeAxesAreDealtOutByToken) {
+  std::vector<std::int64_t> ids(3 * 24);
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t t = 0; t < 24; ++t)
+      ids[axis * 24 + t] = static_cast<std::int64_t>(axis == 0 ? t : t % (axis + 3));
+  WholeText text{.positions = *Positions::ids(ids, 3),
+                 .plan = plan_for(Rope{.mrope_section = {2, 3, 3}}, 64)};
+  const Layout layout = *Layout::zigzag(24, test_ranks());
+  const auto distributed = DistributedText::make(MPI_COMM_WORLD, layout, text.positions);
+  ASSERT_TRUE(distributed);
+  const Positions& own = distributed->positions();
+  EXPECT_EQ(own.axes(), 3);
+  const auto tokens = layout.tokens_of(test_rank());
+  for (std::int64_t axis = 0; axis < 3; ++axis)
+    for (std::size_t t = 0; t < tokens.size(); ++t)
+      EXPECT_EQ(own.at(static_cast<std::int64_t>(t), 0, axis),
+                ids[static_cast<std::size_t>(axis * 24 + tokens[t])]);
+  text.filled();
+  EXPECT_LT(ring_error(text, layout), 2e-6);
+}
+
+// mistral.rs #2083: a chunk in the middle of a prefill takes the last ids of the text for its own.
+TEST(PublishedBugs, AChunkOfAPrefillHasIdsOfItsOwnPlace) {
+  std::vector<std::int64_t> ids(3 * 20);
+  for (std::size_t n = 0; n < ids.size(); ++n) ids[n] = static_cast<std::int64_t>(100 + n);
+  const Positions whole = *Positions::ids(ids, 3);
+  const std::vector<std::int64_t> chunk = {5, 6, 7, 8, 9, 10};
+  const Layout layout = *Layout::zigzag(6, test_ranks());
+  const auto own = layout.positions(test_rank(), *whole.select(chunk));
+  ASSERT_TRUE(own);
+  const auto tokens = layout.tokens_of(test_rank());
+  for (std::int64_t axis = 0; axis < 3; ++axis)
+    for (std::size_t t = 0; t < tokens.size(); ++t)
+      EXPECT_EQ(own->at(static_cast<std::int64_t>(t), 0, axis), 100 + axis * 20 + 5 + tokens[t]);
+}
+
 // TransformerEngine #1046, ring-flash-attention: biases by distance are refused, or go by a chunk's own distances.
 TEST(PublishedBugs, DistancesAreThoseOfTheText) {
   WholeText text{.positions = Positions::range(0, 64), .plan = plan_for(Alibi{}, 64)};
@@ -78,6 +117,19 @@ TEST(PublishedBugs, AScalingByLengthIsCompiledForTheWholeText) {
       << done.error().message();
 }
 
+// torch #189902: each document head and tail by itself, and then cut into equal parts, leaves ranks without work.
+TEST(PublishedBugs, DocumentsOfDifferentLengthsAreBalanced) {
+  const std::vector<std::int64_t> bounds = {0, 1000, 1400, 3000, 3100, 4096};
+  const Positions whole = *Positions::packed(bounds);
+  const auto share = [&](const Layout& layout) {
+    return balance(*pairs_per_rank(layout, {}, whole));
+  };
+  EXPECT_GE(share(*Layout::by_document(bounds, test_ranks())), 0.98);
+  if (test_ranks() > 2) {
+    EXPECT_LT(share(*Layout::zigzag(4096, test_ranks())), 0.9);
+  }
+}
+
 // EasyContext #47, torch #159706 and #183968: tokens that do not come out even among ranks.
 TEST(PublishedBugs, ALastPartMayBeShorter) {
   for (const std::int64_t tokens : {1, 7, 33, 63}) {
@@ -108,6 +160,31 @@ TEST(PublishedBugs, PartsAreMergedBeforeTheyAreRounded) {
     if (std::abs(x) > 1e-3) steps = std::max(steps, std::abs(own.out.view().get(n) - x) / step);
   }
   EXPECT_LE(largest_of_ranks(steps), 1);
+}
+
+// vLLM #57260 and #51031: a token that one step puts on one rank is looked for on another by the next. Here tokens that
+// stay are found by every step where append() put them, whatever their positions have become.
+TEST(PublishedBugs, ATokenStaysWithTheRankThatKeepsIt) {
+  constexpr std::int64_t block = 3, tokens = 24;
+  auto cache = *DistributedKvCache::make(
+      MPI_COMM_WORLD, {.kv_heads = 1, .head_dim = 16, .dtype = DType::f32, .page_size = 4}, block);
+  const std::array<KvCache::Sequence, 1> sequence = {cache.add()};
+  const Numbers k(DType::f32, 1, 1, tokens, 16, 1);
+  ASSERT_TRUE(cache.append(sequence, k.view(), k.view(), {}));
+  const auto owner = [](std::int64_t position) {
+    return static_cast<int>(position / block % test_ranks());
+  };
+  const auto kept = [&](std::int64_t first, std::int64_t last) {
+    std::int64_t own = 0;
+    for (std::int64_t t = first; t < last; ++t) own += owner(t) == test_rank();
+    return own;
+  };
+  EXPECT_EQ(*cache.own().tokens(0), kept(0, tokens));
+  ASSERT_TRUE(cache.shift(0, 10, tokens, 1));  // of another owner, were they asked for by position
+  EXPECT_EQ(*cache.own().tokens(0), kept(0, tokens));
+  ASSERT_TRUE(cache.evict(0, 4, 11, KvCache::Gap::close));
+  EXPECT_EQ(*cache.own().tokens(0), kept(0, 4) + kept(11, tokens));
+  EXPECT_EQ(*cache.tokens(0), tokens - 7);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/commands/lab.h"
+#include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
 
@@ -26,6 +27,7 @@ struct PerplexityFlags {
   double factor = 2;
   std::int64_t length = 0, block = 0, windows = 1;
   lab::Kept kept = {};
+  bool mpi = false;
 };
 
 // "dynamic:1" has a factor of its own, "yarn" the one that all have; none has none.
@@ -191,6 +193,8 @@ Run define_perplexity(CLI::App& app) {
       ->default_str("");
   app.add_option("--sinks", flags->kept.first, "First tokens of --keep that stay for good")
       ->check(CLI::NonNegativeNumber);
+  app.add_flag("--mpi", flags->mpi,
+               "Under mpirun: the ranks share out the tokens of a context, and its keys");
   app.footer(
       "Every token's loss given all that stand before it, under each scaling, zero-shot. Keys are "
       "cached unrotated, "
@@ -204,8 +208,10 @@ Run define_perplexity(CLI::App& app) {
       "  posenc lab perplexity smollm2.gguf book.txt --length 2k\n"
       "  posenc lab perplexity smollm2.gguf book.txt --scalings none,linear,ntk,yarn,dynamic:1 "
       "--length 12k\n"
+      "  mpirun -n 4 posenc lab perplexity llama.gguf book.txt --mpi --length 128k\n"
       "  posenc lab perplexity llama.gguf book.txt --windows 4 --json | jq '.curves[0].blocks'");
   return [real, flags, &app]() -> Expected<int> {
+    if (flags->mpi && ranks_of_mpi == nullptr) return become_posenc_mpi();
     std::vector<lab::Stretch> stretches;
     for (const std::string& text : flags->scalings) {
       const Expected<lab::Stretch> stretch = stretch_of(text, flags->factor);
@@ -213,6 +219,11 @@ Run define_perplexity(CLI::App& app) {
       stretches.push_back(*stretch);
     }
     const Expected<RealModel> model = real_model(*real);
+    if (flags->mpi) {
+      const Expected<void> own = model ? Expected<void>() : std::unexpected(model.error());
+      if (const Expected<void> all = ranks_of_mpi->agree(own); !all)
+        return std::unexpected(all.error());
+    }
     if (!model) return std::unexpected(model.error());
     const Model& about = model->llama.about();
     lab::Perplexity result{
@@ -248,7 +259,7 @@ Run define_perplexity(CLI::App& app) {
                                   fmt::format("{}, {} of {}", lab::title(stretch),
                                               result.curves.size() + 1, stretches.size()));
             },
-            flags->kept);
+            flags->kept, flags->mpi ? ranks_of_mpi->lab_attention() : lab::AttentionMaker());
         if (!curve) return std::unexpected(curve.error());
         result.curves.push_back(std::move(*curve));
       }

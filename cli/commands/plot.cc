@@ -17,14 +17,15 @@ namespace posenc::cli {
 
 // Each in a file of figures/.
 extern const Kind heatmap, dimensions, differences, binary, similarity, turns, rotation,
-    wavelengths, decay, bias_map, scores, logits, bucket_stairs, phase, precision, layouts;
+    wavelengths, decay, bias_map, scores, logits, bucket_stairs, phase, precision, layouts, ring;
 
 namespace {
 
 // In the order in which one would read them.
-constexpr const Kind* kinds[] = {
-    &heatmap, &dimensions, &binary, &differences, &similarity,    &turns, &rotation,  &wavelengths,
-    &decay,   &bias_map,   &scores, &logits,      &bucket_stairs, &phase, &precision, &layouts};
+constexpr const Kind* kinds[] = {&heatmap, &dimensions, &binary,        &differences, &similarity,
+                                 &turns,   &rotation,   &wavelengths,   &decay,       &bias_map,
+                                 &scores,  &logits,     &bucket_stairs, &phase,       &precision,
+                                 &layouts, &ring};
 
 constexpr std::string_view gallery_about =
     "All of these into a folder, with an index.html that shows them";

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "lab/model/llama.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "posenc/error.h"
@@ -24,7 +26,10 @@ struct DistributedCall {
 // What `posenc bench ring` measures: one text of `length` tokens, causal, rotated, in float32.
 struct RingWanted {
   std::int64_t heads = 16, kv_heads = 4, head_dim = 128, length = 4096, window = 0;
+  std::vector<std::string> layouts = {"contiguous", "zigzag", "striped"},
+                           strategies = {"ring", "gather", "heads"};
   bool quick = false, json = false;
+  bool simulated = false;  // on machines that are not there: once, since every run is as long
 };
 
 class Ranks {
@@ -35,6 +40,8 @@ class Ranks {
   virtual Expected<void> attend(const DistributedCall& call) = 0;
   // What rank 0 is to print.
   virtual Expected<std::string> bench(const RingWanted& wanted) = 0;
+  // By which the ranks read a passage together.
+  virtual lab::AttentionMaker lab_attention() = 0;
 };
 
 // Of posenc-mpi; null in posenc.

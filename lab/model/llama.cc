@@ -137,6 +137,7 @@ const LayerGroup& Llama::group_of(std::int64_t layer) const {
 
 void Llama::multiply(std::span<const float> x, const Weights& weights, std::span<float> y) const {
   const std::int64_t rows = std::ssize(x) / weights.in;
+  if (rows == 0) return;
   blas()->multiply({x.data()}, {weights.numbers.data(), true}, y.data(), rows, weights.out,
                    weights.in, threads_.count);
   if (weights.bias.empty()) return;
@@ -185,18 +186,66 @@ std::vector<float> Llama::losses(std::span<const float> hidden,
 
 // --- a text on its way through -------------------------------------------------------------------
 
+namespace {
+
+// Of one process.
+class CachedAttention : public PassageAttention {
+ public:
+  static Expected<std::unique_ptr<PassageAttention>> of(const Llama& model) {
+    auto made = std::make_unique<CachedAttention>();
+    made->threads_ = model.threads();
+    for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
+      Expected<KvCache> cache = KvCache::make(cache_options(model, layer));
+      if (!cache) return std::unexpected(cache.error());
+      made->sequences_.push_back(cache->add());
+      made->caches_.push_back(std::move(*cache));
+    }
+    return made;
+  }
+  Expected<void> attend(std::int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Plan& plan, const Positions& positions, const Mask& mask,
+                        const Tensor& out) override {
+    KvCache& cache = caches_[index(layer)];
+    const std::span<const KvCache::Sequence> sequence(&sequences_[index(layer)], 1);
+    if (Expected<void> good = cache.append(sequence, k, v, plan, positions, threads_); !good)
+      return good;
+    return cache.attend(sequence, q, plan, mask, out, threads_);
+  }
+  Expected<void> evict(std::int64_t first, std::int64_t last) override {
+    for (std::size_t layer = 0; layer < caches_.size(); ++layer)
+      if (Expected<void> good =
+              caches_[layer].evict(sequences_[layer], first, last, KvCache::Gap::close);
+          !good)
+        return good;
+    return {};
+  }
+
+ private:
+  std::vector<KvCache> caches_;               // [layer]
+  std::vector<KvCache::Sequence> sequences_;  // [layer]
+  Threads threads_;
+};
+
+}  // namespace
+
+KvCacheOptions cache_options(const Llama& model, std::int64_t layer) {
+  const Geometry& sizes = model.group_of(layer).geometry;
+  return {.kv_heads = sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads,
+          .head_dim = sizes.head_dim,
+          .page_size = 256};
+}
+
 struct Passage::State {
   const Llama& model;
   PlanRule rule;
-  std::vector<KvCache> caches = {};               // [layer]
-  std::vector<KvCache::Sequence> sequences = {};  // [layer]
+  std::unique_ptr<PassageAttention> shared = {};
   Kept kept = {};
   std::int64_t cached = 0;  // tokens
   std::int64_t next = 0;    // position
   std::vector<float> x = {}, normed = {}, q = {}, k = {}, v = {}, attended = {}, gate = {}, up = {};
 
-  Expected<void> attention(std::int64_t layer, std::int64_t tokens, const Plan& plan,
-                           const Look& look);
+  Expected<void> attention(std::int64_t layer, const Positions& chunk, std::int64_t tokens,
+                           const Plan& plan, const Look& look);
   void mlp(const LlamaLayer& layer);
   Expected<void> make_room(std::int64_t tokens);
 };
@@ -205,7 +254,10 @@ Passage::Passage(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Passage::Passage(Passage&&) noexcept = default;
 Passage::~Passage() = default;
 
-Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t first, Kept kept) {
+PassageAttention& Passage::attention() const { return *state_->shared; }
+
+Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t first, Kept kept,
+                                 const AttentionMaker& attention) {
   if (kept.tokens < 0 || kept.first < 0 || (kept.tokens > 0 && kept.first >= kept.tokens))
     return fail("lab", "a cache must hold a token more than the first ones that stay",
                 std::to_string(kept.tokens) + " with " + std::to_string(kept.first) + " that stay",
@@ -213,21 +265,15 @@ Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t
   auto state = std::make_unique<State>(model, std::move(rule));
   state->next = first;
   state->kept = kept;
-  for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
-    const Geometry& sizes = model.group_of(layer).geometry;
-    Expected<KvCache> cache =
-        KvCache::make({.kv_heads = sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads,
-                       .head_dim = sizes.head_dim,
-                       .page_size = 256});
-    if (!cache) return std::unexpected(cache.error());
-    state->sequences.push_back(cache->add());
-    state->caches.push_back(std::move(*cache));
-  }
+  Expected<std::unique_ptr<PassageAttention>> made =
+      attention ? attention(model) : CachedAttention::of(model);
+  if (!made) return std::unexpected(made.error());
+  state->shared = std::move(*made);
   return Passage(std::move(state));
 }
 
-Expected<void> Passage::State::attention(std::int64_t layer, std::int64_t tokens, const Plan& plan,
-                                         const Look& look) {
+Expected<void> Passage::State::attention(std::int64_t layer, const Positions& chunk,
+                                         std::int64_t tokens, const Plan& plan, const Look& look) {
   const LlamaLayer& weights = model.layers()[index(layer)];
   const LayerGroup& group = model.group_of(layer);
   const std::int64_t head_dim = group.geometry.head_dim, heads = group.geometry.heads,
@@ -244,18 +290,11 @@ Expected<void> Passage::State::attention(std::int64_t layer, std::int64_t tokens
   model.multiply(normed, weights.k, k);
   model.multiply(normed, weights.v, v);
   const Tensor queries = seen(q, heads), keys = seen(k, kv_heads);
-  const Positions positions = Positions::range(next, tokens);
   if (look)
-    if (Expected<void> good = look({layer, queries, keys, plan, positions}); !good) return good;
-  KvCache& cache = caches[index(layer)];
-  const std::span<const KvCache::Sequence> sequence(&sequences[index(layer)], 1);
-  if (Expected<void> good =
-          cache.append(sequence, keys, seen(v, kv_heads), plan, positions, model.threads());
-      !good)
-    return good;
+    if (Expected<void> good = look({layer, queries, keys, plan, chunk}); !good) return good;
   const Mask mask{.window = group.window.value_or(0)};
-  if (Expected<void> good =
-          cache.attend(sequence, queries, plan, mask, seen(attended, heads), model.threads());
+  if (Expected<void> good = shared->attend(layer, queries, keys, seen(v, kv_heads), plan, chunk,
+                                           mask, seen(attended, heads));
       !good)
     return good;
   model.multiply(attended, weights.o, normed);
@@ -279,11 +318,7 @@ Expected<void> Passage::State::make_room(std::int64_t tokens) {
   if (kept.tokens == 0 || cached + tokens <= kept.tokens) return {};
   const std::int64_t gone = std::clamp<std::int64_t>(
       cached + tokens - kept.tokens, 0, std::max<std::int64_t>(0, cached - kept.first));
-  for (std::size_t layer = 0; layer < caches.size(); ++layer)
-    if (Expected<void> good = caches[layer].evict(sequences[layer], kept.first, kept.first + gone,
-                                                  KvCache::Gap::close);
-        !good)
-      return good;
+  if (Expected<void> good = shared->evict(kept.first, kept.first + gone); !good) return good;
   cached -= gone;
   next -= gone;
   return {};
@@ -296,10 +331,13 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
   const std::int64_t count = std::ssize(tokens);
   if (Expected<void> good = at.make_room(count); !good) return std::unexpected(good.error());
   const std::int64_t length = at.next + count;
-  at.x.clear();
-  for (const std::int32_t token : tokens) {
+  const Positions chunk = Positions::range(at.next, count);
+  for (const std::int32_t token : tokens)
     if (token < 0 || token >= model.vocabulary())
       return fail("lab", "a token must be of the model's vocabulary", std::to_string(token));
+  const PassageAttention::Share own = at.shared->share(count);
+  at.x.clear();
+  for (const std::int32_t token : tokens.subspan(index(own.first), index(own.last - own.first))) {
     const std::span<const float> row = model.embedding(token);
     at.x.insert(at.x.end(), row.begin(), row.end());
   }
@@ -310,7 +348,7 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
     const LayerGroup& group = model.group_of(layer);
     if (&group != of) plan = at.rule(*(of = &group), length);
     if (!plan) return std::unexpected(plan.error());
-    if (Expected<void> good = at.attention(layer, count, *plan, look); !good)
+    if (Expected<void> good = at.attention(layer, chunk, own.last - own.first, *plan, look); !good)
       return std::unexpected(good.error());
     at.mlp(model.layers()[index(layer)]);
   }
@@ -322,11 +360,12 @@ Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tok
 
 Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
                                     const Passage::PlanRule& rule, std::int64_t first,
-                                    const std::function<void(std::int64_t)>& told, Kept kept) {
+                                    const std::function<void(std::int64_t)>& told, Kept kept,
+                                    const AttentionMaker& attention) {
   constexpr std::int64_t most = 1024;
   const std::int64_t chunk =
       kept.tokens == 0 ? most : std::clamp<std::int64_t>((kept.tokens - kept.first) / 8, 1, most);
-  Expected<Passage> passage = Passage::begin(model, rule, first, kept);
+  Expected<Passage> passage = Passage::begin(model, rule, first, kept, attention);
   if (!passage) return std::unexpected(passage.error());
   std::vector<float> made;
   for (std::int64_t at = 0; at + 1 < std::ssize(tokens); at += chunk) {
@@ -334,8 +373,11 @@ Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int
     const Expected<std::span<const float>> hidden =
         passage->read(tokens.subspan(index(at), index(count)));
     if (!hidden) return std::unexpected(hidden.error());
-    const std::vector<float> more =
-        model.losses(*hidden, tokens.subspan(index(at + 1), index(count)));
+    const PassageAttention::Share own = passage->attention().share(count);
+    std::vector<float> more = model.losses(
+        *hidden, tokens.subspan(index(at + 1 + own.first), index(own.last - own.first)));
+    if (Expected<void> good = passage->attention().join(more, count); !good)
+      return std::unexpected(good.error());
     made.insert(made.end(), more.begin(), more.end());
     if (told) told(std::ssize(made));
   }

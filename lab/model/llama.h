@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
+#include "posenc/cache.h"
 #include "posenc/model.h"
 
 namespace posenc::lab {
@@ -58,6 +59,9 @@ class Llama {
   friend class Passage;
 };
 
+// Of a layer's keys and values, unrotated.
+KvCacheOptions cache_options(const Llama& model, std::int64_t layer);
+
 // What a passage shows of each layer to those who look: queries [heads][tokens][head_dim] and keys [kv_heads] likewise,
 // before they are rotated, and the positions of the tokens.
 struct Glimpse {
@@ -73,6 +77,30 @@ struct Kept {
   std::int64_t tokens = 0;  // at most in the cache; 0: all
   std::int64_t first = 0;   // of them the first of the text, which attention may rest on
 };
+// Attention of a chunk's tokens over all that a passage has read. Several processes may read one together: each computes some
+// of the chunk's tokens and keeps some of the keys.
+class PassageAttention {
+ public:
+  virtual ~PassageAttention() = default;
+  // The tokens of a chunk that this process computes: [first, last).
+  struct Share {
+    std::int64_t first = 0, last = 0;
+  };
+  virtual Share share(std::int64_t tokens) const { return {0, tokens}; }
+  // Of those tokens: q and out [1, heads, tokens, head_dim] and k and v [1, kv_heads, tokens, head_dim], the rows of a token
+  // beside each other in memory. `positions` are those of the whole chunk.
+  virtual Expected<void> attend(std::int64_t layer, const Tensor& q, const Tensor& k,
+                                const Tensor& v, const Plan& plan, const Positions& positions,
+                                const Mask& mask, const Tensor& out) = 0;
+  // Forgets tokens of all layers, and closes the gap. Errors: those of KvCache::evict.
+  virtual Expected<void> evict(std::int64_t first, std::int64_t last) = 0;
+  // The numbers of a chunk's tokens, of those of this process.
+  virtual Expected<void> join(std::vector<float>& /*numbers*/, std::int64_t /*tokens*/) {
+    return {};
+  }
+};
+// Absent: one process keeps all keys.
+using AttentionMaker = std::function<Expected<std::unique_ptr<PassageAttention>>(const Llama&)>;
 
 // A text that runs through a model, a chunk at a time. Keys are cached unrotated, so that every chunk may have a plan of
 // its own, as dynamic NTK asks: what stands in the cache was computed under the plans of its own time, as in a server.
@@ -84,13 +112,14 @@ class Passage {
 
   // The first token stands at `first`. Errors: a Kept without room for a token.
   static Expected<Passage> begin(const Llama& model, PlanRule rule, std::int64_t first = 0,
-                                 Kept kept = {});
+                                 Kept kept = {}, const AttentionMaker& attention = {});
   Passage(Passage&&) noexcept;
   ~Passage();
 
-  // What the tokens come to after the last norm, [tokens][width], until the next call.
+  // What the tokens come to after the last norm, [tokens][width], until the next call; of several processes each has its own.
   Expected<std::span<const float>> read(std::span<const std::int32_t> tokens,
                                         const Look& look = {});
+  PassageAttention& attention() const;
 
  private:
   struct State;
@@ -103,6 +132,6 @@ class Passage {
 Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
                                     const Passage::PlanRule& rule, std::int64_t first = 0,
                                     const std::function<void(std::int64_t)>& told = {},
-                                    Kept kept = {});
+                                    Kept kept = {}, const AttentionMaker& attention = {});
 
 }  // namespace posenc::lab

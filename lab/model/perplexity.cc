@@ -66,7 +66,8 @@ Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t
 Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t> tokens,
                                std::span<const std::int64_t> windows, std::int64_t length,
                                std::int64_t block, const Stretch& stretch,
-                               const std::function<void(std::int64_t)>& told, Kept kept) {
+                               const std::function<void(std::int64_t)>& told, Kept kept,
+                               const AttentionMaker& attention) {
   const Expected<Passage::PlanRule> rule = plans_of(model.about(), stretch);
   if (!rule) return std::unexpected(rule.error());
   LossCurve curve{.stretch = stretch};
@@ -78,7 +79,7 @@ Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t>
         [&](std::int64_t done) {
           if (told) told(before + done);
         },
-        kept);
+        kept, attention);
     if (!more) return std::unexpected(more.error());
     curve.losses.insert(curve.losses.end(), more->begin(), more->end());
   }

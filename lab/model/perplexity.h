@@ -57,7 +57,8 @@ Expected<std::vector<std::int64_t>> windows_of(std::int64_t tokens, std::int64_t
 Expected<LossCurve> loss_curve(const Llama& model, std::span<const std::int32_t> tokens,
                                std::span<const std::int64_t> windows, std::int64_t length,
                                std::int64_t block, const Stretch& stretch,
-                               const std::function<void(std::int64_t)>& told = {}, Kept kept = {});
+                               const std::function<void(std::int64_t)>& told = {}, Kept kept = {},
+                               const AttentionMaker& attention = {});
 
 // The mean of paired differences b − a over positions [from, to) of every window, and half the width of its 95 %
 // interval: t over runs of 128 neighbouring tokens, since neighbours' losses are alike and single tokens would make the

@@ -37,6 +37,8 @@ class PositionBlock {
   std::int32_t lowest_block = 0, highest_block = -1;  // of the mask's blocks; none: an empty range
   // Each position and order is one above the last, all of one segment.
   bool consecutive = true;
+  // Each order is above the last, all of one segment: what a mask without prefix shows is an interval of them.
+  bool ascending = true;
 
   PositionBlock() = default;
   // order_offset: the order of token 0 where the mask does not go by position. blocks: the mask's, of the
@@ -63,6 +65,7 @@ class PositionBlock {
       highest_segment = std::max(highest_segment, segment(t));
       consecutive = consecutive && position(t) == position(0) + t && order(t) == order(0) + t &&
                     segment(t) == segment(0);
+      ascending = ascending && order(t) > order(t - 1) && segment(t) == segment(0);
     }
   }
   std::int64_t position(std::int64_t t) const { return positions_->at(first_ + t, sequence_); }
@@ -132,10 +135,11 @@ class Visibility {
   VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                      std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
-    const bool interval = k.consecutive && mask_->prefix <= 0 && !q.shares_block(t, k);
+    const bool interval = k.ascending && mask_->prefix <= 0 && !q.shares_block(t, k);
     if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
-      seen = ordered(q.order(t), k.order(0), count);
+      seen =
+          k.consecutive ? ordered(q.order(t), k.order(0), count) : ascending(q.order(t), k, count);
     }
     if (interval && mask_->keep == nullptr) return seen;
     const std::int64_t i = q.first() + t;
@@ -179,6 +183,23 @@ class Visibility {
       if (ahead < count - from_it) seen.end = std::min(seen.end, ahead + from_it);
     }
     return seen.empty() ? VisibleRange{} : seen;
+  }
+
+  // Of keys that stand ever further on, such as those of a rank under a striped layout: searched by halves.
+  VisibleRange ascending(std::int64_t query, const PositionBlock& k, std::int64_t count) const {
+    const auto first = [&](std::int64_t from, const auto& holds) {
+      std::int64_t end = count;
+      while (from < end) {
+        const std::int64_t middle = from + (end - from) / 2;
+        holds(k.order(middle)) ? end = middle : from = middle + 1;
+      }
+      return from;
+    };
+    const std::int64_t begin =
+        first(0, [&](std::int64_t key) { return key > query || mask_->sees(query, key); });
+    const std::int64_t end =
+        first(begin, [&](std::int64_t key) { return key > query && !mask_->sees(query, key); });
+    return begin < end ? VisibleRange{begin, end} : VisibleRange{};
   }
 
   const Mask* mask_;

@@ -20,7 +20,8 @@ std::vector<Case> cases() {
   const std::vector<std::int64_t> packs = {0, 3, 10}, mixed = {7, 2, 2, 9, 0, 1, 5, 4, 3, 8};
   std::vector<std::int64_t> grid = mixed;
   grid.insert(grid.end(), mixed.rbegin(), mixed.rend());
-  const std::vector<std::int64_t> farthest_first = {9, 1, 2, 3};
+  const std::vector<std::int64_t> farthest_first = {9, 1, 2, 3},
+                                  striped = {-7, -4, -1, 0, 2, 3, 6, 9, 12, 15};
   const Positions all = Positions::range(0, 10);
   return {{"a text", all, all},
           {"its last queries", Positions::range(6, 4), all},
@@ -31,6 +32,8 @@ std::vector<Case> cases() {
            *Positions::from_mask(left, 1, 0, -1)},
           {"padding at zero", *Positions::from_mask(left, 1), *Positions::from_mask(left, 1)},
           {"packed", *Positions::packed(packs), *Positions::packed(packs)},
+          {"one of a few", *Positions::ids(striped), *Positions::ids(striped)},
+          {"before one of a few", Positions::range(-2, 10), *Positions::ids(striped)},
           {"in no order", *Positions::ids(mixed), *Positions::ids(mixed)},
           {"two axes", *Positions::ids(grid, 2), *Positions::ids(grid, 2)},
           {"the last of two axes", Positions::range(50, 3), *Positions::ids(grid, 2)},

@@ -54,9 +54,11 @@ class CommandTest : public testing::Test {
 
   // `arguments` as a shell reads them.
   Outcome posenc(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" + test::command_path() + "' " +
-                                arguments + " > '" + path("stdout") + "' 2> '" + path("stderr") +
-                                "'";
+    return run("'" + test::command_path() + "' " + arguments);
+  }
+  Outcome run(const std::string& line) const {
+    const std::string command = "cd '" + folder_.string() + "' && " + line + " > '" +
+                                path("stdout") + "' 2> '" + path("stderr") + "'";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text("stdout"),
             text("stderr")};

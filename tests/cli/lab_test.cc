@@ -80,6 +80,32 @@ TEST_F(LabCommand, WatchHasACellForEachHeadOfALayer) {
   EXPECT_TRUE(has(page.out, "8 heads give it more than half")) << page.out;
 }
 
+// The ranks of mpirun read one text together, where posenc was built with an MPI.
+TEST_F(LabCommand, PerplexityOverRanksIsThatOfOneProcess) {
+  const std::string ranks_of = posenc::test::data_path("../../distributed/run.sh");
+  std::string long_text;
+  for (int i = 0; i < 1100; ++i) long_text += static_cast<char>('a' + i * i % 12);
+  write("long.txt", long_text);  // of two chunks
+  const std::string arguments =
+      "perplexity small.gguf long.txt --length 1090 --block 400 --threads 1 --scalings "
+      "none,dynamic:2";
+  const Json whole = json(arguments);
+  for (const char* ranks : {"2", "3"}) {
+    const Outcome shared = run(ranks_of + " " + ranks + " " + posenc::test::command_path() +
+                               " lab " + arguments + " --json --mpi");
+    if (has(shared.err, "posenc-mpi") || has(shared.err, "mpirun")) GTEST_SKIP() << shared.err;
+    ASSERT_EQ(shared.code, 0) << shared.err;
+    const Json found = Json::parse(shared.out, nullptr, false);
+    for (std::size_t c = 0; c < 2; ++c)
+      for (std::size_t b = 0; b < 3; ++b) {
+        const Json &one = whole.at("curves")[c].at("blocks")[b],
+                   &other = found.at("curves")[c].at("blocks")[b];
+        EXPECT_EQ(other.at("n"), one.at("n"));
+        EXPECT_NEAR(other.at("nats").get<double>(), one.at("nats").get<double>(), 2e-6) << ranks;
+      }
+  }
+}
+
 TEST_F(LabCommand, ShiftHasARowForEachArithmeticAndPosition) {
   const Json all =
       json("shift small.gguf text.txt --tokens 20 --at 0,1000 --angles exact,hf_float");

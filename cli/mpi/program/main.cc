@@ -17,6 +17,7 @@ class MpiRanks : public Ranks {
   }
   Expected<void> attend(const DistributedCall& call) override { return attend_on_ranks(call); }
   Expected<std::string> bench(const RingWanted& wanted) override { return bench_on_ranks(wanted); }
+  lab::AttentionMaker lab_attention() override { return attention_of_ranks(); }
 };
 
 }  // namespace

@@ -9,5 +9,6 @@ namespace posenc::cli {
 
 Expected<void> attend_on_ranks(const DistributedCall& call);
 Expected<std::string> bench_on_ranks(const RingWanted& wanted);
+lab::AttentionMaker attention_of_ranks();
 
 }  // namespace posenc::cli

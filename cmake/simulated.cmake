@@ -1,0 +1,28 @@
+# posenc_simulated: `posenc bench ring` on machines that SimGrid's SMPI simulates, where that is installed. SMPI's own
+# mpi.h stands in for MPI's, and what would compute takes its time (cli/mpi/simulated/machine.cc).
+if(NOT TARGET posenc_mpi OR NOT POSENC_TESTS)
+  return()
+endif()
+find_path(SMPI_INCLUDE smpi/mpi.h)
+find_library(SIMGRID_LIBRARY simgrid)
+if(NOT SMPI_INCLUDE OR NOT SIMGRID_LIBRARY)
+  return()
+endif()
+sources(simulated_sources cli/mpi/simulated/*.cc)
+# A program for smpirun is a library, which it loads once a rank.
+add_library(posenc_simulated MODULE ${simulated_sources} ${mpi_sources} cli/mpi/program/bench.cc)
+set_target_properties(posenc_simulated PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME posenc-simulated)
+target_include_directories(posenc_simulated BEFORE PRIVATE ${SMPI_INCLUDE}/smpi)
+target_include_directories(posenc_simulated PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/distributed)
+target_compile_options(posenc_simulated PRIVATE -O2)
+target_link_libraries(posenc_simulated PRIVATE posenc fmt::fmt CLI11::CLI11 ${SIMGRID_LIBRARY})
+foreach(symbol IN ITEMS _ZN6posenc6attendERKNS_15AttentionInputsERKNS_4PlanERKNS_6TensorES8_ _Znwm _ZdlPv _ZdlPvm)
+  target_link_options(posenc_simulated PRIVATE -Wl,--wrap=${symbol})
+endforeach()
+add_dependencies(posenc_distributed posenc_simulated)
+find_program(SMPIRUN smpirun)
+if(SMPIRUN)
+  add_test(NAME distributed_simulated
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/distributed/tests/simulated.sh $<TARGET_FILE:posenc_simulated>)
+  set_tests_properties(distributed_simulated PROPERTIES LABELS distributed)
+endif()
