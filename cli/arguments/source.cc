@@ -245,14 +245,25 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   scaling.canonical = false;
   keep("scaling", scaling);
   if (!takes_content) return;
-  for (const SchemeInfo& scheme : all_content_schemes())
-    for (const TableInfo& table : scheme.tables)
-      tables_[std::string(table.name)] =
-          app.add_option("--" + std::string(table.name))
-              ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
-                            ": a .npy file, or FILE:TENSOR")
-              ->type_name("FILE")
-              ->group(std::string(fields_group));
+  // A flag a name: schemes whose tables have the same name share it, and the first one's words. Where a field of another
+  // scheme has the name (NTK-by-parts' beta), the scheme's stands before it: --path_beta.
+  for (const SchemeInfo& scheme : all_content_schemes()) {
+    for (const TableInfo& table : scheme.tables) {
+      CLI::Option*& option = tables_[std::string(table.name)];
+      if (option == nullptr)
+        option =
+            app.add_option(app.get_option_no_throw("--" + std::string(table.name)) == nullptr
+                               ? "--" + std::string(table.name)
+                               : "--" + std::string(scheme.name) + "_" + std::string(table.name))
+                ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
+                              ": a .npy file, or FILE:TENSOR")
+                ->type_name("FILE")
+                ->group(std::string(fields_group));
+      else
+        option->description("[" + std::string(scheme.name) + ", " +
+                            option->get_description().substr(1));
+    }
+  }
 }
 
 void Source::otherwise(std::string_view scheme) {
@@ -425,7 +436,7 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
   }
   for (const auto& [name, option] : tables_)
     if (option->count() > 0)
-      return fail(command_, scheme_ + " has no such table", "--" + name, "drop the flag");
+      return fail(command_, scheme_ + " has no such table", option->get_name(), "drop the flag");
   POSENC_TRY(scheme, scheme_from_flags());
   return compile(scheme, whole, angles);
 }
