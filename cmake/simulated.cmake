@@ -14,6 +14,7 @@ add_library(posenc_simulated MODULE ${simulated_sources} ${mpi_sources} cli/mpi/
 set_target_properties(posenc_simulated PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME posenc-simulated)
 target_include_directories(posenc_simulated BEFORE PRIVATE ${SMPI_INCLUDE}/smpi)
 target_include_directories(posenc_simulated PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/distributed)
+target_compile_definitions(posenc_simulated PRIVATE POSENC_SIMULATED)
 target_compile_options(posenc_simulated PRIVATE -O2)
 target_link_libraries(posenc_simulated PRIVATE posenc fmt::fmt CLI11::CLI11 ${SIMGRID_LIBRARY})
 foreach(symbol IN ITEMS _ZN6posenc6attendERKNS_15AttentionInputsERKNS_4PlanERKNS_6TensorES8_ _Znwm _ZdlPv _ZdlPvm)

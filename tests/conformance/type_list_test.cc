@@ -249,6 +249,7 @@ TEST_P(TypeList, CompilesToTheSamePlanTwice) {
 TEST_P(TypeList, RotationIsUndoneByItsInverse) {
   const auto plan = compile(full(), kGenerous);
   ASSERT_TRUE(plan) << plan.error().message();
+  if (plan->rotate && plan->rotate->polar) return;  // makes another vector of a head: polar_test.cc
   std::vector<double> x(4 * 5 * kHeadDim);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
   const std::vector<double> before = x;
@@ -319,7 +320,11 @@ class ContentList : public testing::TestWithParam<SchemeInfo> {
       EXPECT_TRUE(done) << done.error().message();
     }
     for (const TableInfo& table : entry().tables) {
-      const auto done = set_table(*made, table.name, {Tensor::dense(row_.data(), {1, kTokens})});
+      const bool of_channels = table.name == "channel_gates" || table.name == "w";
+      const auto done =
+          set_table(*made, table.name,
+                    {of_channels ? Tensor::dense(table_.data(), {1, 1, kTokens, kHeadDim})
+                                 : Tensor::dense(row_.data(), {1, kTokens})});
       EXPECT_TRUE(done) << done.error().message();
     }
     return *made;
@@ -338,6 +343,7 @@ class ContentList : public testing::TestWithParam<SchemeInfo> {
   }
 
   std::vector<double> row_ = std::vector<double>(kTokens, -0.5);
+  std::vector<double> table_ = std::vector<double>(kTokens * kHeadDim, -0.25);
   std::vector<double> q_ = std::vector<double>(kTokens * kHeadDim), k_ = q_, v_ = q_;
 };
 

@@ -56,7 +56,10 @@ export async function content({ check, open, quiet }) {
     while (await beside.count()) await beside.first().uncheck()
     for (const name of schemes.filter(s => s !== 'cope')) await page.locator('.choice label', { hasText: name }).click()
     await settled(page)
-    assert((await map('fire').count()) > 0 && (await page.locator('.here tr').count()) === schemes.length, 'a map is missing')
+    assert(
+      (await map('fire').count()) > 0 && (await page.locator('.here tr').count()) === schemes.length,
+      'a map is missing',
+    )
     return (await page.locator('.shift').allTextContents()).map(text => text.trim().slice(0, 60)).join(' | ')
   })
   await check('compare: keys of the future are refused in the words of the library', async () => {
