@@ -2,7 +2,7 @@
 import { short } from '../../draw/number'
 import type { Attended } from 'posenc'
 import { content, filled, read, type Content, type Ready } from '../scores'
-import { placed } from './vectors'
+import { placed, untouched } from './vectors'
 import { largest, make, none, norm, tight, word, type Cell, type Subject } from './verdict'
 
 export function bounded(of: Subject): Cell {
@@ -14,6 +14,7 @@ export function bounded(of: Subject): Cell {
     limit: `${most <= bound * (1 + tight) ? '≤' : '>'} ${short(bound, 3)}`,
     said,
   })
+  if (rotate?.polar) return none(untouched(plan))
   if (rotate) {
     const x = word(of)
     const far = Math.max(largest(placed(plan, x, [1e5])!), largest(placed(plan, x, [1e5], 'key')!))

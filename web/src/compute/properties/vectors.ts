@@ -17,7 +17,7 @@ export function placed(plan: Plan, x: Float64Array, positions: number[], side: S
   if (plan.info.add) return Float64Array.from(plan.vectors(positions, d, true), (p, i) => x[i % d] + p)
   return null
 }
-const untouched = (plan: Plan) =>
+export const untouched = (plan: Plan) =>
   plan.info.rotate?.polar
     ? 'It makes a wider vector of each: a channel becomes the length of a pair.'
     : 'It changes no vector: it acts on the scores.'
