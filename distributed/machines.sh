@@ -38,5 +38,5 @@ AGENT
 chmod +x "$here/agent"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 ip netns exec "$one" unshare --uts sh -c 'hostname posenc-one; exec "$@"' sh \
-  mpirun --host 10.77.0.1:1,10.77.0.2:1 -n 2 --mca plm_rsh_agent "$here/agent" --mca btl tcp,self \
+  mpirun --host 10.77.0.1:1,10.77.0.2:1 -n 2 --bind-to none --mca plm_rsh_agent "$here/agent" --mca btl tcp,self \
   --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 -x OMP_NUM_THREADS "$@"
