@@ -57,17 +57,16 @@ CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side 
 AlignedDoubles::AlignedDoubles(std::int64_t count)
     : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
 
-template <class F>
-CosSinRows<F>::CosSinRows(const CosSinRule& from)
+CosSinRows::CosSinRows(const CosSinRule& from)
     : rule(from),
       count(from.rows * from.pairs),
       size((count + lanes - 1) / lanes * lanes),
       axes(scratch_.take<Axis>(from.axes)) {
-  const auto take = [this](std::int64_t rows) { return scratch_.take<F>(rows * size); };
+  const auto take = [this](std::int64_t rows) { return scratch_.take<double>(rows * size); };
   std::uninitialized_default_construct_n(axes, rule.axes);
   for (std::int64_t a = 0; a < rule.axes; ++a) {
     Axis& axis = axes[a];
-    double* const frequency = scratch_.take<double>(size);
+    double* const frequency = take(1);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t row =
           std::ssize(rule.frequency) == rule.axes * rule.pairs ? 0 : i / rule.pairs;
@@ -80,15 +79,13 @@ CosSinRows<F>::CosSinRows(const CosSinRule& from)
     axis.frequency = frequency;
     axis.base = take(2);
     axis.base_coarse = take(2);
-    axis.coarse = take(2 * 8);
-    axis.fine = take(2 * 8);
+    axis.coarse = take(2 * 16);
+    axis.fine = take(2 * 4);
   }
   all_axes = take(2);
-  if (sizeof(F) < sizeof(double)) exact = scratch_.take<double>(2 * size);
 }
 
-template <class F>
-void CosSinRows<F>::scale_row(double* row, double position, double amplitude) const {
+void CosSinRows::scale_row(double* row, double position, double amplitude) const {
   for (std::int64_t i = 0; i < count; ++i) {
     double m = amplitude;
     if (rule.growth != nullptr) {
@@ -101,8 +98,7 @@ void CosSinRows<F>::scale_row(double* row, double position, double amplitude) co
   }
 }
 
-template <class F>
-void CosSinRows<F>::shift_row(double* row) const {
+void CosSinRows::shift_row(double* row) const {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t source = std::ssize(rule.phase) == rule.pairs ? i % rule.pairs : i;
     const double radians = rule.phase[static_cast<std::size_t>(source)];
@@ -113,8 +109,7 @@ void CosSinRows<F>::shift_row(double* row) const {
   }
 }
 
-template <class F>
-void CosSinRows<F>::exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const {
+void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const {
   for (std::int64_t i = 0; i < size; ++i) {
     Angle angle;
     angle.add(position, axis.frequency[i]);
@@ -122,8 +117,5 @@ void CosSinRows<F>::exact_row_slowly(const Axis& axis, std::int64_t position, do
     row[size + i] = angle.sine();
   }
 }
-
-template struct CosSinRows<double>;
-template struct CosSinRows<float>;
 
 }  // namespace posenc::detail
