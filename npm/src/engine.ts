@@ -66,13 +66,7 @@ export type PlanInfo = {
     values?: number[][] | null
     row_count?: number
   } | null
-  relative: {
-    row_count: number
-    uses_query: boolean
-    uses_key: boolean
-    uses_value: boolean
-    profiles: number
-  } | null
+  relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
   logits: {
     multiplier: number
     temperature: 'none' | 'steps' | 'log' | 'power' | 'heads'
