@@ -86,8 +86,8 @@ Expected<Figure> draw(const Options& options) {
   figure.title = fmt::format("A ring over {} tokens, {:.4g} GFLOP/s a rank, {:.3g} Gb/s between",
                              grouped(options.tokens), options.speed, options.network);
   Panel efficiency, hidden;
-  efficiency.title = "share of the ranks' time that one process needed";
-  hidden.title = "share of the messages' time that nobody waits for";
+  efficiency.title = "one process's time, of all ranks'";
+  hidden.title = "messages' time that nobody awaits";
   efficiency.y = {.label = "efficiency", .column = "efficiency", .least = 0, .most = 1.05};
   hidden.y = {.label = "hidden", .column = "hidden", .least = 0, .most = 1.05};
   Series ring{.name = "ring, by its formula", .colour = line_colour(0)},
@@ -147,8 +147,8 @@ Expected<Figure> draw(const Options& options) {
       "allow "
       "in zigzag; left of the rule a block takes longer than the message behind it.",
       options.heads, options.head_dim, options.kv_heads);
-  if (simulated && !measured) figure.caption += " Points are simulated, not measured.";
-  if (measured && !simulated) figure.caption += " Points are measured.";
+  // In the picture itself, since captions do not travel with it.
+  if (simulated) figure.title += measured ? "; some points simulated" : "; points simulated";
   figure.panels = {std::move(efficiency), std::move(hidden)};
   return figure;
 }
