@@ -8,6 +8,7 @@
 #include "bench/harness/limits.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "src/kernels/ahead.h"
 #include "src/kernels/elements-inl.h"
 #include "src/kernels/threads.h"
 
@@ -15,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What the second cache surely does not hold is asked for early.
-constexpr std::int64_t far_bytes = 4 << 20, ahead_bytes = 4096;
+// How far ahead Read() asks, and how much Scale() does between two choices whether to ask.
+constexpr std::int64_t ahead_bytes = Ahead::distance, part_bytes = 64 << 10;
 
 void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, double factor) {
   with_element(dtype, [=]<class T>(T*) HWY_ATTR {
@@ -30,14 +31,19 @@ void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, doubl
     const auto scaled = [=](std::int64_t i)
                             HWY_ATTR { return hn::Mul(LoadElements(d, at + i), scale); };
     std::int64_t i = 0;
-    if (count * size > far_bytes) {
-      for (; i + 2 * lanes <= count; i += 2 * lanes) {
-        __builtin_prefetch(at + i + ahead_bytes / size);
-        if constexpr (sizeof(T) == sizeof(C)) {
-          __builtin_prefetch(at + i + lanes + ahead_bytes / size);
+    for (Ahead ahead(Loop::scaling, count * size); i + part_bytes / size <= count;) {
+      const std::int64_t end = i + part_bytes / size;
+      const auto asking = [&](const auto& fetch) HWY_ATTR {
+        for (; i < end; i += 2 * lanes) {
+          fetch(at + i + ahead_bytes / size);
+          if constexpr (sizeof(T) == sizeof(C)) fetch(at + i + lanes + ahead_bytes / size);
+          StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
         }
-        StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
-      }
+      };
+      const Ask ask = ahead(part_bytes);
+      if (ask == Ask::first) asking([](const T* from) HWY_ATTR { Fetch(from); });
+      if (ask == Ask::second) asking([](const T* from) HWY_ATTR { FetchToSecond(from); });
+      for (; i < end; i += 2 * lanes) StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
     }
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
       StoreTwo(scaled(i), scaled(i + lanes), d, at + i);

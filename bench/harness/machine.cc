@@ -5,11 +5,14 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
 #include "bench/harness/limits.h"
 #include "posenc/bench.h"
+#include "src/kernels/ahead.h"
 
 namespace posenc {
 namespace {
@@ -73,6 +76,29 @@ BenchMachine bench_machine() {
   machine.memory_available = bytes_in(value_of("/proc/meminfo", "MemAvailable"));
   if (machine.memory_available == 0) machine.memory_available = std::int64_t{4} << 30;
   return machine;
+}
+
+std::vector<std::string> bench_choices() {
+  constexpr std::pair<detail::Loop, const char*> loops[] = {
+      {detail::Loop::rotation, "rotate"},
+      {detail::Loop::sum, "add"},
+      {detail::Loop::scaling, "scaling, the limit"}};
+  std::vector<std::string> sentences;
+  for (const auto& [loop, name] : loops) {
+    const detail::AheadChoice choice = detail::chosen_ahead(loop);
+    if (!choice.known) continue;
+    const auto hundredths = static_cast<int>(choice.gain * 100 + 0.5);
+    std::string gain = std::to_string(hundredths % 100);
+    if (gain.size() < 2) gain.insert(0, "0");
+    const std::string times = std::to_string(hundredths / 100) + "." + gain + " times as fast as ";
+    const bool asks = choice.ask != detail::Ask::no;
+    sentences.push_back(
+        std::string(name) + ": memory " +
+        (asks ? "is asked for ahead of its use, for the " : "is not asked for ahead of its use, ") +
+        (asks ? choice.ask == detail::Ask::first ? "first cache, " : "second cache, " : "") +
+        times + (asks ? "not asking" : "asking"));
+  }
+  return sentences;
 }
 
 namespace detail {

@@ -122,6 +122,7 @@ std::string bench_page(std::span<const BenchRow> rows, const BenchMachine& machi
               "and threads, in turns with the kernel. < marks a ratio below the goal beside it.",
               0, 0) +
           "\n";
+  for (const std::string& choice : bench_choices()) page += wrapped(choice, 2, 0) + "\n";
   for (const BenchNote& note : bench_notes(rows))
     page += wrapped(note.text, 2, 0) + (note.below_goal ? term.yellow(" < goal") : "") + "\n";
   const auto below = std::ranges::count_if(rows, &BenchRow::below_goal);

@@ -92,6 +92,10 @@ struct BenchRow {
 Expected<BenchRow> measure(const BenchCase& what, const BenchMachine& machine,
                            const BenchEffort& effort = {});
 
+// What loops over memory chose by measurement in this process, a sentence each: a choice is made in the first calls
+// that are large enough, and changes no number.
+std::vector<std::string> bench_choices();
+
 // What rows say together: how much faster several threads are than one, what position 10 million
 // costs beside position 0, and how near 16-bit types from memory come to float32's limit in bytes.
 struct BenchNote {

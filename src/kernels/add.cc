@@ -12,6 +12,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "src/kernels/add.h"
+#include "src/kernels/ahead.h"
 #include "src/kernels/cos_sin_rows-inl.h"
 #include "src/kernels/elements-inl.h"
 
@@ -129,8 +130,8 @@ HWY_INLINE void WriteToken(const AddJob& job, std::int64_t b, std::int64_t t, co
 // Room for `count` numbers, and padding that the last vector may overrun.
 template <class C>
 AlignedDoubles Buffer(std::int64_t count) {
-  return AlignedDoubles((count + 2 * CosSinRows::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 +
-                        1);
+  return AlignedDoubles(
+      (count + 2 * CosSinRows<double>::lanes) * static_cast<std::int64_t>(sizeof(C)) / 8 + 1);
 }
 
 // Writes a row as Put does, and meanwhile asks for the memory that it will be copied to.
@@ -147,7 +148,7 @@ struct Fetching {
 };
 
 // Makes the waves of one position after another, in `vector`.
-template <class C>
+template <class C, class F>
 class WaveMaker {
  public:
   WaveMaker(const Waves& waves, C* vector)
@@ -182,7 +183,7 @@ class WaveMaker {
 
  private:
   const Waves& waves_;
-  CosSinRows cos_sin_;
+  CosSinRows<F> cos_sin_;
   std::int64_t pairs_;
   C* vector_;
   AlignedDoubles apart_memory_;
@@ -197,69 +198,68 @@ struct Place {
   const T* x;  // null where nothing is added
   float scale;
   T* out;
+  Ask ask;
   std::int64_t ahead;   // elements by which memory is asked for early
   std::int64_t cosine;  // from a sine to its cosine, where they are apart
 };
 template <class T, bool interleaved>
 struct Sum : Place<T> {
   template <class D, class V>
-  HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
     if constexpr (interleaved) {
-      const hn::Twice<D> d;
-      At(d, 2 * i, Alternated(half, c, s));
+      const Alternated<D, V> waves(d, c, s);
+      const auto next = static_cast<std::int64_t>(hn::Lanes(d));
+      StoreTwo(At(d, 2 * i, waves.lower), At(d, 2 * i + next, waves.upper), d, this->out + 2 * i);
     } else {
-      At(half, i, s);
-      At(half, this->cosine + i, c);
+      StoreElements(At(d, i, s), d, this->out + i);
+      StoreElements(At(d, this->cosine + i, c), d, this->out + this->cosine + i);
     }
   }
   template <class D, class V>
-  HWY_INLINE void At(D d, std::int64_t i, V wave) const {
-    Fetch(this->out + i + this->ahead);
-    const auto x = LoadElements(d, this->x + i);
-    StoreElements(hn::MulAdd(x, hn::Set(d, this->scale), wave), d, this->out + i);
+  HWY_INLINE V At(D d, std::int64_t i, V wave) const {
+    if (this->ask == Ask::second) FetchToSecond(this->out + i + this->ahead);
+    if (this->ask == Ask::first) Fetch(this->out + i + this->ahead);
+    return hn::MulAdd(LoadElements(d, this->x + i), hn::Set(d, this->scale), wave);
   }
 };
 template <class T, bool interleaved, class How>
 struct Alone : Place<T> {
   template <class D, class V>
-  HWY_INLINE void operator()(D half, std::int64_t i, V c, V s) const {
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
     if constexpr (interleaved) {
-      StoreElements<How>(Alternated(half, c, s), hn::Twice<D>(), this->out + 2 * i);
+      const Alternated<D, V> waves(d, c, s);
+      StoreTwo<How>(waves.lower, waves.upper, d, this->out + 2 * i);
     } else {
-      StoreElements<How>(s, half, this->out + i);
-      StoreElements<How>(c, half, this->out + this->cosine + i);
+      StoreWave<How>(s, d, this->out + i);
+      StoreWave<How>(c, d, this->out + this->cosine + i);
     }
   }
 };
 
-// Whether every row is written once, and to neighbouring channels. Sines and cosines that lie apart come
-// in half cache lines, which added to an embedding cost nothing, but alone would be written to memory
-// twice: those take the buffer.
+// Whether every row is written once, and to neighbouring channels: whole vectors of sines, and of cosines.
 HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
   return waves != nullptr &&
          (waves->layout == WaveLayout::interleaved ||
-          (job.x && waves->width % (2 * CosSinRows::lanes) == 0 &&
+          (waves->width % (2 * CosSinRows<float>::lanes) == 0 &&
            2 * static_cast<std::int64_t>(waves->frequency.size()) == waves->width)) &&
          (!job.shared || job.out.shape[0] == 1) && job.out.stride[2] == 1 &&
          (!job.x || job.x.stride[2] == 1);
 }
 
-// How many rows are made together, all of one base, and how many pairs of one before the next row
-// follows: few enough that the factors they share stay in the first cache.
-constexpr std::int64_t most_rows = 16, pairs_together = 128;
+// How many rows are made together, and how many pairs of one before the next row follows: few enough that the
+// factors they share stay in the first cache.
+constexpr std::int64_t rows_together = 8, pairs_together = 128;
 
-// Makes and writes one row, or a multiple of four.
-template <class Put, class T>
-HWY_NOINLINE void MakeDirectly(CosSinRows& cos_sin, std::int64_t row, std::int64_t pairs,
+// Makes and writes one row, or eight.
+template <class Put, class T, class F>
+HWY_NOINLINE void MakeDirectly(CosSinRows<F>& cos_sin, std::int64_t row, std::int64_t pairs,
                                std::int64_t count, const Place<T>* to) {
   if (count == 1) return MakeRow<float>(cos_sin, &row, 0, pairs, Put{*to});
+  const Put put[] = {{to[0]}, {to[1]}, {to[2]}, {to[3]}, {to[4]}, {to[5]}, {to[6]}, {to[7]}};
   for (std::int64_t begin = 0; begin < pairs; begin += pairs_together) {
     const std::int64_t end = std::min(begin + pairs_together, pairs);
-    for (std::int64_t r = 0; r < count; r += 4) {
-      const Put put[] = {{to[r]}, {to[r + 1]}, {to[r + 2]}, {to[r + 3]}};
-      MakeFourRows<float>(cos_sin, row + r, begin, end, put);
-    }
+    MakeEightRows<float>(cos_sin, row, begin, end, put);
   }
 }
 
@@ -268,40 +268,39 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto& waves = std::get<Waves>(job.part->kind);
   const Tensor &x = job.x, &out = job.out;
   const std::int64_t seq = out.shape[1], width = out.shape[2];
-  CosSinRows cos_sin(CosSinRule::of(waves));
+  using F = std::conditional_t<sizeof(T) == 2, float, double>;
+  CosSinRows<F> cos_sin(CosSinRule::of(waves));
   // Whole vectors of pairs that have both of their channels; the rest of a row takes a buffer, in which the
   // last pair of an odd width may have its cosine behind the row's end.
-  const std::int64_t pairs =
-      std::min(cos_sin.count, width / 2) / CosSinRows::lanes * CosSinRows::lanes;
+  const std::int64_t pairs = std::min(cos_sin.count, width / 2) / cos_sin.lanes * cos_sin.lanes;
   const std::int64_t waves_end = std::min(2 * cos_sin.count, width);
   const AlignedDoubles memory = Buffer<float>(std::max(2 * cos_sin.size, width));
   float* const rest = reinterpret_cast<float*>(memory.data());
   const auto scale = static_cast<float>(job.part->embedding_scale);
   const bool streamed = streams(job);
+  const auto b_of = [&](std::int64_t token) { return job.shared ? 0 : token / seq; };
   const auto row_of = [&](std::int64_t token) {
-    return job.positions->at(token % seq, job.shared ? 0 : token / seq) + waves.row_offset;
+    const std::int64_t b = b_of(token);
+    return job.positions->at(token - b * seq, b) + waves.row_offset;
   };
+  const std::int64_t token_bytes = width * static_cast<std::int64_t>(sizeof(T));
+  Ahead ahead(Loop::sum, x ? (last - first) * token_bytes : 0);
   for (std::int64_t token = first, count; token < last; token += count) {
     const std::int64_t row = row_of(token);
-    count = 1;
-    if ((row & 3) == 0) {
-      const auto follows = [&](std::int64_t r) {
-        return token + r < last && row_of(token + r) == row + r &&
-               (waves.zero_row < 0 || row + r != waves.zero_row);
-      };
-      const std::int64_t most = std::min(most_rows, 64 - (row & 63));
-      while (count < most && follows(count)) ++count;
-      count = std::max<std::int64_t>(count & ~3, 1);
-    }
+    count = RowsTogether(last - token, [&](std::int64_t r) {
+      const std::int64_t next = row_of(token + r);
+      return waves.zero_row >= 0 && next == waves.zero_row ? row - 1 : next;  // not one of eight
+    });
     const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
-    if (zero) count = 1;
-    Place<T> to[most_rows];
+    Place<T> to[rows_together];
     bool all_aligned = true;
+    const Ask ask = ahead(count * token_bytes);
     for (std::int64_t r = 0; r < count; ++r) {
-      const std::int64_t b = (token + r) / seq, t = (token + r) % seq;
+      const std::int64_t b = b_of(token + r), t = token + r - b * seq;
       to[r] = {.x = x ? static_cast<const T*>(x.data) + x.offset(b, t) : nullptr,
                .scale = scale,
                .out = static_cast<T*>(out.data) + out.offset(b, t),
+               .ask = ask,
                .ahead = count * out.stride[1],
                .cosine = cos_sin.count};
       all_aligned = all_aligned && aligned(to[r].out);
@@ -310,7 +309,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
       if (x) {
         MakeDirectly<Sum<T, interleaved>>(cos_sin, row, pairs, count, to);
       } else if (streamed && all_aligned) {
-        MakeDirectly<Alone<T, true, Streamed>>(cos_sin, row, pairs, count, to);
+        MakeDirectly<Alone<T, interleaved, Streamed>>(cos_sin, row, pairs, count, to);
       } else {
         MakeDirectly<Alone<T, interleaved, Kept>>(cos_sin, row, pairs, count, to);
       }
@@ -332,10 +331,10 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
 
 #endif
 
-template <class C>
+template <class C, class F>
 void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   const std::int64_t batch = job.out.shape[0], seq = job.out.shape[1], width = job.out.shape[2];
-  const AlignedDoubles memory = Buffer<C>(width + 2 * CosSinRows::lanes);
+  const AlignedDoubles memory = Buffer<C>(width + 2 * CosSinRows<F>::lanes);
   C* const vector = reinterpret_cast<C*>(memory.data());
   const auto each = [&](const auto& make) HWY_ATTR {
     for (std::int64_t token = first; token < last; ++token) {
@@ -351,7 +350,7 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
     }
   };
   if (const auto* waves = std::get_if<Waves>(&job.part->kind)) {
-    WaveMaker<C> make(*waves, vector);
+    WaveMaker<C, F> make(*waves, vector);
     const auto size = static_cast<std::int64_t>(size_of(job.out.dtype));
     const bool streamed = streams(job);  // then what lies there is not wanted
     each([&](std::int64_t position, std::int64_t to) HWY_ATTR {
@@ -367,7 +366,7 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
 }
 
 void AddTokens(const AddJob& job, std::int64_t first, std::int64_t last) {
-  if (computes_in_double(job.out.dtype)) return AddAll<double>(job, first, last);
+  if (computes_in_double(job.out.dtype)) return AddAll<double, double>(job, first, last);
 #if HWY_TARGET != HWY_SCALAR
   if (writes_directly(job)) {
     const auto layout = std::get<Waves>(job.part->kind).layout;
@@ -379,7 +378,8 @@ void AddTokens(const AddJob& job, std::int64_t first, std::int64_t last) {
     });
   }
 #endif
-  return AddAll<float>(job, first, last);
+  if (size_of(job.out.dtype) == 2) return AddAll<float, float>(job, first, last);
+  AddAll<float, double>(job, first, last);
 }
 
 }  // namespace posenc::detail::HWY_NAMESPACE

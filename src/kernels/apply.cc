@@ -176,13 +176,11 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
         std::to_string(key.x.shape[0]), "rotate them one by one");
   }
 #if POSENC_SIMD
-  const auto doubles = [](const RotateArguments& each) {
-    return detail::computes_in_double(each.x.dtype);
-  };
-  // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases.
+  // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases, and those of
+  // double, float and 16 bits.
   const bool alike = query.rotates && !plan.rotate->growth && !plan.rotate->phase &&
                      !plan.rotate->polar && plan.rotate->angles == Angles::exact;
-  if (alike && doubles(query) == doubles(key)) {
+  if (alike && size_of(query.x.dtype) == size_of(key.x.dtype)) {
     const std::array both = {query, key};
     rotate_together(*plan.rotate,
                     detail::CosSinRule::of(*plan.rotate, Side::query, Action::forward), positions,

@@ -15,7 +15,11 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Doubles = hn::ScalableTag<double>;
+template <class T>
+using Lanes = hn::ScalableTag<T>;
+using Doubles = Lanes<double>;
+template <class T>
+constexpr auto lanes_of = static_cast<std::int64_t>(hn::MaxLanes(Lanes<T>()));
 
 // (c, s) := (c, s) · (d, e) as complex numbers.
 template <class V>
@@ -25,12 +29,13 @@ HWY_INLINE void ComplexMultiply(V& c, V& s, V d, V e) {
   c = cosine;
 }
 
-// --- Factors: made once for a row or for four, hence out of line, compiled once for all the kinds of
-// rows that MakeRow() and MakeFourRows() write below.
+// --- Factors: made once for a row or for eight, hence out of line, compiled once for all the kinds of
+// rows that MakeRow() and MakeEightRows() write below.
 
 // cos[size] and sin[size] of position · frequency, from the product's exact value.
-HWY_NOINLINE inline void ExactRow(const CosSinRows& cos_sin, const CosSinRows::Axis& axis,
-                                  std::int64_t position, double* row) {
+template <class F>
+HWY_NOINLINE void ExactRow(const CosSinRows<F>& cos_sin, const typename CosSinRows<F>::Axis& axis,
+                           std::int64_t position, double* row) {
   const Doubles d;
   const auto whole = static_cast<double>(position);
   if (!((whole < 0 ? -whole : whole) * axis.fastest < largest_angle)) {
@@ -63,95 +68,125 @@ HWY_NOINLINE inline void ExactRow(const CosSinRows& cos_sin, const CosSinRows::A
   }
 }
 
-// Row j of a table; only those that are asked for are made.
-HWY_INLINE const double* TableRow(const CosSinRows& cos_sin, const CosSinRows::Axis& axis,
-                                  double* table, unsigned& made, std::int64_t j, std::int64_t step,
-                                  bool grows) {
-  double* const row = table + j * 2 * cos_sin.size;
-  if ((made >> j & 1) == 0) {
-    made |= 1u << j;
-    ExactRow(cos_sin, axis, j * step, row);
-    if (grows) cos_sin.scale_row(row, static_cast<double>(j * step), 1);
+// A factor: the exact row, as `adapt` leaves it, rounded to F.
+template <class F, class Adapt>
+HWY_INLINE void MakeFactor(const CosSinRows<F>& cos_sin, const typename CosSinRows<F>::Axis& axis,
+                           std::int64_t position, const Adapt& adapt, F* to) {
+  double* row = cos_sin.exact;
+  if constexpr (sizeof(F) == sizeof(double)) row = to;
+  ExactRow(cos_sin, axis, position, row);
+  adapt(row);
+  if constexpr (sizeof(F) < sizeof(double))
+    for (std::int64_t i = 0; i < 2 * cos_sin.size; ++i) to[i] = static_cast<F>(row[i]);
+}
+
+// Row `at` of a table, of a position; only those that are asked for are made.
+template <class F>
+HWY_INLINE const F* TableRow(const CosSinRows<F>& cos_sin, const typename CosSinRows<F>::Axis& axis,
+                             F* table, unsigned& made, std::int64_t at, std::int64_t position,
+                             bool grows) {
+  F* const row = table + at * 2 * cos_sin.size;
+  if ((made >> at & 1) == 0) {
+    made |= 1u << at;
+    const auto grow = [&](double* exact) {
+      if (grows) cos_sin.scale_row(exact, static_cast<double>(position), 1);
+    };
+    MakeFactor(cos_sin, axis, position, grow, row);
   }
   return row;
 }
-
-// The row of 64⌊p/64⌋, with the amplitude and, of xPos, its growth up to there.
-HWY_NOINLINE inline void MakeBase(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
-  CosSinRows::Axis& axis = cos_sin.axes[a];
-  axis.base_of = position >> 6;
-  axis.base_coarse_of = CosSinRows::none;
-  const std::int64_t start = axis.base_of * 64;
-  const CosSinRule& rule = cos_sin.rule;
-  ExactRow(cos_sin, axis, start, axis.base);
-  if (a == 0 && rule.growth != nullptr) {
-    const double steps = static_cast<double>(start) - rule.growth->centre;
-    cos_sin.scale_row(axis.base, steps, rule.amplitude);
-  } else if (a == 0 && rule.amplitude != 1) {
-    cos_sin.scale_row(axis.base, 0, rule.amplitude);
-  }
-  if (a == 0 && !rule.phase.empty()) cos_sin.shift_row(axis.base);
+// The factor of j steps, from -4 to 3 but not 0.
+template <class F>
+HWY_INLINE const F* FineRow(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t j) {
+  typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
+  const bool grows = a == 0 && cos_sin.rule.growth != nullptr;
+  return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j + 4, j, grows);
 }
-// Sees to it that axis.base is the row of 64⌊p/64⌋.
-HWY_INLINE void UpdateBase(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
-  if (cos_sin.axes[a].base_of != position >> 6) MakeBase(cos_sin, a, position);
+
+// The row of 64b, with the amplitude, the phases and, of xPos, its growth up to there.
+template <class F>
+HWY_NOINLINE void MakeBase(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t b) {
+  typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
+  axis.base_of = b;
+  const CosSinRule& rule = cos_sin.rule;
+  const auto adapt = [&](double* row) {
+    if (a != 0) return;
+    if (rule.growth != nullptr) {
+      const double steps = static_cast<double>(b * 64) - rule.growth->centre;
+      cos_sin.scale_row(row, steps, rule.amplitude);
+    } else if (rule.amplitude != 1) {
+      cos_sin.scale_row(row, 0, rule.amplitude);
+    }
+    if (!rule.phase.empty()) cos_sin.shift_row(row);
+  };
+  MakeFactor(cos_sin, axis, b * 64, adapt, axis.base);
 }
 
 // Factors whose product is a row; null where there is no second.
+template <class F>
 struct Factors {
-  const double *first, *second;
+  const F *first, *second;
 };
 
-HWY_INLINE void LoadRow(const Factors& row, std::int64_t size, std::int64_t i, hn::Vec<Doubles>& c,
-                        hn::Vec<Doubles>& s) {
-  const Doubles d;
+template <class F, class V = hn::Vec<Lanes<F>>>
+HWY_INLINE void LoadRow(const Factors<F>& row, std::int64_t size, std::int64_t i, V& c, V& s) {
+  const Lanes<F> d;
   c = hn::LoadU(d, row.first + i);
   s = hn::LoadU(d, row.first + size + i);
   if (row.second == nullptr) return;
   ComplexMultiply(c, s, hn::LoadU(d, row.second + i), hn::LoadU(d, row.second + size + i));
 }
-HWY_INLINE void StoreRow(hn::Vec<Doubles> c, hn::Vec<Doubles> s, std::int64_t size, std::int64_t i,
-                         double* row) {
-  hn::StoreU(c, Doubles(), row + i);
-  hn::StoreU(s, Doubles(), row + size + i);
+template <class F, class V>
+HWY_INLINE void StoreRow(V c, V s, std::int64_t size, std::int64_t i, F* row) {
+  hn::StoreU(c, Lanes<F>(), row + i);
+  hn::StoreU(s, Lanes<F>(), row + size + i);
 }
 
-// The row of a position of one axis: base · coarse, cached for the next three positions, and fine.
-HWY_NOINLINE inline Factors FactorsOf(CosSinRows& cos_sin, std::int64_t a, std::int64_t position) {
-  CosSinRows::Axis& axis = cos_sin.axes[a];
+// The row of 8m: base · coarse, cached for the next positions.
+template <class F>
+HWY_NOINLINE const F* CentreRow(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t m) {
+  typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
   const bool grows = a == 0 && cos_sin.rule.growth != nullptr;
-  const std::int64_t coarse = position >> 2 & 15, fine = position & 3, size = cos_sin.size;
-  if (axis.base_coarse_of != position >> 2) {
-    UpdateBase(cos_sin, a, position);
-    axis.base_coarse_of = position >> 2;
+  const std::int64_t coarse = m & 7, size = cos_sin.size;
+  if (axis.base_coarse_of != m) {
+    if (axis.base_of != m >> 3) MakeBase(cos_sin, a, m >> 3);
+    axis.base_coarse_of = m;
     if (coarse != 0) {
-      const Factors both = {
-          axis.base, TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, coarse, 4, grows)};
-      auto c = hn::Zero(Doubles()), s = c;
-      for (std::int64_t i = 0; i < size; i += static_cast<std::int64_t>(hn::Lanes(Doubles()))) {
-        LoadRow(both, size, i, c, s);
+      const F* const step =
+          TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, coarse, 8 * coarse, grows);
+      auto c = hn::Zero(Lanes<F>()), s = c;
+      for (std::int64_t i = 0; i < size; i += lanes_of<F>) {
+        LoadRow<F>({axis.base, step}, size, i, c, s);
         StoreRow(c, s, size, i, axis.base_coarse);
       }
     }
   }
-  return {coarse == 0 ? axis.base : axis.base_coarse,
-          fine == 0 ? nullptr : TableRow(cos_sin, axis, axis.fine, axis.fine_made, fine, 1, grows)};
+  return coarse == 0 ? axis.base : axis.base_coarse;
+}
+
+// The row of a position of one axis.
+template <class F>
+HWY_NOINLINE Factors<F> FactorsOf(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t position) {
+  const std::int64_t m = CosSinRows<F>::centre_of(position), j = position - 8 * m;
+  const F* const centre = CentreRow(cos_sin, a, m);
+  return {centre, j == 0 ? nullptr : FineRow(cos_sin, a, j)};
 }
 
 // The row of a position of several axes, whose angles add: the product of the rows of all.
-HWY_NOINLINE inline Factors ProductOfAxes(CosSinRows& cos_sin, const std::int64_t* position) {
+template <class F>
+HWY_NOINLINE Factors<F> ProductOfAxes(CosSinRows<F>& cos_sin, const std::int64_t* position) {
   const std::int64_t size = cos_sin.size;
-  double* const product = cos_sin.all_axes;
-  auto c = hn::Zero(Doubles()), s = c, e = c, f = c;
+  F* const product = cos_sin.all_axes;
+  auto c = hn::Zero(Lanes<F>()), s = c, e = c, f = c;
   for (std::int64_t a = 0; a < cos_sin.rule.axes; ++a) {
-    const Factors row = FactorsOf(cos_sin, a, position[a]);
-    for (std::int64_t i = 0; i < size; i += static_cast<std::int64_t>(hn::Lanes(Doubles()))) {
+    const Factors<F> row = FactorsOf(cos_sin, a, position[a]);
+    for (std::int64_t i = 0; i < size; i += lanes_of<F>) {
       LoadRow(row, size, i, e, f);
       if (a == 0) {
         StoreRow(e, f, size, i, product);
         continue;
       }
-      LoadRow({product, nullptr}, size, i, c, s);
+      LoadRow<F>({product, nullptr}, size, i, c, s);
       ComplexMultiply(c, s, e, f);
       StoreRow(c, s, size, i, product);
     }
@@ -160,8 +195,9 @@ HWY_NOINLINE inline Factors ProductOfAxes(CosSinRows& cos_sin, const std::int64_
 }
 
 // The row of angles that are given, [size] with zeros behind the last: what position 1 gives at such frequencies.
-HWY_NOINLINE inline Factors FactorsOfAngles(CosSinRows& cos_sin, const double* angle) {
-  CosSinRows::Axis axis;
+HWY_NOINLINE inline Factors<double> FactorsOfAngles(CosSinRows<double>& cos_sin,
+                                                    const double* angle) {
+  CosSinRows<double>::Axis axis;
   axis.frequency = angle;
   for (std::int64_t i = 0; i < cos_sin.size; ++i)
     axis.fastest = std::max(axis.fastest, std::abs(angle[i]));
@@ -171,31 +207,31 @@ HWY_NOINLINE inline Factors FactorsOfAngles(CosSinRows& cos_sin, const double* a
   return {cos_sin.all_axes, nullptr};
 }
 
-// What four rows from a multiple of 4 on are made of: row r is base · coarse · fine[r - 1], the first
-// without a fine one. No coarse (null) at a multiple of 64.
-struct FourFactors {
-  const double *base, *coarse, *fine[3];
-};
+// --- How a row is written: as whole vectors of what is computed with -----------------------------------
 
-HWY_NOINLINE inline FourFactors FourFactorsOf(CosSinRows& cos_sin, std::int64_t position) {
-  UpdateBase(cos_sin, 0, position);
-  CosSinRows::Axis& axis = cos_sin.axes[0];
-  const bool grows = cos_sin.rule.growth != nullptr;
-  const auto fine = [&](std::int64_t j) {
-    return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j, 1, grows);
-  };
-  const std::int64_t j = position >> 2 & 15;
-  return {axis.base,
-          j == 0 ? nullptr : TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, j, 4, grows),
-          {fine(1), fine(2), fine(3)}};
+// Vectors of F, which make one of C.
+#if HWY_TARGET == HWY_SCALAR
+template <class F, class C>
+constexpr int parts = 1;
+#else
+template <class F, class C>
+constexpr int parts = sizeof(F) / sizeof(C);
+#endif
+
+template <class C, class V>
+HWY_INLINE hn::Vec<Lanes<C>> Rounded(const V (&v)[1]) {
+#if HWY_TARGET == HWY_SCALAR
+  if constexpr (sizeof(C) < sizeof(hn::TFromV<V>)) return hn::DemoteTo(Lanes<C>(), v[0]);
+#endif
+  if constexpr (sizeof(C) == sizeof(hn::TFromV<V>)) return v[0];
 }
-
-// --- How a row is written --------------------------------------------------------------------------
-
-HWY_INLINE hn::Vec<Doubles> As(Doubles, double, hn::Vec<Doubles> v) { return v; }
-HWY_INLINE auto As(Doubles d, float, hn::Vec<Doubles> v) {
-  return hn::DemoteTo(hn::Rebind<float, decltype(d)>(), v);
+#if HWY_TARGET != HWY_SCALAR
+template <class C, class V>
+HWY_INLINE hn::Vec<Lanes<C>> Rounded(const V (&v)[2]) {
+  const hn::Half<Lanes<C>> half;
+  return hn::Combine(Lanes<C>(), hn::DemoteTo(half, v[1]), hn::DemoteTo(half, v[0]));
 }
+#endif
 
 // What a row looks like: cos and sin of all pairs apart ...
 template <class C>
@@ -210,64 +246,54 @@ struct Apart {
 
 #if HWY_TARGET == HWY_SCALAR
 template <class D, class V, class C>
-HWY_INLINE void StoreDoubled(D, V c, V s, C* cosine, C* sine) {
-  cosine[0] = cosine[1] = hn::GetLane(c);
-  sine[0] = -hn::GetLane(s);
-  sine[1] = hn::GetLane(s);
-}
-template <class D, class V, class C>
 HWY_INLINE void StoreAlternating(D, V c, V s, C* wave) {
   wave[0] = hn::GetLane(s);
   wave[1] = hn::GetLane(c);
 }
 #else
-// Vectors of doubles fill theirs.
-template <class D, class V>
-HWY_INLINE void StoreDoubled(D d, V c, V s, double* cosine, double* sine) {
-  hn::StoreInterleaved2(c, c, d, cosine);
-  hn::StoreInterleaved2(hn::Neg(s), s, d, sine);
-}
 template <class D, class V>
 HWY_INLINE void StoreAlternating(D d, V c, V s, double* wave) {
   hn::StoreInterleaved2(s, c, d, wave);
 }
-// Vectors of floats that were doubles fill half of theirs: lanes of a whole one are put in place.
+// Cos and sin of pairs as interleaved channels want them, c c ... and -s s ..., of the lower and of the upper lanes.
 template <class D, class V>
-HWY_INLINE void StoreDoubled(D, V c, V s, float* cosine, float* sine) {
-  const hn::Twice<D> d;
-  const hn::RebindToUnsigned<decltype(d)> bits;
-  const auto both = hn::Combine(d, s, c);
-  const auto order = hn::ShiftRight<1>(hn::Iota(bits, 0));
-  const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
-  const auto sign = hn::ShiftLeft<31>(hn::Not(hn::Iota(bits, 0)));
-  const auto sines = hn::TableLookupLanes(both, hn::IndicesFromVec(d, hn::Add(order, half)));
-  hn::StoreU(hn::TableLookupLanes(both, hn::IndicesFromVec(d, order)), d, cosine);
-  hn::StoreU(hn::Xor(sines, hn::BitCast(d, sign)), d, sine);
-}
-template <class D, class V>
-HWY_INLINE hn::Vec<hn::Twice<D> > Alternated(D, V c, V s) {
-  const hn::Twice<D> d;
-  const hn::RebindToUnsigned<decltype(d)> bits;
-  const auto lane = hn::Iota(bits, 0), odd = hn::And(lane, hn::Set(bits, 1u));
-  const auto half = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
-  const auto order = hn::Add(hn::ShiftRight<1>(lane), hn::Mul(odd, half));
-  return hn::TableLookupLanes(hn::Combine(d, c, s), hn::IndicesFromVec(d, order));
-}
-template <class D, class V>
-HWY_INLINE void StoreAlternating(D d, V c, V s, float* wave) {
-  hn::StoreU(Alternated(d, c, s), hn::Twice<D>(), wave);
-}
-#endif
-
-// ... or as interleaved pairs want them, c c and −s s ...
-template <class C>
-struct Doubled {
-  C *cosine, *sine;
-  template <class D, class V>
-  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
-    StoreDoubled(d, c, s, cosine + 2 * i, sine + 2 * i);
+struct EachTwice {
+  V c[2], s[2];
+  HWY_INLINE EachTwice(D d, V cosine, V sine) {
+    const hn::RebindToUnsigned<D> bits;
+    using Bits = hn::TFromD<decltype(bits)>;
+    const auto half = hn::Set(bits, static_cast<Bits>(hn::Lanes(d) / 2));
+    const auto lower = hn::ShiftRight<1>(hn::Iota(bits, 0));
+    const auto in_lower = hn::IndicesFromVec(d, lower);
+    const auto in_upper = hn::IndicesFromVec(d, hn::Add(lower, half));
+    const auto sign =
+        hn::BitCast(d, hn::ShiftLeft<8 * sizeof(Bits) - 1>(hn::Not(hn::Iota(bits, 0))));
+    c[0] = hn::TableLookupLanes(cosine, in_lower);
+    c[1] = hn::TableLookupLanes(cosine, in_upper);
+    s[0] = hn::Xor(hn::TableLookupLanes(sine, in_lower), sign);
+    s[1] = hn::Xor(hn::TableLookupLanes(sine, in_upper), sign);
   }
 };
+// s c s c ... of the lower and of the upper lanes.
+template <class D, class V>
+struct Alternated {
+  V lower, upper;
+  HWY_INLINE Alternated(D d, V c, V s) {
+    const hn::RebindToUnsigned<D> bits;
+    const auto lane = hn::Iota(bits, 0), odd = hn::And(lane, hn::Set(bits, 1u));
+    const auto step = hn::Set(bits, static_cast<std::uint32_t>(hn::Lanes(d) / 2));
+    const auto order = hn::IndicesFromVec(d, hn::Add(hn::ShiftRight<1>(lane), hn::Mul(odd, step)));
+    lower = hn::TableLookupLanes(hn::ConcatLowerLower(d, c, s), order);
+    upper = hn::TableLookupLanes(hn::ConcatUpperUpper(d, c, s), order);
+  }
+};
+template <class D, class V>
+HWY_INLINE void StoreAlternating(D d, V c, V s, float* wave) {
+  const Alternated<D, V> both(d, c, s);
+  hn::StoreU(both.lower, d, wave);
+  hn::StoreU(both.upper, d, wave + hn::Lanes(d));
+}
+#endif
 
 // ... or s c, the interleaved waves themselves.
 template <class C>
@@ -281,51 +307,83 @@ struct Alternating {
 
 // --- Rows ------------------------------------------------------------------------------------------
 
-// Hands cos and sin of pairs [begin, end) to `put`, as vectors of C and with the number of the first
+// Hands cos and sin of pairs [begin, end) to `put`, as whole vectors of C and with the number of the first
 // pair. Both are multiples of CosSinRows::lanes.
-template <class C, class Put>
-HWY_INLINE void PutRow(const CosSinRows& cos_sin, const Factors& row, std::int64_t begin,
+template <class C, class F, class Put>
+HWY_INLINE void PutRow(const CosSinRows<F>& cos_sin, const Factors<F>& row, std::int64_t begin,
                        std::int64_t end, const Put& put) {
-  const Doubles d;
-  const hn::Rebind<C, Doubles> dc;
-  auto c = hn::Zero(d), s = c;
-  for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    LoadRow(row, cos_sin.size, i, c, s);
-    put(dc, i, As(d, C(), c), As(d, C(), s));
+  constexpr int n = parts<F, C>;
+  for (std::int64_t i = begin; i < end; i += n * lanes_of<F>) {
+    hn::Vec<Lanes<F>> c[n], s[n];
+    for (int v = 0; v < n; ++v) LoadRow<F>(row, cos_sin.size, i + v * lanes_of<F>, c[v], s[v]);
+    put(Lanes<C>(), i, Rounded<C>(c), Rounded<C>(s));
+  }
+}
+
+// The same of the rows j steps after and before one that both share: of (c ± i s) · (d + i e) four products serve both.
+template <class C, class F, class Put>
+HWY_INLINE void PutBoth(const CosSinRows<F>& cos_sin, const Factors<F>& rows, std::int64_t begin,
+                        std::int64_t end, const Put& after, const Put& before) {
+  constexpr int n = parts<F, C>;
+  const std::int64_t size = cos_sin.size;
+  const Lanes<F> d;
+  for (std::int64_t i = begin; i < end; i += n * lanes_of<F>) {
+    hn::Vec<Lanes<F>> c[n], s[n], c_before[n], s_before[n];
+    for (int v = 0; v < n; ++v) {
+      const std::int64_t at = i + v * lanes_of<F>;
+      const auto x = hn::LoadU(d, rows.first + at), y = hn::LoadU(d, rows.first + size + at);
+      const auto e = hn::LoadU(d, rows.second + at), f = hn::LoadU(d, rows.second + size + at);
+      const auto xe = hn::Mul(x, e), ye = hn::Mul(y, e);
+      c[v] = hn::NegMulAdd(y, f, xe);
+      s[v] = hn::MulAdd(x, f, ye);
+      c_before[v] = hn::MulAdd(y, f, xe);
+      s_before[v] = hn::NegMulAdd(x, f, ye);
+    }
+    after(Lanes<C>(), i, Rounded<C>(c), Rounded<C>(s));
+    before(Lanes<C>(), i, Rounded<C>(c_before), Rounded<C>(s_before));
   }
 }
 
 // The factors of the row at a position, one number an axis.
-HWY_INLINE Factors RowAt(CosSinRows& cos_sin, const std::int64_t* position) {
+template <class F>
+HWY_INLINE Factors<F> RowAt(CosSinRows<F>& cos_sin, const std::int64_t* position) {
   return cos_sin.rule.axes == 1 ? FactorsOf(cos_sin, 0, position[0])
                                 : ProductOfAxes(cos_sin, position);
 }
-template <class C, class Put>
-HWY_INLINE void MakeRow(CosSinRows& cos_sin, const std::int64_t* position, std::int64_t begin,
+template <class C, class F, class Put>
+HWY_INLINE void MakeRow(CosSinRows<F>& cos_sin, const std::int64_t* position, std::int64_t begin,
                         std::int64_t end, const Put& put) {
   PutRow<C>(cos_sin, RowAt(cos_sin, position), begin, end, put);
 }
 
-// The same, bit for bit, for the four positions from a multiple of 4 on, along one axis: put[r] takes
-// position + r. What they share is read, or made, once.
-template <class C, class Put>
-HWY_INLINE void MakeFourRows(CosSinRows& cos_sin, std::int64_t position, std::int64_t begin,
-                             std::int64_t end, const Put (&put)[4]) {
-  const Doubles d;
-  const hn::Rebind<C, Doubles> dc;
-  const FourFactors factors = FourFactorsOf(cos_sin, position);
-  const std::int64_t size = cos_sin.size;
-  auto c = hn::Zero(d), s = c;
-  for (std::int64_t i = begin; i < end; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    LoadRow({factors.base, factors.coarse}, size, i, c, s);
-    put[0](dc, i, As(d, C(), c), As(d, C(), s));
-#pragma GCC unroll 4
-    for (int r = 1; r < 4; ++r) {
-      const double* const fine = factors.fine[r - 1];
-      auto cosine = c, sine = s;
-      ComplexMultiply(cosine, sine, hn::LoadU(d, fine + i), hn::LoadU(d, fine + size + i));
-      put[r](dc, i, As(d, C(), cosine), As(d, C(), sine));
+// How many of `most` rows are made together: eight whose positions follow each other from 8m - 4 on, else one.
+// position_of(i) is that of row i.
+template <class At>
+HWY_INLINE std::int64_t RowsTogether(std::int64_t most, const At& position_of) {
+  const std::int64_t position = position_of(0);
+  if (most < 8 || (position & 7) != 4) return 1;
+  for (std::int64_t i = 1; i < 8; ++i)
+    if (position_of(i) != position + i) return 1;
+  return 8;
+}
+
+// The same as MakeRow(), bit for bit, for the eight positions from 8m - 4 on, along one axis: put[r] takes position + r.
+// What they share is read, or made, once. Growth is not the same on both sides of 8m.
+template <class C, class F, class Put>
+HWY_INLINE void MakeEightRows(CosSinRows<F>& cos_sin, std::int64_t position, std::int64_t begin,
+                              std::int64_t end, const Put (&put)[8]) {
+  const F* const centre = CentreRow(cos_sin, 0, CosSinRows<F>::centre_of(position));
+  const bool grows = cos_sin.rule.growth != nullptr;
+  PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, -4)}, begin, end, put[0]);
+  PutRow<C>(cos_sin, Factors<F>{centre, nullptr}, begin, end, put[4]);
+  for (std::int64_t j = 1; j < 4; ++j) {
+    const Factors<F> after = {centre, FineRow(cos_sin, 0, j)};
+    if (!grows) {
+      PutBoth<C>(cos_sin, after, begin, end, put[4 + j], put[4 - j]);
+      continue;
     }
+    PutRow<C>(cos_sin, after, begin, end, put[4 + j]);
+    PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, -j)}, begin, end, put[4 - j]);
   }
 }
 

@@ -57,16 +57,17 @@ CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side 
 AlignedDoubles::AlignedDoubles(std::int64_t count)
     : memory_(new (std::align_val_t{64}) double[static_cast<std::size_t>(count)]()) {}
 
-CosSinRows::CosSinRows(const CosSinRule& from)
+template <class F>
+CosSinRows<F>::CosSinRows(const CosSinRule& from)
     : rule(from),
       count(from.rows * from.pairs),
       size((count + lanes - 1) / lanes * lanes),
       axes(scratch_.take<Axis>(from.axes)) {
-  const auto take = [this](std::int64_t rows) { return scratch_.take<double>(rows * size); };
+  const auto take = [this](std::int64_t rows) { return scratch_.take<F>(rows * size); };
   std::uninitialized_default_construct_n(axes, rule.axes);
   for (std::int64_t a = 0; a < rule.axes; ++a) {
     Axis& axis = axes[a];
-    double* const frequency = take(1);
+    double* const frequency = scratch_.take<double>(size);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t row =
           std::ssize(rule.frequency) == rule.axes * rule.pairs ? 0 : i / rule.pairs;
@@ -79,13 +80,15 @@ CosSinRows::CosSinRows(const CosSinRule& from)
     axis.frequency = frequency;
     axis.base = take(2);
     axis.base_coarse = take(2);
-    axis.coarse = take(2 * 16);
-    axis.fine = take(2 * 4);
+    axis.coarse = take(2 * 8);
+    axis.fine = take(2 * 8);
   }
   all_axes = take(2);
+  if (sizeof(F) < sizeof(double)) exact = scratch_.take<double>(2 * size);
 }
 
-void CosSinRows::scale_row(double* row, double position, double amplitude) const {
+template <class F>
+void CosSinRows<F>::scale_row(double* row, double position, double amplitude) const {
   for (std::int64_t i = 0; i < count; ++i) {
     double m = amplitude;
     if (rule.growth != nullptr) {
@@ -98,7 +101,8 @@ void CosSinRows::scale_row(double* row, double position, double amplitude) const
   }
 }
 
-void CosSinRows::shift_row(double* row) const {
+template <class F>
+void CosSinRows<F>::shift_row(double* row) const {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t source = std::ssize(rule.phase) == rule.pairs ? i % rule.pairs : i;
     const double radians = rule.phase[static_cast<std::size_t>(source)];
@@ -109,7 +113,8 @@ void CosSinRows::shift_row(double* row) const {
   }
 }
 
-void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const {
+template <class F>
+void CosSinRows<F>::exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const {
   for (std::int64_t i = 0; i < size; ++i) {
     Angle angle;
     angle.add(position, axis.frequency[i]);
@@ -117,5 +122,8 @@ void CosSinRows::exact_row_slowly(const Axis& axis, std::int64_t position, doubl
     row[size + i] = angle.sine();
   }
 }
+
+template struct CosSinRows<double>;
+template struct CosSinRows<float>;
 
 }  // namespace posenc::detail

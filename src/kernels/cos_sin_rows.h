@@ -1,12 +1,18 @@
 // Rows of cos and sin of position · frequency, made one position at a time and never stored as a
 // table over positions.
 //
-// The row of position p is a product of unit complex numbers,
-//   row(p) = base(64⌊p/64⌋) · coarse(4(⌊p/4⌋ mod 16)) · fine(p mod 4),
+// Position p is j steps from the nearest multiple of 8, p = 8m + j with j from -4 to 3. Its row is a product
+// of unit complex numbers,
+//   row(p) = base(64⌊m/8⌋) · coarse(8(m mod 8)) · fine(j),
 // each factor the cos and sin of its own exact position · frequency. A recurrence from one position to
 // the next would be shorter, but its errors add up, and its bits depend on where it began. With three
 // factors the bits depend on p alone, so a range may be cut anywhere and shared among threads; and it
-// takes sines for one row in 64, besides 18 rows made once.
+// takes sines for one row in 64, besides 14 rows made once. fine(-j) is fine(j) conjugate: two rows on both
+// sides of 8m have four of their eight products in common.
+//
+// Factors are of a type F. Rows of doubles and floats have double factors, and float rows are rounded once.
+// What is rounded to 16 bits afterwards has float factors: exact ones, rounded, whose products are within
+// 2^-21.8 of the exact row (cos_sin_rows_test.cc), in half the vectors and without conversions.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +62,14 @@ class AlignedDoubles {
   std::unique_ptr<double[], Free> memory_;
 };
 
+// Whether rows for elements of a dtype have float factors: not those of several axes, whose rows are products
+// of more, and not those that xPos' growth takes beyond a float.
+inline bool has_float_factors(DType dtype, const CosSinRule& rule) {
+  return size_of(dtype) == 2 && rule.axes == 1 && rule.growth == nullptr;
+}
+
 // The factors cached from the last position for the next. Belongs to one thread, whose scratch it uses.
+template <class F>
 struct CosSinRows {
   static constexpr std::int64_t none = std::int64_t{1} << 62;  // Sentinel: no row is cached yet.
   static constexpr std::int64_t lanes = 16;  // rows are padded to multiples: whole vectors
@@ -65,11 +78,11 @@ struct CosSinRows {
   struct Axis {
     const double* frequency = nullptr;  // [size], zeros behind the last
     double fastest = 0;                 // largest |frequency|
-    double* base = nullptr;             // the row of 64⌊p/64⌋
-    double* base_coarse = nullptr;      // the row of 4⌊p/4⌋: base · coarse
-    double* coarse = nullptr;           // 16 rows; the first, of position 0, is not used
-    double* fine = nullptr;             // 4 rows, likewise
-    std::int64_t base_of = none, base_coarse_of = none;  // whose ⌊p/64⌋ and ⌊p/4⌋ these rows are
+    F* base = nullptr;                  // the row of 64⌊m/8⌋
+    F* base_coarse = nullptr;           // the row of 8m: base · coarse
+    F* coarse = nullptr;                // 8 rows; the first, of position 0, is not used
+    F* fine = nullptr;                  // 8 rows from -4 on; that of 0 is not used
+    std::int64_t base_of = none, base_coarse_of = none;  // whose ⌊m/8⌋ and m these rows are
     unsigned coarse_made = 0, fine_made = 0;  // a bit a row: only those asked for are made
   };
 
@@ -77,10 +90,14 @@ struct CosSinRows {
 
   Scratch scratch_;  // before what is taken from it
   CosSinRule rule;
-  std::int64_t count = 0;      // pairs of all heads
-  std::int64_t size = 0;       // the same in whole vectors
-  Axis* axes = nullptr;        // [rule.axes]
-  double* all_axes = nullptr;  // with several axes: the row that is the product of theirs
+  std::int64_t count = 0;   // pairs of all heads
+  std::int64_t size = 0;    // the same in whole vectors
+  Axis* axes = nullptr;     // [rule.axes]
+  F* all_axes = nullptr;    // with several axes: the row that is the product of theirs
+  double* exact = nullptr;  // of float factors: a row before it is rounded
+
+  // m of a position.
+  static std::int64_t centre_of(std::int64_t position) { return (position + 4) >> 3; }
 
   // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude belongs
   // to one of the three factors only: the base.

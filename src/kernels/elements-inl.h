@@ -23,8 +23,9 @@ HWY_BEFORE_NAMESPACE();
 namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Asks for memory that is written soon: hardware alone leaves a third of its speed unused.
+// Asks for memory that is written soon, see ahead.h.
 HWY_INLINE void Fetch(const void* address) { __builtin_prefetch(address, 1); }
+HWY_INLINE void FetchToSecond(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 // How a vector is written: to the caches, or past them where nobody reads it soon. The latter wants an
 // address that is a multiple of the vector's size, and fences at the end (hwy::FlushStream).
@@ -77,16 +78,20 @@ template <class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(LoadBits(d, &from->bits)));
 }
-// The upper halves of a float's bits, rounded to nearest, ties to even; a NaN is made quiet and keeps
-// its leading bits.
+// A float's bits, of which the upper half is rounded to nearest, ties to even. A NaN with many bits overflows.
 template <class D>
-HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedUpperBits(D, hn::Vec<D> v) {
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedNumber(D, hn::Vec<D> v) {
   const hn::RebindToUnsigned<D> du;
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));
-  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+  return hn::Add(hn::Add(bits, hn::Set(du, 0x7fffu)), odd);
+}
+// The same of any float; a NaN is made quiet and keeps its leading bits.
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedUpperBits(D d, hn::Vec<D> v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto quiet = hn::Or(hn::BitCast(du, v), hn::Set(du, 0x400000u));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, RoundedNumber(d, v));
 }
 template <class How = Kept, class D>
 HWY_INLINE void StoreElements(hn::Vec<D> v, D d, BFloat16* to) {
@@ -147,20 +152,30 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
 
 #endif
 
+// The same for a cosine or sine, or at worst the NaN that arithmetic makes, which does not overflow.
+template <class How, class D, class T>
+HWY_INLINE void StoreWave(hn::Vec<D> v, D d, T* to) {
+  StoreElements<How>(v, d, to);
+}
+template <class How, class D>
+HWY_INLINE void StoreWave(hn::Vec<D> v, D d, BFloat16* to) {
+  StoreBits<How>(hn::ShiftRight<16>(RoundedNumber(d, v)), d, &to->bits);
+}
+
 // Two vectors to follow each other. Where an element is half of what it is computed in, one shuffle
 // packs both.
-template <class D, class T>
+template <class How = Kept, class D, class T>
 HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
-  StoreElements(v, d, to);
-  StoreElements(next, d, to + hn::Lanes(d));
+  StoreElements<How>(v, d, to);
+  StoreElements<How>(next, d, to + hn::Lanes(d));
 }
 #if HWY_TARGET != HWY_SCALAR
-template <class D>
+template <class How = Kept, class D>
 HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to) {
   const hn::Repartition<std::uint16_t, D> d16;
   const auto lower = hn::BitCast(d16, RoundedUpperBits(d, v));
   const auto upper = hn::BitCast(d16, RoundedUpperBits(d, next));
-  hn::StoreU(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
+  How()(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
 }
 #endif
 

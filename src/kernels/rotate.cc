@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "hwy/highway.h"
+#include "src/kernels/ahead.h"
 #include "src/kernels/cos_sin_rows-inl.h"
 #include "src/kernels/elements-inl.h"
 #include "src/kernels/rotate.h"
@@ -21,15 +23,25 @@ namespace posenc::detail::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Padding after each row, in pairs, so that the last vector may overrun it.
-constexpr std::int64_t overrun = CosSinRows::lanes;
+constexpr std::int64_t overrun = CosSinRows<double>::lanes;
 
-// How far ahead of its use memory is asked for, see Fetch().
-constexpr std::int64_t ahead_bytes = 4096;
+// Asks for what lies Ahead::distance behind these elements.
+template <class T>
+HWY_INLINE void FetchAhead(const T* from, std::int64_t count, Ask ask) {
+  if (ask == Ask::no) return;
+  constexpr auto line = static_cast<std::int64_t>(64 / sizeof(T));
+  from += Ahead::distance / static_cast<std::int64_t>(sizeof(T));
+  if (ask == Ask::first) {
+    for (std::int64_t i = 0; i < count; i += line) Fetch(from + i);
+  } else {
+    for (std::int64_t i = 0; i < count; i += line) FetchToSecond(from + i);
+  }
+}
 
 // Rotates pairs (a[i], b[i]) by cos c[i] and sin s[i].
 template <class T>
 HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
-                             const Compute<T>* s, std::int64_t pairs, std::int64_t ahead) {
+                             const Compute<T>* s, std::int64_t pairs) {
   const hn::ScalableTag<Compute<T>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto rotate = [&](const T* from_a, const T* from_b, T* to_a, T* to_b, std::int64_t i)
@@ -43,8 +55,6 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
   if constexpr (sizeof(T) < sizeof(Compute<T>)) {
     // 16-bit elements two vectors at a time: a cache line with AVX-512.
     for (; i + 2 * lanes <= pairs; i += 2 * lanes) {
-      Fetch(a_out + i + ahead);
-      Fetch(b_out + i + ahead);
       const auto x = LoadElements(d, a + i), y = LoadElements(d, b + i);
       const auto next_x = LoadElements(d, a + i + lanes), next_y = LoadElements(d, b + i + lanes);
       const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
@@ -57,8 +67,6 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
     }
   }
   for (; i + lanes <= pairs; i += lanes) {
-    Fetch(a_out + i + ahead);
-    Fetch(b_out + i + ahead);
     rotate(a + i, b + i, a_out + i, b_out + i, i);
   }
   if (i == pairs) return;
@@ -71,45 +79,37 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
   std::memcpy(b_out + i, y, bytes);
 }
 
-// Rotates pairs (x[2i], x[2i + 1]). Cos and sin stand doubled, c c and −s s, so that one exchange of
-// neighbours and one multiply-add do for both channels.
+// Rotates pairs (x[2i], x[2i + 1]) by cos c[i] and sin s[i], `channels` of them: with each cos and sin standing
+// twice, one exchange of neighbours and one multiply-add do for both channels.
 template <class T>
 HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const Compute<T>* s,
-                                  std::int64_t channels, [[maybe_unused]] std::int64_t ahead) {
+                                  std::int64_t channels) {
 #if HWY_TARGET == HWY_SCALAR
   // A vector of one lane has no neighbour to exchange with.
   const hn::CappedTag<Compute<T>, 1> d;
   for (std::int64_t i = 0; i < channels; i += 2) {
     const auto a = LoadElements(d, x + i), b = LoadElements(d, x + i + 1);
-    const auto cosine = hn::Set(d, c[i]), sine = hn::Set(d, s[i + 1]);
+    const auto cosine = hn::Set(d, c[i / 2]), sine = hn::Set(d, s[i / 2]);
     StoreElements(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)), d, out + i);
     StoreElements(hn::MulAdd(a, sine, hn::Mul(b, cosine)), d, out + i + 1);
   }
 #else
-  const hn::ScalableTag<Compute<T>> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto rotated = [&](const T* from, std::int64_t i) HWY_ATTR {
-    const auto v = LoadElements(d, from);
-    const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
-    return hn::MulAdd(hn::Reverse2(d, v), sine, hn::Mul(v, cosine));
+  using D = hn::ScalableTag<Compute<T>>;
+  constexpr D d;
+  constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  const auto rotate = [&](const T* from, T* to, std::int64_t i) HWY_ATTR {
+    const EachTwice<D, hn::Vec<D>> row(d, hn::LoadU(d, c + i / 2), hn::LoadU(d, s + i / 2));
+    const auto a = LoadElements(d, from), b = LoadElements(d, from + lanes);
+    StoreTwo(hn::MulAdd(hn::Reverse2(d, a), row.s[0], hn::Mul(a, row.c[0])),
+             hn::MulAdd(hn::Reverse2(d, b), row.s[1], hn::Mul(b, row.c[1])), d, to);
   };
   std::int64_t i = 0;
-  if constexpr (sizeof(T) < sizeof(Compute<T>)) {
-    for (; i + 2 * lanes <= channels; i += 2 * lanes) {
-      Fetch(out + i + ahead);
-      const auto v = rotated(x + i, i), next = rotated(x + i + lanes, i + lanes);
-      StoreTwo(v, next, d, out + i);
-    }
-  }
-  for (; i + lanes <= channels; i += lanes) {
-    Fetch(out + i + ahead);
-    StoreElements(rotated(x + i, i), d, out + i);
-  }
+  for (; i + 2 * lanes <= channels; i += 2 * lanes) rotate(x + i, out + i, i);
   if (i == channels) return;
-  T rest[hn::MaxLanes(d)] = {};
+  T rest[2 * lanes] = {};
   const auto bytes = static_cast<std::size_t>(channels - i) * sizeof(T);
   std::memcpy(rest, x + i, bytes);
-  StoreElements(rotated(rest, i), d, rest);
+  rotate(rest, rest, i);
   std::memcpy(out + i, rest, bytes);
 #endif
 }
@@ -120,6 +120,7 @@ struct Heads {
   const T* x;
   T* out;
   std::int64_t count, x_step, out_step;
+  Ask ask;  // for memory ahead
 };
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
@@ -147,22 +148,30 @@ struct RowPart {
   static constexpr std::int64_t size = count * lanes;
   hn::Vec<hn::ScalableTag<C>> c[count], s[count];
 
-  HWY_INLINE RowPart(const C* cosine, const C* sine) {
-    for (int r = 0; r < count; ++r) {
+  // Of `count` vectors of pairs or, where each stands twice, of half as many.
+  HWY_INLINE RowPart(const C* cosine, const C* sine, bool twice) {
+    for (int r = 0; r < count && !twice; ++r) {
       c[r] = hn::LoadU(d, cosine + r * lanes);
       s[r] = hn::LoadU(d, sine + r * lanes);
+    }
+    for (int r = 0; r < count && twice; r += 2) {
+      const EachTwice<hn::ScalableTag<C>, hn::Vec<hn::ScalableTag<C>>> both(
+          d, hn::LoadU(d, cosine + r * lanes / 2), hn::LoadU(d, sine + r * lanes / 2));
+      for (int half = 0; half < 2; ++half) {
+        c[r + half] = both.c[half];
+        s[r + half] = both.s[half];
+      }
     }
   }
 };
 
-// Calls act(x, out) for every head, of which `channels` lie in one piece.
+// Calls act(x, out) for every head, and asks for `channels` of each ahead.
 template <class T, class Act>
 HWY_INLINE void ForHeads(const Heads<T>& heads, std::int64_t channels, const Act& act) {
-  constexpr std::int64_t line = 64 / sizeof(T), ahead = ahead_bytes / sizeof(T);
   const T* x = heads.x;
   T* out = heads.out;
   for (std::int64_t h = 0; h < heads.count; ++h, x += heads.x_step, out += heads.out_step) {
-    for (std::int64_t i = 0; i < channels; i += line) Fetch(out + ahead + i);
+    FetchAhead(out, channels, heads.ask);
     act(x, out);
   }
 }
@@ -176,7 +185,7 @@ HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T
   constexpr auto d = Row::d;
   std::int64_t i = 0;
   for (; i + Row::size <= pairs; i += Row::size) {
-    const Row row(cosine + i, sine + i);
+    const Row row(cosine + i, sine + i, false);
     ForHeads(heads, i == 0 ? 2 * pairs : 0, [&](const T* x, T* out) HWY_ATTR {
       const T* const y = x + i + pairs;
       T* const y_out = out + i + pairs;
@@ -206,7 +215,7 @@ HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>& heads, const Comp
   constexpr auto d = Row::d;
   std::int64_t i = 0;
   for (; i + Row::size <= channels; i += Row::size) {
-    const Row row(cosine + i, sine + i);
+    const Row row(cosine + i / 2, sine + i / 2, true);
     ForHeads(heads, i == 0 ? channels : 0, [&](const T* x, T* out) HWY_ATTR {
       x += i;
       out += i;
@@ -230,21 +239,22 @@ template <class T>
 class Rotator {
  public:
   using C = Compute<T>;
-  // `sines`: the distance from a row's cos to its sin.
-  Rotator(const RotateJob& job, int which, std::int64_t sines)
+  // `sines`: the distance from a row's cos to its sin. `ask`: for memory ahead.
+  Rotator(const RotateJob& job, int which, std::int64_t sines, Ask ask)
       : x_(job.x[which]),
         out_(job.out[which]),
         shared_(job.shared),
         interleaved_(job.plan->pairing == Pairing::interleaved),
         neighbours_(x_.stride[3] == 1 && out_.stride[3] == 1),
         in_place_(x_.data == out_.data),
+        ask_(ask),
         first_(job.plan->first_dim),
         rotary_(job.plan->rotary_dim),
         last_(x_.shape[3] - first_ - rotary_),
         blocks_(job.plan->blocks),
         block_pairs_(job.plan->pairs() / blocks_),
         sines_(sines),
-        head_step_(job.rule.rows == 1 ? 0 : job.plan->pairs() * (interleaved_ ? 2 : 1)),
+        head_step_(job.rule.rows == 1 ? 0 : job.plan->pairs()),
         slice_(static_cast<std::size_t>(neighbours_ ? 0 : rotary_)) {}
 
   // Rotates tokens [start, start + count), the rows of which lie `row_size` apart.
@@ -254,7 +264,7 @@ class Rotator {
     for (std::int64_t sequence = 0; sequence < (shared_ ? batch : 1); ++sequence) {
       const auto b_of = [&](std::int64_t i) { return shared_ ? sequence : (start + i) / seq; };
       const auto t_of = [&](std::int64_t i) { return shared_ ? start + i : (start + i) % seq; };
-      if (std::abs(x_.stride[1]) <= std::abs(x_.stride[2])) {
+      if (heads > 1 && std::abs(x_.stride[1]) <= std::abs(x_.stride[2])) {
         // Heads lie within tokens: all heads of a token together, by one row.
         for (std::int64_t i = 0; i < count; ++i)
           Vectors(b_of(i), 0, t_of(i), 1, heads, rows + i * row_size, head_step_);
@@ -280,12 +290,13 @@ class Rotator {
     const T* x = static_cast<const T*>(x_.data) + x_.offset(b, h, t);
     T* out = static_cast<T*>(out_.data) + out_.offset(b, h, t);
     if (row_step == 0 && neighbours_ && count > 1) {
-      return SameRow({x, out, count, x_.stride[axis], out_.stride[axis]}, row);
+      return SameRow({x, out, count, x_.stride[axis], out_.stride[axis], ask_}, row);
     }
     for (std::int64_t i = 0; i < count; ++i) {
       if (neighbours_) {
         CopyBeside(x, out);
-        Slice(x + first_, out + first_, row, ahead_bytes / static_cast<std::int64_t>(sizeof(T)));
+        FetchAhead(out + first_, rotary_, ask_);
+        Slice(x + first_, out + first_, row);
       } else {
         Scattered(x, out, row);
       }
@@ -316,7 +327,8 @@ class Rotator {
       const std::int64_t done = RotateHeadsInterleaved(heads, row, row + sines_, rotary_);
       if (done == rotary_) return;
       return each([&](const T* x, T* out) HWY_ATTR {
-        RotateInterleaved(x + done, out + done, row + done, row + sines_ + done, rotary_ - done, 0);
+        RotateInterleaved(x + done, out + done, row + done / 2, row + sines_ + done / 2,
+                          rotary_ - done);
       });
     }
     for (std::int64_t block = 0; block < blocks_; ++block) {
@@ -326,7 +338,7 @@ class Rotator {
       if (done < block_pairs_) {
         each([&](const T* x, T* out) HWY_ATTR {
           RotateHalves(x + a, x + b, out + a, out + b, cosine + a, cosine + a + sines_,
-                       block_pairs_ - done, 0);
+                       block_pairs_ - done);
         });
       }
       heads.x += 2 * block_pairs_;
@@ -334,12 +346,12 @@ class Rotator {
     }
   }
 
-  HWY_INLINE void Slice(const T* x, T* out, const C* row, std::int64_t ahead) {
-    if (interleaved_) return RotateInterleaved(x, out, row, row + sines_, rotary_, ahead);
+  HWY_INLINE void Slice(const T* x, T* out, const C* row) {
+    if (interleaved_) return RotateInterleaved(x, out, row, row + sines_, rotary_);
     for (std::int64_t block = 0; block < blocks_; ++block) {
       const std::int64_t a = 2 * block * block_pairs_, b = a + block_pairs_;
       const C* const cosine = row + block * block_pairs_;
-      RotateHalves(x + a, x + b, out + a, out + b, cosine, cosine + sines_, block_pairs_, ahead);
+      RotateHalves(x + a, x + b, out + a, out + b, cosine, cosine + sines_, block_pairs_);
     }
   }
 
@@ -352,12 +364,13 @@ class Rotator {
     }
     T* const slice = slice_.data();
     for (std::int64_t i = 0; i < rotary_; ++i) slice[i] = x[(first_ + i) * from];
-    Slice(slice, slice, row, 0);
+    Slice(slice, slice, row);
     for (std::int64_t i = 0; i < rotary_; ++i) out[(first_ + i) * to] = slice[i];
   }
 
   const Tensor x_, out_;
   const bool shared_, interleaved_, neighbours_, in_place_;
+  const Ask ask_;
   const std::int64_t first_, rotary_, last_, blocks_, block_pairs_, sines_, head_step_;
   std::vector<T> slice_;
 };
@@ -377,29 +390,32 @@ inline void ReadAngles(const RotateJob& job, std::int64_t token, double* angle) 
 }
 
 // Rows of angles that are given: a loop of its own, since the one over positions slows with all that is in it.
-template <class C, class Put>
+template <class C>
 HWY_NOINLINE void MakeGivenRows(const RotateJob& job, std::int64_t first_token, std::int64_t count,
-                                CosSinRows& cos_sin, double* angle, std::int64_t row_size,
-                                Put put) {
+                                CosSinRows<double>& cos_sin, double* angle, C* rows,
+                                std::int64_t row_size) {
   for (std::int64_t i = 0; i < count; ++i) {
     ReadAngles(job, first_token + i, angle);
     PutRow<C>(cos_sin, FactorsOfAngles(cos_sin, angle), 0, cos_sin.size,
-              Put{put.cosine + i * row_size, put.sine + i * row_size});
+              Apart<C>{rows + i * row_size, rows + i * row_size + row_size / 2});
   }
 }
 
-template <class C>
+// Computes in C, with rows whose factors are F.
+template <class C, class F>
 void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
   const Rotate& plan = *job.plan;
-  CosSinRows cos_sin(job.rule);
-  const bool doubled = plan.pairing == Pairing::interleaved;
-  const std::int64_t sines = (doubled ? 2 : 1) * cos_sin.size + overrun;
+  CosSinRows<F> cos_sin(job.rule);
+  const std::int64_t sines = cos_sin.size + overrun;
   const std::int64_t row_size = 2 * sines;
-  // As many rows as take half of a first cache of 32 KiB: the tensor passes through the other half.
-  constexpr std::int64_t most_tokens = 16;
+  // As many rows as take half of a first cache of 32 KiB, eight rather than a few less: the tensor passes
+  // through the other half.
   constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
-  const std::int64_t block =
-      std::min(std::clamp(room / row_size, std::int64_t{1}, most_tokens), last_token - first_token);
+  const std::int64_t fit = std::max(room / row_size, std::int64_t{1});
+  const std::int64_t block = std::min(fit >= 16  ? std::int64_t{16}
+                                      : fit >= 6 ? std::int64_t{8}
+                                                 : fit,
+                                      last_token - first_token);
   Scratch scratch;
   C* const rows = scratch.take_zeros<C>(block * row_size);
 
@@ -408,45 +424,41 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   const bool given = static_cast<bool>(job.angles);
   double* const angle = given ? scratch.take_zeros<double>(cos_sin.size) : nullptr;
 
-  for (std::int64_t start = first_token; start < last_token; start += block) {
-    const std::int64_t count = std::min(block, last_token - start);
+  Ahead ahead(Loop::rotation, (last_token - first_token) * job.token_bytes());
+  for (std::int64_t start = first_token, count; start < last_token; start += count) {
     const auto position_of = [&](std::int64_t i, std::int64_t axis) {
       const std::int64_t b = job.shared ? 0 : (start + i) / seq;
       return job.positions->at(job.shared ? start + i : (start + i) % seq, b, axis);
     };
-    // Inlined: a call that reads the captured numbers from memory cost one head 5 % of its speed.
-    const auto make = [&]<class Put>(Put put) HWY_ATTR __attribute__((always_inline)) {
-      const auto row = [&](std::int64_t i) {
-        return Put{put.cosine + i * row_size, put.sine + i * row_size};
-      };
-      for (std::int64_t i = 0; i < count;) {
-        for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
-        const std::int64_t p = position[0];
-        if (plan.axes == 1 && (p & 3) == 0 && count - i >= 4 && position_of(i + 1, 0) == p + 1 &&
-            position_of(i + 2, 0) == p + 2 && position_of(i + 3, 0) == p + 3) {
-          const Put puts[] = {row(i), row(i + 1), row(i + 2), row(i + 3)};
-          MakeFourRows<C>(cos_sin, p, 0, cos_sin.size, puts);
-          i += 4;
-        } else {
-          MakeRow<C>(cos_sin, position, 0, cos_sin.size, row(i));
-          ++i;
-        }
-      }
+    // A range is cut so that the next blocks are whole eights.
+    count = std::min(block, last_token - start);
+    if (!given && plan.axes == 1 && count == block && block >= 8)
+      if (const std::int64_t lead = (4 - position_of(0, 0)) & 7; lead > 0) count -= 8 - lead;
+    const auto row = [&](std::int64_t i) {
+      return Apart<C>{rows + i * row_size, rows + i * row_size + sines};
     };
-    const Doubled<C> doubled_rows{rows, rows + sines};
-    const Apart<C> apart_rows{rows, rows + sines};
     if (given) {
-      doubled ? MakeGivenRows<C>(job, start, count, cos_sin, angle, row_size, doubled_rows)
-              : MakeGivenRows<C>(job, start, count, cos_sin, angle, row_size, apart_rows);
-    } else if (doubled) {
-      make(doubled_rows);
-    } else {
-      make(apart_rows);
+      if constexpr (sizeof(F) == sizeof(double))
+        MakeGivenRows<C>(job, start, count, cos_sin, angle, rows, row_size);
     }
+    for (std::int64_t i = 0, together; i < count && !given; i += together) {
+      together = 1;
+      if (plan.axes == 1)
+        together = RowsTogether(count - i, [&](std::int64_t r) { return position_of(i + r, 0); });
+      for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
+      if (together == 1) {
+        MakeRow<C>(cos_sin, position, 0, cos_sin.size, row(i));
+        continue;
+      }
+      const Apart<C> put[] = {row(i),     row(i + 1), row(i + 2), row(i + 3),
+                              row(i + 4), row(i + 5), row(i + 6), row(i + 7)};
+      MakeEightRows<C>(cos_sin, position[0], 0, cos_sin.size, put);
+    }
+    const Ask ask = ahead(count * job.token_bytes());
     for (int which = 0; which < job.count; ++which) {
       const Tensor& x = job.x[which];
       const auto act = [&]<class T>(T*) HWY_ATTR {
-        Rotator<T>(job, which, sines)(start, count, rows, row_size);
+        Rotator<T>(job, which, sines, ask)(start, count, rows, row_size);
       };
       if constexpr (sizeof(C) == sizeof(double)) {
         act(static_cast<double*>(nullptr));
@@ -461,9 +473,110 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+// Rotates pairs by cos and sin as they are made. In the order of operations of RotateHalves() and
+// RotateInterleaved(), since a number must not depend on how many heads there are.
+template <class T, bool interleaved>
+struct Rotated {
+  const T* x;
+  T* out;
+  std::int64_t pairs;
+  template <class D, class V>
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
+    const auto next = static_cast<std::int64_t>(hn::Lanes(d));
+    if constexpr (interleaved) {
+      const EachTwice<D, V> twice(d, c, s);
+      const auto a = LoadElements(d, x + 2 * i), b = LoadElements(d, x + 2 * i + next);
+      StoreTwo(hn::MulAdd(hn::Reverse2(d, a), twice.s[0], hn::Mul(a, twice.c[0])),
+               hn::MulAdd(hn::Reverse2(d, b), twice.s[1], hn::Mul(b, twice.c[1])), d, out + 2 * i);
+    } else {
+      const auto a = LoadElements(d, x + i), b = LoadElements(d, x + pairs + i);
+      StoreElements(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, out + i);
+      StoreElements(hn::MulAdd(a, s, hn::Mul(b, c)), d, out + pairs + i);
+    }
+  }
+};
+
+// Whether each row serves one vector alone: then it goes from registers to the rotation and is never stored.
+HWY_INLINE bool rotates_directly(const RotateJob& job) {
+  const Rotate& plan = *job.plan;
+  const Tensor &x = job.x[0], &out = job.out[0];
+  return job.count == 1 && x.shape[1] == 1 && job.rule.rows == 1 && plan.axes == 1 && !job.angles &&
+         plan.blocks == 1 && plan.pairs() % CosSinRows<float>::lanes == 0 && plan.pairs() > 0 &&
+         x.stride[3] == 1 && out.stride[3] == 1 &&
+         (x.data == out.data || plan.rotary_dim == x.shape[3]) && (!job.shared || x.shape[0] == 1);
+}
+
+template <class T, class F, bool interleaved>
+void RotateDirectly(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
+  using Put = Rotated<T, interleaved>;
+  const Rotate& plan = *job.plan;
+  const Tensor &x = job.x[0], &out = job.out[0];
+  const std::int64_t seq = x.shape[2], pairs = plan.pairs();
+  CosSinRows<F> cos_sin(job.rule);
+  Ahead ahead(Loop::rotation, (last_token - first_token) * job.token_bytes());
+  // A division by seq takes as long as eight pairs: one sequence needs none.
+  const auto b_of = [&](std::int64_t token) { return job.shared ? 0 : token / seq; };
+  const auto position_of = [&](std::int64_t token) {
+    const std::int64_t b = b_of(token);
+    return job.positions->at(token - b * seq, b, 0);
+  };
+  const auto put_of = [&](std::int64_t token) {
+    const std::int64_t b = b_of(token), t = token - b * seq;
+    return Put{static_cast<const T*>(x.data) + x.offset(b, 0, t) + plan.first_dim,
+               static_cast<T*>(out.data) + out.offset(b, 0, t) + plan.first_dim, pairs};
+  };
+  for (std::int64_t token = first_token, count; token < last_token; token += count) {
+    count =
+        RowsTogether(last_token - token, [&](std::int64_t r) { return position_of(token + r); });
+    const Ask ask = ahead(count * job.token_bytes());
+    for (std::int64_t r = 0; ask != Ask::no && r < count; ++r)
+      FetchAhead(put_of(token + r).out, plan.rotary_dim, ask);
+    const std::int64_t position = position_of(token);
+    if (count == 1) {
+      MakeRow<float>(cos_sin, &position, 0, pairs, put_of(token));
+      continue;
+    }
+    const Put put[] = {put_of(token),     put_of(token + 1), put_of(token + 2), put_of(token + 3),
+                       put_of(token + 4), put_of(token + 5), put_of(token + 6), put_of(token + 7)};
+    MakeEightRows<float>(cos_sin, position, 0, pairs, put);
+  }
+}
+
+#endif
+
+void FloatRows(const CosSinRule& rule, std::span<const std::int64_t> positions, float* to) {
+  CosSinRows<float> cos_sin(rule);
+  for (const std::int64_t position : positions) {
+    MakeRow<float>(cos_sin, &position, 0, cos_sin.size, Apart<float>{to, to + cos_sin.size});
+    to += 2 * cos_sin.size;
+  }
+}
+
 void RotateTokens(const RotateJob& job, std::int64_t first, std::int64_t last) {
-  if (computes_in_double(job.x[0].dtype)) return RotateAll<double>(job, first, last);
-  return RotateAll<float>(job, first, last);
+  const DType dtype = job.x[0].dtype;
+  if (computes_in_double(dtype)) return RotateAll<double, double>(job, first, last);
+#if HWY_TARGET != HWY_SCALAR
+  if (rotates_directly(job)) {
+    const bool floats = has_float_factors(dtype, job.rule);
+    return with_element(dtype, [&]<class T>(T*) HWY_ATTR {
+      using F = std::conditional_t<sizeof(T) == 2, float, double>;
+      if constexpr (sizeof(T) < sizeof(double)) {
+        const bool interleaved = job.plan->pairing == Pairing::interleaved;
+        if (!floats) {
+          interleaved ? RotateDirectly<T, double, true>(job, first, last)
+                      : RotateDirectly<T, double, false>(job, first, last);
+        } else {
+          interleaved ? RotateDirectly<T, F, true>(job, first, last)
+                      : RotateDirectly<T, F, false>(job, first, last);
+        }
+      }
+    });
+  }
+#endif
+  if (has_float_factors(dtype, job.rule)) return RotateAll<float, float>(job, first, last);
+  RotateAll<float, double>(job, first, last);
 }
 
 }  // namespace posenc::detail::HWY_NAMESPACE
@@ -472,7 +585,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace posenc::detail {
 
+HWY_EXPORT(FloatRows);
 HWY_EXPORT(RotateTokens);
+
+void float_rows(const CosSinRule& rule, std::span<const std::int64_t> positions, float* to) {
+  HWY_DYNAMIC_DISPATCH(FloatRows)(rule, positions, to);
+}
 
 void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last) {
   HWY_DYNAMIC_DISPATCH(RotateTokens)(job, first, last);

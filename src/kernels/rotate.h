@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "posenc/apply.h"
 #include "src/kernels/cos_sin_rows.h"
@@ -20,9 +21,20 @@ struct RotateJob {
   bool shared = false;
 
   std::int64_t tokens() const { return shared ? x[0].shape[2] : x[0].shape[0] * x[0].shape[2]; }
+  // What is read of a token, of all that a row serves.
+  std::int64_t token_bytes() const {
+    std::int64_t bytes = 0;
+    for (int i = 0; i < count; ++i)
+      bytes += x[i].size() * static_cast<std::int64_t>(size_of(x[i].dtype));
+    return tokens() > 0 ? bytes / tokens() : 0;
+  }
 };
 
 // Rotates tokens [first, last).
 void rotate_tokens(const RotateJob& job, std::int64_t first, std::int64_t last);
+
+// The rows that 16-bit tensors are rotated by, for tests: of each position cos[pairs], then sin[pairs], both in
+// whole multiples of CosSinRows::lanes.
+void float_rows(const CosSinRule& rule, std::span<const std::int64_t> positions, float* to);
 
 }  // namespace posenc::detail
