@@ -3,8 +3,8 @@
 // shifted is an error, a view of it with other strides the caller's mistake. float64 is computed in double, the
 // others in float; 16-bit types are rounded once, at the end. A float cos or sin is within 2^-25 +
 // 3·2^-53·(2 + position·frequency) of the exact one; those that 16-bit tensors are computed with, products of floats
-// along one axis, within 2^-21.8 of those of amplitude 1 (2^-22.2 at every position below 2^24 for RoPE's 64 pairs of
-// bases 1e4, 5e5, 1e6 and 1e7, and 2^-22.05 without fused multiply-add), 2^-9 of what float16 rounds. A plan with an engine's angles (Rotate::angles)
+// along one axis, within 2^-22.4 of those of amplitude 1 (2^-22.6 at every position below 2^24 for RoPE's 64 pairs of
+// bases 1e4, 5e5, 1e6 and 1e7), a thousandth of what float16 rounds. A plan with an engine's angles (Rotate::angles)
 // is computed in that engine's own precision, and refuses positions from 2^24 on. Exact angles take any
 // position; where position·frequency passes 2^50 the bound above is a whole turn and an angle says nothing.
 // The plain loops of attend_reference() and rotation_angles() round a position to a double, from 2^53 on.

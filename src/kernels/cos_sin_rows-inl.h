@@ -68,39 +68,29 @@ HWY_NOINLINE void ExactRow(const CosSinRows<F>& cos_sin, const typename CosSinRo
   }
 }
 
-// A factor: the exact row, as `adapt` leaves it, rounded to F.
-template <class F, class Adapt>
-HWY_INLINE void MakeFactor(const CosSinRows<F>& cos_sin, const typename CosSinRows<F>::Axis& axis,
-                           std::int64_t position, const Adapt& adapt, F* to) {
-  double* row = cos_sin.exact;
-  if constexpr (sizeof(F) == sizeof(double)) row = to;
-  ExactRow(cos_sin, axis, position, row);
-  adapt(row);
-  if constexpr (sizeof(F) < sizeof(double))
-    for (std::int64_t i = 0; i < 2 * cos_sin.size; ++i) to[i] = static_cast<F>(row[i]);
-}
-
-// Row `at` of a table, of a position; only those that are asked for are made.
-template <class F>
-HWY_INLINE const F* TableRow(const CosSinRows<F>& cos_sin, const typename CosSinRows<F>::Axis& axis,
-                             F* table, unsigned& made, std::int64_t at, std::int64_t position,
-                             bool grows) {
+// Row `at` of a table, of a position, rounded to its type; only those that are asked for are made.
+template <class F, class Of>
+HWY_INLINE const F* TableRow(const CosSinRows<Of>& cos_sin,
+                             const typename CosSinRows<Of>::Axis& axis, F* table, unsigned& made,
+                             std::int64_t at, std::int64_t position) {
   F* const row = table + at * 2 * cos_sin.size;
   if ((made >> at & 1) == 0) {
     made |= 1u << at;
-    const auto grow = [&](double* exact) {
-      if (grows) cos_sin.scale_row(exact, static_cast<double>(position), 1);
-    };
-    MakeFactor(cos_sin, axis, position, grow, row);
+    double* exact = cos_sin.exact;
+    if constexpr (sizeof(F) == sizeof(double)) exact = row;
+    ExactRow(cos_sin, axis, position, exact);
+    const bool grows = cos_sin.rule.growth != nullptr && &axis == cos_sin.axes;
+    if (grows) cos_sin.scale_row(exact, static_cast<double>(position), 1);
+    if constexpr (sizeof(F) < sizeof(double))
+      for (std::int64_t i = 0; i < 2 * cos_sin.size; ++i) row[i] = static_cast<F>(exact[i]);
   }
   return row;
 }
-// The factor of j steps, from -4 to 3 but not 0.
+// The factor of j steps, from -3 to 4 but not 0.
 template <class F>
 HWY_INLINE const F* FineRow(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t j) {
   typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
-  const bool grows = a == 0 && cos_sin.rule.growth != nullptr;
-  return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j + 4, j, grows);
+  return TableRow(cos_sin, axis, axis.fine, axis.fine_made, j + 3, j);
 }
 
 // The row of 64b, with the amplitude, the phases and, of xPos, its growth up to there.
@@ -108,18 +98,16 @@ template <class F>
 HWY_NOINLINE void MakeBase(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t b) {
   typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
   axis.base_of = b;
+  ExactRow(cos_sin, axis, b * 64, axis.base);
+  if (a != 0) return;
   const CosSinRule& rule = cos_sin.rule;
-  const auto adapt = [&](double* row) {
-    if (a != 0) return;
-    if (rule.growth != nullptr) {
-      const double steps = static_cast<double>(b * 64) - rule.growth->centre;
-      cos_sin.scale_row(row, steps, rule.amplitude);
-    } else if (rule.amplitude != 1) {
-      cos_sin.scale_row(row, 0, rule.amplitude);
-    }
-    if (!rule.phase.empty()) cos_sin.shift_row(row);
-  };
-  MakeFactor(cos_sin, axis, b * 64, adapt, axis.base);
+  if (rule.growth != nullptr) {
+    const double steps = static_cast<double>(b * 64) - rule.growth->centre;
+    cos_sin.scale_row(axis.base, steps, rule.amplitude);
+  } else if (rule.amplitude != 1) {
+    cos_sin.scale_row(axis.base, 0, rule.amplitude);
+  }
+  if (!rule.phase.empty()) cos_sin.shift_row(axis.base);
 }
 
 // Factors whose product is a row; null where there is no second.
@@ -142,26 +130,29 @@ HWY_INLINE void StoreRow(V c, V s, std::int64_t size, std::int64_t i, F* row) {
   hn::StoreU(s, Lanes<F>(), row + size + i);
 }
 
-// The row of 8m: base · coarse, cached for the next positions.
+// The row of 8m, multiplied in double and rounded to F, cached for the next positions.
 template <class F>
 HWY_NOINLINE const F* CentreRow(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t m) {
   typename CosSinRows<F>::Axis& axis = cos_sin.axes[a];
-  const bool grows = a == 0 && cos_sin.rule.growth != nullptr;
+  if (axis.centre_of == m) return axis.centre;
+  axis.centre_of = m;
+  if (axis.base_of != m >> 3) MakeBase(cos_sin, a, m >> 3);
   const std::int64_t coarse = m & 7, size = cos_sin.size;
-  if (axis.base_coarse_of != m) {
-    if (axis.base_of != m >> 3) MakeBase(cos_sin, a, m >> 3);
-    axis.base_coarse_of = m;
-    if (coarse != 0) {
-      const F* const step =
-          TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, coarse, 8 * coarse, grows);
-      auto c = hn::Zero(Lanes<F>()), s = c;
-      for (std::int64_t i = 0; i < size; i += lanes_of<F>) {
-        LoadRow<F>({axis.base, step}, size, i, c, s);
-        StoreRow(c, s, size, i, axis.base_coarse);
-      }
+  Factors<double> row = {axis.base, nullptr};
+  if (coarse != 0)
+    row.second = TableRow(cos_sin, axis, axis.coarse, axis.coarse_made, coarse, 8 * coarse);
+  const hn::Rebind<F, Doubles> d;
+  auto c = hn::Zero(Doubles()), s = c;
+  for (std::int64_t i = 0; i < size; i += lanes_of<double>) {
+    LoadRow(row, size, i, c, s);
+    if constexpr (sizeof(F) == sizeof(double)) {
+      StoreRow(c, s, size, i, axis.centre);
+    } else {
+      hn::StoreU(hn::DemoteTo(d, c), d, axis.centre + i);
+      hn::StoreU(hn::DemoteTo(d, s), d, axis.centre + size + i);
     }
   }
-  return coarse == 0 ? axis.base : axis.base_coarse;
+  return axis.centre;
 }
 
 // The row of a position of one axis.
@@ -356,34 +347,34 @@ HWY_INLINE void MakeRow(CosSinRows<F>& cos_sin, const std::int64_t* position, st
   PutRow<C>(cos_sin, RowAt(cos_sin, position), begin, end, put);
 }
 
-// How many of `most` rows are made together: eight whose positions follow each other from 8m - 4 on, else one.
+// How many of `most` rows are made together: eight whose positions follow each other from 8m - 3 on, else one.
 // position_of(i) is that of row i.
 template <class At>
 HWY_INLINE std::int64_t RowsTogether(std::int64_t most, const At& position_of) {
   const std::int64_t position = position_of(0);
-  if (most < 8 || (position & 7) != 4) return 1;
+  if (most < 8 || (position & 7) != 5) return 1;
   for (std::int64_t i = 1; i < 8; ++i)
     if (position_of(i) != position + i) return 1;
   return 8;
 }
 
-// The same as MakeRow(), bit for bit, for the eight positions from 8m - 4 on, along one axis: put[r] takes position + r.
+// The same as MakeRow(), bit for bit, for the eight positions from 8m - 3 on, along one axis: put[r] takes position + r.
 // What they share is read, or made, once. Growth is not the same on both sides of 8m.
 template <class C, class F, class Put>
 HWY_INLINE void MakeEightRows(CosSinRows<F>& cos_sin, std::int64_t position, std::int64_t begin,
                               std::int64_t end, const Put (&put)[8]) {
   const F* const centre = CentreRow(cos_sin, 0, CosSinRows<F>::centre_of(position));
   const bool grows = cos_sin.rule.growth != nullptr;
-  PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, -4)}, begin, end, put[0]);
-  PutRow<C>(cos_sin, Factors<F>{centre, nullptr}, begin, end, put[4]);
+  PutRow<C>(cos_sin, Factors<F>{centre, nullptr}, begin, end, put[3]);
+  PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, 4)}, begin, end, put[7]);
   for (std::int64_t j = 1; j < 4; ++j) {
     const Factors<F> after = {centre, FineRow(cos_sin, 0, j)};
     if (!grows) {
-      PutBoth<C>(cos_sin, after, begin, end, put[4 + j], put[4 - j]);
+      PutBoth<C>(cos_sin, after, begin, end, put[3 + j], put[3 - j]);
       continue;
     }
-    PutRow<C>(cos_sin, after, begin, end, put[4 + j]);
-    PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, -j)}, begin, end, put[4 - j]);
+    PutRow<C>(cos_sin, after, begin, end, put[3 + j]);
+    PutRow<C>(cos_sin, Factors<F>{centre, FineRow(cos_sin, 0, -j)}, begin, end, put[3 - j]);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <type_traits>
 
 namespace posenc::detail {
 
@@ -63,7 +64,10 @@ CosSinRows<F>::CosSinRows(const CosSinRule& from)
       count(from.rows * from.pairs),
       size((count + lanes - 1) / lanes * lanes),
       axes(scratch_.take<Axis>(from.axes)) {
-  const auto take = [this](std::int64_t rows) { return scratch_.take<F>(rows * size); };
+  const auto take = [this](auto*& rows, std::int64_t count) {
+    rows = scratch_.take<std::remove_pointer_t<std::remove_reference_t<decltype(rows)>>>(2 * count *
+                                                                                         size);
+  };
   std::uninitialized_default_construct_n(axes, rule.axes);
   for (std::int64_t a = 0; a < rule.axes; ++a) {
     Axis& axis = axes[a];
@@ -78,13 +82,13 @@ CosSinRows<F>::CosSinRows(const CosSinRule& from)
     }
     std::fill(frequency + count, frequency + size, 0.0);
     axis.frequency = frequency;
-    axis.base = take(2);
-    axis.base_coarse = take(2);
-    axis.coarse = take(2 * 8);
-    axis.fine = take(2 * 8);
+    take(axis.base, 1);
+    take(axis.coarse, 8);
+    take(axis.centre, 1);
+    take(axis.fine, 8);
   }
-  all_axes = take(2);
-  if (sizeof(F) < sizeof(double)) exact = scratch_.take<double>(2 * size);
+  take(all_axes, 1);
+  if (sizeof(F) < sizeof(double)) take(exact, 1);
 }
 
 template <class F>

@@ -1,7 +1,7 @@
 // Rows of cos and sin of position · frequency, made one position at a time and never stored as a
 // table over positions.
 //
-// Position p is j steps from the nearest multiple of 8, p = 8m + j with j from -4 to 3. Its row is a product
+// Position p is j steps from the nearest multiple of 8, p = 8m + j with j from -3 to 4. Its row is a product
 // of unit complex numbers,
 //   row(p) = base(64⌊m/8⌋) · coarse(8(m mod 8)) · fine(j),
 // each factor the cos and sin of its own exact position · frequency. A recurrence from one position to
@@ -10,9 +10,9 @@
 // takes sines for one row in 64, besides 14 rows made once. fine(-j) is fine(j) conjugate: two rows on both
 // sides of 8m have four of their eight products in common.
 //
-// Factors are of a type F. Rows of doubles and floats have double factors, and float rows are rounded once.
-// What is rounded to 16 bits afterwards has float factors: exact ones, rounded, whose products are within
-// 2^-21.8 of the exact row (cos_sin_rows_test.cc), in half the vectors and without conversions.
+// The last product, which every row needs, is of a type F. Rows of doubles and floats multiply doubles, and float rows
+// are rounded once. What is rounded to 16 bits afterwards multiplies base · coarse and fine rounded to float: within
+// 2^-22.4 of the exact row (cos_sin_rows_test.cc), in half the vectors and without conversions.
 #pragma once
 
 #include <cstddef>
@@ -76,14 +76,14 @@ struct CosSinRows {
 
   // Every row is cos[size], then sin[size], of all pairs of all heads.
   struct Axis {
-    const double* frequency = nullptr;  // [size], zeros behind the last
-    double fastest = 0;                 // largest |frequency|
-    F* base = nullptr;                  // the row of 64⌊m/8⌋
-    F* base_coarse = nullptr;           // the row of 8m: base · coarse
-    F* coarse = nullptr;                // 8 rows; the first, of position 0, is not used
-    F* fine = nullptr;                  // 8 rows from -4 on; that of 0 is not used
-    std::int64_t base_of = none, base_coarse_of = none;  // whose ⌊m/8⌋ and m these rows are
-    unsigned coarse_made = 0, fine_made = 0;  // a bit a row: only those asked for are made
+    const double* frequency = nullptr;              // [size], zeros behind the last
+    double fastest = 0;                             // largest |frequency|
+    double* base = nullptr;                         // the row of 64⌊m/8⌋
+    double* coarse = nullptr;                       // 8 rows; the first, of position 0, is not used
+    F* centre = nullptr;                            // the row of 8m: base · coarse
+    F* fine = nullptr;                              // 8 rows from -3 on; that of 0 is not used
+    std::int64_t base_of = none, centre_of = none;  // whose ⌊m/8⌋ and m these rows are
+    unsigned coarse_made = 0, fine_made = 0;        // a bit a row: only those asked for are made
   };
 
   explicit CosSinRows(const CosSinRule& from);
@@ -97,7 +97,7 @@ struct CosSinRows {
   double* exact = nullptr;  // of float factors: a row before it is rounded
 
   // m of a position.
-  static std::int64_t centre_of(std::int64_t position) { return (position + 4) >> 3; }
+  static std::int64_t centre_of(std::int64_t position) { return (position + 3) >> 3; }
 
   // Multiplies a row by the amplitude and by xPos' growth over `position` steps. The amplitude belongs
   // to one of the three factors only: the base.

@@ -433,7 +433,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
     // A range is cut so that the next blocks are whole eights.
     count = std::min(block, last_token - start);
     if (!given && plan.axes == 1 && count == block && block >= 8)
-      if (const std::int64_t lead = (4 - position_of(0, 0)) & 7; lead > 0) count -= 8 - lead;
+      if (const std::int64_t lead = (5 - position_of(0, 0)) & 7; lead > 0) count -= 8 - lead;
     const auto row = [&](std::int64_t i) {
       return Apart<C>{rows + i * row_size, rows + i * row_size + sines};
     };
