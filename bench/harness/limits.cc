@@ -37,20 +37,20 @@ void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, doubl
         for (; i < end; i += 2 * lanes) {
           fetch(at + i + ahead_bytes / size);
           if constexpr (sizeof(T) == sizeof(C)) fetch(at + i + lanes + ahead_bytes / size);
-          StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
+          StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
         }
       };
       const Ask ask = ahead(part_bytes);
       if (ask == Ask::first) asking([](const T* from) HWY_ATTR { Fetch(from); });
       if (ask == Ask::second) asking([](const T* from) HWY_ATTR { FetchToSecond(from); });
-      for (; i < end; i += 2 * lanes) StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
+      for (; i < end; i += 2 * lanes) StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
     }
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
-      StoreTwo(scaled(i), scaled(i + lanes), d, at + i);
+      StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
     }
     for (; i < count; ++i) {
-      StoreElements(hn::Mul(LoadElements(one, at + i), hn::Set(one, static_cast<C>(factor))), one,
-                    at + i);
+      StoreResult(hn::Mul(LoadElements(one, at + i), hn::Set(one, static_cast<C>(factor))), one,
+                  at + i);
     }
   });
 }
@@ -64,8 +64,8 @@ void Fill(void* data, DType dtype, std::int64_t first, std::int64_t last, double
     const auto values = hn::Set(d, static_cast<C>(value));
     T* const at = static_cast<T*>(data) + first;
     std::int64_t i = 0;
-    for (; i + 2 * lanes <= count; i += 2 * lanes) StoreTwo(values, values, d, at + i);
-    for (; i < count; ++i) StoreElements(hn::Set(one, static_cast<C>(value)), one, at + i);
+    for (; i + 2 * lanes <= count; i += 2 * lanes) StoreTwoResults(values, values, d, at + i);
+    for (; i < count; ++i) StoreResult(hn::Set(one, static_cast<C>(value)), one, at + i);
   });
 }
 

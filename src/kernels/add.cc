@@ -198,8 +198,8 @@ struct Place {
   const T* x;  // null where nothing is added
   float scale;
   T* out;
-  Ask ask;
-  std::int64_t ahead;   // elements by which memory is asked for early
+  const T*
+      next;  // of the row that follows, asked for meanwhile; `out` itself where that does not pay
   std::int64_t cosine;  // from a sine to its cosine, where they are apart
 };
 template <class T, bool interleaved>
@@ -208,17 +208,27 @@ struct Sum : Place<T> {
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
     if constexpr (interleaved) {
       const Alternated<D, V> waves(d, c, s);
-      const auto next = static_cast<std::int64_t>(hn::Lanes(d));
-      StoreTwo(At(d, 2 * i, waves.lower), At(d, 2 * i + next, waves.upper), d, this->out + 2 * i);
+      Two(d, 2 * i, waves.lower, waves.upper);
     } else {
-      StoreElements(At(d, i, s), d, this->out + i);
-      StoreElements(At(d, this->cosine + i, c), d, this->out + this->cosine + i);
+      One(d, i, s);
+      One(d, this->cosine + i, c);
     }
   }
   template <class D, class V>
+  HWY_INLINE void One(D d, std::int64_t i, V wave) const {
+    FetchToSecond(this->next + i);
+    StoreResult(At(d, i, wave), d, this->out + i);
+  }
+  // A cache line of 16-bit elements with AVX-512.
+  template <class D, class V>
+  HWY_INLINE void Two(D d, std::int64_t i, V wave, V following) const {
+    const auto further = static_cast<std::int64_t>(hn::Lanes(d));
+    FetchToSecond(this->next + i);
+    if constexpr (sizeof(T) == sizeof(float)) FetchToSecond(this->next + i + further);
+    StoreTwoResults(At(d, i, wave), At(d, i + further, following), d, this->out + i);
+  }
+  template <class D, class V>
   HWY_INLINE V At(D d, std::int64_t i, V wave) const {
-    if (this->ask == Ask::second) FetchToSecond(this->out + i + this->ahead);
-    if (this->ask == Ask::first) Fetch(this->out + i + this->ahead);
     return hn::MulAdd(LoadElements(d, this->x + i), hn::Set(d, this->scale), wave);
   }
 };
@@ -228,11 +238,32 @@ struct Alone : Place<T> {
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
     if constexpr (interleaved) {
       const Alternated<D, V> waves(d, c, s);
-      StoreTwo<How>(waves.lower, waves.upper, d, this->out + 2 * i);
+      StoreTwoResults<How>(waves.lower, waves.upper, d, this->out + 2 * i);
     } else {
-      StoreWave<How>(s, d, this->out + i);
-      StoreWave<How>(c, d, this->out + this->cosine + i);
+      StoreResult<How>(s, d, this->out + i);
+      StoreResult<How>(c, d, this->out + this->cosine + i);
     }
+  }
+};
+// Sines and cosines apart, of 16 bits: two vectors of each fill what one of floats does.
+template <class T>
+struct WideSum : Sum<T, false> {
+  static constexpr bool wide = true;
+  using Sum<T, false>::operator();
+  template <class D, class V>
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s, V next_c, V next_s) const {
+    this->Two(d, i, s, next_s);
+    this->Two(d, this->cosine + i, c, next_c);
+  }
+};
+template <class T, class How>
+struct WideAlone : Alone<T, false, How> {
+  static constexpr bool wide = true;
+  using Alone<T, false, How>::operator();
+  template <class D, class V>
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s, V next_c, V next_s) const {
+    StoreTwoResults<How>(s, next_s, d, this->out + i);
+    StoreTwoResults<How>(c, next_c, d, this->out + this->cosine + i);
   }
 };
 
@@ -294,24 +325,28 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
     const bool zero = waves.zero_row >= 0 && row == waves.zero_row;
     Place<T> to[rows_together];
     bool all_aligned = true;
-    const Ask ask = ahead(count * token_bytes);
+    const bool asks = ahead(count * token_bytes) != Ask::no;
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int64_t b = b_of(token + r), t = token + r - b * seq;
       to[r] = {.x = x ? static_cast<const T*>(x.data) + x.offset(b, t) : nullptr,
                .scale = scale,
                .out = static_cast<T*>(out.data) + out.offset(b, t),
-               .ask = ask,
-               .ahead = count * out.stride[1],
                .cosine = cos_sin.count};
+      to[r].next = to[r].out + (asks ? count * out.stride[1] : 0);
       all_aligned = all_aligned && aligned(to[r].out);
     }
     if (!zero) {
+      constexpr bool wide = sizeof(T) == 2 && !interleaved;
+      const auto make = [&]<class Put>(std::type_identity<Put>)
+                            HWY_ATTR { MakeDirectly<Put>(cos_sin, row, pairs, count, to); };
       if (x) {
-        MakeDirectly<Sum<T, interleaved>>(cos_sin, row, pairs, count, to);
+        make(std::type_identity<std::conditional_t<wide, WideSum<T>, Sum<T, interleaved>>>());
       } else if (streamed && all_aligned) {
-        MakeDirectly<Alone<T, interleaved, Streamed>>(cos_sin, row, pairs, count, to);
+        make(std::type_identity<
+             std::conditional_t<wide, WideAlone<T, Streamed>, Alone<T, interleaved, Streamed>>>());
       } else {
-        MakeDirectly<Alone<T, interleaved, Kept>>(cos_sin, row, pairs, count, to);
+        make(std::type_identity<
+             std::conditional_t<wide, WideAlone<T, Kept>, Alone<T, interleaved, Kept>>>());
       }
     }
     const std::int64_t done = zero ? 0 : 2 * pairs;
@@ -323,7 +358,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
         std::fill(rest + waves_end, rest + width, 0.0f);
       }
       Write<T>(x ? to[r].x + done : nullptr, scale, rest + done, to[r].out + done, width - done,
-               to[r].ahead);
+               to[r].next - to[r].out);
     }
   }
   if (streamed) hwy::FlushStream();

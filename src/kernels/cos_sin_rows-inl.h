@@ -7,6 +7,8 @@
 #define POSENC_COS_SIN_ROWS_INL_H
 #endif
 
+#include <type_traits>
+
 #include "hwy/highway.h"
 #include "src/kernels/cos_sin_rows.h"
 #include "src/kernels/sincos-inl.h"
@@ -209,20 +211,21 @@ template <class F, class C>
 constexpr int parts = sizeof(F) / sizeof(C);
 #endif
 
-template <class C, class V>
-HWY_INLINE hn::Vec<Lanes<C>> Rounded(const V (&v)[1]) {
-#if HWY_TARGET == HWY_SCALAR
-  if constexpr (sizeof(C) < sizeof(hn::TFromV<V>)) return hn::DemoteTo(Lanes<C>(), v[0]);
-#endif
-  if constexpr (sizeof(C) == sizeof(hn::TFromV<V>)) return v[0];
-}
+// One vector of C, from `n` of F.
+template <class C, int n, class V>
+HWY_INLINE hn::Vec<Lanes<C>> Rounded(const V* v) {
+  using F = hn::TFromV<V>;
+  if constexpr (sizeof(C) == sizeof(F)) {
+    return v[0];
 #if HWY_TARGET != HWY_SCALAR
-template <class C, class V>
-HWY_INLINE hn::Vec<Lanes<C>> Rounded(const V (&v)[2]) {
-  const hn::Half<Lanes<C>> half;
-  return hn::Combine(Lanes<C>(), hn::DemoteTo(half, v[1]), hn::DemoteTo(half, v[0]));
-}
+  } else if constexpr (n == 2) {
+    const hn::Half<Lanes<C>> half;
+    return hn::Combine(Lanes<C>(), hn::DemoteTo(half, v[1]), hn::DemoteTo(half, v[0]));
 #endif
+  } else {
+    return hn::DemoteTo(Lanes<C>(), v[0]);
+  }
+}
 
 // What a row looks like: cos and sin of all pairs apart ...
 template <class C>
@@ -298,41 +301,69 @@ struct Alternating {
 
 // --- Rows ------------------------------------------------------------------------------------------
 
-// Hands cos and sin of pairs [begin, end) to `put`, as whole vectors of C and with the number of the first
-// pair. Both are multiples of CosSinRows::lanes.
+// A Put takes cos and sin of pairs from `i` on, as whole vectors: (d, i, c, s). One that is `wide` also takes two vectors
+// of each, (d, i, c, s, next c, next s), since its elements are half as wide.
+template <class Put>
+constexpr int vectors_of = requires { Put::wide; } ? 2 : 1;
+
+template <class C, int vectors, class V, class Put>
+HWY_INLINE void Hand(const Put& put, std::int64_t i, const V* c, const V* s) {
+  constexpr int n = parts<hn::TFromV<V>, C>;
+  const Lanes<C> d;
+  if constexpr (vectors == 1) {
+    put(d, i, Rounded<C, n>(c), Rounded<C, n>(s));
+  } else {
+    put(d, i, Rounded<C, n>(c), Rounded<C, n>(s), Rounded<C, n>(c + n), Rounded<C, n>(s + n));
+  }
+}
+
+// Calls act(i, whole) for the pairs of [begin, end), for so many vectors of C at once, at the end for one.
+template <class C, int vectors, class Act>
+HWY_INLINE void ForVectors(std::int64_t begin, std::int64_t end, const Act& act) {
+  std::int64_t i = begin;
+  if constexpr (vectors > 1) {
+    for (; i + vectors * lanes_of<C> <= end; i += vectors * lanes_of<C>)
+      act(i, std::integral_constant<int, vectors>());
+  }
+  for (; i < end; i += lanes_of<C>) act(i, std::integral_constant<int, 1>());
+}
+
+// Hands cos and sin of pairs [begin, end) to `put`. Both are multiples of CosSinRows::lanes.
 template <class C, class F, class Put>
 HWY_INLINE void PutRow(const CosSinRows<F>& cos_sin, const Factors<F>& row, std::int64_t begin,
                        std::int64_t end, const Put& put) {
-  constexpr int n = parts<F, C>;
-  for (std::int64_t i = begin; i < end; i += n * lanes_of<F>) {
-    hn::Vec<Lanes<F>> c[n], s[n];
-    for (int v = 0; v < n; ++v) LoadRow<F>(row, cos_sin.size, i + v * lanes_of<F>, c[v], s[v]);
-    put(Lanes<C>(), i, Rounded<C>(c), Rounded<C>(s));
-  }
+  ForVectors<C, vectors_of<Put>>(
+      begin, end, [&]<int vectors>(std::int64_t i, std::integral_constant<int, vectors>) HWY_ATTR {
+        constexpr int n = vectors * parts<F, C>;
+        hn::Vec<Lanes<F>> c[n], s[n];
+        for (int v = 0; v < n; ++v) LoadRow<F>(row, cos_sin.size, i + v * lanes_of<F>, c[v], s[v]);
+        Hand<C, vectors>(put, i, c, s);
+      });
 }
 
 // The same of the rows j steps after and before one that both share: of (c ± i s) · (d + i e) four products serve both.
 template <class C, class F, class Put>
 HWY_INLINE void PutBoth(const CosSinRows<F>& cos_sin, const Factors<F>& rows, std::int64_t begin,
                         std::int64_t end, const Put& after, const Put& before) {
-  constexpr int n = parts<F, C>;
   const std::int64_t size = cos_sin.size;
   const Lanes<F> d;
-  for (std::int64_t i = begin; i < end; i += n * lanes_of<F>) {
-    hn::Vec<Lanes<F>> c[n], s[n], c_before[n], s_before[n];
-    for (int v = 0; v < n; ++v) {
-      const std::int64_t at = i + v * lanes_of<F>;
-      const auto x = hn::LoadU(d, rows.first + at), y = hn::LoadU(d, rows.first + size + at);
-      const auto e = hn::LoadU(d, rows.second + at), f = hn::LoadU(d, rows.second + size + at);
-      const auto xe = hn::Mul(x, e), ye = hn::Mul(y, e);
-      c[v] = hn::NegMulAdd(y, f, xe);
-      s[v] = hn::MulAdd(x, f, ye);
-      c_before[v] = hn::MulAdd(y, f, xe);
-      s_before[v] = hn::NegMulAdd(x, f, ye);
-    }
-    after(Lanes<C>(), i, Rounded<C>(c), Rounded<C>(s));
-    before(Lanes<C>(), i, Rounded<C>(c_before), Rounded<C>(s_before));
-  }
+  ForVectors<C, vectors_of<Put>>(
+      begin, end, [&]<int vectors>(std::int64_t i, std::integral_constant<int, vectors>) HWY_ATTR {
+        constexpr int n = vectors * parts<F, C>;
+        hn::Vec<Lanes<F>> c[n], s[n], c_before[n], s_before[n];
+        for (int v = 0; v < n; ++v) {
+          const std::int64_t at = i + v * lanes_of<F>;
+          const auto x = hn::LoadU(d, rows.first + at), y = hn::LoadU(d, rows.first + size + at);
+          const auto e = hn::LoadU(d, rows.second + at), f = hn::LoadU(d, rows.second + size + at);
+          const auto xe = hn::Mul(x, e), ye = hn::Mul(y, e);
+          c[v] = hn::NegMulAdd(y, f, xe);
+          s[v] = hn::MulAdd(x, f, ye);
+          c_before[v] = hn::MulAdd(y, f, xe);
+          s_before[v] = hn::NegMulAdd(x, f, ye);
+        }
+        Hand<C, vectors>(after, i, c, s);
+        Hand<C, vectors>(before, i, c_before, s_before);
+      });
 }
 
 // The factors of the row at a position, one number an axis.

@@ -152,29 +152,30 @@ HWY_INLINE void StoreElements(hn::Vec<D> v, D d, Half* to) {
 
 #endif
 
-// The same for a cosine or sine, or at worst the NaN that arithmetic makes, which does not overflow.
-template <class How, class D, class T>
-HWY_INLINE void StoreWave(hn::Vec<D> v, D d, T* to) {
+// The same of what arithmetic makes of elements T and finite numbers. A NaN of it has the bits that came in, or the one
+// that arithmetic makes: nothing in the lower half, whose rounding then does not overflow, and nothing to make quiet.
+template <class How = Kept, class D, class T>
+HWY_INLINE void StoreResult(hn::Vec<D> v, D d, T* to) {
   StoreElements<How>(v, d, to);
 }
-template <class How, class D>
-HWY_INLINE void StoreWave(hn::Vec<D> v, D d, BFloat16* to) {
+template <class How = Kept, class D>
+HWY_INLINE void StoreResult(hn::Vec<D> v, D d, BFloat16* to) {
   StoreBits<How>(hn::ShiftRight<16>(RoundedNumber(d, v)), d, &to->bits);
 }
 
-// Two vectors to follow each other. Where an element is half of what it is computed in, one shuffle
+// Two such vectors that follow each other. Where an element is half of what it is computed in, one shuffle
 // packs both.
 template <class How = Kept, class D, class T>
-HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
-  StoreElements<How>(v, d, to);
-  StoreElements<How>(next, d, to + hn::Lanes(d));
+HWY_INLINE void StoreTwoResults(hn::Vec<D> v, hn::Vec<D> next, D d, T* to) {
+  StoreResult<How>(v, d, to);
+  StoreResult<How>(next, d, to + hn::Lanes(d));
 }
 #if HWY_TARGET != HWY_SCALAR
 template <class How = Kept, class D>
-HWY_INLINE void StoreTwo(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to) {
+HWY_INLINE void StoreTwoResults(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to) {
   const hn::Repartition<std::uint16_t, D> d16;
-  const auto lower = hn::BitCast(d16, RoundedUpperBits(d, v));
-  const auto upper = hn::BitCast(d16, RoundedUpperBits(d, next));
+  const auto lower = hn::BitCast(d16, RoundedNumber(d, v));
+  const auto upper = hn::BitCast(d16, RoundedNumber(d, next));
   How()(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
 }
 #endif

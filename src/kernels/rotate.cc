@@ -48,8 +48,8 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
                           HWY_ATTR {
                             const auto x = LoadElements(d, from_a), y = LoadElements(d, from_b);
                             const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
-                            StoreElements(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, to_a);
-                            StoreElements(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
+                            StoreResult(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)), d, to_a);
+                            StoreResult(hn::MulAdd(x, sine, hn::Mul(y, cosine)), d, to_b);
                           };
   std::int64_t i = 0;
   if constexpr (sizeof(T) < sizeof(Compute<T>)) {
@@ -60,10 +60,10 @@ HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const C
       const auto cosine = hn::LoadU(d, c + i), sine = hn::LoadU(d, s + i);
       const auto next_cosine = hn::LoadU(d, c + i + lanes);
       const auto next_sine = hn::LoadU(d, s + i + lanes);
-      StoreTwo(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)),
-               hn::NegMulAdd(next_y, next_sine, hn::Mul(next_x, next_cosine)), d, a_out + i);
-      StoreTwo(hn::MulAdd(x, sine, hn::Mul(y, cosine)),
-               hn::MulAdd(next_x, next_sine, hn::Mul(next_y, next_cosine)), d, b_out + i);
+      StoreTwoResults(hn::NegMulAdd(y, sine, hn::Mul(x, cosine)),
+                      hn::NegMulAdd(next_y, next_sine, hn::Mul(next_x, next_cosine)), d, a_out + i);
+      StoreTwoResults(hn::MulAdd(x, sine, hn::Mul(y, cosine)),
+                      hn::MulAdd(next_x, next_sine, hn::Mul(next_y, next_cosine)), d, b_out + i);
     }
   }
   for (; i + lanes <= pairs; i += lanes) {
@@ -90,8 +90,8 @@ HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const
   for (std::int64_t i = 0; i < channels; i += 2) {
     const auto a = LoadElements(d, x + i), b = LoadElements(d, x + i + 1);
     const auto cosine = hn::Set(d, c[i / 2]), sine = hn::Set(d, s[i / 2]);
-    StoreElements(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)), d, out + i);
-    StoreElements(hn::MulAdd(a, sine, hn::Mul(b, cosine)), d, out + i + 1);
+    StoreResult(hn::NegMulAdd(b, sine, hn::Mul(a, cosine)), d, out + i);
+    StoreResult(hn::MulAdd(a, sine, hn::Mul(b, cosine)), d, out + i + 1);
   }
 #else
   using D = hn::ScalableTag<Compute<T>>;
@@ -100,8 +100,8 @@ HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const
   const auto rotate = [&](const T* from, T* to, std::int64_t i) HWY_ATTR {
     const EachTwice<D, hn::Vec<D>> row(d, hn::LoadU(d, c + i / 2), hn::LoadU(d, s + i / 2));
     const auto a = LoadElements(d, from), b = LoadElements(d, from + lanes);
-    StoreTwo(hn::MulAdd(hn::Reverse2(d, a), row.s[0], hn::Mul(a, row.c[0])),
-             hn::MulAdd(hn::Reverse2(d, b), row.s[1], hn::Mul(b, row.c[1])), d, to);
+    StoreTwoResults(hn::MulAdd(hn::Reverse2(d, a), row.s[0], hn::Mul(a, row.c[0])),
+                    hn::MulAdd(hn::Reverse2(d, b), row.s[1], hn::Mul(b, row.c[1])), d, to);
   };
   std::int64_t i = 0;
   for (; i + 2 * lanes <= channels; i += 2 * lanes) rotate(x + i, out + i, i);
@@ -196,10 +196,10 @@ HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T
         const std::int64_t at = r * Row::lanes, next = at + Row::lanes;
         const auto a = LoadElements(d, x + at), b = LoadElements(d, y + at);
         const auto e = LoadElements(d, x + next), f = LoadElements(d, y + next);
-        StoreTwo(hn::NegMulAdd(b, row.s[r], hn::Mul(a, row.c[r])),
-                 hn::NegMulAdd(f, row.s[r + 1], hn::Mul(e, row.c[r + 1])), d, out + at);
-        StoreTwo(hn::MulAdd(a, row.s[r], hn::Mul(b, row.c[r])),
-                 hn::MulAdd(e, row.s[r + 1], hn::Mul(f, row.c[r + 1])), d, y_out + at);
+        StoreTwoResults(hn::NegMulAdd(b, row.s[r], hn::Mul(a, row.c[r])),
+                        hn::NegMulAdd(f, row.s[r + 1], hn::Mul(e, row.c[r + 1])), d, out + at);
+        StoreTwoResults(hn::MulAdd(a, row.s[r], hn::Mul(b, row.c[r])),
+                        hn::MulAdd(e, row.s[r + 1], hn::Mul(f, row.c[r + 1])), d, y_out + at);
       }
     });
   }
@@ -223,9 +223,9 @@ HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>& heads, const Comp
       for (int r = 0; r < count; r += 2) {
         const std::int64_t at = r * Row::lanes, next = at + Row::lanes;
         const auto a = LoadElements(d, x + at), b = LoadElements(d, x + next);
-        StoreTwo(hn::MulAdd(hn::Reverse2(d, a), row.s[r], hn::Mul(a, row.c[r])),
-                 hn::MulAdd(hn::Reverse2(d, b), row.s[r + 1], hn::Mul(b, row.c[r + 1])), d,
-                 out + at);
+        StoreTwoResults(hn::MulAdd(hn::Reverse2(d, a), row.s[r], hn::Mul(a, row.c[r])),
+                        hn::MulAdd(hn::Reverse2(d, b), row.s[r + 1], hn::Mul(b, row.c[r + 1])), d,
+                        out + at);
       }
     });
   }
@@ -488,12 +488,13 @@ struct Rotated {
     if constexpr (interleaved) {
       const EachTwice<D, V> twice(d, c, s);
       const auto a = LoadElements(d, x + 2 * i), b = LoadElements(d, x + 2 * i + next);
-      StoreTwo(hn::MulAdd(hn::Reverse2(d, a), twice.s[0], hn::Mul(a, twice.c[0])),
-               hn::MulAdd(hn::Reverse2(d, b), twice.s[1], hn::Mul(b, twice.c[1])), d, out + 2 * i);
+      StoreTwoResults(hn::MulAdd(hn::Reverse2(d, a), twice.s[0], hn::Mul(a, twice.c[0])),
+                      hn::MulAdd(hn::Reverse2(d, b), twice.s[1], hn::Mul(b, twice.c[1])), d,
+                      out + 2 * i);
     } else {
       const auto a = LoadElements(d, x + i), b = LoadElements(d, x + pairs + i);
-      StoreElements(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, out + i);
-      StoreElements(hn::MulAdd(a, s, hn::Mul(b, c)), d, out + pairs + i);
+      StoreResult(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, out + i);
+      StoreResult(hn::MulAdd(a, s, hn::Mul(b, c)), d, out + pairs + i);
     }
   }
 };
