@@ -28,8 +28,16 @@ void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, doubl
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const auto scale = hn::Set(d, static_cast<C>(factor));
     T* const at = static_cast<T*>(data) + first;
-    const auto scaled = [=](std::int64_t i)
-                            HWY_ATTR { return hn::Mul(LoadElements(d, at + i), scale); };
+    const auto two = [=](std::int64_t i) HWY_ATTR {
+      if constexpr (words_are_pairs<T>) {
+        hn::Vec<decltype(d)> a, b;
+        LoadPairs(d, at + i, a, b);
+        StorePairs(hn::Mul(a, scale), hn::Mul(b, scale), d, at + i);
+      } else {
+        StoreTwoResults(hn::Mul(LoadElements(d, at + i), scale),
+                        hn::Mul(LoadElements(d, at + i + lanes), scale), d, at + i);
+      }
+    };
     std::int64_t i = 0;
     for (Ahead ahead(Loop::scaling, count * size); i + part_bytes / size <= count;) {
       const std::int64_t end = i + part_bytes / size;
@@ -37,16 +45,16 @@ void Scale(void* data, DType dtype, std::int64_t first, std::int64_t last, doubl
         for (; i < end; i += 2 * lanes) {
           fetch(at + i + ahead_bytes / size);
           if constexpr (sizeof(T) == sizeof(C)) fetch(at + i + lanes + ahead_bytes / size);
-          StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
+          two(i);
         }
       };
       const Ask ask = ahead(part_bytes);
       if (ask == Ask::first) asking([](const T* from) HWY_ATTR { Fetch(from); });
       if (ask == Ask::second) asking([](const T* from) HWY_ATTR { FetchToSecond(from); });
-      for (; i < end; i += 2 * lanes) StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
+      for (; i < end; i += 2 * lanes) two(i);
     }
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
-      StoreTwoResults(scaled(i), scaled(i + lanes), d, at + i);
+      two(i);
     }
     for (; i < count; ++i) {
       StoreResult(hn::Mul(LoadElements(one, at + i), hn::Set(one, static_cast<C>(factor))), one,

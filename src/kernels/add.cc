@@ -206,7 +206,13 @@ template <class T, bool interleaved>
 struct Sum : Place<T> {
   template <class D, class V>
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
-    if constexpr (interleaved) {
+    if constexpr (interleaved && words_are_pairs<T>) {
+      V first, second;
+      LoadPairs(d, this->x + 2 * i, first, second);
+      const auto times = hn::Set(d, this->scale);
+      FetchToSecond(this->next + 2 * i);
+      StorePairs(hn::MulAdd(first, times, s), hn::MulAdd(second, times, c), d, this->out + 2 * i);
+    } else if constexpr (interleaved) {
       const Alternated<D, V> waves(d, c, s);
       Two(d, 2 * i, waves.lower, waves.upper);
     } else {
@@ -236,7 +242,9 @@ template <class T, bool interleaved, class How>
 struct Alone : Place<T> {
   template <class D, class V>
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
-    if constexpr (interleaved) {
+    if constexpr (interleaved && words_are_pairs<T>) {
+      StorePairs<How>(s, c, d, this->out + 2 * i);
+    } else if constexpr (interleaved) {
       const Alternated<D, V> waves(d, c, s);
       StoreTwoResults<How>(waves.lower, waves.upper, d, this->out + 2 * i);
     } else {

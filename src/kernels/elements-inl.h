@@ -7,6 +7,7 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "src/kernels/elements.h"
@@ -177,6 +178,30 @@ HWY_INLINE void StoreTwoResults(hn::Vec<D> v, hn::Vec<D> next, D d, BFloat16* to
   const auto lower = hn::BitCast(d16, RoundedNumber(d, v));
   const auto upper = hn::BitCast(d16, RoundedNumber(d, next));
   How()(hn::ConcatOdd(d16, upper, lower), d16, &to->bits);
+}
+#endif
+
+// Neighbours of bfloat16 fall apart in whole words: the first is its lower half moved up, the second the upper half as it
+// stands. No shuffles; and where they are a pair, its cos and sin need not stand twice.
+template <class T>
+constexpr bool words_are_pairs = HWY_TARGET != HWY_SCALAR && std::is_same_v<T, BFloat16>;
+
+#if HWY_TARGET != HWY_SCALAR
+template <class D>
+HWY_INLINE void LoadPairs(D d, const BFloat16* from, hn::Vec<D>& first, hn::Vec<D>& second) {
+  const hn::RebindToUnsigned<D> du;
+  const auto words = hn::BitCast(du, hn::LoadU(hn::Repartition<std::uint16_t, D>(), &from->bits));
+  first = hn::BitCast(d, hn::ShiftLeft<16>(words));
+  second = hn::BitCast(d, hn::And(words, hn::Set(du, 0xffff0000u)));
+}
+// Results of arithmetic, as StoreResult() wants them.
+template <class How = Kept, class D>
+HWY_INLINE void StorePairs(hn::Vec<D> first, hn::Vec<D> second, D d, BFloat16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const auto lower = hn::ShiftRight<16>(RoundedNumber(d, first));
+  const auto words = hn::OrAnd(lower, RoundedNumber(d, second), hn::Set(du, 0xffff0000u));
+  const hn::Repartition<std::uint16_t, D> d16;
+  How()(hn::BitCast(d16, words), d16, &to->bits);
 }
 #endif
 

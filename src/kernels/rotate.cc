@@ -38,6 +38,16 @@ HWY_INLINE void FetchAhead(const T* from, std::int64_t count, Ask ask) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Rotates interleaved pairs of bfloat16, as many as a vector of floats has lanes.
+template <class D, class V>
+HWY_INLINE void RotateWords(D d, const BFloat16* from, BFloat16* to, V c, V s) {
+  V a, b;
+  LoadPairs(d, from, a, b);
+  StorePairs(hn::NegMulAdd(b, s, hn::Mul(a, c)), hn::MulAdd(a, s, hn::Mul(b, c)), d, to);
+}
+#endif
+
 // Rotates pairs (a[i], b[i]) by cos c[i] and sin s[i].
 template <class T>
 HWY_INLINE void RotateHalves(const T* a, const T* b, T* a_out, T* b_out, const Compute<T>* c,
@@ -98,6 +108,8 @@ HWY_INLINE void RotateInterleaved(const T* x, T* out, const Compute<T>* c, const
   constexpr D d;
   constexpr auto lanes = static_cast<std::int64_t>(hn::MaxLanes(d));
   const auto rotate = [&](const T* from, T* to, std::int64_t i) HWY_ATTR {
+    if constexpr (words_are_pairs<T>)
+      return RotateWords(d, from, to, hn::LoadU(d, c + i / 2), hn::LoadU(d, s + i / 2));
     const EachTwice<D, hn::Vec<D>> row(d, hn::LoadU(d, c + i / 2), hn::LoadU(d, s + i / 2));
     const auto a = LoadElements(d, from), b = LoadElements(d, from + lanes);
     StoreTwoResults(hn::MulAdd(hn::Reverse2(d, a), row.s[0], hn::Mul(a, row.c[0])),
@@ -139,6 +151,9 @@ HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>&, const Compute<T>
 
 #else
 
+// In which order cos and sin of pairs stand in registers.
+enum class Order { given, twice, words };
+
 // Cos and sin of some pairs, kept in registers across heads: reloading costs 10 %, because the loads
 // alias (4 KiB) with the stores just made.
 template <class C, int count>
@@ -148,13 +163,17 @@ struct RowPart {
   static constexpr std::int64_t size = count * lanes;
   hn::Vec<hn::ScalableTag<C>> c[count], s[count];
 
-  // Of `count` vectors of pairs or, where each stands twice, of half as many.
-  HWY_INLINE RowPart(const C* cosine, const C* sine, bool twice) {
-    for (int r = 0; r < count && !twice; ++r) {
+  // Of `count` vectors of pairs or, where each stands twice, of half as many. By words: even pairs, then odd ones.
+  HWY_INLINE RowPart(const C* cosine, const C* sine, Order order) {
+    for (int r = 0; r < count && order == Order::given; ++r) {
       c[r] = hn::LoadU(d, cosine + r * lanes);
       s[r] = hn::LoadU(d, sine + r * lanes);
     }
-    for (int r = 0; r < count && twice; r += 2) {
+    for (int r = 0; r < count && order == Order::words; r += 2) {
+      hn::LoadInterleaved2(d, cosine + r * lanes, c[r], c[r + 1]);
+      hn::LoadInterleaved2(d, sine + r * lanes, s[r], s[r + 1]);
+    }
+    for (int r = 0; r < count && order == Order::twice; r += 2) {
       const EachTwice<hn::ScalableTag<C>, hn::Vec<hn::ScalableTag<C>>> both(
           d, hn::LoadU(d, cosine + r * lanes / 2), hn::LoadU(d, sine + r * lanes / 2));
       for (int half = 0; half < 2; ++half) {
@@ -176,6 +195,25 @@ HWY_INLINE void ForHeads(const Heads<T>& heads, std::int64_t channels, const Act
   }
 }
 
+// Two vectors of elements that follow each other, in the order that suits their width: that of Order::words, or as given.
+template <class T, class D, class V>
+HWY_INLINE void LoadBoth(D d, const T* from, V& first, V& second) {
+  if constexpr (words_are_pairs<T>) {
+    LoadPairs(d, from, first, second);
+  } else {
+    first = LoadElements(d, from);
+    second = LoadElements(d, from + hn::Lanes(d));
+  }
+}
+template <class T, class D, class V>
+HWY_INLINE void StoreBoth(V first, V second, D d, T* to) {
+  if constexpr (words_are_pairs<T>) {
+    StorePairs(first, second, d, to);
+  } else {
+    StoreTwoResults(first, second, d, to);
+  }
+}
+
 // Both return how many pairs, or channels, are done: the rest does not fill a RowPart.
 template <class T>
 HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T>* cosine,
@@ -185,7 +223,7 @@ HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T
   constexpr auto d = Row::d;
   std::int64_t i = 0;
   for (; i + Row::size <= pairs; i += Row::size) {
-    const Row row(cosine + i, sine + i, false);
+    const Row row(cosine + i, sine + i, words_are_pairs<T> ? Order::words : Order::given);
     ForHeads(heads, i == 0 ? 2 * pairs : 0, [&](const T* x, T* out) HWY_ATTR {
       const T* const y = x + i + pairs;
       T* const y_out = out + i + pairs;
@@ -193,13 +231,14 @@ HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T
       out += i;
 #pragma GCC unroll 8
       for (int r = 0; r < count; r += 2) {
-        const std::int64_t at = r * Row::lanes, next = at + Row::lanes;
-        const auto a = LoadElements(d, x + at), b = LoadElements(d, y + at);
-        const auto e = LoadElements(d, x + next), f = LoadElements(d, y + next);
-        StoreTwoResults(hn::NegMulAdd(b, row.s[r], hn::Mul(a, row.c[r])),
-                        hn::NegMulAdd(f, row.s[r + 1], hn::Mul(e, row.c[r + 1])), d, out + at);
-        StoreTwoResults(hn::MulAdd(a, row.s[r], hn::Mul(b, row.c[r])),
-                        hn::MulAdd(e, row.s[r + 1], hn::Mul(f, row.c[r + 1])), d, y_out + at);
+        const std::int64_t at = r * Row::lanes;
+        hn::Vec<decltype(d)> a, b, e, f;
+        LoadBoth(d, x + at, a, e);
+        LoadBoth(d, y + at, b, f);
+        StoreBoth(hn::NegMulAdd(b, row.s[r], hn::Mul(a, row.c[r])),
+                  hn::NegMulAdd(f, row.s[r + 1], hn::Mul(e, row.c[r + 1])), d, out + at);
+        StoreBoth(hn::MulAdd(a, row.s[r], hn::Mul(b, row.c[r])),
+                  hn::MulAdd(e, row.s[r + 1], hn::Mul(f, row.c[r + 1])), d, y_out + at);
       }
     });
   }
@@ -209,13 +248,30 @@ HWY_INLINE std::int64_t RotateHeadsHalves(const Heads<T>& heads, const Compute<T
 template <class T>
 HWY_INLINE std::int64_t RotateHeadsInterleaved(const Heads<T>& heads, const Compute<T>* cosine,
                                                const Compute<T>* sine, std::int64_t channels) {
+  if constexpr (words_are_pairs<T>) {
+    constexpr int count = 4;
+    using Row = RowPart<Compute<T>, count>;
+    constexpr auto d = Row::d;
+    std::int64_t i = 0;
+    for (; i + 2 * Row::size <= channels; i += 2 * Row::size) {
+      const Row row(cosine + i / 2, sine + i / 2, Order::given);
+      ForHeads(heads, i == 0 ? channels : 0, [&](const T* x, T* out) HWY_ATTR {
+#pragma GCC unroll 4
+        for (int r = 0; r < count; ++r) {
+          const std::int64_t at = i + 2 * r * Row::lanes;
+          RotateWords(d, x + at, out + at, row.c[r], row.s[r]);
+        }
+      });
+    }
+    return i;
+  }
   // Two vectors each: cos and sin take 16 of AVX-512's 32 registers, or 8 of 16.
   constexpr int count = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
   using Row = RowPart<Compute<T>, count>;
   constexpr auto d = Row::d;
   std::int64_t i = 0;
   for (; i + Row::size <= channels; i += Row::size) {
-    const Row row(cosine + i / 2, sine + i / 2, true);
+    const Row row(cosine + i / 2, sine + i / 2, Order::twice);
     ForHeads(heads, i == 0 ? channels : 0, [&](const T* x, T* out) HWY_ATTR {
       x += i;
       out += i;
@@ -485,7 +541,9 @@ struct Rotated {
   template <class D, class V>
   HWY_INLINE void operator()(D d, std::int64_t i, V c, V s) const {
     const auto next = static_cast<std::int64_t>(hn::Lanes(d));
-    if constexpr (interleaved) {
+    if constexpr (interleaved && words_are_pairs<T>) {
+      RotateWords(d, x + 2 * i, out + 2 * i, c, s);
+    } else if constexpr (interleaved) {
       const EachTwice<D, V> twice(d, c, s);
       const auto a = LoadElements(d, x + 2 * i), b = LoadElements(d, x + 2 * i + next);
       StoreTwoResults(hn::MulAdd(hn::Reverse2(d, a), twice.s[0], hn::Mul(a, twice.c[0])),
