@@ -317,53 +317,54 @@ HWY_INLINE void Hand(const Put& put, std::int64_t i, const V* c, const V* s) {
   }
 }
 
-// Calls act(i, whole) for the pairs of [begin, end), for so many vectors of C at once, at the end for one.
-template <class C, int vectors, class Act>
-HWY_INLINE void ForVectors(std::int64_t begin, std::int64_t end, const Act& act) {
-  std::int64_t i = begin;
-  if constexpr (vectors > 1) {
-    for (; i + vectors * lanes_of<C> <= end; i += vectors * lanes_of<C>)
-      act(i, std::integral_constant<int, vectors>());
-  }
-  for (; i < end; i += lanes_of<C>) act(i, std::integral_constant<int, 1>());
+template <class C, int vectors, class F, class Put>
+HWY_INLINE void PutVectors(std::int64_t size, const Factors<F>& row, std::int64_t i,
+                           const Put& put) {
+  constexpr int n = vectors * parts<F, C>;
+  hn::Vec<Lanes<F>> c[n], s[n];
+  for (int v = 0; v < n; ++v) LoadRow<F>(row, size, i + v * lanes_of<F>, c[v], s[v]);
+  Hand<C, vectors>(put, i, c, s);
 }
-
 // Hands cos and sin of pairs [begin, end) to `put`. Both are multiples of CosSinRows::lanes.
 template <class C, class F, class Put>
 HWY_INLINE void PutRow(const CosSinRows<F>& cos_sin, const Factors<F>& row, std::int64_t begin,
                        std::int64_t end, const Put& put) {
-  ForVectors<C, vectors_of<Put>>(
-      begin, end, [&]<int vectors>(std::int64_t i, std::integral_constant<int, vectors>) HWY_ATTR {
-        constexpr int n = vectors * parts<F, C>;
-        hn::Vec<Lanes<F>> c[n], s[n];
-        for (int v = 0; v < n; ++v) LoadRow<F>(row, cos_sin.size, i + v * lanes_of<F>, c[v], s[v]);
-        Hand<C, vectors>(put, i, c, s);
-      });
+  constexpr std::int64_t one = lanes_of<C>, all = vectors_of<Put> * one;
+  const std::int64_t size = cos_sin.size;
+  std::int64_t i = begin;
+  for (; i + all <= end; i += all) PutVectors<C, vectors_of<Put>>(size, row, i, put);
+  if (all > one && i < end) PutVectors<C, 1>(size, row, i, put);
 }
 
 // The same of the rows j steps after and before one that both share: of (c ± i s) · (d + i e) four products serve both.
+template <class C, int vectors, class F, class Put>
+HWY_INLINE void PutVectorsOfBoth(std::int64_t size, const Factors<F>& rows, std::int64_t i,
+                                 const Put& after, const Put& before) {
+  constexpr int n = vectors * parts<F, C>;
+  const Lanes<F> d;
+  hn::Vec<Lanes<F>> c[n], s[n], c_before[n], s_before[n];
+  for (int v = 0; v < n; ++v) {
+    const std::int64_t at = i + v * lanes_of<F>;
+    const auto x = hn::LoadU(d, rows.first + at), y = hn::LoadU(d, rows.first + size + at);
+    const auto e = hn::LoadU(d, rows.second + at), f = hn::LoadU(d, rows.second + size + at);
+    const auto xe = hn::Mul(x, e), ye = hn::Mul(y, e);
+    c[v] = hn::NegMulAdd(y, f, xe);
+    s[v] = hn::MulAdd(x, f, ye);
+    c_before[v] = hn::MulAdd(y, f, xe);
+    s_before[v] = hn::NegMulAdd(x, f, ye);
+  }
+  Hand<C, vectors>(after, i, c, s);
+  Hand<C, vectors>(before, i, c_before, s_before);
+}
 template <class C, class F, class Put>
 HWY_INLINE void PutBoth(const CosSinRows<F>& cos_sin, const Factors<F>& rows, std::int64_t begin,
                         std::int64_t end, const Put& after, const Put& before) {
+  constexpr std::int64_t one = lanes_of<C>, all = vectors_of<Put> * one;
   const std::int64_t size = cos_sin.size;
-  const Lanes<F> d;
-  ForVectors<C, vectors_of<Put>>(
-      begin, end, [&]<int vectors>(std::int64_t i, std::integral_constant<int, vectors>) HWY_ATTR {
-        constexpr int n = vectors * parts<F, C>;
-        hn::Vec<Lanes<F>> c[n], s[n], c_before[n], s_before[n];
-        for (int v = 0; v < n; ++v) {
-          const std::int64_t at = i + v * lanes_of<F>;
-          const auto x = hn::LoadU(d, rows.first + at), y = hn::LoadU(d, rows.first + size + at);
-          const auto e = hn::LoadU(d, rows.second + at), f = hn::LoadU(d, rows.second + size + at);
-          const auto xe = hn::Mul(x, e), ye = hn::Mul(y, e);
-          c[v] = hn::NegMulAdd(y, f, xe);
-          s[v] = hn::MulAdd(x, f, ye);
-          c_before[v] = hn::MulAdd(y, f, xe);
-          s_before[v] = hn::NegMulAdd(x, f, ye);
-        }
-        Hand<C, vectors>(after, i, c, s);
-        Hand<C, vectors>(before, i, c_before, s_before);
-      });
+  std::int64_t i = begin;
+  for (; i + all <= end; i += all)
+    PutVectorsOfBoth<C, vectors_of<Put>>(size, rows, i, after, before);
+  if (all > one && i < end) PutVectorsOfBoth<C, 1>(size, rows, i, after, before);
 }
 
 // The factors of the row at a position, one number an axis.

@@ -557,6 +557,24 @@ struct Rotated {
   }
 };
 
+// Halves of bfloat16: one shuffle packs two vectors.
+template <class T>
+struct WideRotated : Rotated<T, false> {
+  static constexpr bool wide = true;
+  using Rotated<T, false>::operator();
+  template <class D, class V>
+  HWY_INLINE void operator()(D d, std::int64_t i, V c, V s, V next_c, V next_s) const {
+    const auto further = i + static_cast<std::int64_t>(hn::Lanes(d));
+    const T* const y = this->x + this->pairs;
+    const auto a = LoadElements(d, this->x + i), b = LoadElements(d, y + i);
+    const auto e = LoadElements(d, this->x + further), f = LoadElements(d, y + further);
+    StoreTwoResults(hn::NegMulAdd(b, s, hn::Mul(a, c)),
+                    hn::NegMulAdd(f, next_s, hn::Mul(e, next_c)), d, this->out + i);
+    StoreTwoResults(hn::MulAdd(a, s, hn::Mul(b, c)), hn::MulAdd(e, next_s, hn::Mul(f, next_c)), d,
+                    this->out + this->pairs + i);
+  }
+};
+
 // Whether each row serves one vector alone: then it goes from registers to the rotation and is never stored.
 HWY_INLINE bool rotates_directly(const RotateJob& job) {
   const Rotate& plan = *job.plan;
@@ -569,7 +587,8 @@ HWY_INLINE bool rotates_directly(const RotateJob& job) {
 
 template <class T, class F, bool interleaved>
 void RotateDirectly(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
-  using Put = Rotated<T, interleaved>;
+  using Put =
+      std::conditional_t<sizeof(T) == 2 && !interleaved, WideRotated<T>, Rotated<T, interleaved>>;
   const Rotate& plan = *job.plan;
   const Tensor &x = job.x[0], &out = job.out[0];
   const std::int64_t seq = x.shape[2], pairs = plan.pairs();
