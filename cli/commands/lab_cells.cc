@@ -39,7 +39,9 @@ void add_choice(CLI::App& app, CellFlags& flags) {
   app.add_option("--arms", flags.arms, "Only these arms of it, such as rope,alibi")
       ->delimiter(',')
       ->type_name("NAME,…");
-  app.add_option("--seeds", flags.seeds, "Only seeds up to this one")->default_str("");
+  app.add_option("--seeds", flags.seeds, "Only seeds up to this one")
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
 }
 
 void add_preset(CLI::App& app, CellFlags& flags) {
