@@ -33,6 +33,13 @@ struct CosSinRule {
   const XposDecay* growth = nullptr;
   bool shrinks = false;                // keys: growth to the negative power
   std::span<const double> phase = {};  // [row or 1][pair], added to every angle; empty: none
+  // Whose mixtures of these cosines and sines rotate instead, of heads from mix_first on; null: none. There is one row of
+  // angles then.
+  const Mix* mix = nullptr;
+  std::int64_t mix_first = 0, mix_heads = 1;
+
+  // Heads whose rows differ.
+  std::int64_t heads_with_rows() const { return mix != nullptr ? mix_heads : rows; }
 
   static CosSinRule of(const Waves& waves);
   static CosSinRule of(const Rotate& rotate, Side side, Action action);
