@@ -69,14 +69,27 @@ Evidence offset_alone(Lab& lab) {
   const Plan polar = lab.plan(Pope{.phases = Vector(128, -1)}, {.heads = 1, .head_dim = 128});
   const double phased =
       std::max(shift_change(lab, imaginary, q, k), shift_change(lab, polar, q, k));
+  // Mixtures of cosines near the identity, which FoPE begins with.
+  const std::int64_t kept = 16;
+  Vector cosines = lab.normals(kept * kept), sines = lab.normals(kept * kept);
+  for (std::int64_t i = 0; i < kept * kept; ++i)
+    for (Vector* const each : {&cosines, &sines})
+      (*each)[static_cast<std::size_t>(i)] =
+          0.1 * (*each)[static_cast<std::size_t>(i)] + (i % (kept + 1) == 0 ? 1 : 0);
+  const Plan mixed = lab.plan(Fope{.num_inv_freq = kept, .cos_coef = cosines, .sin_coef = sines},
+                              {.heads = 1, .head_dim = 128});
+  const double of_mixtures = shift_change(lab, mixed, q, k);
   return {say("d = 128, a random query at 11 and key at 4: the score ",
               lab.score(lab.rope(128), q, k, 11, 4),
               " stays when both move by 1, 100 or 5,000. So do those of RoPE++'s imaginary heads, ",
               lab.score(imaginary, q, k, 11, 4), ", and PoPE's, ", lab.score(polar, q, k, 11, 4),
-              ", whose queries or keys have a phase."),
+              ", whose queries or keys have a phase. FoPE's, whose cosines are mixtures of 16 "
+              "frequencies, does not: it changes by ",
+              of_mixtures, "."),
           "",
           {inside("largest change of the score", most, 1e-10),
-           inside("largest change of the two with a phase", phased, 1e-10)}};
+           inside("largest change of the two with a phase", phased, 1e-10),
+           outside("largest change of FoPE's", of_mixtures, 1e-3)}};
 }
 
 Evidence not_invariant(Lab& lab) {
@@ -258,9 +271,9 @@ constexpr Claim claims[] = {
      run<arccosine>},
     {15, 'a', group, "With RoPE a score depends on the offset of two tokens alone",
      "S0 S1 S2 S3 S4", Verdict::right,
-     "True exactly, in either pairing and with a phase on one side",
+     "True exactly, in either pairing and with a phase on one side; FoPE's mixtures give it up",
      "(R_m q)·(R_n k) = q·R_{n−m} k", roformer,
-     "attend_reference() with Rope{}, and with Pope{}: the logits it returns", run<offset_alone>},
+     "attend_reference() with Rope{}, Pope{} and Fope{}: the logits it returns", run<offset_alone>},
     {15, 'b', group, "RoPE makes the model translation-invariant", "S0", Verdict::sloppy,
      "Its scores are; the model is not: the mask, the first token and 16-bit storage see the place",
      "", roformer, "attend_reference() of 16 tokens and of the last 15, causal",

@@ -32,6 +32,9 @@ Expected<void> check(const Plan& plan, const Rotate& first) {
   if (rotate.phase || rotate.polar)
     return fail(where, "a rotation on a GPU has neither phases nor polar pairs",
                 rotate.polar ? "PoPE" : "phases", "rotate on the CPU, or attend() there");
+  if (rotate.mix)
+    return fail(where, "a rotation on a GPU has no mixtures of cosines", "FoPE",
+                "rotate on the CPU, or attend() there");
   for (const double f : rotate.frequency)
     if (!(std::abs(f) < 0x1p200))
       return fail(where, "a frequency must be below 2^200", std::to_string(f));

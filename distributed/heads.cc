@@ -75,6 +75,14 @@ Plan plan_of(const Plan& plan, Heads heads, Heads key_heads) {
     phase.radians = some(phase.radians, {own.first * pairs, own.count * pairs});
     phase.heads = own.count;
   }
+  if (of_heads.rotate && of_heads.rotate->mix && of_heads.rotate->mix->heads > 1) {
+    Mix& mix = *of_heads.rotate->mix;
+    const std::int64_t size = mix.inputs * mix.outputs;
+    const Heads numbers{key_heads.first * size, key_heads.count * size};
+    mix.cosine = some(mix.cosine, numbers);
+    mix.sine = some(mix.sine, numbers);
+    mix.heads = key_heads.count;
+  }
   if (of_heads.bias) {
     if (auto* const slopes = std::get_if<Slopes>(&*of_heads.bias))
       slopes->slope = some(slopes->slope, heads);

@@ -15,6 +15,8 @@ TableSums::TableSums(const AttentionGradients& wanted, std::int64_t heads) : hea
                                                 {&Gradients::relative_value, 3},
                                                 {&Gradients::rotation_frequency, 3},
                                                 {&Gradients::rotation_phase, 2},
+                                                {&Gradients::mix_cosine, 3},
+                                                {&Gradients::mix_sine, 3},
                                                 {&Gradients::head_scale, 1},
                                                 {&Gradients::head_bias, 1},
                                                 {&Gradients::sink_logits, 1}}) {
@@ -43,13 +45,15 @@ AttentionGradients TableSums::of_heads(Heads heads, Heads key_heads) {
   AttentionGradients gradients;
   for (const Part& part : parts_) {
     Tensor dense = view(part, part_);
+    using Gradients = AttentionGradients;
+    const bool mixes = part.member == &Gradients::mix_cosine || part.member == &Gradients::mix_sine;
     const bool of_keys =
-        part.member == &AttentionGradients::rotation_phase && dense.shape[0] != heads_;
+        mixes || (part.member == &Gradients::rotation_phase && dense.shape[0] != heads_);
     if (of_keys && dense.shape[0] > 1 && heads.count < heads_) {
       gradients.*part.member = some_heads(dense, key_heads, 0);
       continue;
     }
-    const bool by_head = dense.rank == part.rank_with_heads && dense.shape[0] == heads_;
+    const bool by_head = !mixes && dense.rank == part.rank_with_heads && dense.shape[0] == heads_;
     gradients.*part.member = by_head ? some_heads(dense, heads, 0) : dense;
   }
   return gradients;

@@ -36,6 +36,11 @@ void add_to(Fingerprint& print, const Plan& plan) {
   if (plan.rotate->phase)
     for (const double radians : plan.rotate->phase->radians) print.add(bits(radians));
   for (const double frequency : plan.rotate->frequency) print.add(bits(frequency));
+  if (!plan.rotate->mix) return;
+  const Mix& mix = *plan.rotate->mix;
+  print.add(mix.heads, mix.inputs, mix.outputs, bits(mix.rest_sine));
+  for (const std::vector<double>* const numbers : {&mix.cosine, &mix.sine})
+    for (const double number : *numbers) print.add(bits(number));
 }
 
 Tensor no_queries(Tensor x) {

@@ -58,6 +58,11 @@ Expected<Plan> plan_of(const AttendCase& what) {
   if (auto* bias = plan->bias ? std::get_if<BiasTable>(&*plan->bias) : nullptr;
       bias != nullptr && !bias->values)
     bias->values = random_table(what.heads, bias->row_count);
+  if (plan->rotate && plan->rotate->mix) {
+    Mix& mix = *plan->rotate->mix;
+    mix.heads = what.kv_heads;
+    mix.cosine = mix.sine = random_numbers(mix.heads * mix.inputs * mix.outputs);
+  }
   if (plan->relative) {
     for (Table* table : {&plan->relative->query, &plan->relative->key, &plan->relative->value}) {
       if (!*table) *table = random_table(plan->relative->row_count, what.head_dim);
@@ -200,7 +205,7 @@ double AttendRow::gemm_gflops() const {
 
 std::vector<AttendCase> attend_cases(int threads) {
   std::vector<AttendCase> cases;
-  for (const char* scheme : {"nope", "rope", "pope", "alibi", "t5", "kerple", "shaw"})
+  for (const char* scheme : {"nope", "rope", "pope", "fope", "alibi", "t5", "kerple", "shaw"})
     cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
   for (const auto& [scheme, length] :
        {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})

@@ -30,6 +30,18 @@ class Numbers {
   std::int64_t taken_ = 0;
 };
 
+// A mixture that is the identity, as FoPE compiles without coefficients, becomes one with Xavier noise of gain 0.3, as its
+// training begins.
+void fill(Numbers& numbers, Mix& mix) {
+  const auto own = [](double x) { return x == 0 || x == 1; };
+  if (mix.inputs == 0 || !std::ranges::all_of(mix.cosine, own) || mix.cosine != mix.sine) return;
+  const double gain = 0.3 / std::sqrt(static_cast<double>(mix.inputs));
+  for (std::vector<double>* const each : {&mix.cosine, &mix.sine}) {
+    const std::vector<double> noise = numbers.next(std::ssize(*each));
+    for (std::size_t i = 0; i < noise.size(); ++i) (*each)[i] += gain * noise[i];
+  }
+}
+
 // ln σ(2 + x): open for the most part.
 std::vector<double> log_gates_of(std::vector<double> numbers) {
   for (double& x : numbers) x = -std::log1p(std::exp(-2 - x));
@@ -95,6 +107,7 @@ void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64
     numbers.fill(rows->table, rows->rows, rows->width);
   if (BiasTable* bias = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr)
     numbers.fill(bias->values, heads, bias->row_count);
+  if (plan.rotate && plan.rotate->mix) fill(numbers, *plan.rotate->mix);
   if (!plan.relative) return;
   Relative& relative = *plan.relative;
   for (const auto& [used, table] : {std::pair{relative.uses_query, &relative.query},

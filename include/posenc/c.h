@@ -451,9 +451,10 @@ typedef struct posenc_attention_gradients {
   const posenc_tensor* relative_query; /* [row][head_dim], or [head][row][head_dim] */
   const posenc_tensor* relative_key;   /* the same */
   const posenc_tensor* relative_value; /* the same */
-  const posenc_tensor* rotation_frequency; /* [head or 1][axis][pair] */
-  const posenc_tensor* sink_logits;        /* like those that were given */
-  const posenc_tensor* rotation_phase;     /* [head or 1][pair] */
+  const posenc_tensor* rotation_frequency;    /* [head or 1][axis][pair] */
+  const posenc_tensor* sink_logits;           /* like those that were given */
+  const posenc_tensor* rotation_phase;        /* [head or 1][pair] */
+  const posenc_tensor *mix_cosine, *mix_sine; /* [head or 1][input][output] */
 } posenc_attention_gradients;
 
 /* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,

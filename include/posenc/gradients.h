@@ -22,6 +22,7 @@ struct AttentionGradients {
   Tensor relative_value = {};              // the same
   Tensor rotation_frequency = {};          // [head or 1][axis][pair]
   Tensor rotation_phase = {};              // [head or 1][pair]: of Rotate::phase
+  Tensor mix_cosine = {}, mix_sine = {};   // [head or 1][input][output]: of Rotate::mix
   Tensor sink_logits = {};                 // like AttentionInputs::sink_logits
   Tensor head_scale = {}, head_bias = {};  // [head]: of the plan's learned temperature
 };
@@ -53,7 +54,7 @@ Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
 // (2403.13298), of one call of rotate: `rotated` [batch, head, seq, head_dim] is what it gave,
 // `rotated_gradient` the gradient by that. Queries and keys rotated by the same frequencies: the sum of
 // both.
-// Errors: no rotation, an engine's angles, shapes, positions that do not match.
+// Errors: no rotation, an engine's angles, a mixture of cosines (attend_backward has it), shapes, positions that do not match.
 Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated,
                                          const Tensor& rotated_gradient, const Positions& positions,
                                          const Tensor& frequency_gradient);

@@ -135,6 +135,19 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
+// Sums of cosines and of sines instead of a pair's own (FoPE, 2412.17739). Of the angles a_u of the first `inputs`
+// pairs, u, the first `outputs` pairs, r, of a head have
+//   cos = Σ_u cos a_u · cosine[head][u][r],  sin = Σ_u sin a_u · sine[head][u][r]
+// and the pairs behind have cosine 1 and sine `rest_sine` at every position. cos² + sin² is no longer 1: lengths change,
+// the transpose is no inverse, and a logit goes by both positions and not by their distance alone.
+struct Mix {
+  std::int64_t heads = 1;  // key heads, whose mixture their query heads share; 1: shared by all
+  std::int64_t inputs = 0, outputs = 0;
+  std::vector<double> cosine = {}, sine = {};  // [heads][inputs][outputs]
+  double rest_sine = 0;
+  bool operator==(const Mix&) const = default;
+};
+
 // Channels [first_dim, first_dim + rotary_dim) rotate by
 //   angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]
 // (a, b) -> amplitude · (a cos - b sin, a sin + b cos); other channels pass unchanged.
@@ -153,6 +166,7 @@ struct Rotate {
   double amplitude = 1;                // on cos and sin of query and key: logits grow by its square
   std::optional<XposDecay> growth = {};
   std::optional<Phase> phase = {};
+  std::optional<Mix> mix = {};
   bool polar = false;
   bool values = false;                // values rotated too, and the attention's output rotated back
   Angles angles = Angles::exact;      // with hf_float every frequency is a float

@@ -166,6 +166,12 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
   if (plan.rotate && plan.rotate->phase)
     all.push_back(
         {"rotation_phase", &G::rotation_phase, {plan.rotate->phase->heads, plan.rotate->pairs()}});
+  if (plan.rotate && plan.rotate->mix) {
+    const Mix& mix = *plan.rotate->mix;
+    const Shape shape{mix.heads, mix.inputs, mix.outputs};
+    all.push_back({"mix_cosine", &G::mix_cosine, shape});
+    all.push_back({"mix_sine", &G::mix_sine, shape});
+  }
   const auto scales = static_cast<std::int64_t>(plan.logits.head_scale.size());
   if (plan.logits.temperature == Temperature::heads) {
     all.push_back({"head_scale", &G::head_scale, {scales}});

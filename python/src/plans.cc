@@ -269,11 +269,11 @@ void bind_plans(nb::module_& m) {
       .def_prop_ro(
           "phased",
           [](const CompiledPlan& p) {
-            return p.plan.rotate && (p.plan.rotate->phase || p.plan.rotate->polar);
+            const auto& rotate = p.plan.rotate;
+            return rotate && (rotate->phase || rotate->polar || rotate->mix);
           },
-          "Whether queries or keys have phases (RoPE++, PoPE) or pairs are polar (PoPE), which "
-          "more "
-          "than frequencies say.")
+          "Whether queries or keys have phases (RoPE++, PoPE), pairs are polar (PoPE) or cosines "
+          "are mixed (FoPE), which is more than frequencies say.")
       .def_prop_ro(
           "width", [](const CompiledPlan& p) { return p.geometry.width; },
           "Channels of the embedding, as it was compiled for.")

@@ -65,6 +65,7 @@ def test_the_default_queries_are_the_last(np, rng):
     (posenc.Rope(), ["rotation_frequency"]), (posenc.Alibi(), ["slopes"]), (posenc.Kerple(), ["bias"]),
     (posenc.Rope(imaginary_heads="alternating"), ["rotation_frequency", "rotation_phase"]),
     (posenc.Pope(phases=[-1.0] * 8), ["rotation_frequency", "rotation_phase"]),
+    (posenc.Fope(num_inv_freq=2), ["mix_cosine", "mix_sine", "rotation_frequency"]),
 ])  # fmt: skip
 def test_gradients(np, rng, scheme, parameters):
     plan = posenc.plan(scheme, head_dim=8, heads=2, length=5)

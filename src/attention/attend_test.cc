@@ -115,7 +115,18 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
     rotate.growth.reset();
     rotate.polar = true;
   }
-  if (plan.rotate && chance.in(3)) {
+  if (plan.rotate && plan.rotate->heads == 1 && !plan.rotate->polar && chance.in(4)) {
+    Rotate& rotate = *plan.rotate;
+    rotate.values = false;
+    rotate.growth.reset();
+    Mix mix{.heads = chance.in(2) ? kv_heads : 1,
+            .inputs = chance.whole(0, rotate.pairs()),
+            .outputs = chance.whole(0, rotate.pairs()),
+            .rest_sine = 0.5};
+    mix.cosine = chance.normals(mix.heads * mix.inputs * mix.outputs);
+    mix.sine = chance.normals(mix.heads * mix.inputs * mix.outputs);
+    rotate.mix = mix;
+  } else if (plan.rotate && chance.in(3)) {
     Phase phase{.of_keys = chance.in(2)};
     if (chance.in(2)) phase.heads = phase.of_keys ? kv_heads : heads;
     phase.radians = chance.normals(phase.heads * plan.rotate->pairs());

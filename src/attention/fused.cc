@@ -94,7 +94,8 @@ class QueryBlock {
               const Positions& positions, Side side, Action action) const {
     Tensor view = Tensor::dense(rows, {1, 1, count, columns});
     view.stride[2] = step;
-    rotate_heads(*plan_.rotate, head, view, positions, side, action);
+    rotate_heads(*plan_.rotate, plan_.rotate->mix ? key_head_ : head, view, positions, side,
+                 action);
   }
 
   void read_queries() {

@@ -85,7 +85,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
   POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
 
-  Tensor slopes, bias, frequency, phase, by_head;
+  Tensor slopes, bias, frequency, phase, mix, by_head;
   if (plan.bias) {
     if (const auto* part = std::get_if<Slopes>(&*plan.bias)) {
       slopes = extents(part, {static_cast<std::int64_t>(part->slope.size())});
@@ -96,6 +96,7 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   if (plan.rotate) {
     const Rotate& part = *plan.rotate;
     frequency = extents(&part, {part.heads, part.axes, part.pairs()});
+    if (part.mix) mix = extents(&part, {part.mix->heads, part.mix->inputs, part.mix->outputs});
     if (part.phase) phase = extents(&part, {part.phase->heads, part.pairs()});
     if (gradients.rotation_frequency) {
       POSENC_CHECK(detail::check_learned_frequencies(where, part));
@@ -129,6 +130,8 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
         {"relative.value", &gradients.relative_value, &relative.value, &to.relative_value},
         {"the frequencies", &gradients.rotation_frequency, &frequency, &to.rotation_frequency},
         {"the phases", &gradients.rotation_phase, &phase, &to.rotation_phase},
+        {"the mixture's cosines", &gradients.mix_cosine, &mix, &to.mix_cosine},
+        {"the mixture's sines", &gradients.mix_sine, &mix, &to.mix_sine},
         {"logits.head_scale", &gradients.head_scale, &by_head, &to.head_scale},
         {"logits.head_bias", &gradients.head_bias, &by_head, &to.head_bias}}) {
     POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
@@ -231,7 +234,7 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
 template <class T>
 void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                        const Tensor& to) {
-  if (!to) return;
+  if (!to || in.plan->rotate->mix) return;
   const Rotate& rotation = *in.plan->rotate;
   auto total = detail::Dense<double>::zeros(to);
   const auto add = [&](HeadRows<T>& rotated, HeadRows<T>& gradient, const Positions& positions,
@@ -260,6 +263,33 @@ void write_phases(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_
   else
     detail::add_phase_gradient(rotation, in.q.view(), by_query.q.view(), total.numbers());
   total.copy_to(to);
+}
+
+// Of what was rotated, which in.q and in.k no longer hold.
+template <class T>
+void write_mixture(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                   const AttentionGradients& to) {
+  const Rotate* const rotation = in.plan->rotate ? &*in.plan->rotate : nullptr;
+  if (rotation == nullptr || !rotation->mix) return;
+  struct Sum {
+    const Tensor& to;
+    detail::Dense<double> total;
+    explicit Sum(const Tensor& wanted) : to(wanted) {
+      if (to) total = detail::Dense<double>::zeros(to);
+    }
+    std::vector<double>* numbers() { return to ? &total.numbers() : nullptr; }
+  } cosine(to.mix_cosine), sine(to.mix_sine), frequency(to.rotation_frequency);
+  const detail::MixSums sums{cosine.numbers(), sine.numbers(), frequency.numbers()};
+  if (!sums.cosine && !sums.sine && !sums.frequency) return;
+  auto q = HeadRows<T>::loaded(in.in->q), k = HeadRows<T>::loaded(in.in->k);
+  for (std::int64_t b = 0; b < q.batch(); ++b)
+    for (std::int64_t h = 0; h < q.heads(); ++h)
+      for (std::int64_t i = 0; i < q.seq(); ++i)
+        detail::scale_row(q.row(b, h, i), q.step(), in.scale(b, h, i));
+  detail::add_mix_gradient(*rotation, *in.in->queries, q.view(), by_query.q.view(), sums);
+  detail::add_mix_gradient(*rotation, *in.in->keys, k.view(), by_key.k.view(), sums);
+  for (Sum* const each : {&cosine, &sine, &frequency})
+    if (each->to) each->total.copy_to(each->to);
 }
 
 template <class T>
@@ -304,6 +334,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   detail::write_sinks(arguments.in, by_query.sinks, to.sink_logits);
   write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
   write_phases(in, by_query, of_part[0], to.rotation_phase);
+  write_mixture(in, by_query, of_part[0], to);
   detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
   detail::write_temperatures(arguments.in, plan, by_query.temperatures, to.head_scale,
                              to.head_bias);

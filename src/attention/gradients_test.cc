@@ -46,6 +46,22 @@ void key_phases(Problem& p) {
   rotated_values(p);
   p.plan.rotate->phase = Phase{.of_keys = true, .radians = random(3, 11)};
 }
+// Of three frequencies two pairs have mixtures, of each key head. Their logits go by positions and not by distances, so that
+// slopes by frequencies are steep far out: hence small numbers.
+void mixture(Problem& p) {
+  rope(p);
+  p.plan.rotate->mix = Mix{.heads = 2,
+                           .inputs = 3,
+                           .outputs = 2,
+                           .cosine = random(2 * 3 * 2, 14, 0.3),
+                           .sine = random(2 * 3 * 2, 15, 0.3),
+                           .rest_sine = 0.5};
+}
+void shared_mixture(Problem& p) {
+  partial_rope(p);
+  p.plan.rotate->mix =
+      Mix{.inputs = 2, .outputs = 2, .cosine = random(4, 16, 0.3), .sine = random(4, 17, 0.3)};
+}
 // Four of the six channels, and phases that all key heads share.
 void polar(Problem& p) {
   p.plan.rotate = Rotate{.first_dim = 1,
@@ -133,6 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
                     Part{"rotated_values", rotated_values}, Part{"mixed", mixed},
                     Part{"query_phases", query_phases}, Part{"key_phases", key_phases},
+                    Part{"mixture", mixture}, Part{"shared_mixture", shared_mixture},
                     Part{"polar", polar}, Part{"interleaved_polar", interleaved_polar},
                     Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},
                     Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
@@ -193,7 +210,9 @@ TEST_P(AttendBackward, HasTheSameBitsForAnyNumberOfThreads) {
   // Key heads enough for the threads, and one, of which the queries are shared out.
   for (const auto& [batch, kv_heads, tokens] : {std::tuple{3, 2, 65}, {1, 1, 300}}) {
     Problem p = problem();
-    if (p.plan.rotate && p.plan.rotate->heads > kv_heads) continue;
+    const Rotate* const rotate = p.plan.rotate ? &*p.plan.rotate : nullptr;
+    if (rotate && (rotate->heads > kv_heads || (rotate->mix && rotate->mix->heads > kv_heads)))
+      continue;
     p.batch = batch;
     p.kv_heads = kv_heads;
     p.queries = p.keys = Positions::range(0, tokens);

@@ -67,8 +67,8 @@ struct GradientProblem {
 
 // The gradients by everything that the problem has, each as its numbers lie.
 struct Gradients {
-  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, phase, sinks, head_scale,
-      head_bias;
+  std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, phase, mix_cosine,
+      mix_sine, sinks, head_scale, head_bias;
   bool operator==(const Gradients&) const = default;
 
   static Tensor sized(std::vector<double>& to, const Tensor& like) {
@@ -103,6 +103,13 @@ struct Gradients {
       if (part.phase) {
         phase.resize(part.phase->radians.size());
         to.rotation_phase = Tensor::dense(phase.data(), {part.phase->heads, part.pairs()});
+      }
+      if (part.mix) {
+        const Mix& mix = *part.mix;
+        mix_cosine.resize(mix.cosine.size());
+        mix_sine.resize(mix.sine.size());
+        to.mix_cosine = Tensor::dense(mix_cosine.data(), {mix.heads, mix.inputs, mix.outputs});
+        to.mix_sine = Tensor::dense(mix_sine.data(), {mix.heads, mix.inputs, mix.outputs});
       }
     }
     if (p.plan.logits.temperature == Temperature::heads) {
@@ -148,6 +155,10 @@ inline void expect_gradients(GradientProblem& p) {
   if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
   if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
   if (!by.phase.empty()) expect_slopes(p, p.plan.rotate->phase->radians, by.phase, "phase");
+  if (!by.mix_cosine.empty()) {
+    expect_slopes(p, p.plan.rotate->mix->cosine, by.mix_cosine, "mix.cosine");
+    expect_slopes(p, p.plan.rotate->mix->sine, by.mix_sine, "mix.sine");
+  }
   if (!by.sinks.empty()) expect_slopes(p, p.sinks, by.sinks, "sink_logits");
   if (!by.head_scale.empty()) {
     expect_slopes(p, p.plan.logits.head_scale, by.head_scale, "head_scale");

@@ -123,7 +123,9 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
                   {"relative_value", gradients->relative_value, &to.relative_value},
                   {"rotation_frequency", gradients->rotation_frequency, &to.rotation_frequency},
                   {"sink_logits", gradients->sink_logits, &to.sink_logits},
-                  {"rotation_phase", gradients->rotation_phase, &to.rotation_phase}}))
+                  {"rotation_phase", gradients->rotation_phase, &to.rotation_phase},
+                  {"mix_cosine", gradients->mix_cosine, &to.mix_cosine},
+                  {"mix_sine", gradients->mix_sine, &to.mix_sine}}))
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));

@@ -85,6 +85,28 @@ TEST(CachePlan, PolarKeysAreCachedAsTheyCame) {
             std::string::npos);
 }
 
+// A mixture of cosines cannot be taken back: rotated keys stay where they are and as they are.
+TEST(CachePlan, MixturesRotateKeysForGood) {
+  Text text;
+  Fope fope{.num_inv_freq = 3, .cos_coef = random(text.kv_heads * 9, 3)};
+  const Plan plan = compiled(fope, text.geometry());
+  for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
+    const Numbers out =
+        through_cache(text.options(keys), text, {1}, [&](std::int64_t) { return plan; });
+    EXPECT_LE(largest_difference(out, text.at_once(plan)), 4 * text.rounding());
+  }
+  KvCache cache = made(text.options(CachedKeys::rotated));
+  const auto sequence = cache.add();
+  ASSERT_EQ(message(cache.append({{sequence}}, text.k.view(), text.v.view(), plan)), "");
+  EXPECT_NE(message(cache.shift(sequence, 1, 3, 5)).find("must keep their positions"),
+            std::string::npos);
+  Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 21, 8);
+  const Plan other = compiled(Rope{}, text.geometry());
+  EXPECT_NE(message(cache.attend({{sequence}}, text.q.view(), other, {}, out.view()))
+                .find("must keep their rotation"),
+            std::string::npos);
+}
+
 // Only the phases differ: keys are rotated back by the old ones, and anew.
 TEST(CachePlan, KeysFollowOtherPhases) {
   Text text;

@@ -127,6 +127,7 @@ Expected<void> check_angles(const Rotate& rotate) {
   if (rotate.growth) return fail(where, "no engine grows queries and shrinks keys", "xPos", cure);
   if (rotate.phase) return fail(where, "no engine has phases beside its angles", "a phase", cure);
   if (rotate.polar) return fail(where, "no engine has polar rotations", "PoPE", cure);
+  if (rotate.mix) return fail(where, "no engine's angles are mixed", "FoPE", cure);
   if (rotate.heads != 1) {
     return fail(where, "no engine has frequencies for each head",
                 std::to_string(rotate.heads) + " heads", cure);
@@ -153,6 +154,37 @@ Expected<void> check(const Phase& phase, const Rotate& rotate) {
         std::to_string(phase.heads) + " heads", by_hand);
   }
   return finite("rotate.phase.radians", phase.radians);
+}
+
+// One series of angles, mixed into pairs of queries and keys, and nothing else that changes cosines.
+Expected<void> check(const Mix& mix, const Rotate& rotate) {
+  constexpr std::string_view rule = "a mixture has frequencies that all heads share, and no";
+  constexpr std::string_view cure = "leave them out";
+  const auto without = [&](std::string_view part) {
+    return fail("plan", std::string(rule) + " " + std::string(part) + " beside", part, cure);
+  };
+  if (rotate.heads != 1) return without("frequencies of heads");
+  if (rotate.phase) return without("phases");
+  if (rotate.growth) return without("growth");
+  if (rotate.polar) return without("polar pairs");
+  if (rotate.values) return without("rotated values");
+  if (auto ok = at_least("rotate.mix.heads", 1, mix.heads); !ok) return ok;
+  for (const auto& [what, count] :
+       {std::pair{"rotate.mix.inputs", mix.inputs}, {"rotate.mix.outputs", mix.outputs}}) {
+    if (0 <= count && count <= rotate.pairs()) continue;
+    return fail("plan",
+                std::string(what) + " must be 0 to the " + std::to_string(rotate.pairs()) +
+                    " pairs that rotate",
+                std::to_string(count), by_hand);
+  }
+  for (const auto& [what, numbers] :
+       {std::pair{"rotate.mix.cosine (heads x inputs x outputs)", &mix.cosine},
+        {"rotate.mix.sine (heads x inputs x outputs)", &mix.sine}}) {
+    if (auto ok = counted(what, numbers->size(), mix.heads, mix.inputs, mix.outputs); !ok)
+      return ok;
+    if (auto ok = finite(what, *numbers); !ok) return ok;
+  }
+  return finite("rotate.mix.rest_sine", mix.rest_sine);
 }
 
 // A channel of its own for each pair, and nothing that the others' pairs have besides.
@@ -196,6 +228,8 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   if (auto ok = check_angles(rotate); !ok) return ok;
   if (rotate.phase)
     if (auto ok = check(*rotate.phase, rotate); !ok) return ok;
+  if (rotate.mix)
+    if (auto ok = check(*rotate.mix, rotate); !ok) return ok;
   if (rotate.polar)
     if (auto ok = check_polar(rotate); !ok) return ok;
   if (!rotate.growth) return {};

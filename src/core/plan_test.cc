@@ -142,6 +142,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"rotate.phase.heads", [](Plan& p) { p.rotate->phase = Phase{.heads = 0}; }},
         BadPlan{"neither blocks, values nor growth, got values",
                 [](Plan& p) { p.rotate->polar = p.rotate->values = true; }},
+        BadPlan{"mix.inputs must be 0 to the 4 pairs",
+                [](Plan& p) { p.rotate->mix = Mix{.inputs = 5}; }},
+        BadPlan{"mix.sine (heads x inputs x outputs) must hold 1 x 1 x 2",
+                [](Plan& p) {
+                  p.rotate->mix = Mix{.inputs = 1, .outputs = 2, .cosine = {1, 2}, .sine = {1}};
+                }},
+        BadPlan{"and no rotated values beside",
+                [](Plan& p) {
+                  p.rotate->values = true;
+                  p.rotate->mix = Mix{};
+                }},
+        BadPlan{"no engine's angles are mixed",
+                [](Plan& p) {
+                  p.rotate->mix = Mix{};
+                  p.rotate->angles = Angles::hf_float;
+                }},
         BadPlan{"no engine has phases",
                 [](Plan& p) {
                   p.rotate->phase = Phase{.radians = {1, 2, 3, 4}};

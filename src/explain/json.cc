@@ -157,6 +157,25 @@ void write(Out& out, const Phase& phase) {
   out.end().end();
 }
 
+// [head][input][output].
+void write(Out& out, const Mix& mix) {
+  out.object().member("heads", mix.heads).member("inputs", mix.inputs);
+  out.member("outputs", mix.outputs);
+  for (const auto& [key, numbers] : {std::pair{"cosine", &mix.cosine}, {"sine", &mix.sine}}) {
+    out.key(key).array();
+    auto next = std::span<const double>(*numbers);
+    const auto size = static_cast<std::size_t>(mix.outputs);
+    for (std::int64_t h = 0; h < mix.heads; ++h) {
+      out.array();
+      for (std::int64_t u = 0; u < mix.inputs; ++u, next = next.subspan(size))
+        out.value(next.first(size));
+      out.end();
+    }
+    out.end();
+  }
+  out.member("rest_sine", mix.rest_sine).end();
+}
+
 void write(Out& out, const Rotate& rotate);
 void write(Out& out, const Bias& bias);
 void write(Out& out, const Relative& relative);
@@ -178,6 +197,7 @@ void write(Out& out, const Rotate& rotate) {
   out.member("axis_of_pair", axes).member("amplitude", rotate.amplitude);
   write(out.key("growth"), rotate.growth);
   write(out.key("phase"), rotate.phase);
+  write(out.key("mix"), rotate.mix);
   out.member("polar", rotate.polar);
   out.member("values", rotate.values).member("angles", name(rotate.angles));
   write(out.key("ggml"), rotate.ggml);

@@ -313,6 +313,26 @@ struct Say {
                   "on where they stand.");
     if (rotate.phase) out.push_back("Keys have learned phases besides.");
   }
+  void operator()(const Fope& x) {
+    if (!plan().rotate || !plan().rotate->mix) return;
+    const Rotate& rotate = *plan().rotate;
+    const Mix& mix = *rotate.mix;
+    out.push_back("Queries and keys are rotated: of " + s(rotate.pairs(), "channel pair") + " " +
+                  pair_rule(rotate.pairing, rotate.pairs()) + " the first " +
+                  std::to_string(mix.outputs) + " turn by learned sums of " +
+                  s(mix.inputs, "wave") + (mix.heads > 1 ? ", of each key head" : "") +
+                  ", so a logit depends on where both tokens stand and not on their distance "
+                  "alone.");
+    if (!x.num_inv_freq)
+      out.push_back("Frequencies that turn less than once in " +
+                    s(x.max_position_embeddings, "token") + " are left out.");
+    if (mix.outputs < rotate.pairs() && x.rest_sine != 0)
+      out.push_back("The other pairs have cosine 1 and sine " + shown(x.rest_sine) +
+                    " at every position: their share of a logit is multiplied by " +
+                    shown(1 + x.rest_sine * x.rest_sine) + ".");
+    if (x.cos_coef.empty() && x.sin_coef.empty())
+      out.push_back("No mixture is given: each pair turns by its own wave.");
+  }
   void operator()(const Mixed&) {
     out.push_back(
         "Patches of a picture: each pair of each head rotates along a direction of its own, "

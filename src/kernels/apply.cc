@@ -102,6 +102,11 @@ Rotate of_heads(Rotate rotate, Side side, std::int64_t first, std::int64_t count
     cut(rotate.phase->radians, rotate.pairs());
     rotate.phase->heads = count;
   }
+  if (rotate.mix && rotate.mix->heads > 1) {
+    cut(rotate.mix->cosine, rotate.mix->inputs * rotate.mix->outputs);
+    cut(rotate.mix->sine, rotate.mix->inputs * rotate.mix->outputs);
+    rotate.mix->heads = count;
+  }
   return rotate;
 }
 

@@ -132,8 +132,12 @@ Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
 }
 
 Expected<void> check_action(std::string_view where, const Plan& plan, Side side, Action action) {
-  if (action == Action::forward || side == Side::value || !plan.rotate || !plan.rotate->polar)
-    return {};
+  if (action == Action::forward || side == Side::value || !plan.rotate) return {};
+  if (plan.rotate->mix && action == Action::inverse) {
+    return fail(where, "a mixture of cosines has a transpose, no inverse", "FoPE",
+                "keep what was not rotated");
+  }
+  if (!plan.rotate->polar) return {};
   return fail(where, "a plan with a polar rotation goes forward only", "PoPE",
               "attend_backward has the gradient through its softplus");
 }

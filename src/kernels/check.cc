@@ -54,6 +54,15 @@ bool agrees(const Phase& phase, const Rotate& rotate) {
          static_cast<std::uint64_t>(product(phase.heads, rotate.pairs())) == phase.radians.size();
 }
 
+bool agrees(const Mix& mix, const Rotate& rotate) {
+  const auto fits = [&](std::int64_t count) { return 0 <= count && count <= rotate.pairs(); };
+  const auto size =
+      static_cast<std::uint64_t>(product(product(mix.heads, mix.inputs), mix.outputs));
+  return mix.heads >= 1 && fits(mix.inputs) && fits(mix.outputs) && mix.cosine.size() == size &&
+         mix.sine.size() == size && rotate.heads == 1 && !rotate.phase && !rotate.growth &&
+         !rotate.polar && !rotate.values;
+}
+
 }  // namespace
 
 Expected<Tensor> viewed(std::string_view where, std::string_view name, const Tensor& tensor,
@@ -166,6 +175,7 @@ Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side
           rotate.frequency.size() ||
       (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size()) ||
       (rotate.phase && !agrees(*rotate.phase, rotate)) ||
+      (rotate.mix && !agrees(*rotate.mix, rotate)) ||
       (rotate.polar && (rotate.blocks != 1 || rotate.values || rotate.growth))) {
     return fail(where, "the plan's rotation must agree with itself",
                 number(static_cast<std::int64_t>(rotate.frequency.size())) + " frequencies for " +
@@ -181,6 +191,12 @@ Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side
     return fail(where,
                 "heads must match the plan's frequencies of " + number(rotate.heads) + " heads",
                 number(heads), "repeat key heads for queries that share them");
+  }
+  if (rotate.mix && rotate.mix->heads != 1 &&
+      (side == Side::key ? heads != rotate.mix->heads : heads % rotate.mix->heads != 0)) {
+    return fail(where,
+                "heads must match the mixtures of " + number(rotate.mix->heads) + " key heads",
+                number(heads), "give a mixture for each key head, or one for all");
   }
   if (shifts(rotate, side) && rotate.phase->heads != 1 && rotate.phase->heads != heads) {
     return fail(where,

@@ -15,7 +15,7 @@ CosSinRule CosSinRule::of(const Waves& waves) {
 
 CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   CosSinRule rule{.frequency = rotate.frequency,
-                  .rows = heads_apart(rotate, side),
+                  .rows = rotate.mix ? 1 : heads_apart(rotate, side),
                   .axes = rotate.axes,
                   .pairs = rotate.pairs(),
                   .backward = action != Action::forward};
@@ -25,12 +25,20 @@ CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   rule.growth = rotate.growth ? &*rotate.growth : nullptr;
   rule.shrinks = (side == Side::key) != inverse;
   if (shifts(rotate, side)) rule.phase = rotate.phase->radians;
+  if (rotate.mix) {
+    rule.mix = &*rotate.mix;
+    rule.mix_heads = rotate.mix->heads;
+  }
   return rule;
 }
 
 CosSinRule CosSinRule::of_heads(std::int64_t first, std::int64_t count) const {
-  if (rows == 1) return *this;
   CosSinRule some = *this;
+  if (mix_heads > 1) {
+    some.mix_first = first;
+    some.mix_heads = count;
+  }
+  if (rows == 1) return some;
   some.rows = count;
   const auto cut = [&](std::span<const double>& all, std::int64_t of_head) {
     if (std::ssize(all) <= of_head) return;  // shared, or none

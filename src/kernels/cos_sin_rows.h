@@ -39,6 +39,13 @@ struct CosSinRule {
   const XposDecay* growth = nullptr;
   bool shrinks = false;                // keys: growth to the negative power
   std::span<const double> phase = {};  // [row or 1][pair], added to every angle; empty: none
+  // Whose mixtures of these cosines and sines rotate instead, of heads from mix_first on; null: none. There is one row of
+  // angles then.
+  const Mix* mix = nullptr;
+  std::int64_t mix_first = 0, mix_heads = 1;
+
+  // Heads whose rows differ.
+  std::int64_t heads_with_rows() const { return mix != nullptr ? mix_heads : rows; }
 
   static CosSinRule of(const Waves& waves);
   static CosSinRule of(const Rotate& rotate, Side side, Action action);
@@ -63,9 +70,9 @@ class AlignedDoubles {
 };
 
 // Whether rows for elements of a dtype have float factors: not those of several axes, whose rows are products
-// of more, and not those that xPos' growth takes beyond a float.
+// of more, not those that xPos' growth takes beyond a float, and not those that are mixed.
 inline bool has_float_factors(DType dtype, const CosSinRule& rule) {
-  return size_of(dtype) == 2 && rule.axes == 1 && rule.growth == nullptr;
+  return size_of(dtype) == 2 && rule.axes == 1 && rule.growth == nullptr && rule.mix == nullptr;
 }
 
 // The factors cached from the last position for the next. Belongs to one thread, whose scratch it uses.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/core/try.h"
@@ -64,6 +65,21 @@ PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::in
   return {};
 }
 
+// The matrices of the pairs of a head, out of those of their own angles.
+void mix(const Mix& by, std::int64_t head, double amplitude, std::vector<PairMatrix>& of_pair) {
+  const std::vector<PairMatrix> own = of_pair;
+  for (std::size_t r = 0; r < of_pair.size(); ++r) {
+    of_pair[r] = {amplitude, amplitude * by.rest_sine};
+    if (std::cmp_greater_equal(r, by.outputs)) continue;
+    of_pair[r] = {0, 0};
+    for (std::int64_t u = 0; u < by.inputs; ++u) {
+      const auto at = static_cast<std::size_t>((head * by.inputs + u) * by.outputs) + r;
+      of_pair[r].cosine += own[static_cast<std::size_t>(u)].cosine * by.cosine[at];
+      of_pair[r].sine += own[static_cast<std::size_t>(u)].sine * by.sine[at];
+    }
+  }
+}
+
 }  // namespace
 
 void add(const Plan& plan, const Positions& positions, const AddArguments& arguments) {
@@ -93,13 +109,20 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
   const std::int64_t pairs = arguments.rotates ? rotation->pairs() : 0;
   const bool by_head = arguments.rotates && heads_apart(*rotation, side) > 1;
   const bool polar = arguments.rotates && rotation->polar;
+  const bool mixed = arguments.rotates && rotation->mix;
   std::vector<PairMatrix> matrix_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
       for (std::int64_t h = 0; h < heads; ++h) {
         for (std::int64_t r = 0; r < pairs && (h == 0 || by_head); ++r) {
           matrix_of[static_cast<std::size_t>(r)] =
-              pair_matrix(*rotation, positions, t, b, h, r, side, action);
+              pair_matrix(*rotation, positions, t, b, h, r, side, mixed ? Action::forward : action);
+        }
+        if (mixed && (h == 0 || by_head)) {
+          const std::int64_t apart = heads_apart(*rotation, side);
+          mix(*rotation->mix, h * apart / heads, rotation->amplitude, matrix_of);
+          if (action == Action::transpose)
+            for (PairMatrix& matrix : matrix_of) matrix.sine = -matrix.sine;
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };

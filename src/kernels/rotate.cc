@@ -310,27 +310,37 @@ class Rotator {
         blocks_(job.plan->blocks),
         block_pairs_(job.plan->pairs() / blocks_),
         sines_(sines),
-        head_step_(job.rule.rows == 1 ? 0 : job.plan->pairs()),
+        apart_(job.rule.heads_with_rows()),
+        head_step_(apart_ == 1 ? 0 : job.plan->pairs()),
         slice_(static_cast<std::size_t>(neighbours_ ? 0 : rotary_)) {}
 
   // Rotates tokens [start, start + count), the rows of which lie `row_size` apart.
   HWY_INLINE void operator()(std::int64_t start, std::int64_t count, const C* rows,
                              std::int64_t row_size) {
     const std::int64_t batch = x_.shape[0], heads = x_.shape[1], seq = x_.shape[2];
+    // Query heads share the mixture of their key head.
+    const std::int64_t group = apart_ > 1 && apart_ < heads ? heads / apart_ : 1;
     for (std::int64_t sequence = 0; sequence < (shared_ ? batch : 1); ++sequence) {
       const auto b_of = [&](std::int64_t i) { return shared_ ? sequence : (start + i) / seq; };
       const auto t_of = [&](std::int64_t i) { return shared_ ? start + i : (start + i) % seq; };
       if (heads > 1 && std::abs(x_.stride[1]) <= std::abs(x_.stride[2])) {
         // Heads lie within tokens: all heads of a token together, by one row.
-        for (std::int64_t i = 0; i < count; ++i)
-          Vectors(b_of(i), 0, t_of(i), 1, heads, rows + i * row_size, head_step_);
+        for (std::int64_t i = 0; i < count; ++i) {
+          const C* const row = rows + i * row_size;
+          if (group == 1) {
+            Vectors(b_of(i), 0, t_of(i), 1, heads, row, head_step_);
+            continue;
+          }
+          for (std::int64_t a = 0; a < apart_; ++a)
+            Vectors(b_of(i), a * group, t_of(i), 1, group, row + a * head_step_, 0);
+        }
         continue;
       }
       // Tokens lie within heads: of a head all tokens that one stride connects, each by its own row.
       const std::int64_t connected = shared_ || seq == 1 ? count : 1;
       const std::size_t axis = shared_ || seq > 1 ? 2 : 0;
       for (std::int64_t h = 0; h < heads; ++h) {
-        const C* const row = rows + h * head_step_;
+        const C* const row = rows + h / group * head_step_;
         for (std::int64_t i = 0; i < count; i += connected)
           Vectors(b_of(i), h, t_of(i), axis, connected, row + i * row_size, row_size);
       }
@@ -427,7 +437,8 @@ class Rotator {
   const Tensor x_, out_;
   const bool shared_, interleaved_, neighbours_, in_place_;
   const Ask ask_;
-  const std::int64_t first_, rotary_, last_, blocks_, block_pairs_, sines_, head_step_;
+  const std::int64_t first_, rotary_, last_, blocks_, block_pairs_, sines_;
+  const std::int64_t apart_, head_step_;  // heads that have rows of their own, and from row to row
   std::vector<T> slice_;
 };
 
@@ -457,17 +468,124 @@ HWY_NOINLINE void MakeGivenRows(const RotateJob& job, std::int64_t first_token, 
   }
 }
 
+// Doubles rounded to what is computed with.
+template <class C>
+HWY_INLINE auto AsFloats(hn::Vec<Doubles> v) {
+  if constexpr (sizeof(C) == sizeof(double)) {
+    return v;
+  } else {
+    return hn::DemoteTo(hn::Rebind<C, Doubles>(), v);
+  }
+}
+
+// Tokens whose sums are formed side by side.
+constexpr std::int64_t mixed_tokens = 4;
+
+// Sums of one vector of columns of a mixture, whose rows lie `step` apart, for up to mixed_tokens tokens, whose cosines, and
+// then sines behind them by `size`, lie 2·size apart. They go to pair `to` of rows row_size apart.
+template <class C>
+HWY_INLINE void MixColumns(const double* cosine, const double* sine, std::int64_t step,
+                           std::int64_t inputs, const double* base, std::int64_t size,
+                           std::int64_t count, std::int64_t to, std::int64_t row_size,
+                           const Apart<C>& put) {
+  const Doubles d;
+  const hn::Rebind<C, Doubles> dc;
+  const double *const b1 = base + (count > 1 ? 2 * size : 0),
+                      *const b2 = base + (count > 2 ? 4 * size : 0),
+                      *const b3 = base + (count > 3 ? 6 * size : 0);
+  auto c0 = hn::Zero(d), c1 = c0, c2 = c0, c3 = c0, s0 = c0, s1 = c0, s2 = c0, s3 = c0;
+  for (std::int64_t u = 0; u < inputs; ++u, cosine += step, sine += step) {
+    const auto by_cosine = hn::LoadU(d, cosine), by_sine = hn::LoadU(d, sine);
+    c0 = hn::MulAdd(hn::Set(d, base[u]), by_cosine, c0);
+    s0 = hn::MulAdd(hn::Set(d, base[size + u]), by_sine, s0);
+    c1 = hn::MulAdd(hn::Set(d, b1[u]), by_cosine, c1);
+    s1 = hn::MulAdd(hn::Set(d, b1[size + u]), by_sine, s1);
+    c2 = hn::MulAdd(hn::Set(d, b2[u]), by_cosine, c2);
+    s2 = hn::MulAdd(hn::Set(d, b2[size + u]), by_sine, s2);
+    c3 = hn::MulAdd(hn::Set(d, b3[u]), by_cosine, c3);
+    s3 = hn::MulAdd(hn::Set(d, b3[size + u]), by_sine, s3);
+  }
+  const auto write = [&](std::int64_t token, auto c, auto s) HWY_ATTR {
+    if (token >= count) return;
+    Apart<C>{put.cosine + token * row_size, put.sine + token * row_size}(dc, to, AsFloats<C>(c),
+                                                                         AsFloats<C>(s));
+  };
+  write(0, c0, s0);
+  write(1, c1, s1);
+  write(2, c2, s2);
+  write(3, c3, s3);
+}
+
+// Rows of mixtures, of `count` tokens whose own cosines and sines are `base`. What a vector writes beyond its columns
+// is written again by what comes behind it.
+template <class C>
+HWY_NOINLINE void MixRows(const CosSinRule& rule, const double* base, std::int64_t size,
+                          std::int64_t count, std::int64_t row_size, Apart<C> put) {
+  const Doubles d;
+  const hn::Rebind<C, Doubles> dc;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Mix& mix = *rule.mix;
+  const auto rest_cosine = AsFloats<C>(hn::Set(d, rule.amplitude));
+  const auto rest_sine =
+      AsFloats<C>(hn::Set(d, rule.amplitude * (rule.backward ? -mix.rest_sine : mix.rest_sine)));
+  Scratch scratch;
+  const std::int64_t of_head = mix.inputs * mix.outputs;
+  // Less than a vector of columns is made one. The last vector of more begins where it ends with them.
+  const bool narrow = mix.outputs < lanes;
+  const std::int64_t step = narrow ? lanes : mix.outputs;
+  double* const wide = narrow ? scratch.take_zeros<double>(2 * mix.inputs * step) : nullptr;
+  for (std::int64_t h = 0; h < rule.mix_heads; ++h) {
+    const std::int64_t head = mix.heads == 1 ? 0 : rule.mix_first + h, to = h * rule.pairs;
+    const double* cosine = mix.cosine.data() + head * of_head;
+    const double* sine = mix.sine.data() + head * of_head;
+    if (narrow) {
+      for (std::int64_t u = 0; u < mix.inputs; ++u) {
+        std::copy_n(cosine + u * mix.outputs, mix.outputs, wide + u * step);
+        std::copy_n(sine + u * mix.outputs, mix.outputs, wide + (mix.inputs + u) * step);
+      }
+      cosine = wide;
+      sine = wide + mix.inputs * step;
+    }
+    for (std::int64_t done = 0; done < mix.outputs; done += lanes) {
+      const std::int64_t i = narrow ? 0 : std::min(done, mix.outputs - lanes);
+      for (std::int64_t t = 0; t < count; t += mixed_tokens)
+        MixColumns<C>(cosine + i, sine + i, step, mix.inputs, base + t * 2 * size, size,
+                      std::min(mixed_tokens, count - t), to + i, row_size,
+                      Apart<C>{put.cosine + t * row_size, put.sine + t * row_size});
+    }
+    for (std::int64_t t = 0; t < count; ++t)
+      for (std::int64_t i = mix.outputs; i < rule.pairs; i += lanes)
+        Apart<C>{put.cosine + t * row_size, put.sine + t * row_size}(dc, to + i, rest_cosine,
+                                                                     rest_sine);
+  }
+}
+
+// Rows of mixtures of the cosines and sines at positions_of(i), a number an axis.
+template <class C, class PositionsOf>
+HWY_NOINLINE void MakeMixedRows(CosSinRows<double>& cos_sin, std::int64_t count, double* base,
+                                std::int64_t row_size, Apart<C> put,
+                                const PositionsOf& positions_of) {
+  const std::int64_t size = cos_sin.size;
+  for (std::int64_t i = 0; i < count; ++i) {
+    double* const row = base + i * 2 * size;
+    MakeRow<double>(cos_sin, positions_of(i), 0, size, Apart<double>{row, row + size});
+  }
+  MixRows<C>(cos_sin.rule, base, size, count, row_size, put);
+}
+
 // Computes in C, with rows whose factors are F.
 template <class C, class F>
 void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last_token) {
   const Rotate& plan = *job.plan;
   CosSinRows<F> cos_sin(job.rule);
-  const std::int64_t sines = cos_sin.size + overrun;
+  const Mix* const mix = job.rule.mix;
+  const std::int64_t apart = job.rule.heads_with_rows() * job.rule.pairs;
+  const std::int64_t sines = (apart + overrun - 1) / overrun * overrun + overrun;
   const std::int64_t row_size = 2 * sines;
   // As many rows as take half of a first cache of 32 KiB, eight rather than a few less: the tensor passes
   // through the other half.
   constexpr auto room = static_cast<std::int64_t>(16 * 1024 / sizeof(C));
-  const std::int64_t fit = std::max(room / row_size, std::int64_t{1});
+  const std::int64_t fit = mix != nullptr ? 16 : std::max(room / row_size, std::int64_t{1});
   const std::int64_t block = std::min(fit >= 16  ? std::int64_t{16}
                                       : fit >= 6 ? std::int64_t{8}
                                                  : fit,
@@ -479,6 +597,8 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
   const bool given = static_cast<bool>(job.angles);
   double* const angle = given ? scratch.take_zeros<double>(cos_sin.size) : nullptr;
+  double* const base =
+      mix != nullptr ? scratch.take_zeros<double>(block * 2 * cos_sin.size) : nullptr;
 
   Ahead ahead(Loop::rotation, (last_token - first_token) * job.token_bytes());
   for (std::int64_t start = first_token, count; start < last_token; start += count) {
@@ -496,8 +616,15 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
     if (given) {
       if constexpr (sizeof(F) == sizeof(double))
         MakeGivenRows<C>(job, start, count, cos_sin, angle, rows, row_size);
+    } else if (mix != nullptr) {
+      const auto positions_of = [&](std::int64_t i) {
+        for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
+        return position;
+      };
+      if constexpr (sizeof(F) == sizeof(double))
+        MakeMixedRows<C>(cos_sin, count, base, row_size, row(0), positions_of);
     }
-    for (std::int64_t i = 0, together; i < count && !given; i += together) {
+    for (std::int64_t i = 0, together; i < count && !given && mix == nullptr; i += together) {
       together = 1;
       if (plan.axes == 1)
         together = RowsTogether(count - i, [&](std::int64_t r) { return position_of(i + r, 0); });
@@ -579,10 +706,11 @@ struct WideRotated : Rotated<T, false> {
 HWY_INLINE bool rotates_directly(const RotateJob& job) {
   const Rotate& plan = *job.plan;
   const Tensor &x = job.x[0], &out = job.out[0];
-  return job.count == 1 && x.shape[1] == 1 && job.rule.rows == 1 && plan.axes == 1 && !job.angles &&
-         plan.blocks == 1 && plan.pairs() % CosSinRows<float>::lanes == 0 && plan.pairs() > 0 &&
-         x.stride[3] == 1 && out.stride[3] == 1 &&
-         (x.data == out.data || plan.rotary_dim == x.shape[3]) && (!job.shared || x.shape[0] == 1);
+  return job.count == 1 && x.shape[1] == 1 && job.rule.rows == 1 && job.rule.mix == nullptr &&
+         plan.axes == 1 && !job.angles && plan.blocks == 1 &&
+         plan.pairs() % CosSinRows<float>::lanes == 0 && plan.pairs() > 0 && x.stride[3] == 1 &&
+         out.stride[3] == 1 && (x.data == out.data || plan.rotary_dim == x.shape[3]) &&
+         (!job.shared || x.shape[0] == 1);
 }
 
 template <class T, class F, bool interleaved>

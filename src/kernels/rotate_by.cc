@@ -35,6 +35,10 @@ Expected<Rotate> slice_of(std::string_view where, const Plan& plan, Side side, s
   if (whole.polar) {
     return fail(where, "the plan must not be polar", "PoPE", "use rotate(), or attend()");
   }
+  if (whole.mix) {
+    return fail(where, "the plan must not mix cosines", "FoPE",
+                "mixtures are of the cosines at a position: use rotate()");
+  }
   const std::int64_t phase_heads = whole.phase ? whole.phase->heads : 1;
   if (detail::shifts(whole, side) && phase_heads != 1 && phase_heads != heads) {
     return fail(where, "heads must match the plan's phases of " + std::to_string(phase_heads),

@@ -15,7 +15,7 @@ void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& posi
                     Action action, const Tensor& out, Threads threads);
 
 // The same in place for some heads of those that the rotation is of, on the caller's thread: the first head
-// of x is the rotation's `first_head`.
+// of x is the rotation's `first_head`. Of a mixture heads are counted as key heads, which query heads share.
 void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x,
                   const Positions& positions, Side side, Action action);
 

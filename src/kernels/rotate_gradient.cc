@@ -64,6 +64,56 @@ void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tenso
              });
 }
 
+// (a, b) became (a c − b s, a s + b c), so that ∂L/∂c = a' a + b' b and ∂L/∂s = b' a − a' b for its gradient (a', b').
+void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Tensor& x,
+                      const Tensor& gradient, const MixSums& sums) {
+  const Mix& mix = *rotate.mix;
+  const auto inputs = static_cast<std::size_t>(mix.inputs);
+  const auto outputs = static_cast<std::size_t>(mix.outputs);
+  std::vector<double> cosine(inputs), sine(inputs), by_cosine(outputs), by_sine(outputs);
+  const auto token = [&](std::int64_t b, std::int64_t h, std::int64_t t) {
+    bool any = false;
+    for (std::size_t r = 0; r < outputs; ++r) {
+      const Channels pair = channels(rotate, static_cast<std::int64_t>(r));
+      const auto at = [&](const Tensor& from, std::int64_t c) {
+        return from.get(from.offset(b, h, t, c));
+      };
+      const double by_a = at(gradient, pair.a), by_b = at(gradient, pair.b);
+      by_cosine[r] = by_sine[r] = 0;
+      if (by_a == 0 && by_b == 0) continue;  // a hidden token may hold NaN
+      const double a = at(x, pair.a), other = at(x, pair.b);
+      by_cosine[r] = by_a * a + by_b * other;
+      by_sine[r] = by_b * a - by_a * other;
+      any = true;
+    }
+    if (!any) return;
+    const auto head = static_cast<std::size_t>(h * mix.heads / x.shape[1]);
+    for (std::size_t u = 0; u < inputs; ++u) {
+      const std::size_t first = (head * inputs + u) * outputs;
+      double by_angle = 0;
+      for (std::size_t r = 0; r < outputs; ++r) {
+        if (sums.cosine) (*sums.cosine)[first + r] += cosine[u] * by_cosine[r];
+        if (sums.sine) (*sums.sine)[first + r] += sine[u] * by_sine[r];
+        by_angle += cosine[u] * mix.sine[first + r] * by_sine[r] -
+                    sine[u] * mix.cosine[first + r] * by_cosine[r];
+      }
+      for (std::int64_t axis = 0; sums.frequency && axis < rotate.axes; ++axis)
+        (*sums.frequency)[static_cast<std::size_t>(axis * rotate.pairs()) + u] +=
+            by_angle * static_cast<double>(positions.at(t, b, axis));
+    }
+  };
+  for (std::int64_t b = 0; b < x.shape[0]; ++b) {
+    for (std::int64_t t = 0; t < x.shape[2]; ++t) {
+      for (std::size_t u = 0; u < inputs; ++u) {
+        const Angle own = angle(rotate, positions, t, b, 0, static_cast<std::int64_t>(u));
+        cosine[u] = rotate.amplitude * own.cosine();
+        sine[u] = rotate.amplitude * own.sine();
+      }
+      for (std::int64_t h = 0; h < x.shape[1]; ++h) token(b, h, t);
+    }
+  }
+}
+
 }  // namespace detail
 
 Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated,
@@ -73,6 +123,10 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   if (!plan.rotate) return fail(where, "the plan must rotate", "none", "compile a rotary scheme");
   const Rotate& part = *plan.rotate;
   POSENC_CHECK(detail::check_learned_frequencies(where, part));
+  if (part.mix) {
+    return fail(where, "the plan must not mix cosines", "FoPE",
+                "attend_backward has the gradients of mixtures");
+  }
   POSENC_TRY(x, detail::viewed(where, "rotated", rotated, 4));
   POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));

@@ -20,6 +20,18 @@ Expected<void> check_learned_frequencies(std::string_view where, const Rotate& r
 void add_frequency_gradient(const Rotate& rotate, const Positions& positions, const Tensor& rotated,
                             const Tensor& gradient, double sign, std::vector<double>& sum);
 
+// Where the gradients by a mixture are summed; null: not wanted.
+struct MixSums {
+  std::vector<double>* cosine = nullptr;     // [head or 1][input][output]
+  std::vector<double>* sine = nullptr;       // the same
+  std::vector<double>* frequency = nullptr;  // [axis][pair]
+};
+
+// Adds the gradients by a mixture and by the frequencies that it mixes, out of tokens x before they were rotated and the
+// gradient by what they became.
+void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Tensor& x,
+                      const Tensor& gradient, const MixSums& sums);
+
 // The same by the phases of the side that has some, [head or 1][pair].
 void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tensor& gradient,
                         std::vector<double>& sum);

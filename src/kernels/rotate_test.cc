@@ -272,6 +272,82 @@ TEST_P(RotateKernel, QueriesAndKeysTogetherEachHaveTheirPhases) {
   }
 }
 
+// A mixture of some pairs' cosines, of each key head or one for all; what a pair takes adds up to 1 at most, since errors grow
+// with it.
+Plan with_mixture(Plan plan, std::int64_t heads, std::int64_t inputs, std::int64_t outputs) {
+  Mix mix{.heads = heads, .inputs = inputs, .outputs = outputs, .rest_sine = 0.75};
+  const auto share = static_cast<double>(inputs);
+  for (std::int64_t i = 0; i < heads * inputs * outputs; ++i) {
+    mix.cosine.push_back(std::sin(static_cast<double>(7 * i + heads)) / share);
+    mix.sine.push_back(std::cos(static_cast<double>(5 * i + heads)) / share);
+  }
+  plan.rotate->mix = mix;
+  return plan;
+}
+
+TEST_P(RotateKernel, MixturesForwardsAndTransposed) {
+  for (const DType dtype : all_dtypes) {
+    for (const Pairing pairing : both_pairings) {
+      for (const std::int64_t heads : {1, 3}) {
+        for (const Side side : {Side::query, Side::key}) {
+          for (const Action action : {Action::forward, Action::transpose}) {
+            Plan plan = rope(20, pairing);
+            plan.rotate->amplitude = 1.25;
+            plan.rotate->first_dim = 3;
+            expect_rotation(with_mixture(plan, heads, 7, 5),
+                            memory(dtype, MemoryLayout::tokens_first, 1,
+                                   side == Side::query ? 6 : heads, 21, 24),
+                            Positions::range(60, 21), side, action, true,
+                            MemoryLayout::tokens_first,
+                            text(pairing, dtype, 24) + " mixtures of " + std::to_string(heads));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, MixturesOfEveryLayoutAndOddSize) {
+  for (const DType dtype : all_dtypes) {
+    for (const MemoryLayout layout : all_layouts) {
+      for (const std::int64_t dim : {2, 18, 34, 66}) {
+        const std::int64_t pairs = dim / 2;
+        for (const std::int64_t outputs : {std::int64_t{0}, pairs - 1, pairs}) {
+          expect_rotation(with_mixture(rope(dim, Pairing::halves), 3, pairs, outputs),
+                          memory(dtype, layout, 2, 3, 13, dim + 1), Positions::range(997, 13),
+                          Side::key, Action::forward, false, layout,
+                          text(Pairing::halves, dtype, dim) + " mixtures");
+        }
+      }
+    }
+  }
+}
+
+TEST_P(RotateKernel, MixturesOfQueriesAndKeysTogether) {
+  const Plan plan = with_mixture(rope(24, Pairing::halves), 2, 9, 11);
+  Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
+  Memory k = memory(DType::f32, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
+  Memory q_alone = q, k_alone = k;
+  const Positions positions = Positions::range(55, 20);
+  ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
+  ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
+  ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
+  EXPECT_TRUE(q.storage == q_alone.storage);
+  EXPECT_TRUE(k.storage == k_alone.storage);
+}
+
+TEST_P(RotateKernel, MixturesOnTwoAxes) {
+  Plan plan;
+  plan.rotate = Rotate{.rotary_dim = 14, .axes = 2};
+  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequency.push_back(std::cos(i));
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < 2 * 2 * 19; ++i) ids.push_back(i * i % 5000);
+  expect_rotation(with_mixture(plan, 3, 6, 4),
+                  memory(DType::f64, MemoryLayout::heads_first, 2, 3, 19, 14),
+                  *Positions::ids(ids, 2, 2), Side::key, Action::forward, true,
+                  MemoryLayout::heads_first, "two axes");
+}
+
 TEST_P(RotateKernel, TextStandsAtOnePositionOnEveryAxis) {
   Plan plan = rope(12, Pairing::halves);
   plan.rotate->axes = 3;

@@ -54,8 +54,9 @@ inline double phase(const Rotate& rotate, Side side, std::int64_t head, std::int
   const std::int64_t row = rotate.phase->heads == 1 ? 0 : head;
   return rotate.phase->radians[static_cast<std::size_t>(row * rotate.pairs() + pair)];
 }
-// How many heads of a side have angles of their own; 1: all share them.
+// How many heads of a side have rows of cos and sin of their own; 1: all share them.
 inline std::int64_t heads_apart(const Rotate& rotate, Side side) {
+  if (rotate.mix && side != Side::value) return rotate.mix->heads;
   return shifts(rotate, side) ? std::max(rotate.heads, rotate.phase->heads) : rotate.heads;
 }
 

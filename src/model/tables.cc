@@ -61,6 +61,16 @@ Rope* without_factors(LayerGroup& group) {
   }
   return nullptr;
 }
+// The mixture of a group, while its weights have not given it; null where there is none.
+Fope* without_mixture(LayerGroup& group) {
+  for (Scheme& scheme : group.schemes) {
+    if (auto* fope = std::get_if<Fope>(&scheme);
+        fope && fope->cos_coef.empty() && fope->sin_coef.empty())
+      return fope;
+  }
+  return nullptr;
+}
+constexpr std::string_view cosines = "rotary_emb.cos_coef", sines = "rotary_emb.sin_coef";
 constexpr std::string_view logarithms = "rotary_emb.alpha";  // Mistral Large 4: one for each pair
 
 // --- names ---------------------------------------------------------------------------------------
@@ -211,12 +221,44 @@ void fill_factors(Model& model, LayerGroup& group, Rope& rope,
        Origin::file, place + ": e^-alpha of " + found->name);
 }
 
+// Both coefficients, [kv_head][frequency][pair], or none.
+void fill_mixture(Model& model, LayerGroup& group, Fope& fope,
+                  std::span<const StoredTensor> tensors, std::string_view file) {
+  const std::string place(file);
+  const auto refuse = [&](std::string_view code, std::string_view why) {
+    fope.cos_coef.clear();
+    fope.sin_coef.clear();
+    warn(model, code, place + ": " + std::string(why));
+  };
+  for (const auto& [name, to] : {std::pair{cosines, &fope.cos_coef}, {sines, &fope.sin_coef}}) {
+    const auto found = std::ranges::find_if(tensors, [&](const StoredTensor& tensor) {
+      return ends_with(tensor.name, name) && in_stack(tensor.name, group.stack, model);
+    });
+    if (found == tensors.end())
+      return refuse("table_missing", "no tensor is called " + std::string(name) +
+                                         ", the mixture of the frequencies; each pair is taken to "
+                                         "rotate by its own");
+    const std::int64_t pairs = group.geometry.head_dim / 2;
+    if (element_count(found->shape).value_or(saturated) >
+        product(std::max<std::int64_t>(group.geometry.kv_heads, 1), product(pairs, pairs)))
+      return refuse("table_shape", found->name + " is " + text_of(found->shape) +
+                                       ": there are fewer key heads and pairs");
+    Expected<std::vector<double>> numbers = doubles_of(*found);
+    if (!numbers) return refuse("table_type", numbers.error().message());
+    *to = std::move(*numbers);
+    note(group.provenance, name.substr(name.find('.') + 1),
+         text_of(found->shape) + " " + found->type, Origin::file, place + ": " + found->name);
+  }
+  if (const Expected<Plan> plan = compile(group); !plan)
+    refuse("table_shape", plan.error().message());
+}
+
 }  // namespace
 
 bool needs_tables(const Model& model) {
   Model copy = model;
   for (LayerGroup& group : copy.groups) {
-    if (without_factors(group)) return true;
+    if (without_factors(group) || without_mixture(group)) return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table) return true;
   }
@@ -226,6 +268,7 @@ bool needs_tables(const Model& model) {
 bool may_hold_table(Model& model, std::string_view name) {
   for (LayerGroup& group : model.groups) {
     if (without_factors(group) && ends_with(name, logarithms)) return true;
+    if (without_mixture(group) && (ends_with(name, cosines) || ends_with(name, sines))) return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
         return true;
@@ -237,6 +280,7 @@ void give_tables(Model& model, std::span<const StoredTensor> tensors,
                  const std::shared_ptr<const void>& lender, std::string_view file) {
   for (LayerGroup& group : model.groups) {
     if (Rope* rope = without_factors(group)) fill_factors(model, group, *rope, tensors, file);
+    if (Fope* fope = without_mixture(group)) fill_mixture(model, group, *fope, tensors, file);
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table)
         fill(model, group, *slot, tensors, lender, file);

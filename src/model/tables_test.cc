@@ -275,6 +275,36 @@ TEST(Tables, LearnedFactorsOfAnotherNumberAreAWarning) {
   }
 }
 
+// One of three frequencies turns once within 8 tokens.
+constexpr std::string_view of_mixtures =
+    R"({"model_type": "interns1_pro_text", "hidden_size": 24, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 6, "num_hidden_layers": 2,
+        "max_position_embeddings": 8, "rope_scaling": {"rope_type": "default",
+        "fope_init_factor": 0.5, "fope_sep_head": true, "num_inv_freq": null}})";
+
+const Fope& first_fope(const Model& model) { return std::get<Fope>(model.groups[0].schemes[0]); }
+
+TEST(Tables, AMixtureIsOutOfBothItsTensors) {
+  const Model model = given(of_mixtures, Weights({{"model.rotary_emb.sin_coef", {2, 1, 1}},
+                                                  {"model.rotary_emb.cos_coef", {2, 1, 1}}}));
+  EXPECT_TRUE(detail::needs_tables(model_of(of_mixtures)));
+  EXPECT_EQ(first_fope(model).sin_coef, (std::vector<double>{1, 1.001f}));
+  EXPECT_EQ(first_fope(model).cos_coef, (std::vector<double>{2, 2.001f}));
+  EXPECT_FALSE(detail::needs_tables(model));
+}
+
+TEST(Tables, AMixtureThatDoesNotFitOrLacksAHalfIsAWarning) {
+  for (const std::int64_t pairs : {2, 1 << 20}) {
+    const Model model = given(of_mixtures, Weights({{"rotary_emb.sin_coef", {2, 1, 1}},
+                                                    {"rotary_emb.cos_coef", {2, 1, pairs}}}));
+    EXPECT_TRUE(first_fope(model).sin_coef.empty());
+    EXPECT_NE(warning(model, "table_shape"), "") << pairs;
+  }
+  const Model half = given(of_mixtures, Weights({{"rotary_emb.sin_coef", {2, 1, 1}}}));
+  EXPECT_TRUE(first_fope(half).sin_coef.empty());
+  EXPECT_NE(warning(half, "table_missing").find("cos_coef"), std::string::npos);
+}
+
 TEST(Tables, ARotaryModelWithoutLearnedFactorsNeedsNoWeights) {
   EXPECT_FALSE(detail::needs_tables(model_of(R"({"model_type": "llama", "hidden_size": 64,
       "num_attention_heads": 2, "num_hidden_layers": 2, "max_position_embeddings": 64})")));

@@ -79,6 +79,7 @@ std::vector<Scheme> schemes() {
           Axial{},
           Mixed{},
           Pope{.phases = {-1, -2, -3, -4, -5, -6, 0, -1, -2, -3, -4, -5, -6, 0, -1, -2}},
+          Fope{.num_inv_freq = 2, .cos_coef = {1, -0.25, 0.5, 1.5}},
           NoPe{},
           Learned{.rows = 64},
           Rope{.pairing = Pairing::interleaved, .partial_rotary_factor = 0.5},

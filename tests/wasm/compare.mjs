@@ -51,7 +51,7 @@ for (const scaling of lists.scalings) {
     ask('rotate', JSON.stringify(scheme), { dtype: 1, first: 100, count: 20, around })
   }
 }
-for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple', 'pope'])
+for (const type of ['nope', 'rope', 'alibi', 'xpos', 'kerple', 'pope', 'fope'])
   for (const dtype of [0, 1]) ask('attend', JSON.stringify({ type }), { dtype, first: 7, count: 24 })
 const network = {
   hidden_weight: [1, -1, 2],
@@ -86,6 +86,11 @@ for (const dtype of [0, 1]) {
     })
   }
   ask('rotate', '{"type": "xpos"}', { dtype, first: 3, count: 33 })
+  ask('rotate', JSON.stringify({ type: 'fope', num_inv_freq: 4, cos_coef: example({ kind: 'numbers' }).slice(0, 16) }), {
+    dtype,
+    first: 3,
+    count: 33,
+  })
   ask('rotate', '{"type": "rope", "imaginary_heads": "alternating"}', { dtype, first: 3, count: 33 })
   for (const type of ['alibi', 'kerple', 'sandwich'])
     ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })

@@ -224,6 +224,14 @@ class DecoderReader {
       group.logits.floor = found.beta_floor > 0 ? found.beta_floor : static_cast<double>(trained);
       group.logits_note = "llama_4_scaling_beta " + number_text(found.beta);
     }
+    if (found.mixes) {
+      group.schemes = {Fope{.rope_theta = found.rope->rope_theta,
+                            .max_position_embeddings = dims.context,
+                            .num_inv_freq = found.mixed}};
+      note(group.provenance, "rest_sine", "1", Origin::family,
+           "pairs without a mixture have cosine and sine 1");
+      return;
+    }
     group.schemes = {std::move(*found.rope)};
   }
 

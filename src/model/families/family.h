@@ -57,6 +57,7 @@ constexpr std::string_view any_theta = "rope_theta rotary_emb_base rope_base glo
 constexpr std::string_view any_local_theta = "rope_local_base_freq local_rope_theta";
 constexpr std::string_view any_partial =
     "partial_rotary_factor rotary_pct rotary_percentage rotary_emb_fraction rope_pct";
+constexpr std::string_view mixture_keys = "fope_init_factor fope_sep_head num_inv_freq";
 constexpr std::string_view any_window =
     "sliding_window attention_chunk_size local_attention window_size";
 constexpr std::string_view any_every =
@@ -150,6 +151,7 @@ struct Family {
   // Attention.
   Mla mla = {};                  // nope > 0: multi-head latent attention
   bool learned_factors = false;  // rotary_emb.alpha among the weights
+  bool mixes = false;            // FoPE where the rope parameters have one of mixture_keys
   bool counts_groups = false;    // multi_query_attention with groups of heads, which a key counts
   LogitRule* logits = nullptr;   // null: 1/√head_dim
   Sinks sinks = Sinks::none;     // which layers learn a sink's logit for each head

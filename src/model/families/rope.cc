@@ -60,6 +60,7 @@ class RopeReader {
     read_theta();
     read_rotary_dim();
     read_sections();
+    read_mixture(found);
     if (const auto beta = parameters_.section.number("llama_4_scaling_beta", not_negative)) {
       found.beta = beta->value;
       note(notes_, "llama_4_scaling_beta", number_text(beta->value), Origin::file, beta->key);
@@ -234,8 +235,23 @@ class RopeReader {
     return beside && beside->text() == member.value.text();
   }
 
+  // Whether cosines are mixed, for which any of the keys stands.
+  void read_mixture(RopeFound& found) {
+    if (!family_.mixes) return;
+    const Section& p = parameters_.section;
+    for (const std::string_view key : split(mixture_keys)) {
+      const Json* const value = p.raw(key);
+      if (value == nullptr || value->is_null()) continue;
+      found.mixes = true;
+      note(notes_, key, value->text(), Origin::file, p.where(key));
+    }
+    const Range kept{.least = 0, .most = static_cast<double>(ask_.head_dim / 2)};
+    if (const auto count = p.integer("num_inv_freq", kept)) found.mixed = count->value;
+  }
+
   void unknown(std::string_view key) {
     const Section& p = parameters_.section;
+    if (family_.mixes && contains_word(mixture_keys, key)) return;
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +

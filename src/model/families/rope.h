@@ -19,7 +19,9 @@ struct RopeAsk {
 };
 
 struct RopeFound {
-  std::optional<Rope> rope;   // none: the file says this layer type has no position
+  std::optional<Rope> rope;  // none: the file says this layer type has no position
+  bool mixes = false;        // FoPE, of so many frequencies; none: those that its length keeps
+  std::optional<std::int64_t> mixed = {};
   double beta = 0;            // llama_4_scaling_beta (Ministral 3)
   double beta_floor = 0;      // the length it counts by, 0: the scaling's trained one
   std::int64_t original = 0;  // trained length, 0: the scaling does not say

@@ -193,6 +193,10 @@ constexpr Family alike[] = {
      .sections = "24 20 20", .sections_interleaved = true},
     {.types = "qwen3_vl_moe qwen3_vl_moe_text", .context = 128000, .sizes = {2048, 24, 16, 16},
      .sections = "24 20 20", .sections_interleaved = true},
+    {.types = "interns1_pro interns1_pro_text intern_s1_pro", .context = 32 * K,
+     .theta = 5000000, .mixes = true,
+     .remark = "vLLM to 0.33 and SGLang give pairs without a mixture a sine of 1, as the model was "
+               "trained; vLLM's next version 0"},
     {.types = "qwen3_omni_moe_text", .context = 32 * K, .sizes = {2048, 28, 28, 4}, .theta = 1e6,
      .sections = "24 20 20", .sections_interleaved = true},
     {.types = "glm4v_moe glm4v_moe_text Glm4vMoe_text", .context = 64 * K,

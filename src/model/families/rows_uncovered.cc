@@ -157,8 +157,6 @@ constexpr Family uncovered[] = {
      .remark = "an encoder and a decoder share layers, and the decoder's block sees both ways"},
     {.types = "muse_glimmer_assistant", .read = read_not_covered,
      .remark = "its block of drafted tokens sees both ways and reads another model's keys"},
-    {.types = "intern_s1_pro", .read = read_not_covered,
-     .remark = "its cos and sin are learned mixtures of frequencies (FoPE), which no plan says"},
     {.types = "muse_spark_audio", .read = read_no_attention, .remark = "convolutions alone"},
 };
 // clang-format on

@@ -127,7 +127,7 @@ constinit const Tower turning[] = {
      .remark = "the class token rotates by angles of its own, which are learned"},
     {.types = "qwen3_vl_vision qwen3_vl qwen3_vl_moe_vision qwen3_vl_moe qwen3_5_vision qwen3_5 "
               "qwen3_5_moe_vision qwen3_5_moe qwen3_omni_moe_vision_encoder qwen4_exp_vision "
-              "cohere_compass_vision",
+              "cohere_compass_vision interns1_pro_vision",
      .kind = both, .axial = qwen, .width = 1152, .layers = 27, .heads = 16, .extra_rows = 0,
      .rows = 2304, .remark = resized},
     {.types = "glm4v_vision glm4v_moe_vision", .kind = both, .axial = qwen, .width = 1536,

@@ -46,9 +46,20 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
     return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme, tables: {} } }
   }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
-  const plan = engine.plan(whole, { width: d, heads, head_dim: d, length })
+  const size = { width: d, heads, head_dim: d, length }
+  let plan = engine.plan(whole, size)
+  const mix = plan.info.rotate?.mix
+  // Near the identity, as training begins: Xavier noise of gain 0.3.
+  if (mix?.inputs && ![scheme.cos_coef, scheme.sin_coef].some(given => (given as number[] | undefined)?.length)) {
+    const near = (own: number[][][]) => {
+      const flat = own.flat(2)
+      const noise = next(flat.length)
+      return flat.map((x, i) => x + (0.3 / Math.sqrt(mix.inputs)) * noise[i])
+    }
+    plan = engine.plan({ ...whole, cos_coef: near(mix.cosine), sin_coef: near(mix.sine) }, size)
+  }
   const { add, bias, relative } = plan.info
-  let drawn = ''
+  let drawn = mix?.inputs ? `mixtures of ${mix.inputs} waves` : ''
   if (add?.kind === 'table') {
     plan.setTable('add', next(add.rows! * d), [add.rows!, d])
     drawn = `${add.rows} vectors`

@@ -87,6 +87,7 @@ export function back(of: Subject): Cell {
   const x = word(of)
   if (plan.info.rotate?.polar) return none(untouched(plan))
   if (!plan.info.rotate) return none('Nothing is rotated.')
+  if (plan.info.rotate.mix) return none('A mixture of waves has a transpose, and no inverse.')
   const off = apart(plan.rotateBack(plan.rotate(x, of.d, [60]), of.d, [60]), x) / norm(x)
   return within(off, `Rotated at position 60 and back again, a vector is off by ${short(off, 2)} of its length.`)
 }
