@@ -34,7 +34,7 @@ BEGIN {
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
   room("^claims/",        public "|^src/explain/text\\.h$")
-  room("^bench/",         public "|^src/kernels/(threads|elements|elements-inl)\\.h$")
+  room("^bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
   room("^lab/",           public "|^bench/harness/blas\\.h$")
   room("^cli/",           public "|^lab/")
   room("^(examples|python|distributed)/", public)
