@@ -17,6 +17,7 @@ std::span<const Family> rows_latent();     // multi-head latent attention
 std::span<const Family> rows_added();      // vectors on the embedding, biases on the logits
 std::span<const Family> rows_diffusion();  // diffusion transformers, by their class of diffusers
 std::span<const Family> rows_sound();      // encoders, codecs and decoders of sound
+std::span<const Family> rows_distances();  // profiles of the distance
 std::span<const Family> rows_uncovered();  // known, and known not to be covered
 
 // --- short words of the rows ---------------------------------------------------------------------
