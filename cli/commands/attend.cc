@@ -417,11 +417,8 @@ Run define_attend(CLI::App& app) {
   options->mask.emplace(app);
   options->source.emplace(app, "attend", true);
   app.footer(
-      "Tensors may lack axes in front. Rotation, bias, relative vectors and the logits' scale come "
-      "from\n"
-      "the encoding, and so does the mask of a model's layer; what is added to embeddings has no "
-      "place\n"
-      "here.\n\n"
+      "Tensors may lack axes in front. All but what is added to embeddings comes from the "
+      "encoding.\n\n"
       "Without --at it is compiled for the largest position + 1. Without --logits and "
       "--reference\n"
       "memory grows with the length and not with its square.\n\n"
