@@ -32,6 +32,10 @@ struct Table {
   static Table borrow(const Tensor& values, std::shared_ptr<const void> lender = {}) {
     return Table{values, nullptr, std::move(lender)};
   }
+  // Other axes over the same numbers, which it keeps alive.
+  Table viewed(const Tensor& view) const {
+    return borrow(view, owned ? std::shared_ptr<const void>(owned) : lender);
+  }
   explicit operator bool() const { return static_cast<bool>(values); }
   bool operator==(const Table&) const;  // same numbers, or the same borrowed memory
 };

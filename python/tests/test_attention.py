@@ -61,7 +61,7 @@ def test_profiles_against_numpy(np, rng):
     cache.append([sequence], k, v, plan)
     last = cache.attend([sequence], q[:, :, -1:], plan, query_profiles=r[:, :, -1:])
     np.testing.assert_allclose(last, out[:, :, -1:], atol=1e-12)
-    with pytest.raises(posenc.Error, match="profiles.query must be"):
+    with pytest.raises(posenc.Error, match=r"profiles\.query must be"):
         posenc.attend(q, k, v, plan)
 
 

@@ -25,7 +25,7 @@ Expected<Plan> ClippedBias::compiled(const Geometry& geometry) const {
                  .values = {},
                  .bidirectional = true,
                  .max_distance = left};
-  if (table) bias.values = Table::borrow(table.values.swapped(0, 1), table.lender);
+  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
   Plan plan;
   plan.bias = std::move(bias);
   return plan;

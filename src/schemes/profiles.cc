@@ -21,9 +21,7 @@ namespace posenc {
 namespace {
 
 // [u][extent] of all heads as [extent][u].
-Table by_distance(const Table& table) {
-  return Table::borrow(table.values.swapped(0, 1), table.lender);
-}
+Table by_distance(const Table& table) { return table.viewed(table.values.swapped(0, 1)); }
 
 // [bucket][heads · u] as [heads][bucket][u].
 Table by_head(const Table& table, std::int64_t heads, std::int64_t profiles) {
@@ -31,7 +29,7 @@ Table by_head(const Table& table, std::int64_t heads, std::int64_t profiles) {
   view.rank = 3;
   view.shape = {heads, table.values.shape[0], profiles};
   view.stride = {profiles * table.values.stride[1], table.values.stride[0], table.values.stride[1]};
-  return Table::borrow(view, table.lender);
+  return table.viewed(view);
 }
 
 }  // namespace

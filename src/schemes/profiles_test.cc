@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "posenc/schemes.h"
+#include "tests/random.h"
 
 namespace posenc {
 namespace {
@@ -78,6 +82,31 @@ TEST(Profiles, RefuseWhatDoesNotFit) {
           {.profiles = 2, .extent = 4, .table = Table::borrow(Tensor::dense(table.data(), {2, 3}))})
           .find("must have shape [2, 4]"),
       std::string::npos);
+}
+
+// A table that the scheme owned, by other axes in the plan.
+TEST(Profiles, APlanKeepsWhatItsSchemeOwned) {
+  constexpr Geometry of_layer{
+      .heads = 2, .kv_heads = 2, .head_dim = 4, .grid_height = 2, .grid_width = 2};
+  for (Scheme scheme : {Scheme{Profiles{.profiles = 2, .extent = 3}}, Scheme{T5{}},
+                        Scheme{ClippedBias{.left = 1, .right = 1}}, Scheme{GridBias{}}}) {
+    const std::int64_t rows = std::holds_alternative<Profiles>(scheme)      ? 2
+                              : std::holds_alternative<T5>(scheme)          ? 32
+                              : std::holds_alternative<ClippedBias>(scheme) ? 3
+                                                                            : 9;
+    const std::int64_t columns = std::holds_alternative<Profiles>(scheme) ? 3 : 2;
+    Table table = Table::own(random(rows * columns), rows, columns);
+    const std::weak_ptr<const std::vector<double>> numbers = table.owned;
+    if (T5* t5 = std::get_if<T5>(&scheme))
+      t5->table = std::move(table);
+    else
+      ASSERT_TRUE(set_table(scheme, "table", std::move(table)));
+    table = {};
+    const auto plan = compile(scheme, of_layer);
+    ASSERT_TRUE(plan) << plan.error().message();
+    scheme = NoPe{};
+    EXPECT_FALSE(numbers.expired()) << std::to_string(rows);
+  }
 }
 
 }  // namespace profile_tables

@@ -48,7 +48,7 @@ Table at_every_row(const Table& table, std::int64_t rows) {
   view.rank = 3;
   view.shape = {table.values.shape[0], rows, table.values.shape[1]};
   view.stride = {table.values.stride[0], 0, table.values.stride[1]};
-  return Table::borrow(view, table.lender);
+  return table.viewed(view);
 }
 
 struct Sizes {
