@@ -174,6 +174,10 @@ struct Family {
   Sinusoidal waves = {};              // of readers that add sinusoids
   bool scale_embedding = false;       // default of scale_embedding
 
+  // Clipped distances.
+  std::int64_t clipped_left = 0,
+               clipped_right = 0;  // defaults of left_ and right_max_position_embeddings
+
   // T5.
   bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
 
@@ -226,6 +230,7 @@ Reader read_marian;
 Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
+Reader read_vision_alone;  // of a file whose other parts are not covered
 Reader read_sides;         // encoder and decoder of one build: parts.cc
 Reader read_parts;         // encoder and decoder with files of their own within the file
 Reader read_diffusion;     // diffusion.cc
