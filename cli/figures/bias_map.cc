@@ -96,7 +96,7 @@ Drawing define(CLI::App& app) {
             : "Each map is a head: what is added to the logit of each query and key.";
     if (options->random_learned) figure.caption += " What is learned is random here.";
     const auto unit = [&](std::string_view whose) {
-      return fmt::format("{} ({})", whose, of.grid_height > 0 ? "patch, row by row" : "position");
+      return fmt::format("{} ({})", whose, of.grid_height > 0 ? "patch" : "position");
     };
     double least = 0, most = 0;
     for (const std::int64_t head : *chosen) {
