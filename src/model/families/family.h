@@ -154,13 +154,13 @@ struct Family {
   std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
 
   // Attention.
-  Mla mla = {};                  // nope > 0: multi-head latent attention
-  bool learned_factors = false;  // rotary_emb.alpha among the weights
-  bool mixes = false;            // FoPE where the rope parameters have one of mixture_keys
-  bool counts_groups = false;    // multi_query_attention with groups of heads, which a key counts
+  Mla mla = {};                   // nope > 0: multi-head latent attention
+  bool learned_factors = false;   // rotary_emb.alpha among the weights
+  bool mixes = false;             // FoPE where the rope parameters have one of mixture_keys
+  bool counts_groups = false;     // multi_query_attention with groups of heads, which a key counts
   SchemeRule* schemes = nullptr;  // null: a rotation, or none
-  LogitRule* logits = nullptr;   // null: 1/√head_dim
-  Sinks sinks = Sinks::none;     // which layers learn a sink's logit for each head
+  LogitRule* logits = nullptr;    // null: 1/√head_dim
+  Sinks sinks = Sinks::none;      // which layers learn a sink's logit for each head
   bool head_dim_rotates =
       false;  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
   bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)
