@@ -190,10 +190,15 @@ void attention(Bytes& bytes, const posenc_plan* plan, const posenc_content* cont
                          .queries = queries,
                          .keys = keys,
                          .mask = bytes.byte() % 2 ? &mask : nullptr,
-                         .sink_logits = nullptr};
+                         .sink_logits = nullptr,
+                         .profiles = nullptr};
   const auto by_q = any_view(bytes, 4);
   const auto sinks = bytes.byte() % 4 == 1 ? any_view(bytes, 1 + bytes.byte() % 3) : std::nullopt;
   if (sinks) in.sink_logits = &sinks->tensor;
+  const auto of_queries = bytes.byte() % 4 == 1 ? any_view(bytes, 4) : std::nullopt;
+  const posenc_profiles profiles{sizeof profiles, of_queries ? &of_queries->tensor : nullptr,
+                                 nullptr};
+  if (of_queries) in.profiles = &profiles;
   if (content != nullptr) {
     check_status(posenc_attend_content(content, plan, &in, &out->tensor, nullptr));
     check_status(
@@ -283,8 +288,8 @@ void cache(Bytes& bytes, const posenc_plan* plan, const posenc_positions* positi
         const auto q = view(count, heads, options.head_dim), out = view(count, heads, value_dim);
         if (q && out)
           check_status(posenc_cache_attend(made, sequences, static_cast<std::size_t>(count),
-                                           &q->tensor, plan, nullptr, nullptr, &out->tensor,
-                                           threads(bytes)));
+                                           &q->tensor, plan, nullptr, nullptr, nullptr,
+                                           &out->tensor, threads(bytes)));
         break;
       }
       case 3: check_status(posenc_cache_shift(made, one, first, last, bytes.integer())); break;

@@ -43,6 +43,10 @@ inline void spoil_hidden(const AttentionInputs& in) {
         for (std::int64_t c = 0; c < in.v.shape[3]; ++c)
           spoil(in.v, in.v.offset(b, h, j, c), j + c);
       }
+      const Tensor& profiles = in.profiles.key;
+      for (std::int64_t h = 0; profiles && h < profiles.shape[1] && hidden; ++h)
+        for (std::int64_t c = 0; c < profiles.shape[3]; ++c)
+          spoil(profiles, profiles.offset(b, h, j, c), j + c);
     }
   }
 }

@@ -50,7 +50,9 @@ Expected<Plan> plan_of(const AttendCase& what) {
                                           .heads = what.heads,
                                           .kv_heads = what.kv_heads,
                                           .head_dim = what.head_dim,
-                                          .length = what.length});
+                                          .length = what.length,
+                                          .grid_height = what.grid,
+                                          .grid_width = what.grid});
   if (!plan) return plan;
   if (plan->add)
     return fail("bench attend", "the scheme must act in attention", what.scheme,
@@ -65,7 +67,10 @@ Expected<Plan> plan_of(const AttendCase& what) {
   }
   if (plan->relative) {
     for (Table* table : {&plan->relative->query, &plan->relative->key, &plan->relative->value}) {
-      if (!*table) *table = random_table(plan->relative->row_count, what.head_dim);
+      const bool of_values = table == &plan->relative->value;
+      if (!*table)
+        *table = random_table(plan->relative->row_count,
+                              of_values ? what.head_dim : plan->relative->columns(what.head_dim));
     }
   }
   return plan;
@@ -175,6 +180,9 @@ Expected<void> check(const AttendCase& what, const BenchMachine& machine) {
   if (what.heads % what.kv_heads != 0)
     return fail("bench attend", "heads must be a multiple of kv_heads",
                 std::to_string(what.heads) + " and " + std::to_string(what.kv_heads));
+  if (what.grid > 0 && what.length % (what.grid * what.grid) != 0)
+    return fail("bench attend", "length must be a whole number of grids",
+                std::to_string(what.length) + " and " + std::to_string(what.grid));
   if (what.dtype == DType::f64)
     return fail("bench attend", "only float32, float16 and bfloat16 are measured", "float64");
   const double bytes = 4 * static_cast<double>(2 * what.heads + 2 * what.kv_heads) *
@@ -210,6 +218,18 @@ std::vector<AttendCase> attend_cases(int threads) {
   for (const auto& [scheme, length] :
        {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})
     cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
+  for (const char* scheme : {"profiles", "transformer_xl"})
+    cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
+  // A picture, and Swin's windows of 7 × 7, which see themselves whole.
+  cases.push_back({.name = "picture", .scheme = "grid_bias", .grid = 64, .threads = threads});
+  cases.push_back({.name = "windows",
+                   .scheme = "grid_bias",
+                   .heads = 4,
+                   .kv_heads = 4,
+                   .head_dim = 32,
+                   .length = 64 * 49,
+                   .grid = 7,
+                   .threads = threads});
   for (const DType dtype : {DType::bf16, DType::f16})
     cases.push_back({.name = "causal", .scheme = "rope", .dtype = dtype, .threads = threads});
   for (const char* softmax : {"sinks", "softcap", "temperature"})
@@ -261,7 +281,7 @@ struct Problem {
   AttendCase what;
   Memory q, out, gradient, by_q;
   Memory kv, by_kv;  // keys, then values, in one piece, so that they are read as one
-  std::vector<float> sinks;
+  std::vector<float> sinks, profiles;
   Positions keys, queries;
 
   Problem(const AttendCase& of, std::int64_t length)
@@ -273,12 +293,21 @@ struct Problem {
         kv(what, 2 * what.kv_heads, length, 2),
         by_kv(what, 2 * what.kv_heads, what.backward ? length : 0, 8),
         sinks(random_floats(what.heads, 9)),
+        profiles(
+            random_floats(what.scheme == "profiles" ? what.heads * query_count() * 16 : 0, 10)),
         keys(Positions::range(0, length)),
-        queries(Positions::range(length - query_count(), query_count())) {}
+        queries(Positions::range(length - query_count(), query_count())) {
+    if (what.grid > 0) keys = queries = grid_positions(what.grid, what.grid).value().queries;
+  }
 
   // `with`: also what no plan holds. The same attention without position is without that, too.
   AttentionInputs inputs(bool with) const {
-    AttentionInputs in{q.view, half(kv, 0), half(kv, 1), queries, keys, {}, Threads{what.threads}};
+    AttentionInputs in{
+        pictures(q.view),           pictures(half(kv, 0)), pictures(half(kv, 1)), queries, keys,
+        {.causal = what.grid == 0}, Threads{what.threads}};
+    if (with && !profiles.empty())
+      in.profiles.query = Tensor::dense(const_cast<float*>(profiles.data()), DType::f32,
+                                        {1, what.heads, query_count(), 16});
     if (with && what.softmax == "sinks")
       in.sink_logits = Tensor::dense(const_cast<float*>(sinks.data()), DType::f32, {what.heads});
     return in;
@@ -286,7 +315,7 @@ struct Problem {
   Action forwards(const Measured& by, bool with = true) const {
     return [this, &by, with] {
       return by.content ? attend(inputs(with), *by.content, by.plan, out.view)
-                        : attend(inputs(with), by.plan, out.view);
+                        : attend(inputs(with), by.plan, pictures(out.view));
     };
   }
   Action backwards(const Measured& by, bool with) const {
@@ -308,6 +337,16 @@ struct Problem {
     return what;
   }
   std::int64_t query_count() const { return what.decode ? 1 : what.length; }
+  // Tokens of a head as sequences of a batch, a grid each.
+  Tensor pictures(const Tensor& view) const {
+    if (what.grid == 0) return view;
+    Tensor each = view;
+    const std::int64_t patches = what.grid * what.grid;
+    each.shape[0] = view.shape[2] / patches;
+    each.stride[0] = patches * view.stride[2];
+    each.shape[2] = patches;
+    return each;
+  }
   Tensor half(const Memory& both, std::int64_t which) const {
     Tensor view = both.view;
     view.shape[1] = what.kv_heads;

@@ -244,26 +244,30 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   keep("rope_type", scaling);
   scaling.canonical = false;
   keep("scaling", scaling);
-  if (!takes_content) return;
   // A flag a name: schemes whose tables have the same name share it, and the first one's words. Where a field of another
-  // scheme has the name (NTK-by-parts' beta), the scheme's stands before it: --path_beta.
-  for (const SchemeInfo& scheme : all_content_schemes()) {
-    for (const TableInfo& table : scheme.tables) {
-      CLI::Option*& option = tables_[std::string(table.name)];
-      if (option == nullptr)
-        option =
-            app.add_option(app.get_option_no_throw("--" + std::string(table.name)) == nullptr
-                               ? "--" + std::string(table.name)
-                               : "--" + std::string(scheme.name) + "_" + std::string(table.name))
-                ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
-                              ": a .npy file, or FILE:TENSOR")
-                ->type_name("FILE")
-                ->group(std::string(fields_group));
-      else
-        option->description("[" + std::string(scheme.name) + ", " +
-                            option->get_description().substr(1));
+  // scheme has the name (NTK-by-parts' beta), the scheme's stands before it: --path_beta. --table is any scheme's that has one.
+  const auto add_tables = [&](std::span<const SchemeInfo> schemes) {
+    for (const SchemeInfo& scheme : schemes) {
+      for (const TableInfo& table : scheme.tables) {
+        if (table.name == "table") continue;
+        CLI::Option*& option = tables_[std::string(table.name)];
+        if (option == nullptr)
+          option =
+              app.add_option(app.get_option_no_throw("--" + std::string(table.name)) == nullptr
+                                 ? "--" + std::string(table.name)
+                                 : "--" + std::string(scheme.name) + "_" + std::string(table.name))
+                  ->description("[" + std::string(scheme.name) + "] " + std::string(table.doc) +
+                                ": a .npy file, or FILE:TENSOR")
+                  ->type_name("FILE")
+                  ->group(std::string(fields_group));
+        else
+          option->description("[" + std::string(scheme.name) + ", " +
+                              option->get_description().substr(1));
+      }
     }
-  }
+  };
+  add_tables(all_schemes());
+  if (takes_content) add_tables(all_content_schemes());
 }
 
 void Source::otherwise(std::string_view scheme) {
@@ -357,6 +361,9 @@ void Source::give_table(Scheme& scheme) const {
     if (learned->rows == 0) learned->rows = given_.values.shape[0];
   }
   if (T5* t5 = std::get_if<T5>(&scheme)) t5->table = given_;
+  if (Profiles* profiles = std::get_if<Profiles>(&scheme)) profiles->table = given_;
+  if (ClippedBias* clipped = std::get_if<ClippedBias>(&scheme)) clipped->table = given_;
+  if (GridBias* grid = std::get_if<GridBias>(&scheme)) grid->table = given_;
 }
 
 Expected<LayerGroup> Source::group_from_model() {
@@ -434,10 +441,15 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
     content_ = std::move(filled);
     return Plan{};
   }
-  for (const auto& [name, option] : tables_)
-    if (option->count() > 0)
-      return fail(command_, scheme_ + " has no such table", option->get_name(), "drop the flag");
   POSENC_TRY(scheme, scheme_from_flags());
+  for (const auto& [name, option] : tables_) {
+    if (option->count() == 0) continue;
+    const std::span<const TableInfo> known = info(scheme).tables;
+    if (std::ranges::find(known, name, &TableInfo::name) == known.end())
+      return fail(command_, scheme_ + " has no such table", option->get_name(), "drop the flag");
+    POSENC_TRY(table, tensor_named(option->results().back()));
+    POSENC_CHECK(set_table(scheme, name, std::move(table)));
+  }
   return compile(scheme, whole, angles);
 }
 

@@ -49,7 +49,8 @@ class Source {
   // After plan(): which keys the model's layer sees; causal for a scheme.
   const Mask& mask() const { return mask_; }
 
-  // The number of heads, of the flag or the model; 0 where neither says it.
+  // What it was compiled for, of the flags or the model; 0 where neither says it.
+  const Geometry& compiled_for() const { return compiled_for_; }
   std::int64_t heads() const { return compiled_for_.heads; }
   std::int64_t width() const { return compiled_for_.width; }
   std::int64_t head_dim() const { return compiled_for_.head_dim; }

@@ -86,7 +86,9 @@ Expected<void> give_relative(Plan& plan, const std::string& query, const std::st
     if (used && !table)
       return fail("attend", "the learned vectors by distance must be given", "none",
                   std::string("say ") + flag + " FILE.npy, of shape [" +
-                      std::to_string(relative.row_count) + "][head_dim]");
+                      std::to_string(relative.row_count) + "][" +
+                      (relative.profiles > 0 ? std::to_string(relative.profiles) : "head_dim") +
+                      "]");
   }
   return {};
 }
@@ -181,7 +183,7 @@ std::int32_t block_of(std::int64_t number) {
 
 struct AttendOptions {
   std::string out, q, k, v, positions, key_positions, packed, keep, blocks, dtype, logits,
-      sink_logits, temperature;
+      sink_logits, temperature, query_profiles, key_profiles;
   std::optional<double> softcap;
   std::string relative_query, relative_key, relative_value;
   bool reference = false;
@@ -202,10 +204,12 @@ struct Call {
   std::vector<std::uint8_t> keep;
   std::vector<std::int32_t> blocks;
   Mask mask;
-  Table sinks;
+  Table sinks, query_profiles, key_profiles;
 
   AttentionInputs inputs(Threads threads) const {
-    return {q.view, k.view, v.view, where.queries, where.keys, mask, threads, sinks.values};
+    return {q.view,        k.view,       v.view,
+            where.queries, where.keys,   mask,
+            threads,       sinks.values, {query_profiles.values, key_profiles.values}};
   }
 };
 
@@ -263,6 +267,8 @@ Expected<Call> prepared(AttendOptions& options) {
   POSENC_CHECK(set_plan(options, call));
   POSENC_CHECK(set_mask(options, call));
   POSENC_CHECK(give(call.sinks, options.sink_logits));
+  POSENC_CHECK(give(call.query_profiles, options.query_profiles));
+  POSENC_CHECK(give(call.key_profiles, options.key_profiles));
   const bool by_loops = !options.logits.empty() || options.reference;
   if (call.content != nullptr && by_loops)
     return fail(options.reference ? "--reference" : "--logits", "is of schemes that plans can say",
@@ -388,6 +394,13 @@ Run define_attend(CLI::App& app) {
   app.add_option("--relative_value", options->relative_value, "Those added to the output")
       ->type_name("FILE")
       ->group(std::string(rare_group));
+  app.add_option("--query_profiles", options->query_profiles,
+                 "[profiles] Those of queries, .npy [batch, heads, seq, profile]")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
+  app.add_option("--key_profiles", options->key_profiles, "Those of keys")
+      ->type_name("FILE")
+      ->group(std::string(rare_group));
   app.add_flag("--mpi", options->mpi,
                "Under mpirun: the ranks share out the tokens, and no rank reads the files whole")
       ->group(std::string(rare_group));
@@ -404,11 +417,8 @@ Run define_attend(CLI::App& app) {
   options->mask.emplace(app);
   options->source.emplace(app, "attend", true);
   app.footer(
-      "Tensors may lack axes in front. Rotation, bias, relative vectors and the logits' scale come "
-      "from\n"
-      "the encoding, and so does the mask of a model's layer; what is added to embeddings has no "
-      "place\n"
-      "here.\n\n"
+      "Tensors may lack axes in front. All but what is added to embeddings comes from the "
+      "encoding.\n\n"
       "Without --at it is compiled for the largest position + 1. Without --logits and "
       "--reference\n"
       "memory grows with the length and not with its square.\n\n"

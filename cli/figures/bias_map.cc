@@ -10,7 +10,9 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/layout.h"
 #include "cli/figures/kind.h"
+#include "cli/figures/random_numbers.h"
 #include "posenc/apply.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace of_bias_map {
@@ -28,6 +30,8 @@ Drawing define(CLI::App& app) {
     std::int64_t length = 64;
     std::string show;
     double floor = -10;
+    bool random_learned = false;
+    std::uint64_t seed = 1;
     std::optional<Encoding> encoding;
   };
   auto options = std::make_shared<Options>();
@@ -36,18 +40,30 @@ Drawing define(CLI::App& app) {
   app.add_option("--floor", options->floor,
                  "Smaller biases look like this one: at −10 a weight is 1/22,000 of what it was")
       ->check(CLI::Range(-1e9, -1e-9));
+  app.add_flag("--random_learned", options->random_learned,
+               "What is learned and not given is random");
+  app.add_option("--seed", options->seed, "Of the random numbers");
   options->encoding.emplace(app, "plot bias", "alibi", Geometry{.heads = 8});
   return [options]() -> Expected<Figure> {
-    const Expected<Plan> plan = options->encoding->plan(options->length);
+    Expected<Plan> plan = options->encoding->plan(options->length);
     if (!plan) return std::unexpected(plan.error());
-    const std::int64_t heads = options->encoding->heads(), length = options->length;
+    const std::int64_t heads = options->encoding->heads();
     if (!plan->bias)
       return fail("plot bias", "this encoding adds no bias to the logits",
                   options->encoding->name(), "posenc plot decay shows what rotations do");
-    if (Expected<void> given = check_table(*plan, "plot bias"); !given)
-      return std::unexpected(given.error());
     if (heads == 0)
       return fail("plot bias", "the number of heads must be known", "", "say --heads");
+    if (options->random_learned)
+      fill_learned(*plan, options->seed, heads, options->encoding->head_dim());
+    POSENC_CHECK(check_table(*plan, "plot bias"));
+    // Patches of a grid stand where a distance tells rows and columns.
+    const Geometry& of = options->encoding->source().compiled_for();
+    Positions all = Positions::range(0, options->length);
+    if (of.grid_height > 0) {
+      POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
+      all = grid.queries;
+    }
+    const std::int64_t length = all.size();
     if (Expected<void> good = check_cells(heads * length, length, "plot bias"); !good)
       return std::unexpected(good.error());
     if (options->show.empty())
@@ -58,7 +74,6 @@ Drawing define(CLI::App& app) {
     if (!chosen) return std::unexpected(chosen.error());
 
     std::vector<double> values(static_cast<std::size_t>(heads * length * length));
-    const Positions all = Positions::range(0, length);
     const Tensor out = Tensor::dense(values.data(), {heads, length, length});
     if (Expected<void> done = bias(*plan, all, all, out); !done)
       return std::unexpected(done.error());
@@ -79,6 +94,10 @@ Drawing define(CLI::App& app) {
             ? "Each map is a head: white where nothing is added, darker the more a key's weight is "
               "cut; keys ahead of the query are masked, grey."
             : "Each map is a head: what is added to the logit of each query and key.";
+    if (options->random_learned) figure.caption += " What is learned is random here.";
+    const auto unit = [&](std::string_view whose) {
+      return fmt::format("{} ({})", whose, of.grid_height > 0 ? "patch" : "position");
+    };
     double least = 0, most = 0;
     for (const std::int64_t head : *chosen) {
       Matrix matrix;
@@ -98,8 +117,8 @@ Drawing define(CLI::App& app) {
       panel.title = fmt::format("head {}", head);
       if (slopes)
         panel.title += ": m = " + slope_text(slopes->slope[static_cast<std::size_t>(head)]);
-      panel.x = {.label = "key (position)", .column = "key_position"};
-      panel.y = {.label = "query (position)", .column = "query_position", .down = true};
+      panel.x = {.label = unit("key"), .column = "key_position"};
+      panel.y = {.label = unit("query"), .column = "query_position", .down = true};
       panel.matrix = std::move(matrix);
       figure.panels.push_back(std::move(panel));
     }
@@ -119,6 +138,7 @@ Drawing define(CLI::App& app) {
 constexpr std::string_view examples[] = {
     "bias.png --scheme alibi --heads 8 --length 256",
     "bias-kerple.png --scheme kerple --heads 4 --p 0.5,1,2,4 --a 1 --length 64",
+    "bias-grid.png --scheme grid_bias --grid 4x4 --heads 4 --random_learned",
     "bias-sandwich.png --scheme sandwich --heads 4 --dim 128 --length 128",
 };
 

@@ -113,7 +113,9 @@ void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64
   for (const auto& [used, table] : {std::pair{relative.uses_query, &relative.query},
                                     {relative.uses_key, &relative.key},
                                     {relative.uses_value, &relative.value}})
-    if (used) numbers.fill(*table, relative.row_count, head_dim);
+    if (used)
+      numbers.fill(*table, relative.row_count,
+                   table == &relative.value ? head_dim : relative.columns(head_dim));
 }
 
 void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::int64_t heads,

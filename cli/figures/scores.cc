@@ -231,6 +231,9 @@ Expected<Figure> draw(Options& options) {
   }
   plan.add.reset();  // the embeddings got it
   POSENC_CHECK(check_table(plan, "plot scores"));
+  if (plan.relative && plan.relative->profiles > 0)
+    return fail("plot scores", "the encoding must not read profiles of the tokens", encoding.name(),
+                "posenc attend --logits takes them");
   if (plan.relative && !options.random_learned)
     return fail("plot scores", "vectors by distance are learned, and must be given",
                 encoding.name(), "posenc attend --logits takes them, --random_learned draws some");

@@ -50,7 +50,8 @@ class Page {
   // A labelled paragraph: the label stands in the margin.
   void paragraph(const std::string& label, const std::string& text) {
     constexpr std::size_t margin = 14;
-    line(term_.bold(padded(label, margin)) + wrapped(text, margin, margin));
+    const std::string head = padded(label, margin - 1) + " ";
+    line(term_.bold(head) + wrapped(text, columns(head), margin));
   }
 
   void title() {

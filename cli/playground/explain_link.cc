@@ -155,6 +155,8 @@ Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes)
   group.layers = {0};
   group.geometry.head_dim = group.geometry.width = whole("d");
   group.geometry.heads = group.geometry.kv_heads = whole("heads");
+  group.geometry.grid_height = whole("tall");
+  group.geometry.grid_width = whole("wide");
   group.schemes = {std::move(*scheme)};
   linked.model.groups = {std::move(group)};
   return linked;

@@ -51,6 +51,13 @@ struct Mask {
   }
 };
 
+// What a plan's tables by distance meet in place of q and k (Relative::profiles, u of them): small tensors made of the
+// tokens beside q and k, of any dtype and strides.
+struct ProfileTensors {
+  Tensor query = {};  // [batch, heads, queries, u], where the plan has a key table
+  Tensor key = {};  // [batch, heads, keys, u], one for each query head, where it has a query table
+};
+
 // What every attention takes. Of any strides, one dtype of the four; heads is a multiple of kv_heads.
 struct AttentionInputs {
   Tensor q;                 // [batch, heads, queries, head_dim]
@@ -63,6 +70,8 @@ struct AttentionInputs {
   //   α_ij = e^logit_ij / (Σ_l e^logit_il + e^sink_i)
   // [heads], or [batch, heads, queries], of any dtype; neither scaled nor masked; −∞ is none. Absent: none.
   Tensor sink_logits = {};
+  // Of a plan with profiles, and only then.
+  ProfileTensors profiles = {};
   // Called by the caller's own thread while it computes, about every millisecond, so that messages arrive meanwhile. It
   // must neither throw nor touch the tensors.
   std::function<void()> meanwhile = {};

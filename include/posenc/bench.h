@@ -113,18 +113,21 @@ struct AttendCase {
   std::string softmax = {};     // "sinks", "softcap" or "temperature", beside the scheme; "": none
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
   std::int64_t length = 4096;    // keys, and queries where it does not decode
+  std::int64_t grid = 0;         // side of pictures, a sequence each, of length in all; 0: a text
   bool decode = false;           // one query, the last
   bool backward = false;         // the gradients by q, k and v instead
   std::int64_t long_length = 0;  // measured in turns with the same at this length, 0: with nothing
   DType dtype = DType::f32;
   int threads = 1;
 
-  std::int64_t visible_pairs() const { return decode ? length : length * (length + 1) / 2; }
+  std::int64_t visible_pairs() const {
+    return grid > 0 ? length * grid * grid : decode ? length : length * (length + 1) / 2;
+  }
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
 // Every scheme of attention at 4096 tokens (CoPE and stick-breaking at 2048), what else the softmax knows, decoding from a cache of 32768,
-// gradients at 64 to 2048 tokens, and texts of 128 to 512 beside one of 4096.
+// gradients at 64 to 2048 tokens, biases of pictures and of windows beside the same without, and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.

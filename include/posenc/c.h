@@ -381,6 +381,14 @@ typedef struct posenc_mask {
                             are the last of the keys. NULL: no blocks */
 } posenc_mask;
 
+/* Small tensors made of the tokens, which a plan's tables by distance meet in place of q and k (its JSON: relative.profiles,
+   u of them), of any dtype and strides; NULL where the plan has no such table. */
+typedef struct posenc_profiles {
+  uint32_t struct_size;       /* sizeof(posenc_profiles) */
+  const posenc_tensor* query; /* [batch, heads, queries, u] */
+  const posenc_tensor* key;   /* [batch, heads, keys, u], one for each query head */
+} posenc_profiles;
+
 /* What every attention takes. Any strides, one dtype of q, k, v and the output; heads is a multiple of kv_heads. q
    and k come unrotated: all that position does is taken from the plan. */
 typedef struct posenc_attention {
@@ -395,6 +403,7 @@ typedef struct posenc_attention {
   /* Logits that the softmax counts and that have no value, [heads] or [batch, heads, queries], of any dtype; neither
      scaled nor masked. NULL: none. */
   const posenc_tensor* sink_logits;
+  const posenc_profiles* profiles; /* of a plan with profiles, and only then */
 } posenc_attention;
 
 /* softmax(logits) v, for any plan, without ever holding all logits at once; out [batch, heads, queries, value_dim]. 16-bit
@@ -439,6 +448,15 @@ POSENC_API posenc_status posenc_attend_content_reference(
 
 #ifndef __wasm__ /* what the WebAssembly module does without */
 
+/* posenc_plan_from_scheme with tensors that the scheme has learned, by their names in its "tables" of posenc_schemes_json():
+   those of transformer_xl, log_cpb and decomposed are needed before it is compiled. The numbers are copied. Errors
+   besides: no such table, more than 2^28 numbers, a shape that does not fit. */
+POSENC_API posenc_status posenc_plan_from_tables(const char* scheme_json,
+                                                 const posenc_geometry* geometry,
+                                                 const char* const* names,
+                                                 const posenc_tensor* tables, size_t count,
+                                                 posenc_plan** out) POSENC_NOTHROW;
+
 /* --- gradients of attention ---------------------------------------------------------------------- */
 
 /* Where posenc_attend_backward writes what; NULL is not wanted. Shapes are those of the inputs and of the plan's
@@ -455,6 +473,7 @@ typedef struct posenc_attention_gradients {
   const posenc_tensor* sink_logits;           /* like those that were given */
   const posenc_tensor* rotation_phase;        /* [head or 1][pair] */
   const posenc_tensor *mix_cosine, *mix_sine; /* [head or 1][input][output] */
+  const posenc_profiles* profiles;            /* the same */
 } posenc_attention_gradients;
 
 /* The gradients of a loss by what went into posenc_attend, given that by its output: out_gradient [batch, heads,
@@ -547,14 +566,13 @@ POSENC_API posenc_status posenc_cache_append(posenc_cache* cache, const int64_t*
 
 /* The attention of the newest tokens of each sequence over all its tokens, as posenc_attend: q [sequence, heads,
    tokens, head_dim], out [sequence, heads, tokens, value_dim]. mask may be NULL: causal; its keep must be NULL.
-   sink_logits, [heads] or [sequence, heads, tokens], may be NULL: none.
+   sink_logits, [heads] or [sequence, heads, tokens], may be NULL: none. profiles of a plan that has them, else NULL; those
+   of keys are of all cached tokens in their order, [sequence, heads, tokens of the longest, u].
    Errors: those of both, fewer tokens than queries. */
-POSENC_API posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences,
-                                             size_t count, const posenc_tensor* q,
-                                             const posenc_plan* plan, const posenc_mask* mask,
-                                             const posenc_tensor* sink_logits,
-                                             const posenc_tensor* out,
-                                             int32_t threads) POSENC_NOTHROW;
+POSENC_API posenc_status posenc_cache_attend(
+    posenc_cache* cache, const int64_t* sequences, size_t count, const posenc_tensor* q,
+    const posenc_plan* plan, const posenc_mask* mask, const posenc_tensor* sink_logits,
+    const posenc_profiles* profiles, const posenc_tensor* out, int32_t threads) POSENC_NOTHROW;
 
 /* Adds `offset` to the positions of tokens [first, last), counted without evicted ones; rotated keys are rotated along.
    Errors: unknown, tokens that are not there, positions out of range. */

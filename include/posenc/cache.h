@@ -67,7 +67,7 @@ class KvCache {
   // sequence reaches (Plan::valid).
   // Errors: unknown or repeated sequences, shapes, dtype, positions, no token, a plan that does not
   // hold or that NewPlan::refuse forbids, no page left; if keys are cached rotated, also a rotation
-  // with vectors by distance beside, since those are multiplied by unrotated keys.
+  // with vectors by distance beside (profiles aside), since those are multiplied by unrotated keys.
   Expected<void> append(std::span<const Sequence> sequences, const Tensor& k, const Tensor& v,
                         const Plan& plan, const std::optional<Positions>& positions = {},
                         Threads threads = {});
@@ -75,11 +75,13 @@ class KvCache {
   // The attention of the newest tokens of each sequence over all its tokens, as posenc::attend: one
   // token each while decoding, or a chunk of a prefill. q [sequence, heads, tokens, head_dim],
   // unrotated, and out [sequence, heads, tokens, value_dim]; append() has recorded the queries' positions. `mask` goes by position,
-  // without keep. sink_logits [heads] or [sequence, heads, tokens], as AttentionInputs has them.
+  // without keep. sink_logits [heads] or [sequence, heads, tokens], as AttentionInputs has them. Of a plan with profiles:
+  // those of the queries, [sequence, heads, tokens, u]; those of keys are the caller's to keep, of all cached tokens in
+  // their order, [sequence, heads, tokens of the longest, u].
   // Errors: those of append and of posenc::attend, fewer tokens than queries.
   Expected<void> attend(std::span<const Sequence> sequences, const Tensor& q, const Plan& plan,
                         const Mask& mask, const Tensor& out, Threads threads = {},
-                        const Tensor& sink_logits = {});
+                        const Tensor& sink_logits = {}, const ProfileTensors& profiles = {});
 
   // The same where the cache holds some of the tokens that the queries see, as on one of several machines: `queries`, of
   // one sequence or of all, stand anywhere, and the plan must hold for their length too. out may be float32 where the cache
@@ -87,7 +89,7 @@ class KvCache {
   Expected<void> attend_part(std::span<const Sequence> sequences, const Tensor& q,
                              const Positions& queries, const Plan& plan, const Mask& mask,
                              const Tensor& out, const Tensor& log_sums, Threads threads = {},
-                             const Tensor& sink_logits = {});
+                             const Tensor& sink_logits = {}, const ProfileTensors& profiles = {});
 
   // Adds `offset` to the position of tokens [first, last) of a sequence on every axis; tokens are
   // counted in the order of append(), without evicted ones. Rotated keys are rotated along: exact

@@ -15,16 +15,17 @@ namespace [[gnu::visibility("default")]] posenc {
 // of the plan's parts.
 struct AttentionGradients {
   Tensor q = {}, k = {}, v = {};
-  Tensor slopes = {};                      // [head]: of the positive slope, as the plan has it
-  Tensor bias = {};                        // [head][row], or [1][row] where the heads share a table
-  Tensor relative_query = {};              // [row][head_dim], or [head][row][head_dim]
-  Tensor relative_key = {};                // the same
-  Tensor relative_value = {};              // the same
+  Tensor slopes = {};          // [head]: of the positive slope, as the plan has it
+  Tensor bias = {};            // [head][row], or [1][row] where the heads share a table
+  Tensor relative_query = {};  // [row][head_dim], or [head][row][head_dim]; of profiles [row][u]
+  Tensor relative_key = {};    // the same
+  Tensor relative_value = {};  // the same
   Tensor rotation_frequency = {};          // [head or 1][axis][pair]
   Tensor rotation_phase = {};              // [head or 1][pair]: of Rotate::phase
   Tensor mix_cosine = {}, mix_sine = {};   // [head or 1][input][output]: of Rotate::mix
   Tensor sink_logits = {};                 // like AttentionInputs::sink_logits
   Tensor head_scale = {}, head_bias = {};  // [head]: of the plan's learned temperature
+  ProfileTensors profiles = {};            // like AttentionInputs::profiles
 };
 
 // Of queries whose keys are more than attend_backward is given: what attend made of all of them.
@@ -45,7 +46,7 @@ struct WholeRows {
 // in it, and parts add up. Sink logits have no place there; their gradient is −e^(sink − log_sum) · dot.
 // Errors: those of attend; a gradient of a part that the plan lacks, or of sink logits that are not given, or of another shape; frequencies
 // of a plan with an engine's angles; a temperature's beside terms by distance that it scales without q (Shaw's or DeBERTa's
-// vectors that meet keys, slopes before the scale), or beside a polar rotation. Then nothing is written.
+// vectors that meet keys, profiles, slopes before the scale), or beside a polar rotation. Then nothing is written.
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out_gradient, const AttentionGradients& gradients,
                                const WholeRows& whole = {});

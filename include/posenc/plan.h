@@ -32,6 +32,10 @@ struct Table {
   static Table borrow(const Tensor& values, std::shared_ptr<const void> lender = {}) {
     return Table{values, nullptr, std::move(lender)};
   }
+  // Other axes over the same numbers, which it keeps alive.
+  Table viewed(const Tensor& view) const {
+    return borrow(view, owned ? std::shared_ptr<const void>(owned) : lender);
+  }
   explicit operator bool() const { return static_cast<bool>(values); }
   bool operator==(const Table&) const;  // same numbers, or the same borrowed memory
 };
@@ -240,15 +244,24 @@ using Bias = std::variant<Slopes, BiasTable>;
 
 // --- vectors by distance ------------------------------------------------------------------------
 
+inline constexpr std::int32_t no_row = -1;
+
 // Added to the logit before its scale: q_i · key[row(i−j)] (key table) and k_j · query[row(i−j)]
 // (query table); added to the output: Σ_j α_ij · value[row(i−j)]. Tables are [row][head_dim], or
-// [head][row][head_dim] where heads differ; an absent table adds nothing.
+// [head][row][head_dim] where heads differ; an absent table adds nothing, and neither does a row of no_row.
+//
+// With `profiles` u the first two meet other tensors than q and k, of u channels: a profile of every query
+// and one of every key (ProfileTensors of attention.h), and their tables are [row][u]. What they give is added
+// after the logit's scale, times its temperature alone.
 struct Relative {
   DistanceRows rows = {};
   std::int64_t row_count = 0;
   bool uses_query = false, uses_key = true, uses_value = false;
   Table query = {}, key = {}, value = {};
   std::int64_t max_distance = 0;
+  std::int64_t profiles = 0;  // u; 0: the tables meet q and k
+  // Channels of the query and key tables.
+  std::int64_t columns(std::int64_t head_dim) const { return profiles > 0 ? profiles : head_dim; }
   bool operator==(const Relative&) const = default;
 };
 

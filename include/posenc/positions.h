@@ -56,6 +56,9 @@ class Positions {
   // every boundary. One row of cu_seqlens.back() tokens; `segment` tells which sequence each is in.
   // Errors: fewer than two entries, not starting at 0, decreasing.
   static Expected<Positions> packed(std::span<const std::int64_t> cu_seqlens);
+  // The same with a position for each token, as signed_ids() takes them.
+  static Expected<Positions> packed(std::span<const std::int64_t> cu_seqlens,
+                                    std::span<const std::int64_t> ids);
 
   std::int64_t axes() const { return axes_; }
   std::int64_t batch() const { return batch_; }
@@ -113,6 +116,29 @@ class Positions {
   Ids segments_;                                 // [seq], packed only
   Ids orders_;                                   // [seq], selected of several axes only
 };
+
+// A picture's patches on one axis, row by row: patch (y, x) of a grid of `width` columns stands at y·(2·width − 1) + x, so
+// that a distance tells by how many rows and by how many columns two patches differ (the schemes grid_bias, log_cpb and
+// decomposed). A class token, if there is one, stands first, and farther from the patches than they from each other: its
+// position as a query is not that as a key.
+// Errors: sizes below 1 or of more than 2^28 patches.
+struct GridPositions {
+  Positions queries, keys;  // alike where there is no class token
+};
+Expected<GridPositions> grid_positions(std::int64_t height, std::int64_t width,
+                                       bool class_token = false);
+
+// A grid cut into windows of `window` × `window` patches, after it has been moved by `shift` patches up and to the left around
+// its edges (Swin, 2103.14030). order[t]: the patch of the grid, counted row by row, that is token t. A window is a sequence
+// of a pack, and where the edge of the grid runs through it each part is one: patches that were no neighbours do not see each
+// other. Positions are those of grid_positions(window, window).
+// Errors: sizes below 1, a grid that is no whole number of windows, shift outside [0, window).
+struct WindowPartition {
+  std::vector<std::int64_t> order = {};
+  Positions positions;
+};
+Expected<WindowPartition> window_partition(std::int64_t height, std::int64_t width,
+                                           std::int64_t window, std::int64_t shift = 0);
 
 // Images, videos and sound among text: builds the three rows t, h, w of M-RoPE from token ids and grids.
 // Text and sound count t = h = w; a grid of T x H x W patches, merged by `spatial_merge_size`, starts at the

@@ -126,10 +126,11 @@ enum class RowOrder { key_minus_query, query_minus_key };
 
 struct Shaw {
   std::int64_t max_distance = 16;
+  std::optional<std::int64_t> max_ahead = {};
   bool use_values = true;
   bool use_keys = false;
   RowOrder row_order = RowOrder::key_minus_query;
-  Table key = {}, value = {}, query = {};  // [2k+1][head_dim], borrowed
+  Table key = {}, value = {}, query = {};  // [k + 1 + ahead][head_dim], borrowed
 
   static constexpr std::string_view
       name = "shaw",
@@ -139,7 +140,9 @@ struct Shaw {
   static constexpr auto fields() {
     return std::tuple{
         Field{"max_distance", &Shaw::max_distance, "k: distances are clipped to it", not_negative,
-              "tokens", "k max_relative_position"},
+              "tokens", "k max_relative_position left_max_position_embeddings"},
+        Field{"max_ahead", &Shaw::max_ahead, "the same for keys ahead of the query; null: k",
+              not_negative, "tokens", "right_max_position_embeddings"},
         Field{"use_values", &Shaw::use_values, "vectors on the values as well"},
         Field{"use_keys", &Shaw::use_keys, "also k_j·a_c (BERT's relative_key_query)"},
         Field{"row_order", &Shaw::row_order, "which way the table's rows run"}};
@@ -170,6 +173,87 @@ struct T5 {
   bool operator==(const T5&) const = default;
 };
 
+enum class ProfileCurves {
+  distances,  // a row for each distance from 0 to extent − 1; others add nothing
+  buckets,    // T5's buckets
+  ramp,       // −(i − j)
+};
+
+struct Profiles {
+  ProfileCurves curves = ProfileCurves::distances;
+  bool of_keys = false;
+  std::int64_t profiles = 16;
+  std::int64_t extent = 1024;
+  std::int64_t num_buckets = 320, max_distance = 800;
+  bool bidirectional = true;
+  // Borrowed: of distances [profiles][extent], of buckets [num_buckets][heads · profiles], the profiles of a head together.
+  Table table = {};
+
+  static constexpr std::string_view
+      name = "profiles",
+      aliases = "rel_logits gated_buckets", title = "profiles of the distance",
+      formula =
+          "Σ_u r_iu·P_u[i−j], r of the query's tokens (Inkling), or s_ju of the key's; after 1/√d",
+      paper = "2110.13900";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"curves", &Profiles::curves,
+              "distances: 0 to extent − 1 (Inkling); buckets: T5's (WavLM); ramp: "
+              "−distance (GRAPE-A)"},
+        Field{"of_keys", &Profiles::of_keys, "made of the key's token, not of the query's"},
+        Field{"profiles", &Profiles::profiles, "u: numbers of a token and head",
+              Range{.least = 1, .most = 65536}, "", "d_rel"},
+        Field{"extent", &Profiles::extent, "distances from here on add nothing",
+              Range{.least = 1, .most = 1 << 20}, "tokens", "rel_extent"},
+        Field{"num_buckets", &Profiles::num_buckets, "of buckets: rows of the table",
+              Range{.least = 2, .most = 65536}, "buckets"},
+        Field{"max_distance", &Profiles::max_distance,
+              "of buckets: distances from here on share the last",
+              Range{.least = 2, .most = 1 << 20}, "tokens", "max_bucket_distance"},
+        Field{"bidirectional", &Profiles::bidirectional,
+              "of buckets: half of them for keys in the future"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"table", &Profiles::table,
+                   "P: [profiles][extent], of buckets [num_buckets][heads · profiles]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // buckets need heads, a ramp length
+  bool operator==(const Profiles&) const = default;
+};
+
+struct TransformerXl {
+  WaveLayout layout = WaveLayout::concatenated;
+  double base = 10000;
+  bool bidirectional = true;
+  bool biases = true;
+  // Borrowed: W_R [heads · head_dim][width] as a linear layer has it, u and v [heads][head_dim].
+  Table projection = {}, content_bias = {}, position_bias = {};
+
+  static constexpr std::string_view
+      name = "transformer_xl",
+      aliases = "xl rel_pos", title = "projected sinusoids of the distance (Transformer-XL)",
+      formula = "[(q_i + u)·k_j + (q_i + v)·W_R s(i−j)]/√d, s a sinusoid of the model's width",
+      paper = "1901.02860";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"layout", &TransformerXl::layout,
+              "sin,cos,sin,cos... (Conformers) or all sines, then all cosines (XLNet)"},
+        Field{"base", &TransformerXl::base, "base of the sinusoid", above_one},
+        Field{"bidirectional", &TransformerXl::bidirectional, "keys ahead of the query too"},
+        Field{"biases", &TransformerXl::biases, "learned u and v of each head beside the query"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"projection", &TransformerXl::projection,
+                   "W_R: [heads · head_dim][width], as a linear layer has it"},
+        TableField{"content_bias", &TransformerXl::content_bias, "u: [heads][head_dim]"},
+        TableField{"position_bias", &TransformerXl::position_bias, "v: [heads][head_dim]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs width, heads, head_dim, length
+  bool operator==(const TransformerXl&) const = default;
+};
+
 struct Deberta {
   std::int64_t position_buckets = 256, max_relative_positions = 512;
   bool c2p = true, p2c = true;
@@ -192,6 +276,30 @@ struct Deberta {
   }
   Expected<Plan> compiled(const Geometry& geometry) const;
   bool operator==(const Deberta&) const = default;
+};
+
+struct ClippedBias {
+  std::int64_t left = 1000, right = 999;
+  RowOrder row_order = RowOrder::key_minus_query;
+  Table table = {};  // [left + 1 + right][heads], borrowed
+
+  static constexpr std::string_view name = "clipped_bias", aliases = "clipped",
+                                    title = "a learned bias of the clipped distance",
+                                    formula = "b_h[clip(j−i, −left, right) + left]",
+                                    paper = "2503.01743";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"left", &ClippedBias::left, "keys further behind share a row", not_negative,
+              "tokens"},
+        Field{"right", &ClippedBias::right, "keys further ahead share a row", not_negative,
+              "tokens"},
+        Field{"row_order", &ClippedBias::row_order, "which way the table's rows run"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{TableField{"table", &ClippedBias::table, "b: [left + 1 + right][heads]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs heads
+  bool operator==(const ClippedBias&) const = default;
 };
 
 enum class SlopeRounding { exact, bfloat16 };
@@ -470,9 +578,82 @@ struct Fope {
   bool operator==(const Fope&) const = default;
 };
 
+// Biases of the patches of a picture or of a window of it, the geometry's grid, at grid_positions() (positions.h): a distance
+// tells rows and columns.
+struct GridBias {
+  bool absolute = false;
+  bool class_token = false;
+  Table table = {};  // [row][heads], borrowed
+
+  static constexpr std::string_view
+      name = "grid_bias",
+      aliases = "swin beit levit", title = "a learned bias by rows and columns (Swin)",
+      formula = "b_h[(Δy + H−1)(2W−1) + Δx + W−1], Δ = query − key; absolute: b_h[|Δy|·W + |Δx|]",
+      paper = "2103.14030";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"absolute", &GridBias::absolute, "rows and columns without their signs (LeViT)"},
+        Field{"class_token", &GridBias::class_token,
+              "three rows more for a class token that stands first (BEiT)"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{TableField{"table", &GridBias::table, "b: [row][heads]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs heads, the grid
+  bool operator==(const GridBias&) const = default;
+};
+
+struct LogCpb {
+  std::int64_t pretrained_height = 0, pretrained_width = 0;
+  // Borrowed: two layers, [hidden][2] of (y, x), [hidden] and [heads][hidden].
+  Table hidden_weight = {}, hidden_bias = {}, output_weight = {};
+
+  static constexpr std::string_view
+      name = "log_cpb",
+      aliases = "swin_v2 swinv2", title = "log-spaced continuous bias (Swin v2)",
+      formula = "16·σ(W₂ relu(W₁ c + b)), c = sign(Δ)·log₂(1 + |8Δ/(n−1)|)/3 of rows and columns",
+      paper = "2111.09883";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"pretrained_height", &LogCpb::pretrained_height,
+              "n of rows, those of the window in training; 0: as many as here",
+              Range{.least = 0, .most = 4096}, "patches"},
+        Field{"pretrained_width", &LogCpb::pretrained_width, "n of columns; 0: as many as here",
+              Range{.least = 0, .most = 4096}, "patches", "pretrained_window_size"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"hidden_weight", &LogCpb::hidden_weight, "W₁: [hidden][2], of rows and columns"},
+        TableField{"hidden_bias", &LogCpb::hidden_bias, "b: [hidden]"},
+        TableField{"output_weight", &LogCpb::output_weight, "W₂: [heads][hidden]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs heads, the grid
+  bool operator==(const LogCpb&) const = default;
+};
+
+struct Decomposed {
+  Table row_vectors = {}, column_vectors = {};  // [2H−1][head_dim] and [2W−1][head_dim], borrowed
+
+  static constexpr std::string_view
+      name = "decomposed",
+      aliases = "sam vitdet mvit", title = "vectors by rows and by columns (SAM, ViTDet, MViT)",
+      formula = "q_i·k_j/√d + q_i·R^h[Δy + H−1] + q_i·R^w[Δx + W−1], Δ = query − key",
+      paper = "2112.01526";
+  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto tables() {
+    return std::tuple{
+        TableField{"row_vectors", &Decomposed::row_vectors, "R^h: [2 · height − 1][head_dim]"},
+        TableField{"column_vectors", &Decomposed::column_vectors,
+                   "R^w: [2 · width − 1][head_dim]"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim, the grid
+  bool operator==(const Decomposed&) const = default;
+};
+
 // The list of schemes.
 using Scheme = std::variant<NoPe, Index, Sinusoidal, Learned, Shaw, T5, Deberta, Alibi, Kerple,
-                            Sandwich, Rope, XPos, Axial, Mixed, Pope, Fope>;
+                            Sandwich, Rope, XPos, Axial, Mixed, Pope, Fope, Profiles, TransformerXl,
+                            ClippedBias, GridBias, LogCpb, Decomposed>;
 
 // --- verbs ---------------------------------------------------------------------------------------
 
@@ -508,6 +689,18 @@ struct KerpleGradients {
 };
 Expected<KerpleGradients> kerple_gradients(const Kerple& scheme, const Tensor& bias_gradient);
 
+// The gradients by Transformer-XL's learned tensors, in their shapes row by row, given what attend_backward gives for its
+// plan: by relative.key [heads][row][head_dim], by the bias table [heads][row] and by relative.query, the latter two absent
+// without biases. Errors: tables not given, other shapes.
+struct TransformerXlGradients {
+  std::vector<double> projection = {}, content_bias = {}, position_bias = {};
+};
+Expected<TransformerXlGradients> transformer_xl_gradients(const TransformerXl& scheme,
+                                                          const Geometry& geometry,
+                                                          const Tensor& key_gradient,
+                                                          const Tensor& bias_gradient = {},
+                                                          const Tensor& query_gradient = {});
+
 // --- reflection: the lists as data ---------------------------------------------------------------
 
 std::span<const SchemeInfo> all_schemes();  // in the list's order
@@ -523,6 +716,9 @@ Expected<Scaling> make_scaling(std::string_view name);
 // and "rope_type" replaces the scaling. Errors: no such field, wrong kind, out of range.
 Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue& value);
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value);
+
+// Gives a scheme a tensor by its name in tables(). Errors: no such table. What shape it must have compile() says.
+Expected<void> set_table(Scheme& scheme, std::string_view name, Table table);
 
 // All fields with their values, in declared order (a Rope's without its scaling's).
 std::vector<FieldSetting> settings(const Scheme& scheme);

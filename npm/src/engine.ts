@@ -67,7 +67,13 @@ export type PlanInfo = {
     values?: number[][] | null
     row_count?: number
   } | null
-  relative: { row_count: number; uses_query: boolean; uses_key: boolean; uses_value: boolean } | null
+  relative: {
+    row_count: number
+    uses_query: boolean
+    uses_key: boolean
+    uses_value: boolean
+    profiles: number
+  } | null
   logits: {
     multiplier: number
     temperature: 'none' | 'steps' | 'log' | 'power' | 'heads'

@@ -67,6 +67,8 @@ def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=Non
     relative = plan.to_dict()["relative"]
     if relative and relative["uses_value"]:
         raise _refused("vectors by distance that are added to the output are no part of a logit")
+    if relative and relative["profiles"]:
+        raise _refused("profiles are tensors beside q and k, which no score_mod is given")
     if relative and (q is None or k is None):
         raise _refused("a plan with vectors by distance needs q= and k=")
     bias, before_scale = _bias(plan, heads, length, device)

@@ -46,14 +46,15 @@ std::vector<std::int32_t> blocks_of(nb::handle given, std::int64_t batch, std::i
 
 // The arrays of a call, which live as long as it.
 struct Call {
-  Array q, k, v, sinks, keep;
+  Array q, k, v, sinks, keep, query_profiles, key_profiles;
   std::vector<std::uint8_t> kept;
   std::vector<std::int32_t> blocks;
   AttentionInputs in;
 
   Call(const char* where, nb::handle q_array, nb::handle k_array, nb::handle v_array,
        nb::handle position_ids, nb::handle key_position_ids, const MaskWords& mask,
-       nb::handle keep_array, nb::handle block_ids, nb::handle sink_logits, std::string_view layout,
+       nb::handle keep_array, nb::handle block_ids, nb::handle sink_logits,
+       nb::handle profiles_of_queries, nb::handle profiles_of_keys, std::string_view layout,
        int threads)
       : q(array_of(q_array, where, "q", Access::read)),
         k(array_of(k_array, where, "k", Access::read)),
@@ -79,6 +80,14 @@ struct Call {
       sinks = array_of(sink_logits, where, "sink_logits", Access::read);
       in.sink_logits = sinks.tensor;
     }
+    if (!profiles_of_queries.is_none()) {
+      query_profiles = array_of(profiles_of_queries, where, "query_profiles", Access::read);
+      in.profiles.query = in_layout(query_profiles.tensor, layout, where);
+    }
+    if (!profiles_of_keys.is_none()) {
+      key_profiles = array_of(profiles_of_keys, where, "key_profiles", Access::read);
+      in.profiles.key = in_layout(key_profiles.tensor, layout, where);
+    }
     if (!keep_array.is_none()) {
       kept = bytes_of(keep_array, where);
       if (kept.size() != static_cast<std::size_t>(in.k.shape[0] * keys))
@@ -95,12 +104,13 @@ struct Call {
 nb::object attend_arrays(nb::handle q, nb::handle k, nb::handle v, const CompiledPlan* plan,
                          nb::handle scheme, nb::handle position_ids, nb::handle key_position_ids,
                          bool causal, std::int64_t window, std::int64_t chunk, std::int64_t prefix,
-                         nb::handle keep, nb::handle blocks, nb::handle sink_logits, nb::handle out,
+                         nb::handle keep, nb::handle blocks, nb::handle sink_logits,
+                         nb::handle query_profiles, nb::handle key_profiles, nb::handle out,
                          std::string_view layout, int threads, bool reference, nb::handle logits,
                          nb::handle weights, nb::handle remainder, nb::handle log_sums) {
   constexpr const char* where = "attend";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, blocks, sink_logits, layout, threads);
+                  keep, blocks, sink_logits, query_profiles, key_profiles, layout, threads);
   const std::int64_t value_dim = call.in.v.shape[3];
   nb::object made = !out.is_none() ? nb::borrow(out)
                     : value_dim == call.in.q.shape[3]
@@ -182,6 +192,20 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
   return all;
 }
 
+// Those of profiles, in the shapes that they came in: where they are given they belong to tokens, as q does.
+void want_profiles(const char* where, const Call& call, nb::handle q, std::string_view layout,
+                   nb::dict& made, std::vector<Array>& arrays, AttentionGradients& wanted) {
+  const std::tuple<const char*, const Array&, Tensor&> each[] = {
+      {"query_profiles", call.query_profiles, wanted.profiles.query},
+      {"key_profiles", call.key_profiles, wanted.profiles.key}};
+  for (const auto& [name, given, to] : each) {
+    if (!given.tensor) continue;
+    made[name] = new_array(q, shape_of(given.tensor), posenc::name(given.tensor.dtype));
+    arrays.push_back(array_of(made[name], where, name, Access::write));
+    to = in_layout(arrays.back().tensor, layout, where);
+  }
+}
+
 std::vector<Wanted<ContentGradients>> wanted_of(const ContentScheme& scheme, const Call& call) {
   using G = ContentGradients;
   std::vector<Wanted<G>> all;
@@ -218,12 +242,13 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
                                 const std::vector<std::string>& parameters, nb::handle position_ids,
                                 nb::handle key_position_ids, bool causal, std::int64_t window,
                                 std::int64_t chunk, std::int64_t prefix, nb::handle keep,
-                                nb::handle blocks, nb::handle sink_logits, std::string_view layout,
-                                int threads, nb::handle remainder_gradient, nb::handle log_sums,
-                                nb::handle dots) {
+                                nb::handle blocks, nb::handle sink_logits,
+                                nb::handle query_profiles, nb::handle key_profiles,
+                                std::string_view layout, int threads, nb::handle remainder_gradient,
+                                nb::handle log_sums, nb::handle dots) {
   constexpr const char* where = "attend_backward";
   const Call call(where, q, k, v, position_ids, key_position_ids, {causal, window, chunk, prefix},
-                  keep, blocks, sink_logits, layout, threads);
+                  keep, blocks, sink_logits, query_profiles, key_profiles, layout, threads);
   const Array by = array_of(out_gradient, where, "out_gradient", Access::read);
   const Tensor gradient = in_layout(by.tensor, layout, where);
   const Plan empty, &what = plan ? plan->plan : empty;
@@ -239,6 +264,8 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
       arrays.push_back(array_of(made[tokens[i].first], where, tokens[i].first, Access::write));
       wanted.*members[i] = in_layout(arrays.back().tensor, layout, where);
     }
+    if constexpr (std::is_same_v<G, AttentionGradients>)
+      want_profiles(where, call, q, layout, made, arrays, wanted);
     for (const std::string& parameter : parameters) {
       bool known = false;
       std::string all;
@@ -310,7 +337,8 @@ void bind_attention(nb::module_& m) {
         nb::arg("key_position_ids").none() = nb::none(), nb::arg("causal") = true,
         nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
         nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-        nb::arg("sink_logits").none() = nb::none(), nb::arg("out").none() = nb::none(),
+        nb::arg("sink_logits").none() = nb::none(), nb::arg("query_profiles").none() = nb::none(),
+        nb::arg("key_profiles").none() = nb::none(), nb::arg("out").none() = nb::none(),
         nb::arg("layout") = "", nb::arg("threads") = 0, nb::arg("reference") = false,
         nb::arg("logits").none() = nb::none(), nb::arg("weights").none() = nb::none(),
         nb::arg("remainder").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
@@ -318,7 +346,9 @@ void bind_attention(nb::module_& m) {
         "head_dim] and k, v of as many heads or fewer, unrotated; fewer queries than keys are the "
         "last ones. scheme: one that reads the content. keep: false hides a key (padding). blocks: "
         "tokens of one block see each other both ways. "
-        "sink_logits: [heads], counted by the softmax without a value. logits: an array that "
+        "sink_logits: [heads], counted by the softmax without a value. query_profiles and "
+        "key_profiles [batch, head, seq, u]: what the tables of a plan with profiles meet. logits: "
+        "an array that "
         "receives them, of reference=True, the plain loops in double; weights the same of a scheme "
         "that reads the content. remainder: an array [batch, heads, queries] that receives what no "
         "key took, of stick-breaking. log_sums: an array [batch, heads, queries] of float32 or "
@@ -331,10 +361,12 @@ void bind_attention(nb::module_& m) {
       nb::arg("position_ids").none() = nb::none(), nb::arg("key_position_ids").none() = nb::none(),
       nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0, nb::arg("prefix") = 0,
       nb::arg("keep").none() = nb::none(), nb::arg("blocks").none() = nb::none(),
-      nb::arg("sink_logits").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+      nb::arg("sink_logits").none() = nb::none(), nb::arg("query_profiles").none() = nb::none(),
+      nb::arg("key_profiles").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
       nb::arg("remainder_gradient").none() = nb::none(), nb::arg("log_sums").none() = nb::none(),
       nb::arg("dots").none() = nb::none(),
-      "The gradients of q, k and v, and of the `parameters` named, as a dict, given that by the "
+      "The gradients of q, k and v, of profiles where they are given, and of the `parameters` "
+      "named, as a dict, given that by the "
       "output. Keywords as attend had them. log_sums (as attend wrote them of all keys) and dots, "
       "Σ out · out_gradient [batch, heads, queries]: the part that these keys have in every "
       "gradient.");

@@ -58,7 +58,8 @@ void append(Cached& cached, const Sequences& sequences, nb::handle k, nb::handle
 nb::object attend_cached(Cached& cached, const Sequences& sequences, nb::handle q,
                          const CompiledPlan& plan, bool causal, std::int64_t window,
                          std::int64_t chunk, std::int64_t prefix, nb::handle sink_logits,
-                         nb::handle out, std::string_view layout, int threads) {
+                         nb::handle query_profiles, nb::handle key_profiles, nb::handle out,
+                         std::string_view layout, int threads) {
   constexpr const char* where = "KvCache.attend";
   const Array queries = array_of(q, where, "q", Access::read);
   const Tensor in = in_layout(queries.tensor, layout, where);
@@ -71,10 +72,20 @@ nb::object attend_cached(Cached& cached, const Sequences& sequences, nb::handle 
   const Tensor into = in_layout(to.tensor, layout, where);
   Array sinks;
   if (!sink_logits.is_none()) sinks = array_of(sink_logits, where, "sink_logits", Access::read);
+  Array of_queries, of_keys;
+  ProfileTensors profiles;
+  if (!query_profiles.is_none()) {
+    of_queries = array_of(query_profiles, where, "query_profiles", Access::read);
+    profiles.query = in_layout(of_queries.tensor, layout, where);
+  }
+  if (!key_profiles.is_none()) {
+    of_keys = array_of(key_profiles, where, "key_profiles", Access::read);
+    profiles.key = in_layout(of_keys.tensor, layout, where);
+  }
   const MaskWords mask{causal, window, chunk, prefix};
   unlocked([&] {
-    return cached.cache.attend(sequences, in, plan.plan, mask.mask(), into, {threads},
-                               sinks.tensor);
+    return cached.cache.attend(sequences, in, plan.plan, mask.mask(), into, {threads}, sinks.tensor,
+                               profiles);
   });
   return out.is_none() ? handed_back(std::move(made), q) : made;
 }
@@ -136,7 +147,9 @@ void bind_cache(nb::module_& m) {
       .def("attend", &attend_cached, nb::arg("sequences"), nb::arg("q"), nb::arg("plan"),
            nb::kw_only(), nb::arg("causal") = true, nb::arg("window") = 0, nb::arg("chunk") = 0,
            nb::arg("prefix") = 0, nb::arg("sink_logits").none() = nb::none(),
-           nb::arg("out").none() = nb::none(), nb::arg("layout") = "", nb::arg("threads") = 0,
+           nb::arg("query_profiles").none() = nb::none(),
+           nb::arg("key_profiles").none() = nb::none(), nb::arg("out").none() = nb::none(),
+           nb::arg("layout") = "", nb::arg("threads") = 0,
            "The attention of the newest tokens of each sequence over all its tokens: q [sequence, "
            "heads, tokens, head_dim], unrotated. Keywords as posenc.attend has them.")
       .def("attend_part", &attend_part, nb::arg("sequences"), nb::arg("q"), nb::arg("position_ids"),

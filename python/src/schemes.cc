@@ -66,13 +66,15 @@ Scaling scaling_of(nb::handle given) {
   return scaling;
 }
 
-// An array that is one of a content scheme's tables, which fields are not.
+// An array that is one of a scheme's tables, which fields are not.
 template <class T>
 bool is_table(T& value, std::string_view name, nb::handle given) {
-  if constexpr (!std::is_same_v<T, ContentScheme>)
+  if constexpr (std::is_same_v<T, Scaling>)
     return false;
   else {
     if (!PyObject_HasAttrString(given.ptr(), "shape")) return false;
+    if (std::ranges::find(info(value).tables, name, &TableInfo::name) == info(value).tables.end())
+      return false;
     const Array array = array_of(given, info(value).name, name, Access::read);
     return set_table(value, name, copied_table(array.tensor)).has_value();
   }
@@ -128,6 +130,7 @@ nb::object table_of(const Value& value, std::string_view name) {
   };
   if (const auto* const content = std::get_if<ContentScheme>(&value.held))
     std::visit(look, *content);
+  if (const auto* const scheme = std::get_if<Scheme>(&value.held)) std::visit(look, *scheme);
   if (!found.is_valid()) refuse("table", "the scheme has no table of that name", name);
   return found;
 }

@@ -41,6 +41,44 @@ def test_masks_values_and_sinks(np, rng):
     assert np.abs(sunk).max() < 1e-15
 
 
+def test_profiles_against_numpy(np, rng):
+    q, k, v = rng.standard_normal((3, 1, 2, 6, 8))
+    r, table = rng.standard_normal((1, 2, 6, 3)), rng.standard_normal((3, 4))
+    plan = posenc.plan(posenc.Profiles(profiles=3, extent=4, table=table), head_dim=8, heads=2)
+    away = np.arange(6)[:, None] - np.arange(6)
+    bias = np.where((away >= 0) & (away < 4), (r @ table)[..., np.arange(6)[:, None], away.clip(0, 3)], 0)
+    out = posenc.attend(q, k, v, plan, query_profiles=r)
+    np.testing.assert_allclose(out, reference(np, q, k, v, lambda x: x, bias), atol=1e-12)
+    by = posenc.attend_backward(q, k, v, out, plan, query_profiles=r, parameters=["relative_key"])
+    assert by["query_profiles"].shape == r.shape and by["relative_key"].shape == (4, 3)
+    step = 1e-6
+    moved = r.copy()
+    moved[0, 1, 3, 2] += step
+    slope = ((posenc.attend(q, k, v, plan, query_profiles=moved) - out) * out).sum() / step
+    assert abs(by["query_profiles"][0, 1, 3, 2] - slope) < 1e-5
+    cache = posenc.KvCache(kv_heads=2, head_dim=8, dtype="float64")
+    sequence = cache.add()
+    cache.append([sequence], k, v, plan)
+    last = cache.attend([sequence], q[:, :, -1:], plan, query_profiles=r[:, :, -1:])
+    np.testing.assert_allclose(last, out[:, :, -1:], atol=1e-12)
+    with pytest.raises(posenc.Error, match=r"profiles\.query must be"):
+        posenc.attend(q, k, v, plan)
+
+
+def test_transformer_xl_takes_its_weights(np, rng):
+    projection, u, w = rng.standard_normal((8, 8)), rng.standard_normal((2, 4)), rng.standard_normal((2, 4))
+    scheme = posenc.TransformerXl(projection=projection, content_bias=u, position_bias=w)
+    plan = posenc.plan(scheme, width=8, heads=2, head_dim=4, length=5)
+    q, k, v = rng.standard_normal((3, 1, 2, 5, 4))
+    angles = np.arange(-4, 5)[:, None] * 10000.0 ** (-np.arange(4) / 4)
+    by_distance = (np.concatenate((np.sin(angles), np.cos(angles)), -1) @ projection.T).reshape(9, 2, 4)
+    away = np.arange(5)[:, None] - np.arange(5) + 4
+    logits = (q + u[:, None]) @ k.swapaxes(-1, -2) + np.einsum("bhic,ijhc->bhij", q + w[:, None], by_distance[away])
+    weights = np.exp(logits / 2)
+    out = weights / weights.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(posenc.attend(q, k, v, plan, causal=False), out, atol=1e-12)
+
+
 def test_tokens_of_a_picture_see_each_other(np, rng):
     q = rng.standard_normal((2, 1, 5, 8))
     blocks = np.array([-1, 0, 0, 0, -1])

@@ -19,7 +19,7 @@ namespace {
 // A table of vectors by distance, [head or 1][row][head_dim]; absent where the plan uses none.
 Expected<Tensor> relative_table(std::string_view where, std::string_view name, bool used,
                                 const Table& table, const Relative& relative, std::int64_t heads,
-                                std::int64_t head_dim) {
+                                std::int64_t columns) {
   if (!used) return Tensor{};
   if (!table) {
     return fail(where, "the learned table relative." + std::string(name) + " must be given", "none",
@@ -28,11 +28,11 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
   const auto view = viewed(where, "relative." + std::string(name), table.values, 3);
   if (!view) return view;
   const bool fits = (view->shape[0] == 1 || view->shape[0] == heads) &&
-                    view->shape[1] == relative.row_count && view->shape[2] == head_dim;
+                    view->shape[1] == relative.row_count && view->shape[2] == columns;
   if (fits) return view;
   return fail(where,
               "relative." + std::string(name) + " must be [" + std::to_string(relative.row_count) +
-                  ", " + std::to_string(head_dim) + "], or that for each of " +
+                  ", " + std::to_string(columns) + "], or that for each of " +
                   std::to_string(heads) + " heads",
               shape_text(*view), "check max_distance and head_dim against the table");
 }
@@ -68,10 +68,38 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
                 "drop one of the two");
   }
   const Relative& r = *plan.relative;
-  POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, head_dim));
-  POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, head_dim));
+  const std::int64_t columns = r.columns(head_dim);
+  POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, columns));
+  POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, columns));
   POSENC_TRY(value, relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim));
   return RelativeTables{.rows = &r.rows, .query = query, .key = key, .value = value};
+}
+
+Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan,
+                                        const ProfileTensors& given, std::int64_t batch,
+                                        std::int64_t heads, std::int64_t queries,
+                                        std::int64_t keys) {
+  const Relative none{.uses_key = false};
+  const Relative& r = plan.relative && plan.relative->profiles > 0 ? *plan.relative : none;
+  const auto check = [&](std::string_view name, const Tensor& x, bool used,
+                         std::int64_t tokens) -> Expected<Tensor> {
+    if (!x && !used) return Tensor{};
+    if (!used)
+      return fail(where, std::string(name) + " must be absent", shape_text(x),
+                  "this plan's tables by distance do not meet them");
+    const std::string rule = std::string(name) + " must be [" + std::to_string(batch) + ", " +
+                             std::to_string(heads) + ", " + std::to_string(tokens) + ", " +
+                             std::to_string(r.profiles) + "]";
+    if (!x) return fail(where, rule, "none", "the plan's tables by distance meet them");
+    POSENC_TRY(view, viewed(where, name, x, 4));
+    if (view.shape[0] == batch && view.shape[1] == heads && view.shape[2] == tokens &&
+        view.shape[3] == r.profiles)
+      return view;
+    return fail(where, rule, shape_text(x), "shapes read [batch, head, seq, profile]");
+  };
+  POSENC_TRY(query, check("profiles.query", given.query, r.uses_key, queries));
+  POSENC_TRY(key, check("profiles.key", given.key, r.uses_query, keys));
+  return ProfileTensors{.query = query, .key = key};
 }
 
 Expected<void> check_plain(std::string_view where, const Plan& plan) {
@@ -222,9 +250,10 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
     POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));
   }
   const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
-  if (plan.logits.softcap != 0 && (plan.relative || (slopes != nullptr && slopes->before_scale)))
+  const bool before_scale = plan.relative && plan.relative->profiles == 0;
+  if (plan.logits.softcap != 0 && (before_scale || (slopes != nullptr && slopes->before_scale)))
     return fail(where, "a softcap must stand beside rotations and biases after the scale alone",
-                plan.relative ? "vectors by distance" : "slopes before the scale",
+                before_scale ? "vectors by distance" : "slopes before the scale",
                 "drop logits.softcap");
   if (plan.logits.temperature == Temperature::heads &&
       (std::ssize(plan.logits.head_scale) != heads || std::ssize(plan.logits.head_bias) != heads))
@@ -236,6 +265,9 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
                 "take both from the checkpoint (softmax_scaling.scale and bias)");
   POSENC_TRY(relative, check_added(where, plan, heads, head_dim, value_dim));
   checked.relative = relative;
+  POSENC_TRY(profiles, check_profiles(where, plan, in.profiles, batch, heads, checked.q.shape[2],
+                                      checked.k.shape[2]));
+  checked.profiles = profiles;
   return checked;
 }
 

@@ -22,6 +22,7 @@ struct AttendArguments {
   Tensor log_sums = {};         // [batch, heads, queries]; absent where nobody wants them
   Tensor sink_logits = {};      // [batch, heads, queries], a stride 0 where shared; absent: none
   RelativeTables relative = {};
+  ProfileTensors profiles = {};  // of four axes; absent where the plan asks for none
   const Positions *queries = nullptr, *keys = nullptr;  // the caller's
   const Mask* mask = nullptr;
   Threads threads = {};
@@ -63,6 +64,12 @@ inline Tensor widened(const Plan& plan, Tensor x) {
   if (plan.rotate) x.shape[3] += plan.rotate->widening();
   return x;
 }
+
+// The profiles that the plan's tables meet, and no others.
+Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan,
+                                        const ProfileTensors& given, std::int64_t batch,
+                                        std::int64_t heads, std::int64_t queries,
+                                        std::int64_t keys);
 
 // Every distance between a query and a key that it sees is in the plan's tables. Errors: one that is not.
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in);

@@ -60,6 +60,26 @@ DistanceRows random_rows(Chance& chance, std::int64_t& count) {
   return rows;
 }
 
+// Of queries or keys or both; some distances have no row, and a window may have none.
+Relative random_profiles(Chance& chance, std::int64_t heads) {
+  Relative relative;
+  relative.rows = random_rows(chance, relative.row_count);
+  std::vector<std::int32_t> row(relative.rows.row.begin(), relative.rows.row.end());
+  if (chance.in(2)) row.front() = row.back() = no_row;
+  relative.rows.row = std::move(row);
+  relative.profiles = chance.whole(1, 20);
+  relative.uses_query = chance.in(2);
+  relative.uses_key = !relative.uses_query || chance.in(2);
+  for (Table* table : {&relative.query, &relative.key}) {
+    const std::int64_t own = chance.in(2) ? heads : 1;
+    *table = Table::own(chance.normals(own * relative.row_count * relative.profiles),
+                        own * relative.row_count, relative.profiles);
+    table->values =
+        Tensor::dense(table->values.data, DType::f64, {own, relative.row_count, relative.profiles});
+  }
+  return relative;
+}
+
 Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std::int64_t dim,
                  std::int64_t axes) {
   Plan plan;
@@ -106,6 +126,7 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
       *table = Table::own(chance.normals(relative.row_count * dim), relative.row_count, dim);
     plan.relative = relative;
   }
+  if (part == 4) plan.relative = random_profiles(chance, heads);
   if (plan.rotate && !plan.relative && chance.in(5)) {
     Rotate& rotate = *plan.rotate;
     rotate.rotary_dim = 2 * chance.whole(1, dim);
@@ -212,6 +233,16 @@ void try_problem(unsigned seed, double& worst) {
                     !std::get<Slopes>(plan.bias.value_or(Slopes{})).before_scale;
   if (caps && !plan.relative && chance.in(3)) plan.logits.softcap = chance.one_of({1.5, 20.0});
   const std::string what = "seed " + std::to_string(seed);
+  const std::int64_t profiles = plan.relative ? plan.relative->profiles : 0;
+  std::vector<float> of_queries, of_keys;
+  ProfileTensors profiled;
+  const auto profile = [&](std::vector<float>& x, std::int64_t tokens) {
+    for (const double each : chance.normals(batch * heads * tokens * profiles))
+      x.push_back(static_cast<float>(each));
+    return Tensor::dense(x.data(), {batch, heads, tokens, profiles});
+  };
+  if (profiles > 0 && plan.relative->uses_key) profiled.query = profile(of_queries, queries);
+  if (profiles > 0 && plan.relative->uses_query) profiled.key = profile(of_keys, keys);
 
   const auto layout = [&] { return all_layouts[chance.whole(0, 5)]; };
   Memory q = memory(dtype, layout(), batch, heads, queries, dim, seed),
@@ -229,12 +260,13 @@ void try_problem(unsigned seed, double& worst) {
                                 key_positions,
                                 mask,
                                 {},
-                                sink_logits},
+                                sink_logits,
+                                profiled},
                                plan, Tensor::dense(exact.data(), {batch, heads, queries, dim}),
                                Tensor::dense(logits.data(), {batch, heads, queries, keys})))
       << what;
-  const AttentionInputs in{q.view(),      k.view(), v.view(), query_positions,
-                           key_positions, mask,     {},       sink_logits};
+  const AttentionInputs in{q.view(), k.view(), v.view(),    query_positions, key_positions,
+                           mask,     {},       sink_logits, profiled};
   spoil_hidden(in);
   const auto done = attend(in, plan, out.view());
   ASSERT_TRUE(done) << what << ": " << done.error().message();

@@ -4,6 +4,7 @@
 //   ∂q̂_i = s_i Σ_j δ_ij k̂_j     ∂k̂_j = Σ_i δ_ij s_i q̂_i     ∂v̂_j = Σ_i α_ij ĝ_i
 //   ∂q_i += s_i Σ_j δ_ij a^K_d   ∂k_j += Σ_i s_i δ_ij a^Q_d
 //   ∂a^K_d = Σ δ_ij s_i q_i      ∂a^Q_d = Σ s_i δ_ij k_j     ∂a^V_d = Σ α_ij g_i      d = i − j
+// With profiles r, s and temperatures τ alone: r_i for q_i, s_j for k_j, τ_i for the s_i of these three lines.
 //   ∂sink_i = −α_i,sink Σ_j α_ij e_ij
 // With a softcap δ_ij of the products is times its slope 1 − tanh².
 // The rows of some queries stand whole, from the first key that one of them sees to the last: then five
@@ -175,10 +176,14 @@ class Backward {
     const Index query = first_ + i, head = at_.first_head + g;
     const T scale = in_.scale(b_, head, query);
     VisibleRange& seen = row_seen_[i];
-    if (relative_.present()) relative_.add_products(head, query, scale, seen, weight, delta);
+    const bool after_softcap = in_.profiles();
+    if (relative_.present() && !after_softcap)
+      relative_.add_products(head, query, scale, seen, weight, delta);
     if (slope_ != nullptr)
       softcap(weight + seen.begin, seen.end - seen.begin, static_cast<T>(in_.plan->logits.softcap),
               slope_ + seen.begin);
+    if (after_softcap)
+      relative_.add_products(head, query, in_.temperature(b_, head, query), seen, weight, delta);
     const auto bias = bias_.row(g, query, scale, seen, buffer_);
     if (seen.holes) {
       visibility_.for_holes(at_.queries, query, at_.keys, seen, b_,
@@ -222,8 +227,10 @@ class Backward {
     const T* const delta = delta_ + i * stride_;
     bias_.take_gradient(g, query, scale, row_seen_[i], delta);
     if (relative_.present())
-      relative_.take_gradient(at_.first_head + g, g, query, scale, row_seen_[i],
-                              weight_ + i * stride_, delta);
+      relative_.take_gradient(
+          at_.first_head + g, g, query,
+          in_.profiles() ? in_.temperature(b_, at_.first_head + g, query) : scale, row_seen_[i],
+          weight_ + i * stride_, delta);
     if (slope_ != nullptr) through_softcap(row_seen_[i], delta_ + i * stride_);
   }
 
@@ -354,6 +361,12 @@ T BackwardInputs<T>::scale(std::int64_t b, std::int64_t head, std::int64_t query
 }
 
 template <class T>
+T BackwardInputs<T>::temperature(std::int64_t b, std::int64_t head, std::int64_t query) const {
+  return static_cast<T>(plan->logits.query_scale(in->queries->at(query, b), head) /
+                        plan->logits.multiplier);
+}
+
+template <class T>
 BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& plan,
                                   const Tensor& out_gradient) {
   BackwardInputs<T> in{.in = &arguments,
@@ -368,8 +381,11 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
   in.relative_query = table(arguments.relative.query);
   in.relative_key = table(arguments.relative.key);
   in.relative_value = table(arguments.relative.value);
-  if (in.relative_key) in.plain_q = in.q.copy();
-  if (in.relative_query) in.plain_k = in.k.copy();
+  const bool profiles = in.profiles();
+  if (in.relative_key)
+    in.plain_q = profiles ? HeadRows<T>::loaded(arguments.profiles.query) : in.q.copy();
+  if (in.relative_query)
+    in.plain_k = profiles ? HeadRows<T>::loaded(arguments.profiles.key) : in.k.copy();
   if (in.relative_value) in.plain_out_gradient = in.out_gradient.copy();
   if (plan.rotate && arguments.q.size() != 0) {
     const auto rotated = [&](HeadRows<T>& x, const Positions& positions, Side side) {
@@ -388,7 +404,9 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
   each_query(arguments, [&](Index b, Index h, Index i) {
     const T scale = in.scale(b, h, i);
     scale_row(in.q.row(b, h, i), in.q.step(), scale);
-    if (in.plain_q) scale_row(in.plain_q.row(b, h, i), in.q.step(), scale);
+    if (in.plain_q)
+      scale_row(in.plain_q.row(b, h, i), in.plain_q.step(),
+                profiles ? in.temperature(b, h, i) : scale);
   });
   const auto key_heads = static_cast<std::size_t>(in.key_heads());
   in.k_panels.resize(key_heads);
@@ -428,8 +446,10 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
     sum.add(plain);
   };
   const auto wanted = [](const Tensor& to) { return to && to.size() != 0; };
+  const HeadRows<T> none;
+  const bool profiles = in.profiles();
   if (wanted(k_gradient)) {
-    back(by_key.k, by_key.plain_k, arguments.k, *arguments.keys, Side::key);
+    back(by_key.k, profiles ? none : by_key.plain_k, arguments.k, *arguments.keys, Side::key);
     by_key.k.store(k_gradient);
   }
   if (wanted(v_gradient)) {
@@ -439,7 +459,8 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
   if (!wanted(q_gradient) && by_query.temperatures.empty()) return;
   if (arguments.q.size() == 0) return;
   // Now the gradients by what the scale gave: q·them is that by the scale, also where it is 0.
-  back(by_query.q, by_query.plain_q, arguments.q, *arguments.queries, Side::query);
+  back(by_query.q, profiles ? none : by_query.plain_q, arguments.q, *arguments.queries,
+       Side::query);
   auto temperature = by_query.temperatures.begin();
   const double plain_scale =
       in.plan->logits.multiplier / std::sqrt(static_cast<double>(in.q.columns()));
@@ -454,6 +475,18 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
     scale_row(row, in.q.step(), in.scale(b, h, i));
   });
   if (wanted(q_gradient)) by_query.q.store(q_gradient);
+}
+
+template <class T>
+void write_profiles(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                    const ProfileTensors& to) {
+  if (to.query && to.query.size() != 0) {
+    each_query(*in.in, [&](Index b, Index h, Index i) {
+      scale_row(by_query.plain_q.row(b, h, i), by_query.plain_q.step(), in.temperature(b, h, i));
+    });
+    by_query.plain_q.store(to.query);
+  }
+  if (to.key && to.key.size() != 0) by_key.plain_k.store(to.key);
 }
 
 void write_temperatures(const AttendArguments& in, const Plan& plan,
@@ -499,6 +532,10 @@ template void add_backward(const BackwardInputs<float>&, const BackwardTask<floa
                            RowBias<float>&);
 template void add_backward(const BackwardInputs<double>&, const BackwardTask<double>&,
                            RowBias<double>&);
+template void write_profiles(const BackwardInputs<float>&, QuerySums<float>&, KeySums<float>&,
+                             const ProfileTensors&);
+template void write_profiles(const BackwardInputs<double>&, QuerySums<double>&, KeySums<double>&,
+                             const ProfileTensors&);
 template void write_backward(const BackwardInputs<float>&, QuerySums<float>&, KeySums<float>&,
                              const Tensor&, const Tensor&, const Tensor&);
 template void write_backward(const BackwardInputs<double>&, QuerySums<double>&, KeySums<double>&,

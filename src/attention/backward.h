@@ -19,9 +19,10 @@ struct BackwardInputs {
   const AttendArguments* in = nullptr;
   const Plan* plan = nullptr;
   HeadRows<T> q, k, v, out_gradient;
-  // As they came, for the vectors by distance that meet them so (queries scaled); absent without such.
+  // What the vectors by distance meet: q and k as they came, or a plan's profiles, the queries' times what their logits are
+  // scaled by. Absent without such.
   HeadRows<T> plain_q, plain_k, plain_out_gradient;
-  HeadRows<T> relative_query, relative_key, relative_value;  // [1][head or 1][row][head_dim]
+  HeadRows<T> relative_query, relative_key, relative_value;  // [1][head or 1][row][columns]
   const void* caller = this_thread();
   WholeRows whole = {};  // absent: the keys are all that the queries see
   bool finite = true;    // all of q, k, v and out_gradient; else what is hidden needs care
@@ -29,7 +30,9 @@ struct BackwardInputs {
   std::vector<Aligned<T>> k_panels = {}, v_panels = {};
 
   std::int64_t key_heads() const { return in->k.shape[0] * in->k.shape[1]; }
+  bool profiles() const { return plan->relative && plan->relative->profiles > 0; }
   T scale(std::int64_t b, std::int64_t head, std::int64_t query) const;  // of the query's logits
+  T temperature(std::int64_t b, std::int64_t head, std::int64_t query) const;  // of it alone
 };
 
 template <class T>
@@ -108,6 +111,11 @@ void run_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query,
     of_part[0].plain_k.add(of_part[part].plain_k);
   }
 }
+
+// The gradients by a plan's profiles, where they are wanted.
+template <class T>
+void write_profiles(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
+                    const ProfileTensors& to);
 
 // Back through scale and rotation, and what never was rotated added: gradients by q, k, v, written where
 // they are wanted.

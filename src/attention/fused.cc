@@ -36,15 +36,15 @@ class QueryBlock {
         plan_(*job.plan),
         visibility_(*in_.mask, *in_.queries, *in_.keys),
         bias_(bias),
-        relative_(in_, plan_, job.block, key_block),
         group_(in_.group()),
         rows_(group_ * job.block),
+        short_(rows_ < short_rows),
+        relative_(in_, plan_, job.block, key_block, short_),
         head_dim_(in_.q.shape[3]),
         depth_(head_dim_ + (plan_.rotate ? plan_.rotate->widening() : 0)),
         step_(padded(depth_)),
         v_dim_(in_.v.shape[3]),
         v_step_own_(padded(v_dim_)),
-        short_(rows_ < short_rows),
         rotates_queries_(plan_.rotate && !job.queries_rotated),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
         rotates_outputs_(plan_.rotate && plan_.rotate->values),
@@ -62,8 +62,17 @@ class QueryBlock {
     if (!short_) panels_ = scratch_.take<T>((key_block + panel_) * depth_);
     weights_ = scratch_.take<T>(gemm_rows * weights_step);
     bias_rows_ = scratch_.take_zeros<T>(gemm_rows * weights_step);
-    if (relative_.present()) raw_q_ = scratch_.take<T>(rows_ * step_);
-    if (relative_.meets_keys()) raw_k_ = scratch_.take<T>(key_block * step_);
+    if (relative_.present() && plan_.relative->profiles > 0) {
+      profile_step_ = padded(plan_.relative->profiles);
+      unscaled_ =
+          static_cast<T>(std::sqrt(static_cast<double>(head_dim_)) / plan_.logits.multiplier);
+      if (relative_.meets_queries()) query_profiles_ = scratch_.take<T>(rows_ * profile_step_);
+      if (relative_.meets_keys())
+        key_profiles_ = scratch_.take<T>(group_ * key_block * profile_step_);
+    } else {
+      if (relative_.meets_queries()) raw_q_ = scratch_.take<T>(rows_ * step_);
+      if (relative_.meets_keys()) raw_k_ = scratch_.take<T>(key_block * step_);
+    }
   }
 
   void operator()(Index index) {
@@ -132,7 +141,22 @@ class QueryBlock {
           in_.sink(at_.sequence, at_.first_head + row / count, first_query_ + row % count));
       sum_[row] = row_max_[row] == -std::numeric_limits<T>::infinity() ? T{0} : T{1};
     }
-    if (relative_.present()) relative_.begin_queries(at_.first_head, count, raw_q_, step_);
+    if (query_profiles_ != nullptr) read_profiles(rows);
+    if (relative_.present())
+      relative_.begin_queries(at_.first_head, count,
+                              query_profiles_ != nullptr
+                                  ? typename RelativeTerms<T>::Side{query_profiles_, profile_step_}
+                                  : typename RelativeTerms<T>::Side{raw_q_, step_});
+  }
+  // Of queries, times the temperature of their logits.
+  void read_profiles(Index rows) {
+    const Tensor& x = in_.profiles.query;
+    const Index count = at_.query_count;
+    for (Index g = 0; g < group_; ++g)
+      load_rows(x, x.offset(at_.sequence, at_.first_head + g, first_query_), count,
+                query_profiles_ + g * count * profile_step_, profile_step_);
+    for (Index row = 0; row < rows; ++row)
+      scale_row(query_profiles_ + row * profile_step_, profile_step_, scale_[row] * unscaled_);
   }
 
   // Whether rows can be read where the caller has them.
@@ -174,7 +198,14 @@ class QueryBlock {
     }
     finite_.reset();
     bias_.begin(at_);
-    if (relative_.present()) relative_.begin_keys(at_, raw_k_, step_);
+    if (!relative_.present()) return;
+    const Tensor& x = in_.profiles.key;
+    for (Index g = 0; g < group_ && key_profiles_ != nullptr; ++g)
+      load_rows(x, x.offset(at_.sequence, at_.first_head + g, first), count,
+                key_profiles_ + g * key_block * profile_step_, profile_step_);
+    relative_.begin_keys(at_, key_profiles_ != nullptr
+                                  ? typename RelativeTerms<T>::Side{key_profiles_, profile_step_}
+                                  : typename RelativeTerms<T>::Side{raw_k_, step_});
   }
 
   void attend_block() {
@@ -207,6 +238,11 @@ class QueryBlock {
       end = std::max(end, row.seen.end);
     }
     if (begin >= end) return;
+    if (relative_.present() && relative_.adds()) {
+      relative_.begin_tile(first_row, rows, begin, end);
+      for (Index r = 0; r < rows; ++r)
+        if (!tile[r].seen.empty()) add_relative(tile[r], bias_rows_ + r * weights_step);
+    }
     const Index whole = std::min(panel_, row_lanes);  // vectors are no longer
     const Index first = short_ ? begin : begin / panel_ * panel_;
     const Index last = short_ ? end : first + (end - first + whole - 1) / whole * whole;
@@ -254,13 +290,23 @@ class QueryBlock {
     const auto bias = bias_.row(row.group, row.query, scale, row.seen, buffer);
     row.bias = bias.bias;
     row.bias_factor = bias.factor;
-    if (!relative_.present()) return;
-    if (bias.bias == nullptr) {
+  }
+  // The bias with what vectors by distance add to it.
+  void add_relative(TileRow& row, T* buffer) {
+    if (row.bias == nullptr) {
+      row.bias = relative_.alone(row.group, row.query);
+      row.bias_factor = 1;
+      if (row.bias != nullptr) return;
       std::fill_n(buffer, at_.key_count + row_lanes, T{0});
-    } else if (bias.bias != buffer || bias.factor != 1) {
-      for (Index j = 0; j < at_.key_count; ++j) buffer[j] = bias.bias[j] * bias.factor;
+    } else if (row.bias != buffer || row.bias_factor != 1) {
+      for (Index j = 0; j < at_.key_count; ++j) buffer[j] = row.bias[j] * row.bias_factor;
     }
-    relative_.add_to(row.group, row.query, scale, row.seen, buffer);
+    const T scale = scale_[row.group * at_.query_count + row.query];
+    relative_.add_to(row.group, row.query, scale * unscaled_, row.seen, buffer);
+    // Hidden keys may hold NaN, and so may what they are multiplied by.
+    if (relative_.meets_keys() && row.seen.holes)
+      visibility_.for_holes(at_.queries, row.query, at_.keys, row.seen, at_.sequence,
+                            [buffer](Index j) { buffer[j] = 0; });
     row.bias = buffer;
     row.bias_factor = 1;
   }
@@ -334,12 +380,13 @@ class QueryBlock {
   const Plan& plan_;
   const Visibility visibility_;
   RowBias<T>& bias_;
-  RelativeTerms<T> relative_;
   const Index group_, rows_;
+  const bool short_;
+  RelativeTerms<T> relative_;
   const Index head_dim_, depth_,
       step_;  // of queries and keys as they come and as they multiply; row to row
   const Index v_dim_, v_step_own_;  // of values and outputs
-  const bool short_, rotates_queries_, rotates_keys_, rotates_outputs_, rotates_values_;
+  const bool rotates_queries_, rotates_keys_, rotates_outputs_, rotates_values_;
   const std::function<void()>* const meanwhile_;  // of the caller's thread; of others null
 
   BiasBlock at_;  // what is at work
@@ -348,7 +395,11 @@ class QueryBlock {
   T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
   T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;              // [row]
   T *k_ = nullptr, *raw_k_ = nullptr, *v_ = nullptr, *panels_ = nullptr;  // of a block of keys
-  T *weights_ = nullptr, *bias_rows_ = nullptr;                           // of a tile
+  // Of a plan with profiles, [row][profile_step_] and [head of the group][key][profile_step_]
+  T *query_profiles_ = nullptr, *key_profiles_ = nullptr;
+  Index profile_step_ = 0;
+  T unscaled_ = 1;  // from the scale of logits to their temperature alone; without profiles 1
+  T *weights_ = nullptr, *bias_rows_ = nullptr;    // of a tile
   const T *k_rows_ = nullptr, *v_rows_ = nullptr;  // in k_ and v_, or the caller's
   Index k_step_ = 0, v_step_ = 0;
   std::optional<bool> finite_;  // not asked yet

@@ -56,11 +56,13 @@ Expected<void> check_learned_temperature(const Plan& plan) {
   if (plan.rotate && plan.rotate->polar)
     return fail(where, "a learned temperature has gradients beside rotations that are not polar",
                 "PoPE", "leave those of logits.head_scale and head_bias absent");
-  const bool meets_keys = plan.relative && plan.relative->uses_query;
+  const bool meets_keys =
+      plan.relative && (plan.relative->uses_query || plan.relative->profiles > 0);
   if (!meets_keys && !(slopes != nullptr && slopes->before_scale)) return {};
-  return fail(where, "a learned temperature has gradients beside terms that hold the query alone",
-              meets_keys ? "vectors by distance that meet keys" : "slopes before the scale",
-              "leave those of logits.head_scale and head_bias absent");
+  return fail(
+      where, "a learned temperature has gradients beside terms that hold the query alone",
+      meets_keys ? "vectors by distance that meet keys or profiles" : "slopes before the scale",
+      "leave those of logits.head_scale and head_bias absent");
 }
 
 // Both or none, and without sink logits: their gradient is told by the caller's two numbers alone.
@@ -133,7 +135,10 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
         {"the mixture's cosines", &gradients.mix_cosine, &mix, &to.mix_cosine},
         {"the mixture's sines", &gradients.mix_sine, &mix, &to.mix_sine},
         {"logits.head_scale", &gradients.head_scale, &by_head, &to.head_scale},
-        {"logits.head_bias", &gradients.head_bias, &by_head, &to.head_bias}}) {
+        {"logits.head_bias", &gradients.head_bias, &by_head, &to.head_bias},
+        {"profiles.query", &gradients.profiles.query, &checked.in.profiles.query,
+         &to.profiles.query},
+        {"profiles.key", &gradients.profiles.key, &checked.in.profiles.key, &to.profiles.key}}) {
     POSENC_TRY(view, gradient_of(each.of, *each.from, *each.like));
     *each.to = view;
   }
@@ -299,7 +304,8 @@ void backward(const Arguments& arguments, const Plan& plan) {
   auto in = detail::backward_inputs<T>(arguments.in, plan, arguments.out_gradient);
   in.whole = arguments.whole;
   QuerySums<T> by_query{.q = HeadRows<T>::zeros(detail::widened(plan, q))};
-  if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(q);
+  const auto met = [](const Tensor& profiles, const Tensor& x) { return profiles ? profiles : x; };
+  if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(met(arguments.in.profiles.query, q));
   if (to.rotation_frequency && plan.rotate->values)
     by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
   by_query.sinks.resize(detail::rows_wanted(arguments.in, bool(to.sink_logits)));
@@ -310,7 +316,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   for (KeySums<T>& sums : of_part) {
     sums.k = HeadRows<T>::zeros(detail::widened(plan, k));
     sums.v = HeadRows<T>::zeros(v);
-    if (in.relative_query) sums.plain_k = HeadRows<T>::zeros(k);
+    if (in.relative_query) sums.plain_k = HeadRows<T>::zeros(met(arguments.in.profiles.key, k));
   }
 
   const std::int64_t kv_heads = k.shape[1], group = kv_heads == 0 ? 1 : q.shape[1] / kv_heads;
@@ -335,6 +341,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   write_frequencies(in, by_query, of_part[0], to.rotation_frequency);
   write_phases(in, by_query, of_part[0], to.rotation_phase);
   write_mixture(in, by_query, of_part[0], to);
+  detail::write_profiles(in, by_query, of_part[0], to.profiles);
   detail::write_backward(in, by_query, of_part[0], to.q, to.k, to.v);
   detail::write_temperatures(arguments.in, plan, by_query.temperatures, to.head_scale,
                              to.head_bias);

@@ -112,6 +112,29 @@ void deberta(Problem& p) { relative(p, p.heads, true, true, false); }
 void every_table(Problem& p) { relative(p, p.heads, true, true, true); }
 void shared_tables(Problem& p) { relative(p, 1, true, true, true); }
 
+// Three profiles of every query, or key, or both; the first distance has no row.
+void profiles_of(Problem& p, std::int64_t heads, bool query, bool key) {
+  relative(p, heads, query, key, false);
+  Relative& part = *p.plan.relative;
+  part.rows = {.first = -3, .row = {no_row, 1, 2, 2, 2, 3, 4}};
+  part.profiles = 3;
+  const auto table = [&](std::vector<double>& numbers) {
+    numbers.resize(static_cast<std::size_t>(heads * 5 * 3));
+    return Table::borrow(heads == 1 ? Tensor::dense(numbers.data(), {5, 3})
+                                    : Tensor::dense(numbers.data(), {heads, 5, 3}));
+  };
+  if (query) part.query = table(p.query);
+  if (key) part.key = table(p.key);
+}
+void query_profiles(Problem& p) { profiles_of(p, 1, false, true); }
+void key_profiles(Problem& p) { profiles_of(p, p.heads, true, false); }
+void every_profile(Problem& p) {
+  profiles_of(p, p.heads, true, true);
+  rope(p);
+  bias(p);
+  p.plan.logits = Logits{.multiplier = 1.7, .beta = 0.3, .floor = 2, .offset = 1, .softcap = 2};
+}
+
 void logits(Problem& p) {
   p.plan.logits = Logits{.multiplier = 1.7, .beta = 0.3, .floor = 2, .offset = 1};
 }
@@ -155,7 +178,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
                     Part{"deberta", deberta}, Part{"every_table", every_table},
                     Part{"shared_tables", shared_tables}, Part{"logits", logits},
-                    Part{"rope_and_slopes", rope_and_slopes}, Part{"everything", everything}),
+                    Part{"query_profiles", query_profiles}, Part{"key_profiles", key_profiles},
+                    Part{"every_profile", every_profile}, Part{"rope_and_slopes", rope_and_slopes},
+                    Part{"everything", everything}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(AttendBackward, CausalIsTheSlopeOfTheLoss) {

@@ -25,6 +25,7 @@ struct GradientProblem {
   std::vector<double> q = {}, k = {}, v = {}, loss_weight = {}, bias = {}, query = {}, key = {},
                       value = {};
   std::vector<double> sinks = {};  // [heads], or [batch][heads][queries]
+  std::vector<double> query_profiles = {}, key_profiles = {};  // [batch][heads][token][profile]
   std::vector<double> out = {};
 
   Tensor sink_logits(std::vector<double>& x) const {
@@ -36,6 +37,10 @@ struct GradientProblem {
   Tensor tensor(std::vector<double>& x, std::int64_t h, const Positions& tokens) const {
     return Tensor::dense(x.data(), {batch, h, tokens.size(), gradient_dim});
   }
+  Tensor profile(std::vector<double>& x, const Positions& tokens) const {
+    if (x.empty()) return {};
+    return Tensor::dense(x.data(), {batch, heads, tokens.size(), plan.relative->profiles});
+  }
   AttentionInputs inputs(Threads threads = {}) {
     return {tensor(q, heads, queries),
             tensor(k, kv_heads, keys),
@@ -44,7 +49,8 @@ struct GradientProblem {
             keys,
             mask,
             threads,
-            sink_logits(sinks)};
+            sink_logits(sinks),
+            {profile(query_profiles, queries), profile(key_profiles, keys)}};
   }
   GradientProblem& filled() {
     q = random(batch * heads * queries.size() * gradient_dim, 1);
@@ -52,6 +58,11 @@ struct GradientProblem {
     v = random(batch * kv_heads * keys.size() * gradient_dim, 3);
     loss_weight = random(batch * heads * queries.size() * gradient_dim, 4);
     out.resize(q.size());
+    if (plan.relative && plan.relative->profiles > 0) {
+      const std::int64_t each = batch * heads * plan.relative->profiles;
+      if (plan.relative->uses_key) query_profiles = random(each * queries.size(), 11);
+      if (plan.relative->uses_query) key_profiles = random(each * keys.size(), 12);
+    }
     spoil_hidden(inputs());
     return *this;
   }
@@ -68,7 +79,7 @@ struct GradientProblem {
 // The gradients by everything that the problem has, each as its numbers lie.
 struct Gradients {
   std::vector<double> q, k, v, slopes, bias, query, key, value, frequency, phase, mix_cosine,
-      mix_sine, sinks, head_scale, head_bias;
+      mix_sine, sinks, head_scale, head_bias, query_profiles, key_profiles;
   bool operator==(const Gradients&) const = default;
 
   static Tensor sized(std::vector<double>& to, const Tensor& like) {
@@ -116,6 +127,10 @@ struct Gradients {
       to.head_scale = sized(head_scale, Tensor::dense(p.plan.logits.head_scale.data(), {p.heads}));
       to.head_bias = sized(head_bias, Tensor::dense(p.plan.logits.head_bias.data(), {p.heads}));
     }
+    if (!p.query_profiles.empty())
+      to.profiles.query = sized(query_profiles, p.profile(p.query_profiles, p.queries));
+    if (!p.key_profiles.empty())
+      to.profiles.key = sized(key_profiles, p.profile(p.key_profiles, p.keys));
     if (!p.sinks.empty()) to.sink_logits = sized(sinks, p.sink_logits(p.sinks));
     const auto done =
         attend_backward(p.inputs(threads), p.plan, p.tensor(p.loss_weight, p.heads, p.queries), to);
@@ -160,6 +175,9 @@ inline void expect_gradients(GradientProblem& p) {
     expect_slopes(p, p.plan.rotate->mix->sine, by.mix_sine, "mix.sine");
   }
   if (!by.sinks.empty()) expect_slopes(p, p.sinks, by.sinks, "sink_logits");
+  if (!by.query_profiles.empty())
+    expect_slopes(p, p.query_profiles, by.query_profiles, "profiles.query");
+  if (!by.key_profiles.empty()) expect_slopes(p, p.key_profiles, by.key_profiles, "profiles.key");
   if (!by.head_scale.empty()) {
     expect_slopes(p, p.plan.logits.head_scale, by.head_scale, "head_scale");
     expect_slopes(p, p.plan.logits.head_bias, by.head_bias, "head_bias");

@@ -1,5 +1,6 @@
 // Attention as its formula reads, in double:
 //   logit_ij = (q̂_i·k̂_j + q_i·a^K_d + k_j·a^Q_d [+ bias]) · scale_i/√head_dim [+ bias], d = i − j
+//   with profiles r_i, s_j: (q̂_i·k̂_j [+ bias]) · scale_i/√head_dim + τ_i (r_i·a^K_d + s_j·a^Q_d) [+ bias]
 //   out_i    = R_iᵀ Σ_j α_ij v̂_j + Σ_j α_ij a^V_d,   α_i = softmax of logit_i over the keys i sees, and
 //              over a sink's logit, which has no value
 // A softcap acts on the scaled products, before the bias.
@@ -74,7 +75,7 @@ double softmax(std::span<double> row, double sink) {
 // x · the table's vector for a distance; 0 without the table.
 double product(const Tensor& table, std::int64_t head, std::int64_t row, const double* x) {
   double sum = 0;
-  if (!table) return sum;
+  if (!table || row == no_row) return sum;
   for (std::int64_t c = 0; c < table.shape[2]; ++c) {
     sum += x[c] * table.get(table.offset(table.shape[0] == 1 ? 0 : head, row, c));
   }
@@ -94,6 +95,7 @@ struct Head {
   // −inf where the mask hides the key.
   Expected<void> logits(const Mask& mask, Dense<double>& q, Dense<double>& k,
                         Dense<double>& rotated_q, Dense<double>& rotated_k,
+                        Dense<double>& query_profiles, Dense<double>& key_profiles,
                         std::vector<double>& logit) const {
     const std::int64_t dim = q.dim();
     const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
@@ -109,7 +111,15 @@ struct Head {
         const std::int64_t distance = position - keys.at(j, sequence);
         double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
                          rotated_q.dim());
-        if (relative.rows != nullptr) {
+        double profile = 0;
+        if (relative.rows != nullptr && plan.relative->profiles > 0) {
+          POSENC_TRY(row, relative.rows->at(distance));
+          if (relative.key)
+            profile += product(relative.key, head, row, query_profiles.row(sequence, head, i));
+          if (relative.query)
+            profile += product(relative.query, head, row, key_profiles.row(sequence, head, j));
+          profile *= plan.logits.query_scale(position, head) / plan.logits.multiplier;
+        } else if (relative.rows != nullptr) {
           POSENC_TRY(row, relative.rows->at(distance));
           // These vectors meet q and k as they came, not rotated.
           sum += product(relative.key, head, row, q.row(sequence, head, i));
@@ -117,8 +127,8 @@ struct Head {
         }
         POSENC_TRY(bias,
                    plan.bias ? detail::bias_at(*plan.bias, head, distance) : Expected<double>(0.0));
-        logit[next] = bias_before_scale ? (sum + bias) * scale
-                                        : capped(sum * scale, plan.logits.softcap) + bias;
+        logit[next] = bias_before_scale ? (sum + bias) * scale + profile
+                                        : capped(sum * scale, plan.logits.softcap) + bias + profile;
       }
       if (rule.change) {
         rule.change({.sequence = sequence,
@@ -162,6 +172,7 @@ struct Head {
         const Tensor& table =
             relative.value;  // logits() asked for the same rows, so none is missing
         const std::int64_t r = *relative.rows->at(queries.at(i, sequence) - keys.at(j, sequence));
+        if (r == no_row) continue;
         for (std::int64_t c = 0; c < dim; ++c) {
           relative_to[c] += weight * table.get(table.offset(table.shape[0] == 1 ? 0 : head, r, c));
         }
@@ -182,6 +193,8 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   Dense<double> q(in.q), k(in.k), v(in.v);
   auto rotated_q = Dense<double>::zeros(widened(plan, in.q));
   auto rotated_k = Dense<double>::zeros(widened(plan, in.k));
+  const auto of = [](const Tensor& x) { return x ? Dense<double>(x) : Dense<double>(); };
+  Dense<double> query_profiles = of(in.profiles.query), key_profiles = of(in.profiles.key);
   POSENC_CHECK(reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
   POSENC_CHECK(reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
   const bool rotates_values = plan.rotate && plan.rotate->values;
@@ -192,7 +205,8 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       const Head head{plan, queries, keys, in.relative, rule, in, b, h, h / group};
-      POSENC_CHECK(head.logits(*in.mask, q, k, rotated_q, rotated_k, logit));
+      POSENC_CHECK(
+          head.logits(*in.mask, q, k, rotated_q, rotated_k, query_profiles, key_profiles, logit));
       write_squares(logit, in.logits, b, h);
       head.outputs(logit, v, sums, relative_sums);
       write_squares(logit, weights, b, h);  // which they have become

@@ -1,4 +1,4 @@
-// Vectors by distance (Shaw, DeBERTa) in the loop of attention: what they add to logits and to outputs.
+// Vectors by distance (Shaw, DeBERTa, profiles) in the loop of attention: what they add to logits and to outputs.
 #pragma once
 
 #include <algorithm>
@@ -6,71 +6,138 @@
 
 #include "src/attention/arguments.h"
 #include "src/attention/row_bias.h"
+#include "src/kernels/gemm.h"
 
 namespace posenc::detail {
 
-// Products of the tables with queries and keys as they came, formed once for each row of a table and looked
-// up by distance. Nothing of it is asked where the plan has no such vectors.
+// Two ways to what the key table gives a query. Few rows: products with each, looked up by distance. Many, where queries
+// and keys both follow each other: a strip, the tile's product with the vectors of all its distances in their order,
+// which a row of the tile reads from one number further on (PlanBias). Both sum in one order and give the same bits.
+// Nothing of it is asked where the plan has no such vectors.
 template <class T>
 class RelativeTerms {
  public:
+  // What the tables meet, [row][step], as they came or a plan's profiles: queries times what their logits are scaled by.
+  struct Side {
+    const T* rows = nullptr;
+    std::int64_t step = 0;
+  };
+
+  // short_rows: so few queries that nothing is worth transposing for them.
   RelativeTerms(const AttendArguments& in, const Plan& plan, std::int64_t most_queries,
-                std::int64_t most_keys)
-      : rows_(in.relative.rows), group_(in.q.shape[1] / in.k.shape[1]), most_keys_(most_keys) {
+                std::int64_t most_keys, bool short_rows)
+      : rows_(in.relative.rows),
+        group_(in.group()),
+        most_queries_(most_queries),
+        most_keys_(most_keys),
+        panel_(panel_columns<T>()),
+        short_(short_rows) {
     if (!present()) return;
     listed_ = plan.relative->row_count;
-    query_ = vectors(in.relative.query);
+    profiles_ = plan.relative->profiles > 0;
     key_ = vectors(in.relative.key);
+    query_ = vectors(in.relative.query, same_vector(in.relative.query));
     value_ = vectors(in.relative.value);
-    const std::int64_t rows = group_ * most_queries;
-    if (key_) key_products_ = scratch_.take<T>(rows * listed_);
-    if (value_) weights_ = scratch_.take<T>(rows * listed_);
-    if (query_) query_products_ = scratch_.take<T>(group_ * most_keys * listed_);
     row_window_ = scratch_.take<std::int32_t>(most_queries + most_keys);
     run_end_ = scratch_.take<std::int64_t>(most_queries + most_keys);
+    if (value_) weights_ = scratch_.take<T>(group_ * most_queries * listed_);
+    if (query_ && !profiles_) query_products_ = scratch_.take<T>(group_ * most_keys * query_.rows);
+    if (query_ && profiles_) {
+      by_channel_ = scratch_.take_zeros<T>(group_ * query_.columns * channel_step());
+      window_vectors_ = scratch_.take_zeros<T>(group_ * query_.columns * channel_step());
+      sums_ = scratch_.take_zeros<T>(most_keys + row_lanes);
+    }
+    // A strip has as many columns as there are keys, whatever the rows.
+    const bool many = listed_ > 64 && 4 * listed_ > in.k.shape[2];
+    if (!key_ || short_ || !(profiles_ || many)) return;
+    strip_step_ =
+        (most_keys + gemm_rows + 3 * row_lanes + 2 * panel_) / row_lanes * row_lanes + row_lanes;
+    strips_ = scratch_.take_zeros<T>(gemm_rows * strip_step_);
+    const std::int64_t columns = most_queries + most_keys + 2 * row_lanes + 2 * panel_;
+    gathered_ = scratch_.take_zeros<T>(columns * key_.step);
+    panels_step_ = (columns + panel_) * key_.columns;
+    strip_panels_ = scratch_.take<T>((key_.heads == 1 ? 1 : group_) * panels_step_);
   }
 
   bool present() const { return rows_ != nullptr; }
+  bool meets_queries() const { return static_cast<bool>(key_); }
   bool meets_keys() const { return static_cast<bool>(query_); }
   bool adds_values() const { return static_cast<bool>(value_); }
 
-  // `q` [head of the group][query][step]: queries as they came, times the logits' scale.
-  void begin_queries(std::int64_t first_head, std::int64_t queries, const T* q, std::int64_t step) {
+  // q: of [head of the group][query].
+  void begin_queries(std::int64_t first_head, std::int64_t queries, const Side& q) {
+    if (first_head != first_head_) transposed_ = false;
     first_head_ = first_head;
     queries_ = queries;
-    const std::int64_t rows = group_ * queries;
-    if (value_) std::fill_n(weights_, rows * listed_, T{0});
-    for (std::int64_t row = 0; row < rows && key_; ++row) {
-      for (std::int64_t r = 0; r < listed_; ++r)
-        key_products_[row * listed_ + r] =
-            dot(q + row * step, key_.at(first_head + row / queries, r), key_.step);
-    }
+    q_ = q;
+    multiplied_ = false;
+    if (value_) std::fill_n(weights_, group_ * queries * listed_, T{0});
   }
-  // `k` [key][step]: keys as they came.
-  void begin_keys(const BiasBlock& block, const T* k, std::int64_t step) {
+  // k: of [key], of profiles of [head of the group][key].
+  void begin_keys(const BiasBlock& block, const Side& k) {
     block_ = &block;
+    k_ = k;
     find_window();
-    for (std::int64_t g = 0; g < group_ && query_; ++g) {
-      for (std::int64_t j = 0; j < block.key_count; ++j) {
-        for (std::int64_t r = 0; r < listed_; ++r)
-          query_products_[(g * most_keys_ + j) * listed_ + r] =
-              dot(k + j * step, query_.at(block.first_head + g, r), query_.step);
-      }
-    }
+    if (!adds()) return;
+    if (query_ && !profiles_) multiply_keys();
+    if (query_ && profiles_) lay_out_keys();
+    if (stripped()) lay_out_distances();
   }
 
-  // Adds to `bias` [key] what the vectors add to a query's logits, for the keys that it sees.
-  void add_to(std::int64_t g, std::int64_t query, T scale, const VisibleRange& seen,
-              T* bias) const {
-    const std::int64_t row = g * queries_ + query;
-    for_runs(query, seen.begin, seen.end,
-             [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
-               const T of_query = key_ ? key_products_[row * listed_ + r] : T{0};
-               for (std::int64_t j = begin; j < end; ++j) {
-                 bias[j] += of_query;
-                 if (query_) bias[j] += query_products_[(g * most_keys_ + j) * listed_ + r] * scale;
-               }
-             });
+  // Whether any logit of the block gets something.
+  bool adds() const { return !windowed_ || some_row_; }
+
+  // Before the rows of a tile are asked for: [first, first + rows) of [head of the group][query], and the keys that some of
+  // them see.
+  void begin_tile(std::int64_t first, std::int64_t rows, std::int64_t begin, std::int64_t end) {
+    if (!stripped()) return;
+    tile_ = first;
+    for (std::int64_t r = 0, count = 0; r < rows; r += count) {
+      const std::int64_t g = (first + r) / queries_, query = (first + r) % queries_;
+      count = std::min(rows - r, queries_ - query);
+      // Whole vectors on both sides of what is asked for hold numbers too.
+      const std::int64_t least = queries_ - query - count + begin;
+      const std::int64_t most = queries_ - 1 - query + end + 2 * row_lanes;
+      const std::int64_t from = least / panel_ * panel_;
+      const std::int64_t whole = std::min(panel_, row_lanes);
+      for (std::int64_t each = r; each < r + count; ++each) strip_from_[each] = from;
+      gemm(Gemm<T>{
+          .c = strips_ + r * strip_step_,
+          .c_step = strip_step_,
+          .rows = count,
+          .columns = (most - from + whole - 1) / whole * whole,
+          .a = q_.rows + (first + r) * q_.step,
+          .a_row = q_.step,
+          .b = strip_panels_ + (key_.heads == 1 ? 0 : g) * panels_step_ + from * key_.columns,
+          .b_step = panel_,
+          .depth = key_.columns,
+          .panel_step = panel_ * key_.columns});
+    }
+  }
+  // What a query of the tile gets, by key, where a strip alone says it; else null.
+  const T* alone(std::int64_t g, std::int64_t query) const {
+    return stripped() && !query_ ? strip(g, query) : nullptr;
+  }
+  // Adds it to `bias` [key], for the keys that the query sees. factor: what keys' products are multiplied by.
+  void add_to(std::int64_t g, std::int64_t query, T factor, const VisibleRange& seen, T* bias) {
+    if (stripped()) {
+      const T* const by_key = strip(g, query);
+      for (std::int64_t j = seen.begin; j < seen.end; ++j) bias[j] += by_key[j];
+    }
+    if (query_ && profiles_) add_by_channel(g, query, factor, seen, bias);
+    const bool looks_up = query_ && !profiles_;
+    if ((!key_ || stripped()) && !looks_up) return;
+    if (key_ && !stripped()) multiply_queries();
+    const T* const of_query = key_products_ + (g * queries_ + query) * product_step();
+    for_runs(
+        query, seen.begin, seen.end, [&](std::int64_t begin, std::int64_t end, std::int64_t r) {
+          const T by_row = key_ && !stripped() ? of_query[r] : T{0};
+          const T* const by_key = query_products_ + g * most_keys_ * query_.rows + query_.at_row(r);
+          for (std::int64_t j = begin; j < end; ++j) {
+            bias[j] += by_row;
+            if (looks_up) bias[j] += by_key[j * query_.rows] * factor;
+          }
+        });
   }
 
   // Counts a row's weights of a block, Σ of them `sum`, by the row of the table; `correction` shrinks those
@@ -102,28 +169,136 @@ class RelativeTerms {
   }
 
  private:
-  // A table [head or 1][row][step], its vectors padded with zeros; absent by default.
+  // A table [head or 1][row][step], its vectors padded with zeros; absent by default. With one row it serves for all.
   struct Vectors {
     const T* numbers = nullptr;
-    std::int64_t heads = 0, rows = 0, step = 0;
+    std::int64_t heads = 0, rows = 0, columns = 0, step = 0;
     explicit operator bool() const { return numbers != nullptr; }
+    std::int64_t at_row(std::int64_t row) const { return rows == 1 ? 0 : row; }
     const T* at(std::int64_t head, std::int64_t row) const {
-      return numbers + ((heads == 1 ? 0 : head) * rows + row) * step;
+      return numbers + ((heads == 1 ? 0 : head) * rows + at_row(row)) * step;
     }
   };
-  Vectors vectors(const Tensor& table) {
+  Vectors vectors(const Tensor& table, bool one_row = false) {
     if (!table) return {};
     const Tensor view = table.with_rank(4);
     const std::int64_t heads = view.shape[1], step = padded(view.shape[3]);
-    T* const numbers = scratch_.take<T>(heads * listed_ * step);
+    const std::int64_t rows = one_row ? 1 : listed_;
+    T* const numbers = scratch_.take<T>(heads * rows * step);
     for (std::int64_t h = 0; h < heads; ++h)
-      load_rows(view, view.offset(0, h), listed_, numbers + h * listed_ * step, step);
-    return {numbers, heads, listed_, step};
+      load_rows(view, view.offset(0, h), rows, numbers + h * rows * step, step);
+    return {numbers, heads, rows, view.shape[3], step};
+  }
+  // One vector for every distance, as Transformer-XL's u is given.
+  bool same_vector(const Tensor& table) const {
+    return table && !profiles_ && table.stride[1] == 0 &&
+           std::ranges::find(rows_->row, no_row) == rows_->row.end();
+  }
+
+  bool stripped() const { return strips_ != nullptr && windowed_; }
+  const T* strip(std::int64_t g, std::int64_t query) const {
+    const std::int64_t r = g * queries_ + query - tile_;
+    return strips_ + r * strip_step_ - strip_from_[r] + row_lanes + queries_ - 1 - query;
+  }
+  std::int64_t product_step() const { return padded(listed_) + panel_; }
+  std::int64_t channel_step() const { return padded(most_queries_ + most_keys_) + row_lanes; }
+
+  // The vectors of a window's distances in their order, transposed, row_lanes zeros before and behind them.
+  void lay_out_distances() {
+    const std::int64_t size = block_->query_count + block_->key_count - 1;
+    for (std::int64_t h = 0; h < (key_.heads == 1 ? 1 : group_); ++h) {
+      for (std::int64_t x = 0; x < size; ++x) {
+        T* const to = gathered_ + (row_lanes + x) * key_.step;
+        if (row_window_[x] == no_row)
+          std::fill_n(to, key_.step, T{0});
+        else
+          std::copy_n(key_.at(first_head_ + h, row_window_[x]), key_.step, to);
+      }
+      const std::int64_t count = size + 2 * row_lanes;
+      std::fill_n(gathered_ + (row_lanes + size) * key_.step, (row_lanes + panel_) * key_.step,
+                  T{0});
+      transpose_to_panels(gathered_, key_.step, count + panel_, key_.columns,
+                          strip_panels_ + h * panels_step_);
+    }
+  }
+  // q · the table's rows, of all queries, once one of them is asked for.
+  void multiply_queries() {
+    if (multiplied_) return;
+    multiplied_ = true;
+    const std::int64_t rows = group_ * queries_;
+    if (key_products_ == nullptr)
+      key_products_ = scratch_.take<T>(group_ * most_queries_ * product_step());
+    if (short_) {
+      for (std::int64_t row = 0; row < rows; ++row)
+        dots(q_.rows + row * q_.step, key_.at(first_head_ + row / queries_, 0), key_.step, listed_,
+             key_.step, nullptr, 0, key_products_ + row * product_step());
+      return;
+    }
+    if (table_panels_ == nullptr)
+      table_panels_ =
+          scratch_.take<T>((key_.heads == 1 ? 1 : group_) * product_step() * key_.columns);
+    for (std::int64_t g = 0; g < group_; ++g) {
+      T* const panels = table_panels_ + (key_.heads == 1 ? 0 : g) * product_step() * key_.columns;
+      if (!transposed_ && (g == 0 || key_.heads != 1))
+        transpose_to_panels(key_.at(first_head_ + g, 0), key_.step, listed_, key_.columns, panels);
+      const std::int64_t whole = std::min(panel_, row_lanes);
+      gemm(Gemm<T>{.c = key_products_ + g * queries_ * product_step(),
+                   .c_step = product_step(),
+                   .rows = queries_,
+                   .columns = (listed_ + whole - 1) / whole * whole,
+                   .a = q_.rows + g * queries_ * q_.step,
+                   .a_row = q_.step,
+                   .b = panels,
+                   .b_step = panel_,
+                   .depth = key_.columns,
+                   .panel_step = panel_ * key_.columns});
+    }
+    transposed_ = true;
+  }
+  // k · the table's rows.
+  void multiply_keys() {
+    for (std::int64_t g = 0; g < group_; ++g)
+      for (std::int64_t j = 0; j < block_->key_count; ++j)
+        dots(k_.rows + j * k_.step, query_.at(block_->first_head + g, 0), query_.step, query_.rows,
+             query_.step, nullptr, 0, query_products_ + (g * most_keys_ + j) * query_.rows);
+  }
+  // Keys' profiles and, in a window, the vectors that they meet: channel by channel.
+  void lay_out_keys() {
+    const std::int64_t columns = query_.columns, size = block_->query_count + block_->key_count - 1;
+    for (std::int64_t g = 0; g < group_; ++g) {
+      for (std::int64_t j = 0; j < block_->key_count; ++j)
+        for (std::int64_t c = 0; c < columns; ++c)
+          by_channel_[(g * columns + c) * channel_step() + j] =
+              k_.rows[(g * most_keys_ + j) * k_.step + c];
+      for (std::int64_t x = 0; x < size && windowed_; ++x)
+        for (std::int64_t c = 0; c < columns; ++c)
+          window_vectors_[(g * columns + c) * channel_step() + x] = channel(g, row_window_[x], c);
+    }
+  }
+  T channel(std::int64_t g, std::int64_t row, std::int64_t c) const {
+    return row == no_row ? T{0} : query_.at(block_->first_head + g, row)[c];
+  }
+  void add_by_channel(std::int64_t g, std::int64_t query, T factor, const VisibleRange& seen,
+                      T* bias) {
+    const std::int64_t columns = query_.columns, x0 = block_->query_count - 1 - query;
+    const std::int64_t position = block_->queries.position(query), count = seen.end - seen.begin;
+    std::fill_n(sums_, count, T{0});
+    for (std::int64_t c = 0; c < columns; ++c) {
+      T* const vectors =
+          window_vectors_ + (g * columns + c) * channel_step() + (windowed_ ? x0 : 0);
+      for (std::int64_t j = seen.begin; j < seen.end && !windowed_; ++j)
+        vectors[j] = channel(g, row_at(*rows_, position - block_->keys.position(j)), c);
+      add_products(by_channel_ + (g * columns + c) * channel_step() + seen.begin,
+                   vectors + seen.begin, count, sums_);
+    }
+    // What is hidden between may hold anything, and nothing may be added to −∞ but a number.
+    for (std::int64_t j = 0; j < count; ++j) bias[seen.begin + j] += sums_[j] * factor;
   }
 
   // Where queries and keys both follow each other, one window of rows serves all: see PlanBias.
   void find_window() {
     windowed_ = block_->queries.consecutive && block_->keys.consecutive;
+    some_row_ = false;
     if (!windowed_) return;
     const std::int64_t size = block_->query_count + block_->key_count - 1;
     const std::int64_t longest =
@@ -132,6 +307,7 @@ class RelativeTerms {
       row_window_[x] = static_cast<std::int32_t>(row_at(*rows_, longest - x));
       const bool goes_on = x + 1 < size && row_window_[x] == row_window_[x + 1];
       run_end_[x] = goes_on ? run_end_[x + 1] : x + 1;
+      some_row_ = some_row_ || row_window_[x] != no_row;
     }
   }
   // Calls act(begin, end, row of the tables) for the runs of keys at one such row.
@@ -139,26 +315,39 @@ class RelativeTerms {
   void for_runs(std::int64_t query, std::int64_t begin, std::int64_t end, const Act& act) const {
     const std::int64_t x0 = block_->query_count - 1 - query;
     for (std::int64_t j = begin, next; j < end; j = next) {
+      std::int64_t row;
       if (windowed_) {
         next = std::min(end, run_end_[x0 + j] - x0);
-        act(j, next, row_window_[x0 + j]);
+        row = row_window_[x0 + j];
       } else {
         next = j + 1;
-        act(j, next, row_at(*rows_, block_->queries.position(query) - block_->keys.position(j)));
+        row = row_at(*rows_, block_->queries.position(query) - block_->keys.position(j));
       }
+      if (row != no_row) act(j, next, row);
     }
   }
 
   Scratch scratch_;
   const DistanceRows* const rows_;
-  const std::int64_t group_, most_keys_;
-  std::int64_t listed_ = 0, first_head_ = 0, queries_ = 0;
+  const std::int64_t group_, most_queries_, most_keys_, panel_;
+  const bool short_;
+  bool profiles_ = false;
+  std::int64_t listed_ = 0, first_head_ = -1, queries_ = 0;
   const BiasBlock* block_ = nullptr;
-  bool windowed_ = false;
+  bool windowed_ = false, some_row_ = false;
   Vectors query_, key_, value_;
-  T* key_products_ = nullptr;    // q·a^K · scale, [row of the block][listed]
-  T* query_products_ = nullptr;  // k·a^Q, [head of the group][key][listed]
-  T* weights_ = nullptr;         // [row of the block][listed]
+  Side q_, k_;
+  // [row of the block][listed], q·a^K · scale; and the table's transposes of the heads at work
+  T *key_products_ = nullptr, *table_panels_ = nullptr;
+  bool multiplied_ = false, transposed_ = false;
+  T* query_products_ = nullptr;  // k·a^Q, [head of the group][key][row]
+  // Of keys' profiles: they and the vectors of a window, [head of the group][channel][key or distance]; sums by key
+  T *by_channel_ = nullptr, *window_vectors_ = nullptr, *sums_ = nullptr;
+  // Strips: vectors by distance, their transposes [head or 1], and products [row of the tile][distance]
+  T *gathered_ = nullptr, *strip_panels_ = nullptr, *strips_ = nullptr;
+  std::int64_t panels_step_ = 0, strip_step_ = 0, tile_ = 0;
+  std::int64_t strip_from_[gemm_rows] = {};
+  T* weights_ = nullptr;  // [row of the block][listed]
   std::int32_t* row_window_ = nullptr;
   std::int64_t* run_end_ = nullptr;
 };

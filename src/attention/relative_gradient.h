@@ -8,7 +8,8 @@
 
 namespace posenc::detail {
 
-// What meets the query is formed once for each row of a table; the query's own table is met key by key.
+// What meets the query is formed once for each row of a table; the query's own table is met key by key. Where the plan has
+// profiles, they stand for queries and keys (BackwardInputs::plain_q, plain_k).
 template <class T>
 class RelativeGradient {
  public:
@@ -31,21 +32,21 @@ class RelativeGradient {
                     T* product, T* delta) {
     const std::int64_t b = task_.sequence;
     find_rows(query, seen);
-    for (std::int64_t r = least_; r <= most_; ++r) {
-      if (in_.relative_key)
-        key_product_[r] = dot(in_.plain_q.row(b, head, query), vector(in_.relative_key, head, r),
-                              in_.relative_key.step());
-      if (in_.relative_value)
-        value_product_[r] = dot(in_.plain_out_gradient.row(b, head, query),
-                                vector(in_.relative_value, head, r), in_.relative_value.step());
-    }
+    if (in_.relative_key && least_ <= most_)
+      dots(in_.plain_q.row(b, head, query), vector(in_.relative_key, head, least_),
+           in_.relative_key.step(), most_ + 1 - least_, in_.relative_key.step(), nullptr, 0,
+           key_product_ + least_);
+    for (std::int64_t r = least_; r <= most_ && in_.relative_value; ++r)
+      value_product_[r] = dot(in_.plain_out_gradient.row(b, head, query),
+                              vector(in_.relative_value, head, r), in_.relative_value.step());
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       const std::int32_t row = row_of_[j];
+      if (row == no_row) continue;
       if (in_.relative_key) product[j] += key_product_[row];
       if (in_.relative_value) delta[j] += value_product_[row];
       if (in_.relative_query)
-        product[j] += scale * dot(in_.plain_k.row(b, task_.key_head, j),
-                                  vector(in_.relative_query, head, row), in_.plain_k.step());
+        product[j] +=
+            scale * dot(key(head, j), vector(in_.relative_query, head, row), in_.plain_k.step());
     }
   }
 
@@ -54,20 +55,20 @@ class RelativeGradient {
   void take_gradient(std::int64_t head, std::int64_t g, std::int64_t query, T scale,
                      const VisibleRange& seen, const T* weight, const T* delta) {
     const std::int64_t b = task_.sequence;
+    if (least_ > most_) return;
     std::fill(row_delta_ + least_, row_delta_ + most_ + 1, 0.0);
     std::fill(row_weight_ + least_, row_weight_ + most_ + 1, 0.0);
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      if (weight[j] == 0) continue;
       const std::int32_t r = row_of_[j];
+      if (weight[j] == 0 || r == no_row) continue;
       row_delta_[r] += static_cast<double>(delta[j]);
       row_weight_[r] += static_cast<double>(weight[j]);
       if (!in_.relative_query) continue;
-      add_multiple(task_.keys->plain_k.row(b, task_.key_head, j), delta[j] * scale,
+      add_multiple(task_.keys->plain_k.row(b, key_head(head), j), delta[j] * scale,
                    vector(in_.relative_query, head, r), in_.plain_k.columns());
       if (sums().query)
         add_multiple(sums().query.of(g) + r * in_.plain_k.columns(),
-                     static_cast<double>(delta[j] * scale), in_.plain_k.row(b, task_.key_head, j),
-                     in_.plain_k.columns());
+                     static_cast<double>(delta[j] * scale), key(head, j), in_.plain_k.columns());
     }
     for (std::int64_t r = least_; r <= most_; ++r) {
       const double row_delta = row_delta_[r];
@@ -89,16 +90,22 @@ class RelativeGradient {
   static const T* vector(const HeadRows<T>& table, std::int64_t head, std::int64_t row) {
     return table.row(0, table.heads() == 1 ? 0 : head, row);
   }
+  // Keys are shared by a group, their profiles are not.
+  std::int64_t key_head(std::int64_t head) const { return in_.profiles() ? head : task_.key_head; }
+  const T* key(std::int64_t head, std::int64_t j) const {
+    return in_.plain_k.row(task_.sequence, key_head(head), j);
+  }
   template <class Number>
   static void add_multiple(Number* to, Number factor, const T* x, std::int64_t columns) {
     for (std::int64_t c = 0; c < columns; ++c) to[c] += factor * static_cast<Number>(x[c]);
   }
-  // The tables' rows of the keys that a query sees: [least_, most_].
+  // The tables' rows of the keys that a query sees: [least_, most_]; none: empty.
   void find_rows(std::int64_t query, const VisibleRange& seen) {
     const std::int64_t position = block_->queries.position(query);
     least_ = in_.plan->relative->row_count, most_ = -1;
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       row_of_[j] = static_cast<std::int32_t>(row_at(*rows_, position - block_->keys.position(j)));
+      if (row_of_[j] == no_row) continue;
       least_ = std::min<std::int64_t>(least_, row_of_[j]);
       most_ = std::max<std::int64_t>(most_, row_of_[j]);
     }

@@ -49,7 +49,9 @@ inline std::int64_t row_at(const DistanceRows& rows, std::int64_t distance) {
 }
 
 // The plan's bias, by slopes or by a table. Where queries and keys both follow each other, one window of
-// numbers by distance serves every row of a block: each row reads it from one number further on.
+// numbers by distance serves every row of a block: each row reads it from one number further on. On a grid, where they
+// do not, a table's rows are kept for short sequences, which windows of a picture are: all of a batch read them. For longer
+// ones they are put together of runs of keys that do follow each other.
 template <class T>
 class PlanBias : public RowBias<T> {
  public:
@@ -62,13 +64,14 @@ class PlanBias : public RowBias<T> {
     if (slopes_ == nullptr) values_ = std::get<BiasTable>(*bias_).values.values.with_rank(2);
     step_ = padded(most_queries + most_keys) + row_lanes;
     window_ = scratch_.take_zeros<T>(group * step_);
+    if (slopes_ == nullptr) run_end_ = scratch_.take<std::int64_t>(most_keys);
   }
 
   void begin(const BiasBlock& block) override {
     if (bias_ == nullptr) return;
     block_ = &block;
     windowed_ = block.queries.consecutive && block.keys.consecutive;
-    if (!windowed_) return;
+    if (!windowed_) return slopes_ == nullptr ? begin_table() : void();
     last_query_ = block.query_count - 1;
     longest_ = block.queries.position(last_query_) - block.keys.position(0);
     distances_ = last_query_ + block.key_count;
@@ -81,8 +84,14 @@ class PlanBias : public RowBias<T> {
     if (bias_ == nullptr) return {};
     const T factor = slopes_ != nullptr && slopes_->before_scale ? scale : T{1};
     if (windowed_) return {window_ + g * step_ + (last_query_ - query), factor};
+    if (slopes_ == nullptr && keeps_)
+      return {kept(block_->first_head + g) + query * kept_step_, T{1}};
     std::fill_n(buffer, block_->key_count + row_lanes, T{0});
     const std::int64_t position = block_->queries.position(query);
+    if (slopes_ == nullptr && lines_ != nullptr) {
+      by_runs(line(block_->first_head + g), position, seen, buffer);
+      return {buffer, factor};
+    }
     for (std::int64_t j = seen.begin; j < seen.end; ++j)
       by_distance(block_->first_head + g, position - block_->keys.position(j), 1, buffer + j);
     return {buffer, factor};
@@ -114,6 +123,74 @@ class PlanBias : public RowBias<T> {
     }
   }
 
+  // --- a table off the diagonals --------------------------------------------------------------------
+
+  static constexpr std::int64_t most_kept = 64 * 1024, most_numbers = 1024 * 1024;
+
+  const DistanceRows& rows() const { return std::get<BiasTable>(*bias_).rows; }
+  std::int64_t of_head(std::int64_t head) const { return values_.shape[0] == 1 ? 0 : head; }
+
+  void begin_table() {
+    const std::int64_t queries = block_->query_count, keys = block_->key_count;
+    const std::int64_t heads = values_.shape[0];
+    const std::int64_t step = padded(keys) + row_lanes;
+    keeps_ = block_->queries.shared() && block_->keys.shared() && block_->queries.first() == 0 &&
+             block_->keys.first() == 0 && queries * step <= most_kept &&
+             heads * queries * step <= most_numbers &&
+             (kept_ == nullptr || (queries == kept_queries_ && keys == kept_keys_));
+    if (keeps_ && kept_ == nullptr) {
+      kept_queries_ = queries, kept_keys_ = keys, kept_step_ = step;
+      kept_ = scratch_.template take_zeros<T>(heads * queries * step);
+      has_kept_ = scratch_.template take_zeros<char>(heads);
+    }
+    if (keeps_) return;
+    line_step_ = padded(std::ssize(rows().row)) + 2 * row_lanes;
+    if (lines_ == nullptr && heads * line_step_ <= most_numbers) {
+      lines_ = scratch_.template take_zeros<T>(heads * line_step_);
+      has_line_ = scratch_.template take_zeros<char>(heads);
+    }
+    for (std::int64_t j = keys - 1; j >= 0; --j) {
+      const bool goes_on =
+          j + 1 < keys && block_->keys.position(j + 1) == block_->keys.position(j) + 1;
+      run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
+    }
+  }
+  // The rows of all queries, [query][kept_step_].
+  const T* kept(std::int64_t head) {
+    const std::int64_t h = of_head(head);
+    T* const to = kept_ + h * kept_queries_ * kept_step_;
+    if (has_kept_[h] != 0) return to;
+    has_kept_[h] = 1;
+    for (std::int64_t i = 0; i < kept_queries_; ++i)
+      for (std::int64_t j = 0; j < kept_keys_; ++j)
+        by_distance(h, block_->queries.position(i) - block_->keys.position(j), 1,
+                    to + i * kept_step_ + j);
+    return to;
+  }
+  // A head's numbers by distance, the longest first.
+  const T* line(std::int64_t head) {
+    const std::int64_t h = of_head(head);
+    T* const to = lines_ + h * line_step_ + row_lanes;
+    if (has_line_[h] == 0) by_distance(h, rows().last(), std::ssize(rows().row), to);
+    has_line_[h] = 1;
+    return to;
+  }
+  void by_runs(const T* numbers, std::int64_t position, const VisibleRange& seen, T* buffer) const {
+    const std::int64_t listed = std::ssize(rows().row);
+    for (std::int64_t j = seen.begin; j < seen.end;) {
+      const std::int64_t end = std::min(run_end_[j], seen.end);
+      const std::int64_t x = rows().last() - (position - block_->keys.position(j));
+      for (; j < end && (x < 0 || x + (end - j) > listed); ++j) {  // beyond an end, or hidden
+        const std::int64_t each = rows().last() - (position - block_->keys.position(j));
+        buffer[j] = numbers[std::clamp<std::int64_t>(each, 0, listed - 1)];
+      }
+      // Whole vectors: what lies behind the run is the next one's, or room.
+      for (std::int64_t c = 0; c < end - j; c += row_lanes)
+        std::copy_n(numbers + x + c, row_lanes, buffer + j + c);
+      j = end;
+    }
+  }
+
   Scratch scratch_;
   const Bias* bias_;
   const Slopes* slopes_;
@@ -123,7 +200,11 @@ class PlanBias : public RowBias<T> {
   std::int64_t longest_ = 0, distances_ = 0;  // of a window: its first distance, and how many
   T* window_ = nullptr;  // [head of the group][step_]: by distance, the longest first
   const BiasBlock* block_ = nullptr;
-  bool windowed_ = false;
+  bool windowed_ = false, keeps_ = false;
+  std::int64_t* run_end_ = nullptr;  // [key]: where the run of keys that follow each other ends
+  T *kept_ = nullptr, *lines_ = nullptr;
+  char *has_kept_ = nullptr, *has_line_ = nullptr;  // [head or 1]
+  std::int64_t kept_queries_ = 0, kept_keys_ = 0, kept_step_ = 0, line_step_ = 0;
 };
 
 }  // namespace posenc::detail

@@ -74,6 +74,8 @@ class PositionBlock {
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
+  // Every sequence of a batch has these positions.
+  bool shared() const { return positions_->batch() == 1 && positions_->axes() == 1; }
   // Whether token t is of a block of the mask that may have tokens in `other`.
   bool shares_block(std::int64_t t, const PositionBlock& other) const {
     return blocks_ != nullptr && other.has_block(blocks_[t]);
@@ -104,7 +106,8 @@ class Visibility {
       : mask_(&mask),
         queries_(&queries),
         keys_(&keys),
-        by_position_(queries.axes() == 1 && keys.axes() == 1) {}
+        by_position_(queries.axes() == 1 && keys.axes() == 1),
+        open_(!mask.causal && mask.window <= 0 && mask.chunk <= 0 && mask.keep == nullptr) {}
 
   PositionBlock query_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
     const std::int64_t before = keys_->size() - queries_->size();
@@ -135,6 +138,8 @@ class Visibility {
   VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                      std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
+    if (open_ && k.lowest_segment == k.highest_segment)
+      return k.lowest_segment == q.segment(t) ? seen : VisibleRange{};
     const bool interval = k.ascending && mask_->prefix <= 0 && !q.shares_block(t, k);
     if (interval) {
       if (k.segment(0) != q.segment(t)) return {};
@@ -205,6 +210,7 @@ class Visibility {
   const Mask* mask_;
   const Positions *queries_, *keys_;
   bool by_position_;
+  bool open_;  // hides nothing but other sequences of a pack
 };
 
 }  // namespace posenc::detail

@@ -112,6 +112,9 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
   if (const auto bad = need(where, {{"plan", plan}})) return bad;
   if (const auto bad = need_gradients(where, "posenc_attention_gradients", gradients)) return bad;
   AttentionGradients to;
+  const c::ReadProfiles profiles = c::read_profiles(where, gradients->profiles);
+  if (profiles.status) return profiles.status;
+  to.profiles = profiles.tensors;
   if (const auto bad = read_gradients(
           where, {{"q", gradients->q, &to.q},
                   {"k", gradients->k, &to.k},

@@ -71,7 +71,8 @@ posenc_status posenc_cache_append(posenc_cache* cache, const int64_t* sequences,
 posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences, size_t count,
                                   const posenc_tensor* q, const posenc_plan* plan,
                                   const posenc_mask* mask, const posenc_tensor* sink_logits,
-                                  const posenc_tensor* out, int32_t threads) noexcept {
+                                  const posenc_profiles* profiles, const posenc_tensor* out,
+                                  int32_t threads) noexcept {
   constexpr std::string_view where = "posenc_cache_attend";
   if (const auto bad = need(where, {{"cache", cache}, {"sequences", sequences}, {"plan", plan}}))
     return bad;
@@ -85,8 +86,10 @@ posenc_status posenc_cache_attend(posenc_cache* cache, const int64_t* sequences,
   View sinks{POSENC_OK};
   if (sink_logits) sinks = view(where, "sink_logits", sink_logits);
   if (sinks.status) return sinks.status;
+  const c::ReadProfiles met = c::read_profiles(where, profiles);
+  if (met.status) return met.status;
   return done(cache->value.attend({sequences, count}, queries.tensor, plan->value, sees.mask,
-                                  to.tensor, Threads{threads}, sinks.tensor));
+                                  to.tensor, Threads{threads}, sinks.tensor, met.tensors));
 }
 
 posenc_status posenc_cache_shift(posenc_cache* cache, int64_t sequence, int64_t first, int64_t last,

@@ -67,6 +67,12 @@ struct ReadMask {
 };
 ReadMask read_mask(std::string_view function, const posenc_mask* mask);
 
+struct ReadProfiles {
+  posenc_status status = POSENC_MISUSE;
+  ProfileTensors tensors = {};
+};
+ReadProfiles read_profiles(std::string_view function, const posenc_profiles* given);  // NULL: none
+
 // What every attention takes, with its output.
 struct ReadAttention {
   posenc_status status = POSENC_MISUSE;

@@ -185,19 +185,52 @@ posenc_status posenc_model_plan(const posenc_model* model, int64_t group, int64_
 
 // --- plans ---------------------------------------------------------------------------------------
 
-posenc_status posenc_plan_from_scheme(const char* scheme_json, const posenc_geometry* geometry,
-                                      posenc_plan** out) noexcept {
-  constexpr std::string_view where = "posenc_plan_from_scheme";
+namespace {
+
+// give(scheme): what is to be done before it is compiled.
+template <class Give>
+posenc_status plan_of(std::string_view where, const char* scheme_json,
+                      const posenc_geometry* geometry, posenc_plan** out, const Give& give) {
   if (const auto bad = need(where, {{"out", out}})) return bad;
   *out = nullptr;
   if (const auto bad = need(where, {{"scheme_json", scheme_json}})) return bad;
   const Expected<Geometry> around = geometry ? c::geometry_of(*geometry) : Geometry{};
   if (!around) return c::keep(around.error().message(), POSENC_MISUSE);
-  const Expected<Scheme> scheme = read_scheme(scheme_json);
+  Expected<Scheme> scheme = read_scheme(scheme_json);
   if (!scheme) return refused(scheme.error());
+  if (const auto bad = give(*scheme)) return bad;
   const auto angles = geometry ? static_cast<Angles>(geometry->angles) : Angles::exact;
   return hand_out(compile(*scheme, *around, angles), out);
 }
+
+}  // namespace
+
+posenc_status posenc_plan_from_scheme(const char* scheme_json, const posenc_geometry* geometry,
+                                      posenc_plan** out) noexcept {
+  return plan_of("posenc_plan_from_scheme", scheme_json, geometry, out,
+                 [](const Scheme&) -> posenc_status { return POSENC_OK; });
+}
+
+#ifndef __wasm__
+posenc_status posenc_plan_from_tables(const char* scheme_json, const posenc_geometry* geometry,
+                                      const char* const* names, const posenc_tensor* tables,
+                                      size_t count, posenc_plan** out) noexcept {
+  constexpr std::string_view where = "posenc_plan_from_tables";
+  return plan_of(where, scheme_json, geometry, out, [&](Scheme& scheme) -> posenc_status {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const auto bad = need(where, {{"names", names}, {"tables", tables}})) return bad;
+      if (const auto bad = need(where, {{"names[" + std::to_string(i) + "]", names[i]}}))
+        return bad;
+      const c::View given = c::view(where, names[i], &tables[i]);
+      if (given.status) return given.status;
+      if (const auto bad = c::need_table(where, names[i], given.tensor)) return bad;
+      const Expected<void> set = set_table(scheme, names[i], c::copied(given.tensor));
+      if (!set) return refused(set.error());
+    }
+    return POSENC_OK;
+  });
+}
+#endif
 
 void posenc_plan_free(posenc_plan* plan) noexcept { delete plan; }
 

@@ -100,6 +100,23 @@ Table copied(const Tensor& from) {
   return Table::borrow(dense, numbers);
 }
 
+ReadProfiles read_profiles(std::string_view function, const posenc_profiles* given) {
+  if (given == nullptr) return {POSENC_OK};
+  if (given->struct_size != sizeof *given)
+    return {misuse(function, "profiles.struct_size must be " + std::to_string(sizeof *given),
+                   std::to_string(given->struct_size), "set it to sizeof(posenc_profiles)")};
+  ReadProfiles read{POSENC_OK};
+  for (const auto& [name, from, to] :
+       {std::tuple{"profiles.query", given->query, &read.tensors.query},
+        {"profiles.key", given->key, &read.tensors.key}}) {
+    if (from == nullptr) continue;
+    const View each = view(function, name, from);
+    if (each.status) return {each.status};
+    *to = each.tensor;
+  }
+  return read;
+}
+
 ReadAttention read_attention(std::string_view function, const posenc_attention* in,
                              std::string_view out_name, const posenc_tensor* out) {
   if (const auto bad = need(function, {{"in", in}})) return {bad};
@@ -120,9 +137,12 @@ ReadAttention read_attention(std::string_view function, const posenc_attention* 
   View sinks{POSENC_OK};
   if (in->sink_logits) sinks = view(function, "in.sink_logits", in->sink_logits);
   if (sinks.status) return {sinks.status};
+  const ReadProfiles profiles = read_profiles(function, in->profiles);
+  if (profiles.status) return {profiles.status};
   return {POSENC_OK,
           AttentionInputs{views[0].tensor, views[1].tensor, views[2].tensor, in->queries->value,
-                          in->keys->value, sees.mask, Threads{in->threads}, sinks.tensor},
+                          in->keys->value, sees.mask, Threads{in->threads}, sinks.tensor,
+                          profiles.tensors},
           views[3].tensor};
 }
 

@@ -117,7 +117,7 @@ struct KvCache::State {
                     "PoPE, whose keys are twice as wide once rotated",
                     "make the cache with CachedKeys::unrotated");
       }
-      if (plan.rotate && plan.relative) {
+      if (plan.rotate && plan.relative && plan.relative->profiles == 0) {
         return fail(
             where, "a plan for rotated keys must have no vectors by distance beside its rotation",
             "vectors that multiply unrotated keys", "make the cache with CachedKeys::unrotated");
@@ -152,19 +152,22 @@ struct KvCache::State {
   };
   Expected<void> attend(std::string_view where, std::span<const Sequence> sequences,
                         const Tensor& q, const Asked& asked, const Plan& plan, const Mask& mask,
-                        const Tensor& out, Threads threads, const Tensor& sink_logits);
+                        const Tensor& out, Threads threads, const Tensor& sink_logits,
+                        const ProfileTensors& profiles);
 
   // One sequence's queries over all its tokens. All but the reach of the plan's tables was checked.
   Expected<void> attend(std::string_view where, const CachedSequence& cached, const Tensor& q,
                         const Positions* queries, const Plan& plan, const Mask& mask,
                         const detail::RelativeTables& relative, const Tensor& sink_logits,
-                        const Tensor& out, const Tensor& log_sums, Threads threads) {
+                        ProfileTensors profiles, const Tensor& out, const Tensor& log_sums,
+                        Threads threads) {
     const std::int64_t count = q.shape[2];
     const std::int64_t first = queries == nullptr ? cached.first_seen(mask, count) : 0;
     POSENC_TRY(kv, cached.read(where, pages, first, keys, values, threads));
     const Positions at =
         queries != nullptr ? *queries : cached.positions(cached.tokens() - count, cached.tokens());
     const Positions all = cached.positions(first, cached.tokens());
+    if (profiles.key) profiles.key = detail::part(profiles.key, 0, first, cached.tokens() - first);
     const detail::AttendArguments in{.q = q,
                                      .k = kv.first,
                                      .v = kv.second,
@@ -173,6 +176,7 @@ struct KvCache::State {
                                      .log_sums = log_sums,
                                      .sink_logits = sink_logits,
                                      .relative = relative,
+                                     .profiles = profiles,
                                      .queries = &at,
                                      .keys = &all,
                                      .mask = &mask,
@@ -269,23 +273,25 @@ Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor
 
 Expected<void> KvCache::attend(std::span<const Sequence> sequences, const Tensor& q,
                                const Plan& plan, const Mask& mask, const Tensor& out,
-                               Threads threads, const Tensor& sink_logits) {
-  return state_->attend("cache attend", sequences, q, {}, plan, mask, out, threads, sink_logits);
+                               Threads threads, const Tensor& sink_logits,
+                               const ProfileTensors& profiles) {
+  return state_->attend("cache attend", sequences, q, {}, plan, mask, out, threads, sink_logits,
+                        profiles);
 }
 
 Expected<void> KvCache::attend_part(std::span<const Sequence> sequences, const Tensor& q,
                                     const Positions& queries, const Plan& plan, const Mask& mask,
                                     const Tensor& out, const Tensor& log_sums, Threads threads,
-                                    const Tensor& sink_logits) {
+                                    const Tensor& sink_logits, const ProfileTensors& profiles) {
   return state_->attend("cache attend_part", sequences, q,
                         {.queries = &queries, .log_sums = log_sums}, plan, mask, out, threads,
-                        sink_logits);
+                        sink_logits, profiles);
 }
 
 Expected<void> KvCache::State::attend(std::string_view where, std::span<const Sequence> sequences,
                                       const Tensor& q, const Asked& asked, const Plan& plan,
                                       const Mask& mask, const Tensor& out, Threads threads,
-                                      const Tensor& sink_logits) {
+                                      const Tensor& sink_logits, const ProfileTensors& profiles) {
   State& state = *this;
   const bool part = asked.queries != nullptr;
   POSENC_CHECK(state.find_all(where, sequences));
@@ -310,6 +316,10 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
   if (plan.rotate)
     POSENC_CHECK(detail::check_rotation(where, *plan.rotate, Side::query, heads, head_dim));
   POSENC_TRY(sinks, detail::check_sink_logits(where, sink_logits, from.shape[0], heads, count));
+  std::int64_t longest = 0;
+  for (const CachedSequence* each : state.called) longest = std::max(longest, each->tokens());
+  POSENC_TRY(met,
+             detail::check_profiles(where, plan, profiles, from.shape[0], heads, count, longest));
   POSENC_TRY(sums, detail::number_by_query(where, "log_sums", asked.log_sums, {.q = from}));
   std::int64_t length = 0;  // that the queries reach beyond the tokens here
   if (part) {
@@ -340,9 +350,12 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
       return x ? detail::part(x, sequence, 0, count) : x;
     };
     const Positions at = part ? asked.queries->slice(sequence, 0, count) : Positions();
+    const ProfileTensors profiles_of = {
+        .query = of_sequence(met.query),
+        .key = met.key ? detail::part(met.key, sequence, 0, longest) : met.key};
     POSENC_CHECK(state.attend(where, each, of_sequence(from), part ? &at : nullptr, plan, mask,
-                              relative, of_sequence(sinks), of_sequence(to), of_sequence(sums),
-                              threads));
+                              relative, of_sequence(sinks), profiles_of, of_sequence(to),
+                              of_sequence(sums), threads));
   }
   return {};
 }

@@ -242,7 +242,8 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
   return finite("growth.centre", growth.centre);
 }
 
-Expected<void> check(std::string_view what, const DistanceRows& rows, std::int64_t row_count) {
+Expected<void> check(std::string_view what, const DistanceRows& rows, std::int64_t row_count,
+                     std::int32_t least = 0) {
   if (auto ok = at_least(std::string(what) + ".row_count", 1, row_count); !ok) return ok;
   if (rows.row.empty())
     return fail("plan", std::string(what) + ".rows must not be empty", "", by_hand);
@@ -251,8 +252,8 @@ Expected<void> check(std::string_view what, const DistanceRows& rows, std::int64
     return fail("plan", std::string(what) + ".rows.first must be within 2^62 of 0",
                 std::to_string(rows.first), by_hand);
   }
-  const auto bad =
-      std::ranges::find_if(rows.row, [&](std::int32_t row) { return row < 0 || row >= row_count; });
+  const auto bad = std::ranges::find_if(
+      rows.row, [&](std::int32_t row) { return row < least || row >= row_count; });
   if (bad == rows.row.end()) return {};
   return fail("plan", std::string(what) + ".rows must name rows below " + std::to_string(row_count),
               std::to_string(*bad), by_hand);
@@ -274,7 +275,8 @@ Expected<void> check(const BiasTable& bias) {
 }
 
 Expected<void> check(const Relative& relative, std::int64_t head_dim) {
-  if (auto ok = check("relative", relative.rows, relative.row_count); !ok) return ok;
+  if (auto ok = check("relative", relative.rows, relative.row_count, no_row); !ok) return ok;
+  if (auto ok = at_least("relative.profiles", 0, relative.profiles); !ok) return ok;
   if (!relative.uses_query && !relative.uses_key && !relative.uses_value) {
     return fail("plan", "relative must use at least one of its tables", "none",
                 "leave the part out for no position at all");
@@ -283,14 +285,17 @@ Expected<void> check(const Relative& relative, std::int64_t head_dim) {
     if (!*table) continue;
     const Tensor& values = table->values;
     const Tensor wide = values.rank == 2 ? values.with_rank(3) : values;
+    const bool of_profiles = relative.profiles > 0 && table != &relative.value;
+    const std::int64_t columns = of_profiles ? relative.profiles : head_dim;
     if (wide.rank == 3 && wide.shape[1] == relative.row_count &&
-        (head_dim == 0 || wide.shape[2] == head_dim)) {
+        (columns == 0 || wide.shape[2] == columns)) {
       continue;
     }
-    return fail("plan",
-                "relative tables must be [" + std::to_string(relative.row_count) +
-                    ", head_dim] or [heads, " + std::to_string(relative.row_count) + ", head_dim]",
-                shape_text(values), "check max_distance and head_dim against the table");
+    const std::string rows = std::to_string(relative.row_count) + ", " +
+                             (of_profiles ? std::to_string(columns) : "head_dim") + "]";
+    return fail("plan", "relative tables must be [" + rows + " or [heads, " + rows,
+                shape_text(values),
+                "check the distances and channels of the scheme against the table");
   }
   return {};
 }
@@ -339,10 +344,12 @@ bool Table::operator==(const Table& other) const {
   const Tensor &a = values, &b = other.values;
   if (a == b) return true;
   if (!owned || !other.owned || a.rank != b.rank || a.shape != b.shape) return false;
-  const Tensor x = a.with_rank(2), y = b.with_rank(2);  // owned tables have two axes
-  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
-    for (std::int64_t column = 0; column < x.shape[1]; ++column) {
-      if (x.get(x.offset(row, column)) != y.get(y.offset(row, column))) return false;
+  const Tensor x = a.with_rank(3), y = b.with_rank(3);  // owned tables have two axes or three
+  for (std::int64_t head = 0; head < x.shape[0]; ++head) {
+    for (std::int64_t row = 0; row < x.shape[1]; ++row) {
+      for (std::int64_t column = 0; column < x.shape[2]; ++column) {
+        if (x.get(x.offset(head, row, column)) != y.get(y.offset(head, row, column))) return false;
+      }
     }
   }
   return true;

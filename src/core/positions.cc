@@ -185,6 +185,22 @@ Expected<Positions> Positions::packed(std::span<const std::int64_t> cu_seqlens) 
   return positions;
 }
 
+Expected<Positions> Positions::packed(std::span<const std::int64_t> cu_seqlens,
+                                      std::span<const std::int64_t> ids) {
+  auto positions = packed(cu_seqlens);
+  if (!positions) return positions;
+  if (std::ssize(ids) != positions->size()) {
+    return fail("packed positions",
+                "there must be an id for each of " + std::to_string(positions->size()) + " tokens",
+                std::to_string(ids.size()), "cu_seqlens must end at their number");
+  }
+  auto given = signed_ids(ids);
+  if (!given || positions->segments_ == nullptr) return given;
+  if (given->contiguous()) given->own(ids);
+  given->segments_ = positions->segments_;
+  return given;
+}
+
 void Positions::own(std::span<const std::int64_t> ids) {
   if (ids.empty()) return;
   ids_ = memory(static_cast<std::int64_t>(ids.size()));

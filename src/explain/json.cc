@@ -228,6 +228,7 @@ void write(Out& out, const Relative& relative) {
   out.member("max_distance", known(relative.max_distance))
       .member("uses_query", relative.uses_query);
   out.member("uses_key", relative.uses_key).member("uses_value", relative.uses_value);
+  out.member("profiles", relative.profiles);
   write(out.key("rows"), relative.rows);
   out.end();
 }

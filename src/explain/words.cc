@@ -212,6 +212,64 @@ struct Say {
                   " gets a learned vector for its distance from the query, clipped to ±" +
                   grouped(x.max_distance) + " tokens.");
   }
+  void operator()(const Profiles& x) {
+    const std::string who = x.of_keys ? "key" : "query";
+    std::string text = "Nothing is added to embeddings or rotated: each " + who + " says by " +
+                       (x.profiles == 1 ? std::string("a number") : s(x.profiles, "number")) +
+                       " of each head how its logits look by distance, ";
+    switch (x.curves) {
+      case ProfileCurves::distances:
+        text += "mixing learned curves of the distances 0 to " + grouped(x.extent - 1) +
+                "; keys farther back, and keys ahead, get nothing.";
+        break;
+      case ProfileCurves::buckets:
+        text += "times a learned number of each of " + s(x.num_buckets, "bucket") +
+                " of distances, the last for " + grouped(x.max_distance) + " and beyond.";
+        break;
+      case ProfileCurves::ramp: text += "by how much they fall with each token between."; break;
+    }
+    out.push_back(text);
+    out.push_back("It stands after the division of q·k, and is not divided itself.");
+  }
+  void operator()(const TransformerXl& x) {
+    out.push_back(
+        std::string("Queries meet a sinusoid of the distance, projected for each head, as they "
+                    "meet keys") +
+        (x.biases ? "; two learned vectors of each head are added to the query, one where it meets "
+                    "keys, one where it meets distances."
+                  : "."));
+  }
+  void operator()(const ClippedBias& x) {
+    out.push_back(
+        "Every head adds a learned number to the logit of a query and a key, one for each "
+        "distance; keys more than " +
+        grouped(x.left) + " behind share one, and so do those more than " + grouped(x.right) +
+        " ahead.");
+  }
+  void operator()(const GridBias& x) {
+    out.push_back(
+        std::string("Patches of a picture: every head adds a learned number to the logit, "
+                    "by how many rows and columns two patches are apart") +
+        (x.absolute ? ", whichever stands first." : "."));
+    if (x.class_token)
+      out.push_back(
+          "The class token has three numbers of its own: as query, as key, and with itself.");
+  }
+  void operator()(const LogCpb& x) {
+    out.push_back(
+        "Patches of a picture: a small network makes each head's number for a logit of how "
+        "many rows and columns two patches are apart, on a logarithmic scale, so that "
+        "windows of other sizes have theirs too.");
+    if (x.pretrained_height > 0)
+      out.push_back("Distances are counted in shares of the training's window, " +
+                    std::to_string(x.pretrained_height) + " × " +
+                    std::to_string(x.pretrained_width) + ".");
+  }
+  void operator()(const Decomposed&) {
+    out.push_back(
+        "Patches of a picture: each query meets a learned vector of how many rows a key is "
+        "away and one of how many columns, neither divided by √head_dim.");
+  }
   void operator()(const T5& x) {
     out.push_back(
         "Every head adds a learned number to the logit of a query and a key, looked up by "

@@ -96,6 +96,19 @@ bool AllFinite(const T* x, std::int64_t step, std::int64_t rows, std::int64_t co
 }
 
 template <class T>
+void AddProducts(const T* a, const T* b, std::int64_t count, T* to) {
+  const Tag<T> d;
+  const hn::CappedTag<T, 1> one;  // rounds as vectors do
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>)
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), hn::LoadU(d, to + i)), d,
+               to + i);
+  for (; i < count; ++i)
+    hn::StoreU(hn::MulAdd(hn::LoadU(one, a + i), hn::LoadU(one, b + i), hn::LoadU(one, to + i)),
+               one, to + i);
+}
+
+template <class T>
 HWY_INLINE T Dot(const T* a, const T* b, std::int64_t count) {
   const Tag<T> d;
   auto sum = hn::Zero(d), other = hn::Zero(d);
@@ -191,6 +204,9 @@ Moments MomentsOf(const T* w, const double* x, const double* y, std::int64_t cou
   bool AllFinite##Type(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns) { \
     return AllFinite(x, step, rows, columns);                                                    \
   }                                                                                              \
+  void AddProducts##Type(const T* a, const T* b, std::int64_t count, T* to) {                    \
+    AddProducts(a, b, count, to);                                                                \
+  }                                                                                              \
   T Dot##Type(const T* a, const T* b, std::int64_t count) { return Dot(a, b, count); }           \
   void Dots##Type(const T* q, const T* k, std::int64_t k_step, std::int64_t keys,                \
                   std::int64_t head_dim, const T* values, std::int64_t v_step, T* to) {          \
@@ -222,6 +238,7 @@ namespace posenc::detail {
   HWY_EXPORT(Store##Type);                                                                         \
   HWY_EXPORT(Scale##Type);                                                                         \
   HWY_EXPORT(AllFinite##Type);                                                                     \
+  HWY_EXPORT(AddProducts##Type);                                                                   \
   HWY_EXPORT(Dot##Type);                                                                           \
   HWY_EXPORT(Dots##Type);                                                                          \
   HWY_EXPORT(AddToDoubles##Type);                                                                  \
@@ -237,6 +254,9 @@ namespace posenc::detail {
   }                                                                                                \
   void scale_row(T* x, std::int64_t columns, T factor) {                                           \
     HWY_DYNAMIC_DISPATCH(Scale##Type)(x, columns, factor);                                         \
+  }                                                                                                \
+  void add_products(const T* a, const T* b, std::int64_t count, T* to) {                           \
+    HWY_DYNAMIC_DISPATCH(AddProducts##Type)(a, b, count, to);                                      \
   }                                                                                                \
   bool all_finite(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns) {        \
     return HWY_DYNAMIC_DISPATCH(AllFinite##Type)(x, step, rows, columns);                          \
@@ -323,6 +343,9 @@ T sum_of_products(const T* a, const T* b, std::int64_t count) {
   }                                                                                                \
   bool all_finite(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns) {        \
     return finite(x, step, rows, columns);                                                         \
+  }                                                                                                \
+  void add_products(const T* a, const T* b, std::int64_t count, T* to) {                           \
+    for (std::int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];                                 \
   }                                                                                                \
   T dot(const T* a, const T* b, std::int64_t count) { return sum_of_products(a, b, count); }       \
   void dots(const T* q, const T* k, std::int64_t k_step, std::int64_t keys, std::int64_t head_dim, \

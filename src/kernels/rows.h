@@ -34,6 +34,10 @@ void scale_row(double* x, std::int64_t columns, double factor);
 bool all_finite(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns);
 bool all_finite(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns);
 
+// to[i] += a[i] · b[i]
+void add_products(const float* a, const float* b, std::int64_t count, float* to);
+void add_products(const double* a, const double* b, std::int64_t count, double* to);
+
 // Σ a·b, in another order than from left to right.
 float dot(const float* a, const float* b, std::int64_t count);
 double dot(const double* a, const double* b, std::int64_t count);

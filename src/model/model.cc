@@ -30,9 +30,11 @@ std::string_view name(FileRole role) {
 
 Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angles) {
   Geometry geometry = group.geometry;
-  geometry.length = length;
   Plan plan;
   for (const Scheme& scheme : group.schemes) {
+    // Its table grows with the text: as constructed it is that of one token.
+    const bool grows = length == 0 && std::holds_alternative<TransformerXl>(scheme);
+    geometry.length = grows ? 1 : length;
     auto part = compile(scheme, geometry, angles);
     if (!part) return part;
     auto both = merged(plan, *part);

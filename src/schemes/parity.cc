@@ -6,6 +6,7 @@
 #include "src/schemes/parity.h"
 
 #include <string>
+#include <variant>
 
 #include "src/scalings/scaling.h"
 
@@ -50,12 +51,6 @@ Expected<void> hf_float(const Axial& axial, const Geometry& geometry, Rotate& ro
   return {};
 }
 
-template <class Other>
-Expected<void> hf_float(const Other&, const Geometry&, Rotate&) {
-  return fail(std::string(Other::name) + ": hf_float", "no code of Hugging Face rotates so", "",
-              exact_instead);
-}
-
 Expected<void> ggml_float(const Rope& rope, const Geometry& geometry, Rotate& rotate) {
   auto ggml = ggml_rope(rope, geometry, rotate);
   if (!ggml) return std::unexpected(ggml.error());
@@ -80,23 +75,19 @@ Expected<void> ggml_float(const Axial& axial, const Geometry& geometry, Rotate& 
   return {};
 }
 
-template <class Other>
-Expected<void> ggml_float(const Other&, const Geometry&, Rotate&) {
-  return fail(std::string(Other::name) + ": ggml_float", "ggml's rope does not rotate so", "",
-              exact_instead);
-}
-
 }  // namespace
 
 Expected<void> take_angles(const Scheme& scheme, const Geometry& geometry, Angles angles,
                            Rotate& rotate) {
   rotate.angles = angles;
-  return std::visit(
-      [&](const auto& s) {
-        return angles == Angles::hf_float ? hf_float(s, geometry, rotate)
-                                          : ggml_float(s, geometry, rotate);
-      },
-      scheme);
+  const bool hf = angles == Angles::hf_float;
+  if (const auto* rope = std::get_if<Rope>(&scheme))
+    return hf ? hf_float(*rope, geometry, rotate) : ggml_float(*rope, geometry, rotate);
+  if (const auto* axial = std::get_if<Axial>(&scheme))
+    return hf ? hf_float(*axial, geometry, rotate) : ggml_float(*axial, geometry, rotate);
+  return fail(std::string(info(scheme).name) + (hf ? ": hf_float" : ": ggml_float"),
+              hf ? "no code of Hugging Face rotates so" : "ggml's rope does not rotate so", "",
+              exact_instead);
 }
 
 }  // namespace posenc::detail

@@ -42,6 +42,8 @@ template <>
 constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alternating",
                                                                 "second_half", "all"};
 template <>
+constexpr std::array<std::string_view, 3> words<ProfileCurves>{"distances", "buckets", "ramp"};
+template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
 constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",
@@ -377,6 +379,20 @@ Expected<void> set_named(Variant& object, std::string_view name, const FieldValu
   return {};
 }
 
+template <class Variant>
+Expected<void> set_table_named(Variant& scheme, std::string_view name, Table table) {
+  const std::span<const TableRow> rows = about(scheme).tables;
+  const auto row = std::ranges::find(rows, name, &TableRow::name);
+  if (row == rows.end()) {
+    std::vector<std::string_view> known;
+    for (const TableRow& each : rows) known.push_back(each.name);
+    return fail(about(scheme).name, "has no such table",
+                "'" + std::string(name.substr(0, 64)) + "'", suggestion(name, known));
+  }
+  *row->member(struct_in(scheme)) = std::move(table);
+  return {};
+}
+
 }  // namespace
 
 std::string rule_of(const Range& range) {
@@ -434,16 +450,11 @@ Expected<void> set_field(ContentScheme& scheme, std::string_view name, const Fie
 }
 
 Expected<void> set_table(ContentScheme& scheme, std::string_view name, Table table) {
-  const std::span<const TableRow> rows = about(scheme).tables;
-  const auto row = std::ranges::find(rows, name, &TableRow::name);
-  if (row == rows.end()) {
-    std::vector<std::string_view> known;
-    for (const TableRow& each : rows) known.push_back(each.name);
-    return fail(about(scheme).name, "has no such table",
-                "'" + std::string(name.substr(0, 64)) + "'", suggestion(name, known));
-  }
-  *row->member(struct_in(scheme)) = std::move(table);
-  return {};
+  return set_table_named(scheme, name, std::move(table));
+}
+
+Expected<void> set_table(Scheme& scheme, std::string_view name, Table table) {
+  return set_table_named(scheme, name, std::move(table));
 }
 
 Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue& value) {

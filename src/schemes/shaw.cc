@@ -1,7 +1,7 @@
 // Relative vectors (Shaw et al., 1803.02155; BERT's relative_key and relative_key_query):
 //   logit_ij = q_i·(k_j + a^K_c)/√d  [+ k_j·a^Q_c/√d],   out_i = Σ_j α_ij (v_j + a^V_c)
-//   c = clip(j − i, −k, k) + k
-// Tables are [2k+1][head_dim], shared by the heads. Everything stands before the 1/√d.
+//   c = clip(j − i, −k, ahead) + k
+// Tables are [k + 1 + ahead][head_dim], shared by the heads. Everything stands before the 1/√d.
 //
 // Row order: Shaw and tensor2tensor count key − query (row 0: the key lies k or more in the past);
 // BERT counts query − key, with k = max_position − 1, so that no distance is ever clipped. Reading
@@ -21,8 +21,12 @@ Expected<Plan> Shaw::compiled(const Geometry& geometry) const {
     return fail("shaw", "max_distance must lie within 0 and " + std::to_string(most),
                 std::to_string(max_distance), "use the distance the table was made for");
   }
-  const std::int64_t rows = 2 * max_distance + 1;
-  Relative relative{.rows = {.first = -max_distance, .row = {}, .saturates = true},
+  const std::int64_t ahead = max_ahead.value_or(max_distance);
+  if (ahead > most)
+    return fail("shaw", "max_ahead must be at most " + std::to_string(most), std::to_string(ahead),
+                "use the distance the table was made for");
+  const std::int64_t rows = max_distance + 1 + ahead;
+  Relative relative{.rows = {.first = -ahead, .row = {}, .saturates = true},
                     .row_count = rows,
                     .uses_query = use_keys,
                     .uses_key = true,
@@ -42,7 +46,7 @@ Expected<Plan> Shaw::compiled(const Geometry& geometry) const {
     }
   }
   std::vector<std::int32_t> listed;
-  for (std::int64_t r = 0; r < rows; ++r) {  // r = distance + k, distance = i − j
+  for (std::int64_t r = 0; r < rows; ++r) {  // r = distance + ahead, distance = i − j
     const std::int64_t row = row_order == RowOrder::key_minus_query ? rows - 1 - r : r;
     listed.push_back(static_cast<std::int32_t>(row));
   }

@@ -83,7 +83,7 @@ Expected<Plan> T5::compiled(const Geometry& geometry) const {
   row.insert(row.end(), past.begin(), past.end());
   bias.rows.row = std::move(row);
   // The table is [bucket][head], the plan's values [head][row].
-  if (table) bias.values = Table::borrow(table.values.swapped(0, 1), table.lender);
+  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
   Plan plan;
   plan.bias = std::move(bias);
   return plan;

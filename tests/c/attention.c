@@ -35,6 +35,12 @@ static void attention_sees_the_past(void) {
   CHECK(fabs(o[0] - 4 / 3.) < 1e-15 && o[1] == 2);
   tsink.rank = 2;
   REFUSED("sink_logits must be [1], or [1, 1, 2]", posenc_attend(plan, &open, &to));
+  posenc_profiles profiles = {.struct_size = sizeof profiles, .query = &tsink};
+  open.sink_logits = NULL;
+  open.profiles = &profiles;
+  REFUSED("profiles.query must be absent", posenc_attend(plan, &open, &to));
+  profiles.struct_size = 1;
+  MISUSE("profiles.struct_size must be", posenc_attend(plan, &open, &to));
   posenc_attention bad = in;
   bad.threads = -1;
   MISUSE("threads", posenc_attend(plan, &bad, &to));
@@ -222,7 +228,7 @@ static void a_cache_decodes_and_forgets(void) {
     v[0] = token;
     OK(APPEND);
   }
-  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, &to, 1));
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, NULL, &to, 1));
   CHECK(o[0] == 1.5 && o[1] == 2); /* the mean of all four */
   REFUSED("page", APPEND);
   OK(posenc_cache_evict(cache, id, 0, 2, 0));
@@ -231,7 +237,7 @@ static void a_cache_decodes_and_forgets(void) {
   OK(posenc_cache_shift(cache, id, 0, 2, -2));
   OK(posenc_cache_size(cache, id, &tokens, &length));
   CHECK(tokens == 2 && length == 2);
-  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, &to, 1));
+  OK(posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, NULL, &to, 1));
   CHECK(o[0] == 2.5);
   OK(posenc_cache_evict(cache, id, 0, 1, 1));
   OK(posenc_cache_size(cache, id, &tokens, &length));
@@ -245,7 +251,8 @@ static void a_cache_decodes_and_forgets(void) {
   MISUSE("threads", posenc_cache_append(cache, &id, 1, &tq, &tv, plan, NULL, -1));
   MISUSE("sequences must be given", posenc_cache_append(cache, NULL, 1, &tq, &tv, plan, NULL, 0));
   MISUSE("k must be given", posenc_cache_append(cache, &id, 1, NULL, &tv, plan, NULL, 0));
-  MISUSE("out must be given", posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, NULL, 0));
+  MISUSE("out must be given",
+         posenc_cache_attend(cache, &id, 1, &tq, plan, NULL, NULL, NULL, NULL, 0));
   OK(posenc_cache_append(cache, &id, 0, &tq, &tv, plan, NULL, 0)); /* none: nothing to do */
   OK(posenc_cache_remove(cache, id));
   REFUSED("", posenc_cache_remove(cache, id));

@@ -239,6 +239,36 @@ TEST(CInterface, GivesTheSameGradients) {
   for (std::size_t h = 0; h < 4; h++) EXPECT_EQ(by_sink[h], by_sink[h + 4]);
 }
 
+TEST(CInterface, CompilesASchemeWithItsTables) {
+  std::vector<double> rows = {0.5, 1, -1}, columns = {2, 0, 3};
+  const posenc_tensor tables[] = {c_tensor(Tensor::dense(rows.data(), {3, 1})),
+                                  c_tensor(Tensor::dense(columns.data(), {3, 1}))};
+  const char* names[] = {"row_vectors", "column_vectors"};
+  const posenc_geometry geometry{.struct_size = sizeof geometry,
+                                 .angles = POSENC_EXACT,
+                                 .width = 0,
+                                 .heads = 0,
+                                 .kv_heads = 0,
+                                 .head_dim = 1,
+                                 .length = 0,
+                                 .grid_height = 2,
+                                 .grid_width = 2};
+  const char* const scheme = R"({"type": "decomposed"})";
+  posenc_plan* plan = nullptr;
+  ASSERT_EQ(posenc_plan_from_tables(scheme, &geometry, names, tables, 2, &plan), POSENC_OK)
+      << posenc_last_error();
+  char* json = nullptr;
+  ASSERT_EQ(posenc_plan_json(plan, &json), POSENC_OK);
+  EXPECT_NE(std::string(json).find("\"row_count\":9"), std::string::npos) << json;
+  posenc_string_free(json);
+  posenc_plan_free(plan);
+  names[1] = "column_vector";
+  EXPECT_EQ(posenc_plan_from_tables(scheme, &geometry, names, tables, 2, &plan), POSENC_REFUSED);
+  EXPECT_EQ(plan, nullptr);
+  EXPECT_NE(std::string(posenc_last_error()).find("column_vectors"), std::string::npos);
+  EXPECT_EQ(posenc_plan_from_tables(scheme, &geometry, nullptr, tables, 2, &plan), POSENC_MISUSE);
+}
+
 TEST(CInterface, DecodesThroughACacheAsItAttends) {
   Layer t;
   const CPlan c = c_plan(to_json(Scheme{Rope{}}), around);
@@ -271,8 +301,9 @@ TEST(CInterface, DecodesThroughACacheAsItAttends) {
       }
       ASSERT_EQ(posenc_cache_append(made, &id, 1, &row[1], &row[2], c.get(), nullptr, 1),
                 POSENC_OK);
-      ASSERT_EQ(posenc_cache_attend(made, &id, 1, &row[0], c.get(), nullptr, &sinks, &row[3], 1),
-                POSENC_OK);
+      ASSERT_EQ(
+          posenc_cache_attend(made, &id, 1, &row[0], c.get(), nullptr, &sinks, nullptr, &row[3], 1),
+          POSENC_OK);
     }
     for (std::int64_t at = 0; at < 4 * 9 * 16; at++)
       ASSERT_NEAR(t.x[3].get(at), t.x[4].get(at), 1e-14) << rotated;

@@ -22,7 +22,8 @@ constexpr Geometry kGeometry{.width = 16,
 // Attention over nine tokens, whose positions are those of a 3 x 3 picture where a plan wants two axes.
 struct Layer {
   std::vector<double> q = random(kHeads * kSeq * kHeadDim, 1), k = random(q_size(), 2),
-                      v = random(q_size(), 3), loss_weight = random(q_size(), 4);
+                      v = random(q_size(), 3), loss_weight = random(q_size(), 4),
+                      profiles = random(16 * kHeads * kSeq, 5);
 
   static std::int64_t q_size() { return kHeads * kSeq * kHeadDim; }
   static Tensor view(std::vector<double>& x) {
@@ -32,11 +33,18 @@ struct Layer {
     if (plan.rotate && plan.rotate->axes == 2) return *patch_positions(3, 3);
     return Positions::range(0, kSeq);
   }
+  // With the profiles of queries that a plan wants.
+  AttentionInputs inputs(const Plan& plan) {
+    const Positions at = positions(plan);
+    AttentionInputs in{view(q), view(k), view(v), at, at, {.causal = false}};
+    if (plan.relative && plan.relative->profiles > 0)
+      in.profiles.query =
+          Tensor::dense(profiles.data(), {1, kHeads, kSeq, plan.relative->profiles});
+    return in;
+  }
   double loss(const Plan& plan) {
     std::vector<double> out(q.size());
-    const Positions at = positions(plan);
-    const auto done =
-        attend_reference({view(q), view(k), view(v), at, at, {.causal = false}}, plan, view(out));
+    const auto done = attend_reference(inputs(plan), plan, view(out));
     EXPECT_TRUE(done) << done.error().message();
     double sum = 0;
     for (std::size_t e = 0; e < out.size(); ++e) sum += loss_weight[e] * out[e];
@@ -50,9 +58,7 @@ struct Layer {
   void backward(const Scheme& scheme, const AttentionGradients& to) {
     const auto plan = compile(scheme, kGeometry);
     ASSERT_TRUE(plan) << plan.error().message();
-    const Positions at = positions(*plan);
-    const auto done = attend_backward({view(q), view(k), view(v), at, at, {.causal = false}}, *plan,
-                                      view(loss_weight), to);
+    const auto done = attend_backward(inputs(*plan), *plan, view(loss_weight), to);
     ASSERT_TRUE(done) << done.error().message();
   }
 };
@@ -101,6 +107,21 @@ std::vector<Scheme> schemes_with_tables(std::vector<double>& numbers) {
                          .max_relative_positions = 16,
                          .key = table(numbers, {kHeads, 8, kHeadDim}),
                          .query = table(numbers, {kHeads, 8, kHeadDim})};
+    } else if (auto* profiles = std::get_if<Profiles>(&scheme)) {
+      *profiles = Profiles{.profiles = 3, .extent = 6, .table = table(numbers, {3, 6})};
+    } else if (auto* xl = std::get_if<TransformerXl>(&scheme)) {
+      xl->projection = table(numbers, {kHeads * kHeadDim, 16});
+      xl->content_bias = xl->position_bias = table(numbers, {kHeads, kHeadDim});
+    } else if (auto* clipped = std::get_if<ClippedBias>(&scheme)) {
+      *clipped = ClippedBias{.left = 3, .right = 2, .table = table(numbers, {6, kHeads})};
+    } else if (auto* grid = std::get_if<GridBias>(&scheme)) {
+      grid->table = table(numbers, {25, kHeads});
+    } else if (auto* cpb = std::get_if<LogCpb>(&scheme)) {
+      cpb->hidden_weight = table(numbers, {8, 2});
+      cpb->hidden_bias = table(numbers, {8});
+      cpb->output_weight = table(numbers, {kHeads, 8});
+    } else if (auto* decomposed = std::get_if<Decomposed>(&scheme)) {
+      decomposed->row_vectors = decomposed->column_vectors = table(numbers, {5, kHeadDim});
     }
     schemes.push_back(std::move(scheme));
   }

@@ -283,8 +283,9 @@ TEST_P(TypeList, WhatItAddsIsFinite) {
 TEST_P(TypeList, ItsBiasIsFiniteAndZeroWhereItHasNone) {
   auto plan = compile(full(), kGenerous);
   ASSERT_TRUE(plan) << plan.error().message();
-  std::vector<double> learned(1024, 0.5), out(4 * 5 * 5, std::nan(""));
   BiasTable* table = plan->bias ? std::get_if<BiasTable>(&*plan->bias) : nullptr;
+  std::vector<double> learned(static_cast<std::size_t>(table ? 4 * table->row_count : 0), 0.5),
+      out(4 * 5 * 5, std::nan(""));
   if (table && !table->values) {
     table->values = Table::borrow(Tensor::dense(learned.data(), {4, table->row_count}));
   }

@@ -93,7 +93,8 @@ def source_of_forward(kind):
 def weightless(model):
     """Replaces what would need weights."""
     seed = 0  # of each vector, so that a model is the same in every run
-    beside = ("mlp", "feed_forward", "block_sparse_moe", "moe", "ffn")
+    # Short convolutions mix neighbours (Inkling), which is no matter of what rotates.
+    beside = ("mlp", "feed_forward", "block_sparse_moe", "moe", "ffn", "k_sconv", "v_sconv")
     for name, module in list(model.named_modules()):
         for child_name, child in list(module.named_children()):
             seed += 1

@@ -158,6 +158,18 @@ class DecoderReader {
     };
     own("heads", kind.heads, family_.heads_of_layers, dims.heads);
     own("kv_heads", kind.kv_heads, family_.kv_heads_of_layers, dims.kv_heads);
+    if (family_.local_kv_heads_key.empty() || !has_window(kind.type)) return;
+    const Range range{.least = 1, .most = static_cast<double>(most_heads)};
+    const auto local = config_.integer(family_.local_kv_heads_key, range);
+    own("kv_heads", local ? local->value : family_.local_kv_heads, family_.local_kv_heads_key,
+        dims.kv_heads);
+    if (!local) {
+      notes.back().origin = Origin::family;
+      notes.back().detail = "default of " + reading_.family;
+    }
+    if (dims.heads % dims.kv_heads != 0)
+      reading_.refuse(config_.where(family_.local_kv_heads_key), "must divide the query heads",
+                      std::to_string(dims.kv_heads), "correct it");
   }
 
   // Layers with full attention may have wider and fewer heads than those with a window (Gemma 4).
@@ -187,6 +199,7 @@ class DecoderReader {
                 .rotary_dim = {},
                 .context = dims.context,
                 .theta = kind.theta};
+    if (family_.schemes) return family_.schemes(config_, group);
     if (!kind.rotates) {
       group.schemes = {NoPe{}};
       if (family_.scale_logits) scale_logits(kind, ask, dims, group);

@@ -27,6 +27,9 @@ using Reader = void(const Section& config, const Family& family);
 // Decides a property of each layer: its kind of attention, or whether it rotates.
 using LayerRule = void(LayerDraft& layers);
 
+// What stands in place of a rotation: a group's schemes, its window and sizes being known.
+using SchemeRule = void(const Section& config, LayerGroup& group);
+
 // Sets the scale of a group's logits where it is not 1/√head_dim.
 using LogitRule = void(const Section& config, LayerGroup& group);
 
@@ -146,15 +149,18 @@ struct Family {
   std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
   std::string_view heads_of_layers = {};     // keys of lists with a number for each layer, where
   std::string_view kv_heads_of_layers = {};  // layers have unlike heads; "": they have not
+  std::string_view local_kv_heads_key = {};  // where those of layers that slide stand; "": as all
+  std::int64_t local_kv_heads = 0;           // its default
   std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
 
   // Attention.
-  Mla mla = {};                  // nope > 0: multi-head latent attention
-  bool learned_factors = false;  // rotary_emb.alpha among the weights
-  bool mixes = false;            // FoPE where the rope parameters have one of mixture_keys
-  bool counts_groups = false;    // multi_query_attention with groups of heads, which a key counts
-  LogitRule* logits = nullptr;   // null: 1/√head_dim
-  Sinks sinks = Sinks::none;     // which layers learn a sink's logit for each head
+  Mla mla = {};                   // nope > 0: multi-head latent attention
+  bool learned_factors = false;   // rotary_emb.alpha among the weights
+  bool mixes = false;             // FoPE where the rope parameters have one of mixture_keys
+  bool counts_groups = false;     // multi_query_attention with groups of heads, which a key counts
+  SchemeRule* schemes = nullptr;  // null: a rotation, or none
+  LogitRule* logits = nullptr;    // null: 1/√head_dim
+  Sinks sinks = Sinks::none;      // which layers learn a sink's logit for each head
   bool head_dim_rotates =
       false;  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
   bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)
@@ -167,6 +173,10 @@ struct Family {
   std::string_view table_width = {};  // key of a table narrower than the model: embedding_size
   Sinusoidal waves = {};              // of readers that add sinusoids
   bool scale_embedding = false;       // default of scale_embedding
+
+  // Clipped distances.
+  std::int64_t clipped_left = 0,
+               clipped_right = 0;  // defaults of left_ and right_max_position_embeddings
 
   // T5.
   bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
@@ -220,6 +230,7 @@ Reader read_marian;
 Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
+Reader read_vision_alone;  // of a file whose other parts are not covered
 Reader read_sides;         // encoder and decoder of one build: parts.cc
 Reader read_parts;         // encoder and decoder with files of their own within the file
 Reader read_diffusion;     // diffusion.cc

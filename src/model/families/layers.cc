@@ -17,7 +17,7 @@ constexpr std::string_view full = "full_attention";
 std::string layer_type(std::string_view word) {
   // A layer that attends beside a recurrence is called hybrid.
   if (word == "attention" || word == "global" || word == "hybrid") return std::string(full);
-  if (word == "local") return "sliding_attention";
+  if (word == "local" || word == "hybrid_sliding") return "sliding_attention";
   return std::string(word);
 }
 

@@ -17,6 +17,7 @@ std::span<const Family> rows_latent();     // multi-head latent attention
 std::span<const Family> rows_added();      // vectors on the embedding, biases on the logits
 std::span<const Family> rows_diffusion();  // diffusion transformers, by their class of diffusers
 std::span<const Family> rows_sound();      // encoders, codecs and decoders of sound
+std::span<const Family> rows_distances();  // profiles, Transformer-XL, clipped distances
 std::span<const Family> rows_uncovered();  // known, and known not to be covered
 
 // --- short words of the rows ---------------------------------------------------------------------
@@ -24,6 +25,10 @@ std::span<const Family> rows_uncovered();  // known, and known not to be covered
 constexpr Pairing halves = Pairing::halves;
 constexpr Pairing interleaved = Pairing::interleaved;
 constexpr std::int64_t K = 1024;
+
+// fairseq's sinusoids: all sines, then all cosines, frequencies to both ends.
+constexpr Sinusoidal fairseq{
+    .layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends, .odd = OddWidth::zero};
 
 constexpr std::string_view partial_factor = "partial_rotary_factor";
 

@@ -38,6 +38,9 @@ constexpr Inner inner_types[] = {
     {"emu3", "emu3_text_model"},
     {"clap", "clap_text_model"},
     {"step3p7", "step3p5"},
+    {"inkling", "inkling_text"},
+    {"inkling_mm_model", "inkling_text"},
+    {"inkling2", "inkling2_text"},
     {"paligemma", "gemma",
      "the picture and the prompt see each other both ways, and what is generated is causal; "
      "positions count from 1"},

@@ -8,8 +8,6 @@ namespace {
 
 // Whisper's encoder: all sines, then all cosines, frequencies to both ends.
 constexpr Sinusoidal whisper{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends};
-constexpr Sinusoidal fairseq{
-    .layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends, .odd = OddWidth::zero};
 
 constexpr std::string_view chunks =
     "positions begin anew in each chunk of n_window · 2 frames, and a frame sees its own chunk or "

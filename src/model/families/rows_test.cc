@@ -206,8 +206,50 @@ TEST(FamilyRows, MistralLarge4sTemperatureIsTheCheckpoints) {
   }
 }
 
+TEST(FamilyRows, InklingsTokensHaveProfilesAsFarAsTheWindow) {
+  const Model model = read_model_text(
+      R"({"model_type": "inkling_text", "num_hidden_layers": 12, "hidden_size": 6144, "num_attention_heads": 64,
+          "num_key_value_heads": 8, "head_dim": 128, "log_scaling_n_floor": 128000})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  const LayerGroup &local = model.groups[0], &whole = model.groups[1];
+  EXPECT_EQ(whole.layers, (std::vector<std::int64_t>{5, 11}));
+  EXPECT_EQ(local.window, 512);
+  EXPECT_EQ(local.geometry.kv_heads, 16);
+  EXPECT_EQ(whole.geometry.kv_heads, 8);
+  EXPECT_EQ(std::get<Profiles>(local.schemes[0]).extent, 512);
+  EXPECT_EQ(std::get<Profiles>(whole.schemes[0]).extent, 1024);
+  const Expected<Plan> plan = compile(whole);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->relative->profiles, 16);
+  EXPECT_EQ(plan->logits.temperature, Temperature::log);
+  EXPECT_NEAR(plan->logits.query_scale(255999), (1 + 0.1 * std::log(2.0)) / std::sqrt(128.0),
+              1e-12);
+  EXPECT_FALSE(compile(local)->logits.has_temperature());
+}
+
+TEST(FamilyRows, Inkling2LearnsSinksAndDividesByTheRoot) {
+  const Model model =
+      small_model("inkling2_text", R"("head_dim": 64, "swa_num_key_value_heads": 2)");
+  for (const LayerGroup& group : model.groups) {
+    EXPECT_TRUE(group.sink_logits);
+    EXPECT_EQ(group.logits.multiplier, 1);
+    EXPECT_EQ(group.geometry.kv_heads, group.window ? 2 : 4);
+  }
+}
+
+TEST(FamilyRows, WavLMsBucketsHaveAGate) {
+  const Model model = small_model("wavlm", R"("num_buckets": 64, "max_bucket_distance": 100)");
+  ASSERT_EQ(model.groups.size(), 1u);
+  EXPECT_FALSE(model.groups[0].causal);
+  const Profiles scheme = std::get<Profiles>(model.groups[0].schemes[0]);
+  EXPECT_EQ(scheme.curves, ProfileCurves::buckets);
+  EXPECT_EQ(scheme.num_buckets, 64);
+  EXPECT_EQ(scheme.max_distance, 100);
+  EXPECT_EQ(compile(model.groups[0])->relative->profiles, 1);
+}
+
 TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
-  for (const char* type : {"inkling", "hunyuan_vl", "longcat_flash", "dots3_note"}) {
+  for (const char* type : {"levit", "hunyuan_vl", "longcat_flash", "dots3_note"}) {
     const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
     ASSERT_FALSE(model) << type;
     EXPECT_EQ(model.error().rule, "is known and not covered");

@@ -49,22 +49,14 @@ constexpr Family uncovered[] = {
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
 
     // --- relative, as Transformer-XL and its kin --------------------------------------------------
-    {.types = "transfo-xl xlnet funnel parakeet_encoder parakeet_ctc parakeet_rnnt parakeet_tdt "
-              "nemotron_asr_streaming nemotron_asr_streaming_encoder nemotron3_5_asr canary "
-              "cohere_asr wav2vec2-conformer fastspeech2_conformer "
+    {.types = "transfo-xl funnel canary cohere_asr fastspeech2_conformer "
               "fastspeech2_conformer_with_hifigan seamless_m4t gemma3n_audio gemma4_audio",
      .read = read_not_covered,
-     .remark = "queries and learned biases meet projected sinusoids of the distance "
-               "(Transformer-XL), which no plan says"},
-    {.types = "inkling inkling_mm_model inkling_text inkling2 inkling2_text", .read = read_not_covered,
-     .remark = "its bias by distance is a product with the query's content, which no plan says"},
-    {.types = "wavlm", .read = read_not_covered,
-     .remark = "its buckets are multiplied by a gate of the query's content, which no plan says"},
-    {.types = "wav2vec2-bert seamless_m4t_v2 granite_speech_encoder granite_speech_plus_encoder "
-              "granite_speech5_encoder granite_speech5_ctc phi4_multimodal_audio",
-     .read = read_not_covered,
-     .remark = "its vectors or biases by distance are cut off unevenly, or within blocks, which "
-               "no plan says"},
+     .remark = "queries and learned biases meet projected sinusoids of the distance (the scheme "
+               "transformer_xl), in stacks or blocks that its reader does not know"},
+    {.types = "seamless_m4t_v2", .read = read_not_covered,
+     .remark = "its vectors by distance are cut off unevenly (shaw with max_ahead), in one of five "
+               "stacks"},
     {.types = "vits", .read = read_not_covered,
      .remark = "its vectors by distance end at window_size and are not repeated beyond"},
     {.types = "layoutlmv2 layoutxlm layoutlmv3 udop bros", .read = read_not_covered,
@@ -77,20 +69,13 @@ constexpr Family uncovered[] = {
                "query's content"},
 
     // --- relative, of pictures --------------------------------------------------------------------
-    {.types = "swin swinv2 swin2sr donut-swin maskformer-swin maskformer clap clap_audio_model "
-              "pp_doclayout_v3 mask2former oneformer upernet",
+    {.types = "levit", .read = read_not_covered,
+     .remark = "a learned bias by rows and columns (the scheme grid_bias with absolute), in stages "
+               "between which queries are fewer than keys"},
+    {.types = "pp_formulanet pp_formulanet_text pp_chart2table_vision deepseek_ocr2_vision "
+              "unlimited_ocr_vision",
      .read = read_not_covered,
-     .remark = "a learned bias by the distance in rows and columns within windows (Swin), which no "
-               "scheme says"},
-    {.types = "beit data2vec-vision levit", .read = read_not_covered,
-     .remark = "a learned bias by the distance in rows and columns, which no scheme says"},
-    {.types = "sam_vision_model sam_hq_vision_model sam sam_hq vitdet vitmatte seggpt "
-              "got_ocr2_vision slanext slanext_vision pp_formulanet pp_formulanet_vision "
-              "pp_formulanet_text pp_chart2table_vision deepseek_ocr2_sam_vision_model "
-              "unlimited_ocr_sam_vision_model deepseek_ocr2_vision unlimited_ocr_vision",
-     .read = read_not_covered,
-     .remark = "queries meet learned vectors of the distance in rows and of that in columns (SAM), "
-               "which no scheme says"},
+     .remark = "behind SAM's tower stands another model, described by a part of the file"},
     {.types = "dinat", .read = read_not_covered,
      .remark = "a learned bias by the distance within a neighbourhood, which no scheme says"},
     {.types = "hiera pvt sam2_hiera_det_model", .read = read_not_covered,

@@ -81,6 +81,36 @@ constinit const Tower learned[] = {
     {.types = "videomae", .kind = TowerKind::waves},
 };
 
+constexpr std::string_view swin_remark =
+    "where a window reaches over the edge of the moved picture, its parts do not see each other";
+constexpr std::string_view sam_remark =
+    "the learned table is added once, by the patch's place in the picture, and is not of windows";
+constinit const Tower by_distance[] = {
+    {.types = "swin donut-swin maskformer-swin", .kind = TowerKind::grid_bias, .read = read_stages,
+     .width = 96, .patch = 4, .depths = "2 2 6 2", .stage_heads = "3 6 12 24", .window = 7,
+     .remark = swin_remark},
+    {.types = "clap_audio_model", .kind = TowerKind::grid_bias, .read = read_stages, .width = 96,
+     .image = 256, .patch = 4, .image_key = "spec_size", .depths = "2 2 6 2",
+     .stage_heads = "4 8 16 32", .window = 8, .remark = swin_remark},
+    {.types = "swinv2", .kind = TowerKind::log_cpb, .read = read_stages, .width = 96, .patch = 4,
+     .depths = "2 2 6 2", .stage_heads = "3 6 12 24", .window = 7, .remark = swin_remark},
+    {.types = "swin2sr", .kind = TowerKind::log_cpb, .read = read_stages, .width = 180, .image = 64,
+     .patch = 1, .depths = "6 6 6 6 6 6", .stage_heads = "6 6 6 6 6 6", .merges = false,
+     .window = 8, .remark = swin_remark},
+    {.types = "beit data2vec-vision", .kind = TowerKind::grid_bias, .read = read_class_and_grid},
+    {.types = "sam_vision_model sam_hq_vision_model got_ocr2_vision deepseek_ocr2_sam_vision_model "
+              "unlimited_ocr_sam_vision_model",
+     .kind = TowerKind::decomposed, .read = read_decomposed, .image = 1024, .extra_rows = 0,
+     .window = 14, .full_layers = "2 5 8 11", .remark = sam_remark},
+    {.types = "slanext_vision pp_formulanet_vision", .kind = TowerKind::decomposed,
+     .read = read_decomposed, .image = 512, .extra_rows = 0, .window = 14,
+     .full_layers = "2 5 8 11", .remark = sam_remark},
+    {.types = "vitdet", .kind = TowerKind::decomposed, .read = read_decomposed, .relative = false,
+     .remark = resized},
+    {.types = "seggpt", .kind = TowerKind::decomposed, .read = read_decomposed, .width = 1024,
+     .layers = 24, .heads = 16, .image = 448, .remark = resized},
+};
+
 constexpr Axial qwen{
     .rope_theta = 10000, .pairing = Pairing::halves, .order = AxisOrder::height_width};
 constexpr Axial unlike(Axial axial, AxisOrder order, Pairing pairing) {
@@ -177,7 +207,8 @@ const Tower* find_tower(std::string_view type) {
   if (type.empty()) return nullptr;
   const auto has_type = [&](const Tower& tower) { return contains_word(tower.types, type); };
   for (const std::span<const Tower> towers :
-       {std::span<const Tower>(learned), std::span<const Tower>(turning)}) {
+       {std::span<const Tower>(learned), std::span<const Tower>(turning),
+        std::span<const Tower>(by_distance)}) {
     const auto found = std::ranges::find_if(towers, has_type);
     if (found != towers.end()) return &*found;
   }

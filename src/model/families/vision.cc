@@ -8,9 +8,6 @@
 #include "src/model/families/vision.h"
 
 namespace posenc::detail {
-namespace {
-
-// A length of one side or of both, [height, width]; a tubelet has its frames in front.
 std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std::int64_t fallback,
                                 ProvenanceList& notes) {
   if (key.empty()) return {1, 1};
@@ -26,6 +23,8 @@ std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std
   return {one, one};
 }
 
+namespace {
+
 // How many grids of patches a video has, one after the other in its table.
 std::int64_t grids_of(const Section& vision, const Tower& tower) {
   if (tower.frames == 0) return 1;
@@ -38,7 +37,8 @@ std::int64_t grids_of(const Section& vision, const Tower& tower) {
          std::clamp<std::int64_t>(first ? *first : 2, 1, most_head_dim);
 }
 
-// Rows of the table: as the file counts them, else the patches of the picture and the extra tokens.
+}  // namespace
+
 std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes) {
   const Range range{.least = 1, .most = static_cast<double>(most_width)};
   if (tower.rows > 0) return vision.size(notes, "rows", tower.rows_key, tower.rows, most_width);
@@ -66,6 +66,8 @@ std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceLis
            std::to_string(tower.extra_rows));
   return rows;
 }
+
+namespace {
 
 // Some layers attend within squares of `side` patches, the others to the whole picture.
 void add_windowed(LayerGroup group, const std::vector<std::int64_t>& windowed, std::int64_t side,
@@ -154,6 +156,11 @@ void read_tower(const Section& vision, std::string_view outer_type) {
   }
   const std::string outer =
       std::exchange(reading.family, said ? said->value : std::string(outer_type));
+  if (tower->read) {
+    tower->read(vision, *tower);
+    reading.family = outer;
+    return;
+  }
   ProvenanceList notes;
   ModelDims dims;
   const bool embed_dim =
@@ -209,6 +216,17 @@ void read_tower(const Section& vision, std::string_view outer_type) {
     reading.warn("tower_remark", std::string(reading.family) + ": " + std::string(tower->remark));
   reading.family = outer;
   if (!reading.error) split_windows(vision, std::move(group), reading.model);
+}
+
+void read_vision_alone(const Section& config, const Family& family) {
+  const Section vision = config.section("vision_config");
+  if (!vision) {
+    config.reading.refuse(config.where("vision_config"), "is missing", {},
+                          "give the whole config.json, or that of the tower");
+    return;
+  }
+  read_tower(vision, {});
+  if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
 }
 
 void read_vit(const Section& config, const Family& family) {

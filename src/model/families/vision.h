@@ -3,18 +3,36 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "src/model/families/family.h"
 
 namespace posenc::detail {
 
 // What its patches know of their place.
-enum class TowerKind { learned, rotated, rotated_and_learned, waves };
+enum class TowerKind {
+  learned,
+  rotated,
+  rotated_and_learned,
+  waves,
+  grid_bias,
+  log_cpb,
+  decomposed
+};
+
+struct Tower;
+
+// Reads a tower whose layers differ in size, or meet by rows and columns: adds its groups.
+using TowerReader = void(const Section& vision, const Tower& tower);
+TowerReader read_stages;          // Swin: grids.cc
+TowerReader read_class_and_grid;  // BEiT
+TowerReader read_decomposed;      // SAM
 
 struct Tower {
   // model_type of vision_config, or of the model around it where vision_config has none
   std::string_view types = {};
   TowerKind kind = TowerKind::learned;
+  TowerReader* read = nullptr;  // null: all layers alike
   Axial axial = {};
   bool thirds = false;  // time, row and column take a third of the head each, in whole pairs
   std::int64_t width = 768, layers = 12, heads = 12, image = 224, patch = 16;  // class defaults
@@ -27,9 +45,25 @@ struct Tower {
   std::string_view rows_key = "num_position_embeddings";
   std::int64_t frames = 0;  // of a video: num_frames / tubelet_size[0] grids, one after the other
   bool unscaled = false;    // q·k is not divided by √head_dim
+  // Of stages and windows: the defaults of depths and num_heads, whether a stage merges the patches of the one before, the
+  // default of window_size, of global_attn_indexes and of use_rel_pos.
+  std::string_view depths = {}, stage_heads = {};
+  bool merges = true;
+  std::int64_t window = 0;
+  std::string_view full_layers = {};
+  bool relative = true;
   std::string_view remark = {};
 };
 
 const Tower* find_tower(std::string_view type);  // null: not known
+
+// --- what readers of towers share: vision.cc -------------------------------------------------------
+
+// A length of one side or of both, [height, width]; a tubelet has its frames in front.
+std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std::int64_t fallback,
+                                ProvenanceList& notes);
+
+// Rows of the table: as the file counts them, else the patches of the picture and the extra tokens.
+std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes);
 
 }  // namespace posenc::detail

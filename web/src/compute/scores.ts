@@ -13,9 +13,10 @@ export type Ready = { plan: Plan; drawn: string; reads?: Reading }
 export type Reading = { scheme: Scheme; tables: Record<string, Table> }
 export type Scores = { logits: Float64Array; weights: Float64Array } // [length][length], −∞ where hidden
 
-// Not of pictures: positions here have one axis.
+// Not of pictures, whose positions are no line; of what comes with tokens beside queries and keys; of a layer's whole weights.
+const elsewhere = ['axial', 'mixed', 'grid_bias', 'log_cpb', 'decomposed', 'profiles', 'transformer_xl']
 export const onText = (engine: Engine) => [
-  ...engine.schemes.filter(s => s.name !== 'axial' && s.name !== 'mixed'),
+  ...engine.schemes.filter(s => !elsewhere.includes(s.name)),
   ...engine.content,
 ]
 

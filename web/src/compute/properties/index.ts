@@ -11,6 +11,7 @@ function parameters(of: Subject): Cell {
   const counts: Record<string, [number, string]> = {
     learned: [of.rows * of.d, `${of.rows} rows of ${of.d} channels`],
     t5: [of.heads * (bias?.row_count ?? 0), `${of.heads} heads × ${bias?.row_count} buckets, shared by all layers`],
+    clipped_bias: [of.heads * (bias?.row_count ?? 0), `${of.heads} heads × ${bias?.row_count} distances`],
     kerple: [2 * of.heads, 'two for each head'],
     shaw: [
       2 * (relative?.row_count ?? 0) * of.d,

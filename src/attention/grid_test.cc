@@ -1,0 +1,113 @@
+// Tables by distance where positions do not follow each other: pictures and their windows.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "posenc/schemes.h"
+#include "src/attention/gradients_test.h"
+#include "tests/kernel_memory.h"
+
+namespace posenc {
+namespace {
+namespace of_grids {
+
+class Grid : public EveryInstructionSet {};
+INSTANTIATE_TEST_SUITE_P(Sets, Grid, testing::ValuesIn(detail::instruction_sets()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+GradientProblem picture(std::int64_t height, std::int64_t width, bool class_token,
+                        std::vector<double>& table) {
+  const GridPositions at = *grid_positions(height, width, class_token);
+  GradientProblem p{.queries = at.queries, .keys = at.keys, .mask = {.causal = false}};
+  Plan plan = *compile(GridBias{.class_token = class_token},
+                       {.heads = p.heads, .grid_height = height, .grid_width = width});
+  auto& bias = std::get<BiasTable>(*plan.bias);
+  table = random(p.heads * bias.row_count, 31);
+  bias.values = Table::borrow(Tensor::dense(table.data(), {p.heads, bias.row_count}));
+  p.plan = plan;
+  p.filled();
+  return p;
+}
+
+void expect_reference(GradientProblem& p) {
+  std::vector<double> out(p.out.size(), NAN);
+  const auto done = attend(p.inputs(), p.plan, p.tensor(out, p.heads, p.queries));
+  ASSERT_TRUE(done) << done.error().message();
+  p.loss();
+  for (std::size_t e = 0; e < out.size(); ++e) ASSERT_NEAR(out[e], p.out[e], 1e-11) << e;
+}
+
+// Windows whose rows are kept, pictures put together of runs, and both with a token that is no patch.
+TEST_P(Grid, BiasesAreThoseOfPlainLoops) {
+  for (const auto& [height, width] :
+       {std::pair<std::int64_t, std::int64_t>{1, 1}, {7, 7}, {3, 17}, {18, 20}, {40, 8}}) {
+    for (const bool class_token : {false, true}) {
+      std::vector<double> table;
+      GradientProblem p = picture(height, width, class_token, table);
+      expect_reference(p);
+    }
+  }
+}
+
+// Every sequence has other positions: nothing may be kept of the one before.
+TEST_P(Grid, SequencesMayHavePicturesOfTheirOwn) {
+  std::vector<double> table;
+  GradientProblem p = picture(4, 4, false, table);
+  std::vector<std::int64_t> ids;
+  for (std::int64_t t = 0; t < 16; ++t) ids.push_back(p.queries.at(t));
+  for (std::int64_t t = 16; t-- > 0;) ids.push_back(p.queries.at(t));
+  p.queries = p.keys = *Positions::ids(ids, 1, 2);
+  expect_reference(p);
+}
+
+TEST_P(Grid, MasksHideWhatTheyDoOnALine) {
+  std::vector<double> table;
+  GradientProblem p = picture(5, 6, false, table);
+  std::vector<std::uint8_t> keep(60);
+  for (std::size_t j = 0; j < keep.size(); ++j) keep[j] = j % 5 != 2;
+  p.mask.keep = keep.data();
+  p.filled();
+  expect_reference(p);
+  p.mask = {.causal = true, .window = 20};
+  p.filled();  // the first mask's hidden keys are seen now
+  expect_reference(p);
+}
+
+// Windows moved over a picture, in one call: each is what it is alone.
+TEST_P(Grid, WindowsOfAPackAreThoseOfABatch) {
+  constexpr std::int64_t size = 8, window = 4, shift = 2;
+  std::vector<double> table;
+  GradientProblem p = picture(window, window, false, table);
+  const WindowPartition parts = *window_partition(size, size, window, shift);
+  p.batch = 1;
+  p.queries = p.keys = parts.positions;
+  p.filled();
+  expect_reference(p);
+}
+
+TEST_P(Grid, VectorsMeetQueriesByRowsAndColumns) {
+  std::vector<double> table;
+  GradientProblem p = picture(6, 7, false, table);
+  std::vector<double> rows = random(11 * gradient_dim, 41), columns = random(13 * gradient_dim, 42);
+  Decomposed scheme;
+  scheme.row_vectors = Table::borrow(Tensor::dense(rows.data(), {11, gradient_dim}));
+  scheme.column_vectors = Table::borrow(Tensor::dense(columns.data(), {13, gradient_dim}));
+  p.plan = *compile(scheme, {.head_dim = gradient_dim, .grid_height = 6, .grid_width = 7});
+  expect_reference(p);
+}
+
+TEST(GridGradients, AreTheSlopesOfTheLoss) {
+  for (const bool class_token : {false, true}) {
+    std::vector<double> table;
+    GradientProblem p = picture(2, 3, class_token, table);
+    p.bias = table;
+    auto& bias = std::get<BiasTable>(*p.plan.bias);
+    bias.values = Table::borrow(Tensor::dense(p.bias.data(), {p.heads, bias.row_count}));
+    expect_gradients(p);
+  }
+}
+
+}  // namespace of_grids
+}  // namespace
+}  // namespace posenc

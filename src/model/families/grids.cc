@@ -1,0 +1,216 @@
+// Towers whose attention knows rows and columns by distance: stages of windows (Swin), a class token before a grid (BEiT),
+// vectors by rows and by columns in windows and out of them (SAM).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "src/model/families/vision.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::int64_t most_side = 4096;
+
+std::string by(std::int64_t height, std::int64_t width) {
+  return std::to_string(height) + " × " + std::to_string(width);
+}
+
+// "2 2 6 2" where the file has no list of its own.
+std::vector<std::int64_t> numbers_of_stages(const Section& vision, std::string_view names,
+                                            std::string_view otherwise, ProvenanceList& notes) {
+  const Range range{.least = 1, .most = static_cast<double>(most_heads)};
+  const auto said = vision.integers(names, range);
+  std::vector<std::int64_t> numbers;
+  std::string list;
+  if (said) {
+    numbers = said->value;
+  } else {
+    for (const std::string_view word : split(otherwise))
+      numbers.push_back(std::stoll(std::string(word)));
+  }
+  for (const std::int64_t number : numbers)
+    list += (list.empty() ? "" : ", ") + std::to_string(number);
+  const std::string_view name = split(names).front();
+  note(notes, name, list, said ? Origin::file : Origin::family,
+       said ? said->key : "default of " + vision.reading.family);
+  return numbers;
+}
+
+struct Patches {
+  std::int64_t height = 0, width = 0;
+};
+
+Patches patches_of(const Section& vision, const Tower& tower, ProvenanceList& notes) {
+  const auto image = sides(vision, tower.image_key, tower.image, notes),
+             patch = sides(vision, tower.patch_key, tower.patch, notes);
+  if (vision.reading.error) return {1, 1};
+  const Patches grid{image[0] / patch[0], image[1] / patch[1]};
+  if (grid.height < 1 || grid.width < 1 || grid.height > most_side || grid.width > most_side) {
+    vision.reading.refuse(
+        vision.where(tower.patch_key),
+        "must cut the picture into 1 to " + std::to_string(most_side) + " patches each way",
+        by(grid.height, grid.width), "correct the file");
+    return {1, 1};
+  }
+  note(notes, "grid", by(grid.height, grid.width), Origin::derived,
+       std::to_string(image[0]) + "/" + std::to_string(patch[0]) + " and " +
+           std::to_string(image[1]) + "/" + std::to_string(patch[1]));
+  return grid;
+}
+
+bool said_or(const Section& vision, std::string_view names, bool otherwise, ProvenanceList& notes) {
+  return vision.flag_or(notes, split(names).front(), names, otherwise);
+}
+
+void add_remark(const Section& vision, const Tower& tower) {
+  if (!tower.remark.empty())
+    vision.reading.warn("tower_remark", vision.reading.family + ": " + std::string(tower.remark));
+}
+
+LayerGroup group_of(const Section& vision, const Tower& tower, ProvenanceList notes) {
+  ModelDims dims;
+  dims.width = vision.size(notes, "width", "hidden_size", tower.width, most_width);
+  dims.layers = vision.size(notes, "layers", "num_hidden_layers", tower.layers, most_layers);
+  dims.heads = dims.kv_heads =
+      vision.size(notes, "heads", "num_attention_heads", tower.heads, most_heads);
+  dims.head_dim = head_dim_of(vision, notes, dims.width, dims.heads);
+  return uniform_group(Stack::vision, dims, false, std::move(notes));
+}
+
+}  // namespace
+
+// Each stage has half of the rows and columns of the one before, and twice the channels, where they merge. Its windows are
+// as large as window_size or as the stage, and every second layer's are moved by half of that where there is more than one.
+void read_stages(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const std::int64_t width =
+      vision.size(notes, "width", "embed_dim patch_embeds_hidden_size", tower.width, most_width);
+  const auto depths = numbers_of_stages(vision, "depths", tower.depths, notes),
+             heads = numbers_of_stages(vision, "num_heads num_attention_heads", tower.stage_heads,
+                                       notes);
+  const std::int64_t window =
+      vision.size(notes, "window_size", "window_size", tower.window, most_side);
+  const Patches whole = patches_of(vision, tower, notes);
+  const bool absolute = said_or(vision, "use_absolute_embeddings", false, notes);
+  std::vector<std::int64_t> trained(depths.size(), 0);
+  if (tower.kind == TowerKind::log_cpb && vision.has("pretrained_window_sizes")) {
+    const auto list = vision.integers("pretrained_window_sizes", not_negative);
+    if (list) trained = list->value;
+  }
+  if (vision.reading.error) return;
+  if (heads.size() != depths.size() || trained.size() != depths.size() || depths.size() > 16) {
+    vision.reading.refuse(vision.where("depths"),
+                          "must have a stage for each of num_heads, at most 16",
+                          std::to_string(depths.size()), "correct the file");
+    return;
+  }
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < depths.size(); ++s) {
+    const std::int64_t scale = tower.merges ? std::int64_t{1} << s : 1;
+    const Patches stage{std::max<std::int64_t>(whole.height / scale, 1),
+                        std::max<std::int64_t>(whole.width / scale, 1)};
+    const std::int64_t side = std::min({window, stage.height, stage.width});
+    if (depths[s] > most_layers - first) {
+      vision.reading.refuse(vision.where("depths"),
+                            "must be " + std::to_string(most_layers) + " layers or fewer",
+                            std::to_string(first + depths[s]), "correct the file");
+      return;
+    }
+    ProvenanceList own = notes;
+    ModelDims dims{
+        .width = width * scale, .layers = depths[s], .heads = heads[s], .kv_heads = heads[s]};
+    dims.head_dim = head_dim_of(vision, own, dims.width, dims.heads);
+    if (vision.reading.error) return;
+    LayerGroup group = uniform_group(Stack::vision, dims, false, std::move(own));
+    for (std::int64_t& layer : group.layers) layer += first;
+    first += depths[s];
+    const bool moved = std::min(stage.height, stage.width) > side;
+    group.label = "stage " + std::to_string(s + 1) + ": windows of " + by(side, side) + " patches" +
+                  (moved ? ", moved by " + std::to_string(window / 2) + " in every second layer"
+                         : std::string());
+    group.geometry.grid_height = group.geometry.grid_width = side;
+    note(group.provenance, "window", by(side, side), Origin::derived,
+         side < window ? "the stage, which is smaller than window_size" : "window_size");
+    if (tower.kind == TowerKind::log_cpb) {
+      group.schemes = {LogCpb{.pretrained_height = trained[s], .pretrained_width = trained[s]}};
+      group.logits_note = "q·k are cosines times a learned number of each head";
+    } else {
+      group.schemes = {GridBias{}};
+    }
+    if (absolute && s == 0) group.schemes.push_back(Learned{.rows = whole.height * whole.width});
+    vision.reading.model.groups.push_back(std::move(group));
+  }
+  add_remark(vision, tower);
+}
+
+void read_class_and_grid(const Section& vision, const Tower& tower) {
+  LayerGroup group = group_of(vision, tower, {});
+  ProvenanceList& notes = group.provenance;
+  const Patches grid = patches_of(vision, tower, notes);
+  const bool shared = said_or(vision, "use_shared_relative_position_bias", false, notes),
+             own = said_or(vision, "use_relative_position_bias", false, notes),
+             absolute = said_or(vision, "use_absolute_position_embeddings", false, notes);
+  if (vision.reading.error) return;
+  group.geometry.grid_height = grid.height;
+  group.geometry.grid_width = grid.width;
+  if (shared || own) {
+    group.schemes.push_back(GridBias{.class_token = true});
+    note(notes, "table", own ? "one for each layer" : "one for all layers", Origin::derived,
+         own ? "use_relative_position_bias" : "use_shared_relative_position_bias");
+  }
+  if (absolute) group.schemes.push_back(Learned{.rows = grid.height * grid.width + 1});
+  if (group.schemes.empty()) group.schemes = {NoPe{}};
+  vision.reading.model.groups.push_back(std::move(group));
+  add_remark(vision, tower);
+}
+
+// The layers that attend to the whole picture are listed, or those that do not.
+void read_decomposed(const Section& vision, const Tower& tower) {
+  LayerGroup group = group_of(vision, tower, {});
+  ProvenanceList& notes = group.provenance;
+  const Patches grid = patches_of(vision, tower, notes);
+  const bool relative = said_or(vision, "use_rel_pos use_relative_position_embeddings",
+                                tower.relative, notes),
+             absolute =
+                 said_or(vision, "use_abs_pos use_absolute_position_embeddings", true, notes);
+  const auto side = vision.integer("window_size", Range{.least = 0, .most = most_side});
+  const auto whole = vision.integers("global_attn_indexes", not_negative),
+             within = vision.integers("window_block_indices", not_negative);
+  const std::int64_t window = side ? side->value : tower.window;
+  if (vision.reading.error) return;
+  if (relative) group.schemes.push_back(Decomposed{});
+  if (absolute) {
+    // ViTDet's table is of the picture in pretraining, and keeps the row of its class token.
+    Tower table = tower;
+    table.image_key = vision.has("pretrain_image_size") ? "pretrain_image_size" : tower.image_key;
+    group.schemes.push_back(Learned{.rows = table_rows(vision, table, notes)});
+  }
+  if (group.schemes.empty()) group.schemes = {NoPe{}};
+  const auto listed = [](const auto& list, std::int64_t layer) {
+    return list && std::ranges::find(list->value, layer) != list->value.end();
+  };
+  const auto windowed = [&](std::int64_t layer) {
+    if (window == 0) return false;
+    if (whole || !within) {
+      if (whole) return !listed(whole, layer);
+      return !tower.full_layers.empty() && !contains_word(tower.full_layers, std::to_string(layer));
+    }
+    return listed(within, layer);
+  };
+  group.geometry.grid_height = grid.height;
+  group.geometry.grid_width = grid.width;
+  LayerGroup small = group;
+  std::erase_if(small.layers, [&](std::int64_t layer) { return !windowed(layer); });
+  std::erase_if(group.layers, windowed);
+  small.geometry.grid_height = small.geometry.grid_width = window;
+  small.label = "windows of " + by(window, window) + " patches";
+  note(small.provenance, "window", by(window, window), side ? Origin::file : Origin::family,
+       side ? side->key : "default of " + vision.reading.family);
+  if (!small.layers.empty()) group.label = "the whole picture";
+  std::vector<LayerGroup>& groups = vision.reading.model.groups;
+  if (!vision.reading.error && !small.layers.empty()) groups.push_back(std::move(small));
+  if (!vision.reading.error && !group.layers.empty()) groups.push_back(std::move(group));
+  add_remark(vision, tower);
+}
+
+}  // namespace posenc::detail

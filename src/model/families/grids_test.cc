@@ -1,0 +1,191 @@
+// Families whose attention knows the distance: Conformers, XLNet, towers by rows and columns. Each file is what the family's
+// class in transformers 5.23.0 saves, without the keys that say nothing of position.
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "posenc/model.h"
+
+namespace posenc {
+namespace {
+namespace by_distance {
+
+Model model_of(std::string_view text) {
+  auto model = read_config(text);
+  if (!model) ADD_FAILURE() << text << ": " << model.error().message();
+  return model ? *model : Model{.groups = {LayerGroup{.schemes = {NoPe{}}}}};
+}
+
+template <class S>
+S scheme_of(const LayerGroup& group, std::size_t index = 0) {
+  const S* scheme = index < group.schemes.size() ? std::get_if<S>(&group.schemes[index]) : nullptr;
+  if (!scheme) ADD_FAILURE() << "another scheme";
+  return scheme ? *scheme : S{};
+}
+
+bool warns(const Model& model, std::string_view words) {
+  return std::ranges::any_of(model.warnings,
+                             [&](const Warning& each) { return each.message.contains(words); });
+}
+
+TEST(FamilyXlnet, SeesBothWaysUnlessItSaysOtherwise) {
+  const std::string sizes =
+      R"({"model_type": "xlnet", "d_model": 768, "n_head": 12, "n_layer": 12)";
+  const Model both = model_of(sizes + R"(, "attn_type": "bi", "clamp_len": -1})");
+  const TransformerXl scheme = scheme_of<TransformerXl>(both.groups.at(0));
+  EXPECT_EQ(scheme.layout, WaveLayout::concatenated);
+  EXPECT_TRUE(scheme.bidirectional);
+  EXPECT_FALSE(both.groups[0].causal);
+  EXPECT_EQ(compile(both.groups[0], 9)->relative->row_count, 17);
+  const Model causal = model_of(sizes + R"(, "attn_type": "uni", "clamp_len": 400})");
+  EXPECT_TRUE(causal.groups.at(0).causal);
+  EXPECT_EQ(compile(causal.groups[0], 9)->relative->row_count, 9);
+  EXPECT_TRUE(warns(causal, "clamp_len is 400"));
+}
+
+TEST(FamilyConformer, ParakeetHasTransformerXlsTermsInterleaved) {
+  const Model model = model_of(R"({"model_type": "parakeet_ctc", "encoder_config": {
+      "model_type": "parakeet_encoder", "hidden_size": 1024, "num_hidden_layers": 24,
+      "num_attention_heads": 8, "max_position_embeddings": 5000}})");
+  EXPECT_EQ(scheme_of<TransformerXl>(model.groups.at(0)).layout, WaveLayout::interleaved);
+  EXPECT_EQ(model.groups[0].layers.size(), 24u);
+  EXPECT_EQ(model.context, 5000);
+  EXPECT_EQ(compile(model.groups[0], model.context)->relative->row_count, 9999);
+}
+
+TEST(FamilyConformer, Wav2Vec2BertClipsUnevenly) {
+  const std::string sizes = R"({"model_type": "wav2vec2-bert", "hidden_size": 1024,
+      "num_attention_heads": 16, "num_hidden_layers": 24)";
+  const Shaw scheme =
+      scheme_of<Shaw>(model_of(sizes + R"(, "position_embeddings_type": "relative_key",
+                    "left_max_position_embeddings": 64, "right_max_position_embeddings": 8})")
+                          .groups.at(0));
+  EXPECT_EQ(scheme.max_distance, 64);
+  EXPECT_EQ(scheme.max_ahead, 8);
+  EXPECT_FALSE(scheme.use_values);
+  scheme_of<TransformerXl>(
+      model_of(sizes + R"(, "position_embeddings_type": "relative"})").groups.at(0));
+  scheme_of<NoPe>(model_of(sizes + R"(, "position_embeddings_type": null})").groups.at(0));
+  EXPECT_FALSE(read_config(sizes + R"(, "position_embeddings_type": "rotary"})"));
+}
+
+TEST(FamilyConformer, GranitesBlocksHaveAVectorForEachDistance) {
+  const Model model = model_of(R"({"model_type": "granite_speech_encoder", "hidden_dim": 1024,
+      "num_layers": 10, "num_heads": 8, "dim_head": 128, "context_size": 200, "max_pos_emb": 512})");
+  const LayerGroup& group = model.groups.at(0);
+  EXPECT_TRUE(group.chunked);
+  EXPECT_EQ(group.window, 200);
+  EXPECT_EQ(scheme_of<Shaw>(group).row_order, RowOrder::query_minus_key);
+  EXPECT_EQ(compile(group)->relative->row_count, 1025);
+}
+
+TEST(FamilyConformer, Phi4sSoundHasABiasForEachDistance) {
+  const Model model = model_of(R"({"model_type": "phi4_multimodal_audio", "hidden_size": 1024,
+      "num_blocks": 24, "num_attention_heads": 16, "bias_max_distance": 1000, "chunk_size": -1,
+      "left_chunk": 18, "bias_symmetric": false})");
+  const LayerGroup& group = model.groups.at(0);
+  EXPECT_EQ(scheme_of<ClippedBias>(group).right, 999);
+  EXPECT_EQ(group.layers.size(), 24u);
+  EXPECT_EQ(group.window, 500);
+}
+
+TEST(TowersByDistance, SwinsStagesHalve) {
+  const Model model = model_of(R"({"model_type": "swin", "image_size": 224, "patch_size": 4,
+      "embed_dim": 96, "depths": [2, 2, 6, 2], "num_heads": [3, 6, 12, 24], "window_size": 7,
+      "use_absolute_embeddings": false})");
+  ASSERT_EQ(model.groups.size(), 4u);
+  std::int64_t first = 0;
+  for (std::size_t s = 0; s < 4; ++s) {
+    const LayerGroup& group = model.groups[s];
+    EXPECT_EQ(group.layers.front(), first);
+    first += std::ssize(group.layers);
+    EXPECT_EQ(group.geometry.width, 96 << s);
+    EXPECT_EQ(group.geometry.head_dim, 32);
+    EXPECT_EQ(compile(group)->bias ? std::get<BiasTable>(*compile(group)->bias).row_count : 0, 169);
+    // The last stage is one window.
+    EXPECT_EQ(group.label.contains("moved by 3"), s < 3) << group.label;
+  }
+  EXPECT_EQ(first, 12);
+}
+
+TEST(TowersByDistance, AWindowIsNoLargerThanItsStage) {
+  const Model model = model_of(R"({"model_type": "swin", "image_size": 64, "patch_size": 4,
+      "embed_dim": 96, "depths": [2, 2], "num_heads": [3, 6], "window_size": 12,
+      "use_absolute_embeddings": true})");
+  EXPECT_EQ(model.groups.at(0).geometry.grid_width, 12);
+  EXPECT_EQ(model.groups.at(1).geometry.grid_width, 8);
+  EXPECT_EQ(scheme_of<Learned>(model.groups[0], 1).rows, 256);
+  EXPECT_EQ(model.groups[1].schemes.size(), 1u);
+}
+
+TEST(TowersByDistance, SwinV2KnowsTheWindowsOfItsTraining) {
+  const Model model = model_of(R"({"model_type": "swinv2", "image_size": 256, "patch_size": 4,
+      "embed_dim": 128, "depths": [2, 2, 18, 2], "num_heads": [4, 8, 16, 32], "window_size": 16,
+      "pretrained_window_sizes": [12, 12, 12, 6]})");
+  EXPECT_EQ(scheme_of<LogCpb>(model.groups.at(0)).pretrained_width, 12);
+  EXPECT_EQ(scheme_of<LogCpb>(model.groups.at(3)).pretrained_height, 6);
+  EXPECT_EQ(model.groups[3].geometry.grid_height, 8);
+  EXPECT_TRUE(model.groups[0].logits_note.contains("cosines"));
+}
+
+TEST(TowersByDistance, StagesThatDoNotFitAreRefused) {
+  for (const char* more : {R"("depths": [2, 2], "num_heads": [3])", R"("image_size": 2)",
+                           R"("depths": [9000, 9000, 1, 1])", R"("embed_dim": 97)"}) {
+    EXPECT_FALSE(read_config(R"({"model_type": "swin", )" + std::string(more) + "}")) << more;
+  }
+}
+
+TEST(TowersByDistance, BeitsClassTokenStandsBeforeTheGrid) {
+  const std::string sizes = R"({"model_type": "beit", "hidden_size": 768, "num_hidden_layers": 12,
+      "num_attention_heads": 12, "image_size": 224, "patch_size": 16)";
+  const Model model = model_of(sizes + R"(, "use_relative_position_bias": true})");
+  EXPECT_TRUE(scheme_of<GridBias>(model.groups.at(0)).class_token);
+  const auto plan = compile(model.groups[0]);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(std::get<BiasTable>(*plan->bias).row_count, 27 * 27 + 3);
+  scheme_of<NoPe>(model_of(sizes + "}").groups.at(0));
+  EXPECT_EQ(scheme_of<Learned>(
+                model_of(sizes + R"(, "use_absolute_position_embeddings": true})").groups.at(0))
+                .rows,
+            197);
+}
+
+TEST(TowersByDistance, SamsLayersHaveWindowsOrThePicture) {
+  const Model model = model_of(R"({"model_type": "sam", "vision_config": {
+      "model_type": "sam_vision_model", "hidden_size": 1280, "num_hidden_layers": 32,
+      "num_attention_heads": 16, "image_size": 1024, "patch_size": 16, "window_size": 14,
+      "global_attn_indexes": [7, 15, 23, 31], "use_rel_pos": true, "use_abs_pos": true},
+      "mask_decoder_config": {"hidden_size": 256}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(model.groups[0].layers.size(), 28u);
+  EXPECT_EQ(model.groups[0].geometry.grid_height, 14);
+  EXPECT_EQ(model.groups[1].layers, (std::vector<std::int64_t>{7, 15, 23, 31}));
+  EXPECT_EQ(model.groups[1].geometry.grid_height, 64);
+  scheme_of<Decomposed>(model.groups[1]);
+  EXPECT_EQ(scheme_of<Learned>(model.groups[1], 1).rows, 4096);
+  EXPECT_EQ(compile(model.groups[0])->relative->row_count, 27 * 27);
+}
+
+TEST(TowersByDistance, VitDetListsItsWindows) {
+  const Model model = model_of(R"({"model_type": "vitdet", "hidden_size": 768,
+      "num_hidden_layers": 12, "num_attention_heads": 12, "image_size": 512,
+      "pretrain_image_size": 224, "patch_size": 16, "window_size": 14,
+      "window_block_indices": [0, 1, 3, 4, 6, 7, 9, 10], "use_relative_position_embeddings": true,
+      "use_absolute_position_embeddings": true})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(model.groups[1].layers, (std::vector<std::int64_t>{2, 5, 8, 11}));
+  EXPECT_EQ(scheme_of<Learned>(model.groups[1], 1).rows, 197);
+}
+
+TEST(TowersByDistance, ABackboneAloneIsExplained) {
+  const Model model = model_of(R"({"model_type": "upernet", "backbone_config": {
+      "model_type": "swin", "depths": [2, 2, 6, 2], "num_heads": [3, 6, 12, 24]}})");
+  EXPECT_EQ(model.groups.size(), 4u);
+  EXPECT_TRUE(warns(model, "its backbone alone is explained"));
+}
+
+}  // namespace by_distance
+}  // namespace
+}  // namespace posenc

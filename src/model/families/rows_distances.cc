@@ -1,0 +1,259 @@
+// Families whose attention knows the distance by learned vectors and biases: profiles, Transformer-XL and its Conformers,
+// clipped distances.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/model/families/layer_rules.h"
+#include "src/model/families/rows.h"
+
+namespace posenc::detail {
+namespace {
+
+// Inkling: each sixth layer attends fully, unless a list names those with a window.
+void mark_inkling(LayerDraft& layers) {
+  const auto local = layers.config.integers("local_layer_ids", not_negative);
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const bool slides = local ? std::ranges::find(local->value, i) != local->value.end()
+                              : (i + 1) % layers.family.every != 0;
+    if (slides) layers.at(i).type = layers.family.other;
+  }
+  note(layers.notes, "layer_types",
+       local ? std::to_string(local->value.size()) + " with a window" : "each sixth attends fully",
+       local ? Origin::file : Origin::family,
+       local ? local->key : "rule of " + layers.config.reading.family);
+}
+
+// Curves as far as the window reaches, in full layers as far as rel_extent.
+void inkling_profiles(const Section& config, LayerGroup& group) {
+  const auto known = [&](std::string_view key, std::int64_t otherwise) {
+    const auto said = config.integer(key, Range{.least = 1, .most = 1 << 20});
+    note(group.provenance, key, std::to_string(said ? said->value : otherwise),
+         said ? Origin::file : Origin::family,
+         said ? said->key : "default of " + config.reading.family);
+    return said ? said->value : otherwise;
+  };
+  Profiles scheme;
+  scheme.profiles = known("d_rel", 16);
+  if (group.window) {
+    scheme.extent = *group.window;
+    note(group.provenance, "extent", std::to_string(scheme.extent), Origin::derived, "the window");
+  } else {
+    scheme.extent = known("rel_extent", 1024);
+  }
+  group.schemes = {scheme};
+}
+
+// The number of Inkling's full layers, 1 + α ln max(1, (p + 1)/n).
+void log_scaling(const Section& config, LayerGroup& group, double floor) {
+  const auto said = config.number("log_scaling_n_floor", at_least_one);
+  const Json* const raw = config.raw("log_scaling_n_floor");
+  if (raw && raw->is_null()) floor = 0;
+  if (said) floor = said->value;
+  if (floor == 0 || group.window) return;
+  const auto alpha = config.number("log_scaling_alpha", not_negative);
+  group.logits.temperature = Temperature::log;
+  group.logits.beta = alpha ? alpha->value : 0.1;
+  group.logits.floor = floor;
+  group.logits.offset = 1;
+  group.logits_note += (group.logits_note.empty() ? "" : "; ") +
+                       std::string("log_scaling_n_floor ") + number_text(floor);
+}
+void inkling_logits(const Section& config, LayerGroup& group) {
+  group.logits.multiplier = 1 / std::sqrt(static_cast<double>(group.geometry.head_dim));
+  group.logits_note = "q·k is divided by head_dim, not by its root";
+  log_scaling(config, group, 0);
+}
+void inkling2_logits(const Section& config, LayerGroup& group) {
+  log_scaling(config, group, 128000);
+}
+
+// WavLM's layers share one table of T5's buckets, times a gate that each layer makes of its input.
+void read_gated(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  Profiles scheme{.curves = ProfileCurves::buckets, .profiles = 1};
+  scheme.num_buckets = config.size(notes, "num_buckets", "num_buckets", 320, 65536);
+  scheme.max_distance = config.size(notes, "max_distance", "max_bucket_distance", 800, 1 << 20);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  group.schemes = {scheme};
+  add_group(config.reading, std::move(group), dims.context);
+  config.reading.warn("family_remark", family.remark);
+}
+
+void add_encoder(const Section& config, const Family& family, LayerGroup group,
+                 std::int64_t context) {
+  if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
+  add_group(config.reading, std::move(group), context);
+}
+
+// XLNet sees both ways, or what came before.
+void read_xlnet(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const auto kind = config.word("attn_type");
+  const bool both = !kind || kind->value != "uni";
+  note(notes, "attn_type", both ? "bi" : "uni", kind ? Origin::file : Origin::family,
+       kind ? kind->key : "default of " + config.reading.family);
+  if (const auto most = config.integer("clamp_len"); most && most->value > 0)
+    config.reading.warn("family_remark", most->key + " is " + std::to_string(most->value) +
+                                             ": distances from there on share a vector, which "
+                                             "the plan does not say");
+  LayerGroup group =
+      uniform_group(both ? Stack::encoder : Stack::text, dims, both == false, std::move(notes));
+  group.schemes = {TransformerXl{.layout = family.waves.layout, .bidirectional = both}};
+  add_encoder(config, family, std::move(group), dims.context);
+}
+
+// A Conformer's distances, of the kind that the file says or else the class: Transformer-XL's, or Shaw's without values.
+void read_conformer(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const Json* const raw = config.raw("position_embeddings_type");
+  const auto said = config.word("position_embeddings_type");
+  const std::string kind = said                      ? said->value
+                           : raw && raw->is_null()   ? "none"
+                           : family.clipped_left > 0 ? "relative_key"
+                                                     : "relative";
+  const bool in_file = raw != nullptr;
+  note(notes, "position_embeddings_type", kind, in_file ? Origin::file : Origin::family,
+       in_file ? config.where("position_embeddings_type") : "default of " + config.reading.family);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, {});
+  if (kind == "relative") {
+    group.schemes = {TransformerXl{.layout = WaveLayout::interleaved}};
+  } else if (kind == "relative_key") {
+    Shaw scheme{.use_values = false};
+    scheme.max_distance =
+        config.size(notes, "left", "left_max_position_embeddings", family.clipped_left, 1 << 20);
+    scheme.max_ahead =
+        config.size(notes, "right", "right_max_position_embeddings", family.clipped_right, 1 << 20);
+    group.schemes = {scheme};
+  } else if (kind == "none") {
+    group.schemes = {NoPe{}};
+  } else if (!config.reading.error) {
+    config.reading.refuse(config.where("position_embeddings_type"),
+                          kind == "rotary" ? "rotates what queries and keys are projected from, "
+                                             "which no plan says"
+                                           : "is not a known kind",
+                          "'" + kind + "'", "relative and relative_key are read");
+  }
+  group.provenance = std::move(notes);
+  const auto source = config.integer("max_source_positions", at_least_one);
+  add_encoder(config, family, std::move(group), source ? source->value : dims.context);
+}
+
+// Granite's encoders of sound cut the text into blocks of context_size, and have a vector for each distance.
+void read_blocks(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  ModelDims dims;
+  dims.width =
+      config.size(notes, "width", "hidden_dim hidden_size", family.sizes.width, most_width);
+  dims.layers = config.size(notes, "layers", "num_layers num_hidden_layers", family.sizes.layers,
+                            most_layers);
+  dims.heads = dims.kv_heads =
+      config.size(notes, "heads", "num_heads num_attention_heads", family.sizes.heads, most_heads);
+  const auto head_dim = config.integer(
+      "dim_head head_dim", Range{.least = 1, .most = static_cast<double>(most_head_dim)});
+  dims.head_dim = head_dim ? head_dim->value : head_dim_of(config, notes, dims.width, dims.heads);
+  if (head_dim) note(notes, "head_dim", std::to_string(dims.head_dim), Origin::file, head_dim->key);
+  const std::int64_t rows = config.size(
+      notes, "max_distance", "max_pos_emb max_position_embeddings", family.context, 1 << 20);
+  const std::int64_t block =
+      config.size(notes, "chunk", "context_size", family.window, most_length);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  group.window = block;
+  group.chunked = true;
+  group.schemes = {
+      Shaw{.max_distance = rows, .use_values = false, .row_order = RowOrder::query_minus_key}};
+  add_encoder(config, family, std::move(group), 0);
+}
+
+// Phi-4's encoder of sound: a bias for each distance, of which the farthest share one; parts of 500 frames do not see
+// each other.
+void read_clipped(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  ModelDims dims;
+  dims.width = config.size(notes, "width", "hidden_size", family.sizes.width, most_width);
+  dims.layers = config.size(notes, "layers", "num_blocks", family.sizes.layers, most_layers);
+  dims.heads = dims.kv_heads =
+      config.size(notes, "heads", "num_attention_heads", family.sizes.heads, most_heads);
+  dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
+  const std::int64_t most = config.size(notes, "max_distance", "bias_max_distance", 1000, 1 << 20);
+  if (const auto symmetric = config.flag("bias_symmetric"); symmetric && symmetric->value) {
+    config.reading.refuse(symmetric->key, "is not covered: one bias for both directions", "true",
+                          "no released file has it");
+    return;
+  }
+  note(notes, "chunk", std::to_string(family.window), Origin::family,
+       "rule of " + config.reading.family);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  group.window = family.window;
+  group.chunked = true;
+  group.schemes = {ClippedBias{.left = most, .right = most - 1}};
+  if (const auto chunk = config.integer("chunk_size"); chunk && chunk->value > 0)
+    config.reading.warn("family_remark",
+                        chunk->key + " is " + std::to_string(chunk->value) +
+                            ": a frame sees its chunk and left_chunk ones before, which the plan "
+                            "does not say");
+  add_encoder(config, family, std::move(group), 0);
+}
+
+constexpr std::string_view short_convolutions =
+    "a convolution mixes keys and values with those of the few tokens before, which no plan says";
+constexpr Sinusoidal sines_first{.layout = WaveLayout::concatenated};
+constexpr std::string_view joint =
+    "the network that writes the text has no position, and is not explained";
+
+// clang-format off: one row a family, as dense as it can be read.
+constexpr Family distances[] = {
+    {.types = "inkling_text", .context = 128 * K, .sizes = {6144, 66, 64, 8, 128},
+     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .window = 512,
+     .window_keys = "sliding_window_size sliding_window",
+     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 16,
+     .schemes = inkling_profiles, .logits = inkling_logits,
+     .remark = short_convolutions},
+    {.types = "inkling2_text", .context = 1024 * K, .sizes = {4608, 48, 48, 8, 128},
+     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .window = 1024,
+     .window_keys = "sliding_window_size sliding_window",
+     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 8, .schemes = inkling_profiles,
+     .logits = inkling2_logits, .sinks = Sinks::all, .remark = short_convolutions},
+    {.types = "wavlm", .read = read_gated, .sizes = {768, 12, 12}, .causal = false,
+     .remark = "a convolution over neighbours gives tokens positions besides, which no plan says"},
+
+    // --- Transformer-XL's terms -------------------------------------------------------------------
+    {.types = "xlnet", .read = read_xlnet, .sizes = {1024, 24, 16}, .causal = false,
+     .waves = sines_first,
+     .remark = "whether two tokens are of one segment is a third product, which is not in the plan"},
+    {.types = "parakeet_encoder", .read = read_conformer, .context = 5000, .sizes = {1024, 24, 8},
+     .causal = false},
+    {.types = "nemotron_asr_streaming_encoder", .read = read_conformer, .context = 5000,
+     .sizes = {1024, 24, 8}, .causal = false,
+     .remark = "a frame sees its chunk of frames and some chunks before, which the plan does not say"},
+    {.types = "parakeet_ctc", .read = read_parts},
+    {.types = "parakeet_rnnt parakeet_tdt nemotron_asr_streaming nemotron3_5_asr",
+     .read = read_parts, .remark = joint},
+    {.types = "wav2vec2-conformer", .read = read_conformer, .sizes = {768, 12, 12}, .causal = false},
+
+    // --- clipped ----------------------------------------------------------------------------------
+    {.types = "wav2vec2-bert", .read = read_conformer, .sizes = {1024, 24, 16}, .causal = false,
+     .clipped_left = 64, .clipped_right = 8},
+    {.types = "granite_speech_encoder granite_speech_plus_encoder", .read = read_blocks,
+     .context = 512, .sizes = {1024, 10, 8}, .causal = false, .window = 200},
+    {.types = "granite_speech5_encoder", .read = read_blocks, .context = 512,
+     .sizes = {1024, 16, 8}, .causal = false, .window = 128,
+     .remark = "layers that subsample halve the frames, and the distances of those behind them"},
+    {.types = "granite_speech5_ctc", .read = read_parts},
+    {.types = "phi4_multimodal_audio", .read = read_clipped, .sizes = {1024, 24, 16},
+     .causal = false, .window = 500},
+
+    // --- pictures alone ---------------------------------------------------------------------------
+    {.types = "sam sam_hq slanext", .read = read_vision_alone,
+     .remark = "what stands behind the tower is not explained"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Family> rows_distances() { return distances; }
+
+}  // namespace posenc::detail

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Attention whose logits a table by distance adds to, by families' own modules of transformers with random weights, in double
+where they let it: what went into the softmax and what came out, recorded in tests/data/golden/tables.json.
+
+  tests/peers/tables.py > tests/data/golden/tables.json
+"""
+
+import json
+import os
+import sys
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "critical")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import torch
+import transformers
+from transformers.models.beit import configuration_beit, modeling_beit
+from transformers.models.inkling import configuration_inkling, modeling_inkling
+from transformers.models.levit import modeling_levit
+from transformers.models.parakeet import configuration_parakeet, modeling_parakeet
+from transformers.models.phi4_multimodal import configuration_phi4_multimodal, modeling_phi4_multimodal
+from transformers.models.sam import configuration_sam, modeling_sam
+from transformers.models.swin import configuration_swin, modeling_swin
+from transformers.models.swinv2 import configuration_swinv2, modeling_swinv2
+from transformers.models.wav2vec2_bert import configuration_wav2vec2_bert, modeling_wav2vec2_bert
+from transformers.models.wavlm import modeling_wavlm
+from transformers.models.xlnet import configuration_xlnet, modeling_xlnet
+
+torch.set_default_dtype(torch.float64)
+
+HEADS, TOKENS, HEAD_DIM = 2, 7, 4
+WIDTH = HEADS * HEAD_DIM
+
+
+def random(*shape):
+    """Numbers of few digits."""
+    return torch.randn(*shape).to(torch.bfloat16).to(torch.float64)
+
+
+def randomized(module):
+    module = module.double().eval()
+    with torch.no_grad():
+        for each in module.parameters():
+            each.copy_(random(*each.shape) * 0.5)
+    return module
+
+
+def tensor(x):
+    return {"shape": list(x.shape), "values": [float(f"{v:.9g}") for v in x.detach().double().flatten().tolist()]}
+
+
+def record(model, scheme, tables, q, k, v, out, **more):
+    """q, k, v, out [batch, heads, tokens, channels]."""
+    return {
+        "model": model,
+        "scheme": scheme,
+        "tables": {name: tensor(x) for name, x in tables.items()},
+        **{name: tensor(x) for name, x in {"q": q, "k": k, "v": v, "out": out}.items()},
+        **{name: tensor(x) if torch.is_tensor(x) else x for name, x in more.items()},
+    }
+
+
+def heads_of(x, heads=HEADS):
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+
+
+def attended(out, heads=HEADS):
+    """[batch, tokens, heads · channels], what a layer hands to its last projection."""
+    return heads_of(out, heads)
+
+
+def inkling():
+    """A window of 3 with as many distances, and a full layer with its temperature from position 2 on."""
+    kv_heads = 1
+    config = configuration_inkling.InklingTextConfig(
+        hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=HEADS, num_key_value_heads=kv_heads, head_dim=HEAD_DIM,
+        swa_num_attention_heads=HEADS, swa_num_key_value_heads=kv_heads, swa_head_dim=HEAD_DIM, sliding_window_size=3,
+        d_rel=3, rel_extent=5, layer_types=["hybrid_sliding", "hybrid"], log_scaling_n_floor=2,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    for layer, window in ((0, 3), (1, 0)):
+        module = randomized(modeling_inkling.InklingAttention(config, layer))
+        module.o_proj = torch.nn.Identity()
+        hidden = random(1, TOKENS, WIDTH)
+        at = torch.arange(TOKENS)
+        away = at[:, None] - at[None]
+        seen = (away >= 0) & (away < (window or TOKENS))
+        mask = torch.zeros(TOKENS, TOKENS).masked_fill(~seen, float("-inf"))[None, None]
+        caught = {}
+
+        def catch(module, q, k, v, mask, **more):
+            caught.update(q=q, k=k, v=v)
+            return modeling_inkling.eager_attention_forward(module, q, k, v, mask, **more)
+
+        transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS["caught"] = catch
+        config._attn_implementation = "caught"
+        out, _ = module(hidden, mask)
+        q = caught["q"]
+        extent = window or 5
+        logits = {"multiplier": HEAD_DIM**-0.5}
+        if not window:
+            tau = 1 + 0.1 * torch.log(torch.clamp((at + 1) / 2, min=1))
+            q = q / tau[:, None]  # the plan's own
+            logits |= {"temperature": "log", "beta": 0.1, "floor": 2, "offset": 1}
+        yield record(
+            "Inkling", {"type": "profiles", "profiles": 3, "extent": extent}, {"table": module.rel_logits_proj.proj},
+            q, caught["k"], caught["v"], attended(out), causal=True, window=window, logits=logits,
+            query_profiles=heads_of(module.r_proj(hidden)),
+        )
+
+
+def wavlm():
+    module = randomized(modeling_wavlm.WavLMAttention(WIDTH, HEADS, num_buckets=8, max_distance=6))
+    module.out_proj.weight.data, module.out_proj.bias.data = torch.eye(WIDTH), torch.zeros(WIDTH)
+    hidden = random(1, TOKENS, WIDTH)
+    out, _, _ = module(hidden)
+    gated = heads_of(hidden)
+    a, b = torch.sigmoid(module.gru_rel_pos_linear(gated).view(*gated.shape[:-1], 2, 4).sum(-1)).chunk(2, -1)
+    yield record(
+        "WavLM",
+        {"type": "profiles", "curves": "buckets", "profiles": 1, "num_buckets": 8, "max_distance": 6},
+        {"table": module.rel_attn_embed.weight},
+        *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)),
+        attended(out), query_profiles=a * (b * module.gru_rel_pos_const - 1) + 2,
+    )
+
+
+def xlnet():
+    config = configuration_xlnet.XLNetConfig(d_model=WIDTH, n_head=HEADS, d_inner=8, n_layer=1, vocab_size=4)
+    module = randomized(modeling_xlnet.XLNetRelativeAttention(config))
+    model = modeling_xlnet.XLNetModel(config)
+    hidden = random(TOKENS, 1, WIDTH)
+    r = model.relative_positional_encoding(TOKENS, TOKENS, bsz=1).double()
+    q, k, v, by = (torch.einsum("ibh,hnd->ibnd", x, w) for x, w in ((hidden, module.q), (hidden, module.k), (hidden, module.v), (r, module.r)))
+    out = module.rel_attn_core(q, k, v, by)
+    yield record(
+        "XLNet",
+        {"type": "transformer_xl", "layout": "concatenated"},
+        {
+            "projection": module.r.permute(1, 2, 0).reshape(WIDTH, WIDTH),
+            "content_bias": module.r_w_bias,
+            "position_bias": module.r_r_bias,
+        },
+        *(x.permute(1, 2, 0, 3) for x in (q, k, v, out)),
+    )
+
+
+def parakeet():
+    config = configuration_parakeet.ParakeetEncoderConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, num_key_value_heads=HEADS, num_hidden_layers=1, intermediate_size=8
+    )
+    config._attn_implementation = "eager"
+    module = randomized(modeling_parakeet.ParakeetEncoderAttention(config, 0))
+    module.o_proj = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    out, _ = module(hidden, modeling_parakeet.ParakeetEncoderRelPositionalEncoding(config)(hidden))
+    yield record(
+        "Parakeet",
+        {"type": "transformer_xl", "layout": "interleaved"},
+        {"projection": module.relative_k_proj.weight, "content_bias": module.bias_u, "position_bias": module.bias_v},
+        *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)),
+        attended(out),
+    )
+
+
+def wav2vec2_bert():
+    config = configuration_wav2vec2_bert.Wav2Vec2BertConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, position_embeddings_type="relative_key",
+        left_max_position_embeddings=4, right_max_position_embeddings=2,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    module = randomized(modeling_wav2vec2_bert.Wav2Vec2BertSelfAttention(config))
+    module.linear_out = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    out, _ = module(hidden)
+    yield record(
+        "Wav2Vec2-BERT",
+        {"type": "shaw", "max_distance": 4, "max_ahead": 2, "use_values": False},
+        {"key": module.distance_embedding.weight},
+        *(heads_of(each(hidden)) for each in (module.linear_q, module.linear_k, module.linear_v)),
+        attended(out),
+    )
+
+
+def phi4_audio():
+    """The bias by its own module; attention around it is the plain one."""
+    config = configuration_phi4_multimodal.Phi4MultimodalAudioConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, bias_max_distance=3, bias_symmetric=False
+    )
+    module = randomized(modeling_phi4_multimodal.Phi4MultimodalAudioRelativeAttentionBias(config))
+    q, k, v = (random(1, HEADS, TOKENS, HEAD_DIM) for _ in range(3))
+    weights = torch.softmax(q @ k.transpose(-1, -2) * HEAD_DIM**-0.5 + module(random(1, TOKENS, WIDTH)), -1)
+    yield record(
+        "Phi-4-multimodal", {"type": "clipped_bias", "left": 3, "right": 2}, {"table": module.bias_values.weight},
+        q, k, v, weights @ v,
+    )  # fmt: skip
+
+
+# --- pictures ------------------------------------------------------------------------------------------
+
+
+def swin():
+    config = configuration_swin.SwinConfig(embed_dim=WIDTH, num_heads=[HEADS], depths=[1])
+    config._attn_implementation = "eager"
+    module = randomized(modeling_swin.SwinAttention(config, WIDTH, HEADS, 3))
+    module.o_proj = torch.nn.Identity()
+    hidden = random(2, 9, WIDTH)
+    out, _ = module(hidden)
+    yield record(
+        "Swin", {"type": "grid_bias"},
+        {"table": module.relative_position_bias.relative_position_bias_table},
+        *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)), attended(out),
+        grid=[3, 3],
+    )  # fmt: skip
+
+
+def swinv2():
+    config = configuration_swinv2.Swinv2Config(embed_dim=WIDTH, num_heads=[HEADS], depths=[1])
+    for pretrained in (0, 5):
+        module = randomized(modeling_swinv2.Swinv2SelfAttention(config, WIDTH, HEADS, (3, 3), (pretrained, pretrained)))
+        mlp = module.continuous_position_bias_mlp  # fewer units than 512, which the formula does not count
+        mlp[0], mlp[2] = randomized(torch.nn.Linear(2, 6)), randomized(torch.nn.Linear(6, HEADS, bias=False))
+        hidden = random(1, 9, WIDTH)
+        out = module(hidden)[0]
+        unit = torch.nn.functional.normalize
+        scale = torch.clamp(module.logit_scale, max=4.605170185988092).exp() * HEAD_DIM**0.5
+        q, k = (unit(heads_of(each(hidden)), dim=-1) for each in (module.query, module.key))
+        scheme = {"type": "log_cpb"}
+        if pretrained:
+            scheme |= {"pretrained_height": pretrained, "pretrained_width": pretrained}
+        tables = {"hidden_weight": mlp[0].weight, "hidden_bias": mlp[0].bias, "output_weight": mlp[2].weight}
+        yield record("Swin v2", scheme, tables, q * scale, k, heads_of(module.value(hidden)), attended(out), grid=[3, 3])
+
+
+def beit():
+    """Its bias on the plain attention, a class token first."""
+    config = configuration_beit.BeitConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, image_size=6, patch_size=2, num_hidden_layers=1
+    )
+    module = randomized(modeling_beit.BeitRelativePositionBias(config))
+    q, k, v = (random(1, HEADS, 10, HEAD_DIM) for _ in range(3))
+    weights = torch.softmax(q @ k.transpose(-1, -2) * HEAD_DIM**-0.5 + module((3, 3)), -1)
+    yield record(
+        "BEiT", {"type": "grid_bias", "class_token": True},
+        {"table": module.relative_position_bias_table}, q, k, v, weights @ v, grid=[3, 3], class_token=True,
+    )  # fmt: skip
+
+
+def levit():
+    module = modeling_levit.LevitAttention(WIDTH, HEAD_DIM, HEADS, 2, 3).double()
+    with torch.no_grad():
+        module.attention_biases.copy_(random(*module.attention_biases.shape))
+    q, k, v = (random(1, HEADS, 9, HEAD_DIM) for _ in range(3))
+    weights = torch.softmax(q @ k.transpose(-1, -2) * module.scale + module.get_attention_biases("cpu"), -1)
+    yield record(
+        "LeViT", {"type": "grid_bias", "absolute": True},
+        {"table": module.attention_biases.T}, q, k, v, weights @ v, grid=[3, 3],
+    )  # fmt: skip
+
+
+def sam():
+    config = configuration_sam.SamVisionConfig(
+        hidden_size=WIDTH, num_attention_heads=HEADS, image_size=6, patch_size=2, num_hidden_layers=1
+    )
+    module = randomized(modeling_sam.SamVisionAttention(config, 0))
+    module.proj = torch.nn.Identity()
+    hidden = random(1, 3, 3, WIDTH)
+    out, _ = module(hidden)
+    q, k, v = module.qkv(hidden).reshape(1, 9, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+    yield record(
+        "SAM", {"type": "decomposed"}, {"row_vectors": module.rel_pos_h, "column_vectors": module.rel_pos_w},
+        q, k, v, attended(out.reshape(1, 9, WIDTH)), grid=[3, 3],
+    )  # fmt: skip
+
+
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam]
+
+
+def main():
+    torch.manual_seed(1)
+    with torch.no_grad():
+        records = [each for family in FAMILIES for each in family()]
+    generator = f"tests/peers/tables.py, transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}"
+    lines = ",\n".join(json.dumps(each) for each in records)
+    sys.stdout.write('{"generator": ' + json.dumps(generator) + ',\n"records": [\n' + lines + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
