@@ -42,6 +42,9 @@ template <>
 constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alternating",
                                                                 "second_half", "all"};
 template <>
+constexpr std::array<std::string_view, 4> words<DistanceMap>{"none", "dual_chunk", "rerope",
+                                                             "self_extend"};
+template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
 constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",
