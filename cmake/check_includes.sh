@@ -9,7 +9,7 @@ BEGIN {
   # --- The rooms, and the files of other rooms that each may name. All are regular expressions. A room is named as
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
-  plans   = "^include/posenc/(plan|apply|attention|content|gradients|cache)\\.h$"
+  plans   = "^include/posenc/(plan|angles|apply|attention|content|gradients|cache)\\.h$"
   schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
@@ -48,7 +48,7 @@ BEGIN {
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
   never("^src/(core|kernels|attention|content|cache)/|^cuda/", "^cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
-  never("^include/posenc/(tensor|positions|error|plan|apply|attention|content|gradients|cache)\\.h$", "",
+  never("^include/posenc/(tensor|positions|error|plan|angles|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")

@@ -32,6 +32,8 @@ Expected<void> check(const Plan& plan, const Rotate& first) {
   if (rotate.phase || rotate.polar)
     return fail(where, "a rotation on a GPU has neither phases nor polar pairs",
                 rotate.polar ? "PoPE" : "phases", "rotate on the CPU, or attend() there");
+  if (rotate.regions)
+    return fail(where, "a rotation on a GPU has no regions", "regions", "attend() on the CPU");
   if (rotate.mix)
     return fail(where, "a rotation on a GPU has no mixtures of cosines", "FoPE",
                 "rotate on the CPU, or attend() there");

@@ -36,6 +36,14 @@ void add_to(Fingerprint& print, const Plan& plan) {
   if (plan.rotate->phase)
     for (const double radians : plan.rotate->phase->radians) print.add(bits(radians));
   for (const double frequency : plan.rotate->frequency) print.add(bits(frequency));
+  if (plan.rotate->regions) {
+    print.add(plan.rotate->regions->window, plan.rotate->regions->chunk);
+    for (const Regions::Region& each : plan.rotate->regions->region) {
+      print.add(bits(each.frequency_scale));
+      for (const PositionMap& map : {each.query, each.key})
+        print.add(map.modulus, map.divisor, map.offset, map.most);
+    }
+  }
   if (!plan.rotate->mix) return;
   const Mix& mix = *plan.rotate->mix;
   print.add(mix.heads, mix.inputs, mix.outputs, bits(mix.rest_sine));

@@ -34,7 +34,7 @@ struct CellFlags {
 };
 
 void add_choice(CLI::App& app, CellFlags& flags) {
-  app.add_option("--experiment", flags.experiment, "One of them alone: E1 to E10")
+  app.add_option("--experiment", flags.experiment, "One of them alone: E1 to E10, or E13")
       ->type_name("NAME");
   app.add_option("--arms", flags.arms, "Only these arms of it, such as rope,alibi")
       ->delimiter(',')

@@ -4,7 +4,8 @@
 // others in float; 16-bit types are rounded once, at the end. A float cos or sin is within 2^-25 +
 // 3·2^-53·(2 + position·frequency) of the exact one; those that 16-bit tensors are computed with, products of floats
 // along one axis, within 2^-22.4 of those of amplitude 1 (2^-22.6 at every position below 2^24 for RoPE's 64 pairs of
-// bases 1e4, 5e5, 1e6 and 1e7), a thousandth of what float16 rounds. A plan with an engine's angles (Rotate::angles)
+// bases 1e4, 5e5, 1e6 and 1e7), a thousandth of what float16 rounds. A mixture's (FoPE)
+// are off by as much times the sum of its coefficients' magnitudes. A plan with an engine's angles (Rotate::angles)
 // is computed in that engine's own precision, and refuses positions from 2^24 on. Exact angles take any
 // position; where position·frequency passes 2^50 the bound above is a whole turn and an angle says nothing.
 // The plain loops of attend_reference() and rotation_angles() round a position to a double, from 2^53 on.
@@ -38,7 +39,7 @@ Expected<void> position_vectors(const Plan& plan, const Positions& positions, co
 // x [batch, head, seq, head_dim] rotated by its positions -> out. A plan without a rotation copies. Of a polar rotation
 // (PoPE) out is [batch, head, seq, head_dim + pairs] in memory of its own.
 // Errors: shapes, positions that do not match, rotary slice outside head_dim, heads that do not
-// match per-head frequencies or phases of this side.
+// match per-head frequencies, phases of this side or mixtures; regions, whose rotation hangs on a query and a key.
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Threads threads = {});
 

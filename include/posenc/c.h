@@ -486,6 +486,19 @@ POSENC_API posenc_status posenc_attend_backward(
     const posenc_plan* plan, const posenc_attention* in, const posenc_tensor* out_gradient,
     const posenc_attention_gradients* gradients) POSENC_NOTHROW;
 
+/* --- angles that content says ----------------------------------------------------------------------- */
+
+/* Angles that content says: out = start + factor · the sum of steps over the tokens so far (selective RoPE, CARoPE, Mamba-3), all
+   [batch, head, seq, pair] but start [batch, head, pair] and factor [pair]; both may be NULL: zeros, and ones. Summed in double. */
+POSENC_API posenc_status posenc_summed_angles(const posenc_tensor* steps, const double* factor,
+                                              const posenc_tensor* start,
+                                              const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The gradient by the steps given that by the angles: factor · the sums from behind. */
+POSENC_API posenc_status posenc_summed_angles_gradient(const posenc_tensor* angles_gradient,
+                                                       const double* factor,
+                                                       const posenc_tensor* out) POSENC_NOTHROW;
+
 /* --- schemes that read the content, at speed --------------------------------------------------------- */
 
 /* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it receives what no key

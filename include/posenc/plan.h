@@ -152,6 +152,46 @@ struct Mix {
   bool operator==(const Mix&) const = default;
 };
 
+// Where a token at position p is rotated as if it stood: min(⌊(p mod modulus)/divisor⌋ + offset, most).
+struct PositionMap {
+  std::int64_t modulus = 0;  // 0: none
+  std::int64_t divisor = 1, offset = 0;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  // ⌊a/b⌋, below 0 too.
+  static constexpr std::int64_t floored(std::int64_t a, std::int64_t b) {
+    return a >= 0 ? a / b : -1 - (-1 - a) / b;
+  }
+  constexpr std::int64_t at(std::int64_t position) const {
+    if (modulus > 0) position -= floored(position, modulus) * modulus;
+    return std::min(floored(position, divisor) + offset, most);
+  }
+  bool operator==(const PositionMap&) const = default;
+};
+
+// Rotations that hang on how a key stands to its query, so that no angle leaves what training showed: dual chunk attention
+// (2402.17463), ReRoPE, SelfExtend (2401.01325). Each region has positions of its own for queries and for keys, and its
+// frequencies times frequency_scale.
+struct Regions {
+  struct Region {
+    PositionMap query = {}, key = {};
+    double frequency_scale = 1;
+    bool operator==(const Region&) const = default;
+  };
+  // One of the two is above 0. Two regions: keys less than `window` behind the query, or ahead of it, and keys further behind. Or
+  // three: keys of the query's ⌊p/chunk⌋ or a later one, of the one before, of those before that.
+  std::int64_t window = 0, chunk = 0;
+  std::vector<Region> region = {};
+
+  std::size_t of(std::int64_t query, std::int64_t key) const {
+    if (window > 0) return query - key < window ? 0 : 1;
+    const std::int64_t behind =
+        PositionMap::floored(query, chunk) - PositionMap::floored(key, chunk);
+    return behind <= 0 ? 0 : behind == 1 ? 1 : 2;
+  }
+  bool operator==(const Regions&) const = default;
+};
+
 // Channels [first_dim, first_dim + rotary_dim) rotate by
 //   angle[head][pair] = Σ over axes of position[axis] · frequency[head][axis][pair]
 // (a, b) -> amplitude · (a cos - b sin, a sin + b cos); other channels pass unchanged.
@@ -171,6 +211,7 @@ struct Rotate {
   std::optional<XposDecay> growth = {};
   std::optional<Phase> phase = {};
   std::optional<Mix> mix = {};
+  std::optional<Regions> regions = {};  // in attention alone: rotate() knows no pairs
   bool polar = false;
   bool values = false;                // values rotated too, and the attention's output rotated back
   Angles angles = Angles::exact;      // with hf_float every frequency is a float

@@ -1,6 +1,7 @@
 // All of the library posenc. claims.h and bench.h belong to libraries of their own.
 #pragma once
 
+#include "posenc/angles.h"
 #include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "posenc/cache.h"

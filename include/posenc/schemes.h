@@ -372,6 +372,12 @@ enum class Slice { leading, trailing };
 // real head of the same query.
 enum class ImaginaryHeads { none, alternating, second_half, all };
 
+// What distances beyond those of training are taken for, in place of a scaling or beside one. Each rotates twice or three
+// times, by regions: dual_chunk (2402.17463, Qwen2.5-1M) counts within chunks of chunk_size − local_size tokens, rerope takes all
+// from map_window on for map_window, or (leaky) lets them grow map_group times as slowly, self_extend (2401.01325) counts them in
+// groups of map_group tokens.
+enum class DistanceMap { none, dual_chunk, rerope, self_extend };
+
 struct Rope {
   double rope_theta = 10000;
   Pairing pairing = Pairing::halves;
@@ -385,6 +391,8 @@ struct Rope {
   bool rotate_values = false;
   bool reversed = false;
   ImaginaryHeads imaginary_heads = ImaginaryHeads::none;
+  DistanceMap distance_map = DistanceMap::none;
+  std::int64_t map_window = 512, map_group = 1, chunk_size = 0, local_size = 0;
   Scaling scaling = {};
 
   static constexpr std::string_view
@@ -414,7 +422,19 @@ struct Rope {
         Field{"rotate_values", &Rope::rotate_values, "values rotated, and the output rotated back"},
         Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"},
         Field{"imaginary_heads", &Rope::imaginary_heads,
-              "query heads that have a phase of −π/2 (RoPE++)", any_number, "", "imaginary"}};
+              "query heads that have a phase of −π/2 (RoPE++)", any_number, "", "imaginary"},
+        Field{"distance_map", &Rope::distance_map, "what far distances are taken for"},
+        Field{"map_window", &Rope::map_window, "rerope, self_extend: distances below it stay",
+              Range{.least = 1, .most = 1e12}, "tokens"},
+        Field{"map_group", &Rope::map_group,
+              "self_extend: tokens of a group; rerope: how many times as slowly distances grow; 1: "
+              "not at all",
+              Range{.least = 1, .most = 1e6}},
+        Field{"chunk_size", &Rope::chunk_size, "dual_chunk: the largest distance",
+              Range{.least = 0, .most = 1e12}, "tokens"},
+        Field{"local_size", &Rope::local_size,
+              "dual_chunk: so much less than chunk_size is a chunk",
+              Range{.least = 0, .most = 1e12}, "tokens"}};
   }
   // Needs head_dim; where some heads are imaginary, heads.
   Expected<Plan> compiled(const Geometry& geometry) const;

@@ -71,9 +71,9 @@ void normalize_backward(const Numbers& x, Parameter& gain, const Numbers& dy, Nu
 struct Layer {
   bool positioned = true;
   Parameter *norm1, *qkv, *out, *norm2, *up, *down;
-  Parameter *gates = nullptr, *gate_bias = nullptr;  // forgetting
+  Parameter *says = nullptr, *says_bias = nullptr;  // what its tokens say to the scheme
   // What the backward pass reads again.
-  Numbers before, normed1, projected, log_gates, attended, between, normed2, raised, squared;
+  Numbers before, normed1, projected, said, lengths, attended, between, normed2, raised, squared;
 };
 
 }  // namespace
@@ -89,7 +89,7 @@ struct Decoder::State {
   Positions positions;
   Numbers x, normed, logits, losses;
   std::vector<std::uint8_t> hits;
-  Numbers dx, dnormed, dprojected, dattended, draised, dgates;
+  Numbers dx, dnormed, dprojected, dattended, draised, dsaid;
 
   std::int64_t rows() const { return texts * length; }
   std::int64_t head_dim() const { return shape.width / shape.heads; }
@@ -106,9 +106,36 @@ struct Decoder::State {
     made.stride = {length * row, head_dim(), row, 1};
     return made;
   }
-  // [text][position][head] in memory, as [text][head][position].
-  Tensor gates(Numbers& numbers) const {
-    return Tensor::dense(numbers.data(), {texts, length, shape.heads}).swapped(1, 2);
+  // Numbers that a token says, and how many of them pass through a gate: the last, with a bias each.
+  std::int64_t said_row() const {
+    switch (position.saying()) {
+      case Saying::nothing: return 0;
+      case Saying::gates: return shape.heads;
+      case Saying::channel_gates: return shape.width;
+      case Saying::factors: return shape.width + shape.heads;
+    }
+    return 0;
+  }
+  std::int64_t gates_said() const {
+    return position.saying() == Saying::factors ? shape.heads : said_row();
+  }
+  // Numbers [text][position][said] as the scheme takes them.
+  Said said(Numbers& numbers) const {
+    const std::int64_t row = said_row();
+    const auto by_head = [&](std::int64_t first) {
+      Tensor made = Tensor::dense(numbers.data() + first, {texts, shape.heads, length});
+      made.stride = {length * row, 1, row};
+      return made;
+    };
+    Tensor channels = Tensor::dense(numbers.data(), {texts, shape.heads, length, head_dim()});
+    channels.stride = {length * row, head_dim(), row, 1};
+    switch (position.saying()) {
+      case Saying::nothing: return {};
+      case Saying::gates: return {.log_gates = by_head(0)};
+      case Saying::channel_gates: return {.channel_gates = channels};
+      case Saying::factors: return {.w = channels, .beta = by_head(shape.width)};
+    }
+    return {};
   }
   AttentionInputs inputs(Layer& layer) {
     return {.q = heads(layer.projected, 0, 3),
@@ -124,8 +151,8 @@ struct Decoder::State {
   Expected<void> begin(const Batch& batch);
   Expected<void> forward(Layer& layer);
   Expected<void> backward(Layer& layer);
-  void forward_gates(Layer& layer);
-  void backward_gates(Layer& layer);
+  void forward_said(Layer& layer);
+  void backward_said(Layer& layer);
   double score(const Batch& batch);
   Expected<double> forward(const Batch& batch);
   Expected<void> backward(const Batch& batch);
@@ -177,9 +204,11 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
     layer.up = add("up", shape.hidden * width, fan);
     layer.down =
         add("down", width * shape.hidden, depth / std::sqrt(static_cast<double>(shape.hidden)));
-    if (!layer.positioned || !position.has_gates()) continue;
-    layer.gates = add("gates", shape.heads * width, fan);
-    layer.gate_bias = add("gate_bias", shape.heads, 0);
+    if (!layer.positioned || position.saying() == Saying::nothing) continue;
+    layer.says = add("gates", said_row() * width, fan);
+    // A channel that halves at each token carries nothing: Wall begins with gates that are open for the most part.
+    layer.says_bias =
+        add("gate_bias", gates_said(), 0, position.saying() == Saying::channel_gates ? 3 : 0);
   }
   return {};
 }
@@ -201,14 +230,29 @@ Expected<void> Decoder::State::begin(const Batch& batch) {
   return add(position.plan(), stream(x), *at, stream(x), {1});
 }
 
-// ln σ of each gate's logit, without overflow.
-void Decoder::State::forward_gates(Layer& layer) {
-  if (layer.gates == nullptr) return;
-  layer.log_gates.resize(count(rows() * shape.heads));
-  linear(layer.normed1, *layer.gates, layer.log_gates, shape.width);
-  for (std::size_t i = 0; i < layer.log_gates.size(); ++i) {
-    const float z = layer.log_gates[i] + layer.gate_bias->value[i % count(shape.heads)];
-    layer.log_gates[i] = std::min(z, 0.0F) - std::log1p(std::exp(-std::abs(z)));
+// Gates are ln σ of their logit, without overflow; of PaTH's factors w has length 1 in each head, and β is 2σ.
+void Decoder::State::forward_said(Layer& layer) {
+  if (layer.says == nullptr) return;
+  const std::size_t row = count(said_row()), gates = count(gates_said());
+  const bool factors = position.saying() == Saying::factors;
+  layer.said.resize(count(rows()) * row);
+  linear(layer.normed1, *layer.says, layer.said, shape.width);
+  layer.lengths.clear();
+  for (std::size_t at = 0; at < layer.said.size(); at += row) {
+    float* const said = &layer.said[at];
+    for (std::size_t first = 0; factors && first < count(shape.width); first += count(head_dim())) {
+      float squares = 1e-12F;
+      for (std::size_t c = 0; c < count(head_dim()); ++c)
+        squares += said[first + c] * said[first + c];
+      layer.lengths.push_back(std::sqrt(squares));
+      for (std::size_t c = 0; c < count(head_dim()); ++c) said[first + c] /= layer.lengths.back();
+    }
+    for (std::size_t i = 0; i < gates; ++i) {
+      float& gate = said[row - gates + i];
+      const float z = gate + layer.says_bias->value[i];
+      gate =
+          factors ? 2 / (1 + std::exp(-z)) : std::min(z, 0.0F) - std::log1p(std::exp(-std::abs(z)));
+    }
   }
 }
 
@@ -220,9 +264,9 @@ Expected<void> Decoder::State::forward(Layer& layer) {
   layer.raised.resize(count(rows() * shape.hidden));
   normalize_rows(x, *layer.norm1, layer.normed1);
   linear(layer.normed1, *layer.qkv, layer.projected, shape.width);
-  forward_gates(layer);
+  forward_said(layer);
   const Expected<void> done =
-      position_of(layer).attend(inputs(layer), gates(layer.log_gates), heads(layer.attended, 0, 1));
+      position_of(layer).attend(inputs(layer), said(layer.said), heads(layer.attended, 0, 1));
   if (!done) return done;
   linear(layer.attended, *layer.out, x, shape.width, 1);
   layer.between = x;
@@ -277,14 +321,28 @@ Expected<double> Decoder::State::forward(const Batch& batch) {
 
 // --- backward ------------------------------------------------------------------------------------
 
-// From the gradient by ln σ(z), which is 1 − σ(z) times as much by z.
-void Decoder::State::backward_gates(Layer& layer) {
-  if (layer.gates == nullptr) return;
-  for (std::size_t i = 0; i < dgates.size(); ++i) {
-    dgates[i] *= -std::expm1(layer.log_gates[i]);
-    layer.gate_bias->gradient[i % count(shape.heads)] += dgates[i];
+// From the gradient by ln σ(z), which is 1 − σ(z) times as much by z; by 2σ(z) it is β(1 − β/2); and through w = z/|z|.
+void Decoder::State::backward_said(Layer& layer) {
+  if (layer.says == nullptr) return;
+  const std::size_t row = count(said_row()), gates = count(gates_said());
+  const bool factors = position.saying() == Saying::factors;
+  std::size_t next = 0;
+  for (std::size_t at = 0; at < dsaid.size(); at += row) {
+    const float* const said = &layer.said[at];
+    float* const by = &dsaid[at];
+    for (std::size_t first = 0; factors && first < count(shape.width); first += count(head_dim())) {
+      float along = 0;
+      for (std::size_t c = 0; c < count(head_dim()); ++c) along += by[first + c] * said[first + c];
+      const float length_of_z = layer.lengths[next++];
+      for (std::size_t c = 0; c < count(head_dim()); ++c)
+        by[first + c] = (by[first + c] - said[first + c] * along) / length_of_z;
+    }
+    for (std::size_t i = row - gates; i < row; ++i) {
+      by[i] *= factors ? said[i] * (1 - said[i] / 2) : -std::expm1(said[i]);
+      layer.says_bias->gradient[i - (row - gates)] += by[i];
+    }
   }
-  linear_backward(layer.normed1, *layer.gates, dgates, dnormed, shape.width, 1);
+  linear_backward(layer.normed1, *layer.says, dsaid, dnormed, shape.width, 1);
 }
 
 Expected<void> Decoder::State::backward(Layer& layer) {
@@ -298,14 +356,14 @@ Expected<void> Decoder::State::backward(Layer& layer) {
 
   linear_backward(layer.attended, *layer.out, dx, dattended, shape.width);
   dprojected.resize(3 * x.size());
-  dgates.resize(layer.log_gates.size());
+  dsaid.resize(layer.said.size());
   const Expected<void> done = position_of(layer).attend_backward(
-      inputs(layer), gates(layer.log_gates), heads(dattended, 0, 1),
+      inputs(layer), said(layer.said), heads(dattended, 0, 1),
       {.q = heads(dprojected, 0, 3), .k = heads(dprojected, 1, 3), .v = heads(dprojected, 2, 3)},
-      layer.gates != nullptr ? gates(dgates) : Tensor{});
+      layer.says != nullptr ? said(dsaid) : Said{});
   if (!done) return done;
   linear_backward(layer.normed1, *layer.qkv, dprojected, dnormed, shape.width);
-  backward_gates(layer);
+  backward_said(layer);
   normalize_backward(layer.before, *layer.norm1, dnormed, dx);
   return {};
 }

@@ -95,7 +95,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "rope rope_type=llama3 factor=2 original_max_position_embeddings=5",
                     "rope rope_type=proportional partial_rotary_factor=0.5", "rope rotary_dim=2",
                     "xpos scale_base=16", "fire initial_length=6", "cope", "forgetting",
-                    "stick_breaking"),
+                    "stick_breaking", "wall", "path", "pope", "fope max_position_embeddings=10",
+                    "rope imaginary_heads=alternating",
+                    "rope distance_map=rerope map_window=3 map_group=2",
+                    "rope distance_map=self_extend map_window=4 map_group=2",
+                    "rope distance_map=dual_chunk chunk_size=5 local_size=2"),
     [](const testing::TestParamInfo<const char*>& param) {
       std::string name = param.param;
       for (char& letter : name)

@@ -21,9 +21,10 @@ struct Arm {
   double steps = 1;         // times the preset's
   double rate = 1;          // times the usual one
   std::int64_t seeds = 0;   // at most; 0: the preset's
+  std::int64_t heads = 0;   // 0: the preset's
 };
 
-// In a scheme's text L is the trained length, S the stretch of E2, R the range of positions.
+// In a scheme's text L is the trained length, H half of it, S the stretch of E2, R the range of positions.
 constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
     {"E1", "nope", "nope"},
@@ -118,6 +119,17 @@ constexpr Arm arms[] = {
      .scheme = "rope rope_theta=1000000",
      .task = "recall",
      .seeds = 3},
+    {"E13", "pope", "pope", all},
+    {"E13", "fope", "fope max_position_embeddings=L", all},
+    {"E13", "wall", "wall", all},
+    {"E13", "path", "path", all},
+    // RoPE++ has two heads for each key head; as many of RoPE beside them.
+    {.experiment = "E13", .name = "rope_4_heads", .scheme = "rope", .heads = 4},
+    {.experiment = "E13",
+     .name = "imaginary",
+     .scheme = "rope imaginary_heads=alternating",
+     .heads = 4},
+    {"E13", "trained", "rope"},
 };
 
 // What an experiment's arm `trained` is changed to, from the same weights.
@@ -148,6 +160,10 @@ constexpr struct {
     {"E9", "dropped_faster", "nope", 0.5, "0 1 3"},
     {"E10", "yarn", "rope rope_type=yarn factor=S original_max_position_embeddings=L"},
     {"E10", "ntk", "rope rope_type=ntk factor=S"},
+    {"E13", "rerope", "rope distance_map=rerope map_window=H"},
+    {"E13", "leaky_rerope", "rope distance_map=rerope map_window=H map_group=S"},
+    {"E13", "self_extend", "rope distance_map=self_extend map_window=H map_group=16"},
+    {"E13", "dual_chunk", "rope distance_map=dual_chunk chunk_size=L local_size=H"},
     {"E10", "dropped", "nope", 0.5, "0 1 3"},
 };
 
@@ -158,6 +174,8 @@ std::string filled_in(std::string_view scheme, std::int64_t length, std::int64_t
     const bool value = made.ends_with('=');
     if (value && letter == 'L')
       made += std::to_string(length);
+    else if (value && letter == 'H')
+      made += std::to_string(length / 2);
     else if (value && letter == 'S')
       made += std::to_string(stretch);
     else if (value && letter == 'R')
@@ -191,6 +209,7 @@ Cell cell_of(const Preset& preset, const Arm& arm, std::uint64_t seed) {
             .position_range = arm.range,
             .probe = arm.probe};
   cell.rate *= arm.rate;
+  if (arm.heads > 0) cell.shape.heads = arm.heads;
   if (arm.length > 1) {
     cell.scored = length / 2;
     cell.shape.trained_length *= arm.length;
@@ -260,7 +279,7 @@ bool has(std::string_view list, std::string_view word) {
 std::span<const Preset> presets() {
   static const std::vector<Preset> list = {
       {.name = "quick",
-       .about = "three schemes and the scalings of RoPE untuned, two seeds",
+       .about = "seven schemes and the scalings of RoPE untuned, two seeds",
        .width = 64,
        .layers = 2,
        .heads = 2,
@@ -320,6 +339,7 @@ std::span<const Experiment> experiments() {
       {"E8", "YaRN's factor on cos and sin"},
       {"E9", "Windows, and layers without position"},
       {"E10", "Facts asked for at the end of a text"},
+      {"E13", "The frontier: schemes of 2024 to 2026 beside RoPE, ALiBi and none", all},
   };
   return list;
 }
@@ -343,7 +363,11 @@ Expected<std::vector<Cell>> cells_of(const Preset& preset, std::string_view expe
 }
 
 std::span<const SharedArm> shared_arms() {
-  static constexpr SharedArm list[] = {{"E7", "none", "E1", "nope"}};
+  static constexpr SharedArm list[] = {{"E7", "none", "E1", "nope"},
+                                       {"E13", "nope", "E1", "nope"},
+                                       {"E13", "alibi", "E1", "alibi"},
+                                       {"E13", "rope", "E1", "rope"},
+                                       {"E13", "forgetting", "E1", "forgetting"}};
   return list;
 }
 

@@ -105,6 +105,17 @@ void Position::learn(Parameters& parameters) {
     add("output_bias", heads, 0);
     add("c", 1, 0, 0.1);
     add("length_multiplier", 1, 0, 1);
+  } else if (auto* fope = plain<Fope>(scheme_)) {
+    // The identity with Xavier noise of gain 0.3, as the paper begins; here C and S go on to learn.
+    const Expected<Plan> plan = compile(Scheme{*fope}, geometry_);
+    const Mix mix = plan ? *plan->rotate->mix : Mix{};
+    const auto size = static_cast<std::size_t>(mix.inputs * mix.outputs);
+    for (const char* name : {"cos_coef", "sin_coef"}) {
+      Parameter& made = add(name, heads * mix.inputs * mix.outputs,
+                            0.3 / std::sqrt(std::max(1.0, static_cast<double>(mix.inputs))));
+      for (std::size_t i = 0; i < made.value.size(); ++i)
+        made.value[i] += static_cast<float>(mix.cosine[i % size]);
+    }
   } else if (content<Cope>(scheme_) != nullptr) {
     add("embeddings", length * geometry_.head_dim, 0.02);
   }
@@ -114,16 +125,30 @@ Expected<void> Position::replace(AnyScheme scheme) {
   Parameters none(0);
   Expected<Position> made = make(std::move(scheme), geometry_, none);
   if (!made) return std::unexpected(made.error());
-  if (!learned_.empty() || !made->learned_.empty() || made->has_gates() || has_gates())
+  if (!learned_.empty() || !made->learned_.empty() || made->saying() != Saying::nothing ||
+      saying() != Saying::nothing)
     return fail("afterwards", "one scheme can stand for another where neither learns anything", "",
                 "take a rotation");
   *this = std::move(*made);
   return {};
 }
 
-bool Position::has_gates() const {
+Saying Position::saying() const {
   const auto* list = std::get_if<ContentScheme>(&scheme_);
-  return list != nullptr && std::holds_alternative<Forgetting>(*list);
+  if (list == nullptr) return Saying::nothing;
+  if (std::holds_alternative<Forgetting>(*list)) return Saying::gates;
+  if (std::holds_alternative<Wall>(*list)) return Saying::channel_gates;
+  return std::holds_alternative<Path>(*list) ? Saying::factors : Saying::nothing;
+}
+
+void Position::hear(const Said& said) {
+  if (auto* forgetting = content<Forgetting>(scheme_))
+    forgetting->log_gates = Table::borrow(said.log_gates);
+  if (auto* wall = content<Wall>(scheme_)) wall->channel_gates = Table::borrow(said.channel_gates);
+  if (auto* path = content<Path>(scheme_)) {
+    path->w = Table::borrow(said.w);
+    path->beta = Table::borrow(said.beta);
+  }
 }
 
 Expected<void> Position::prepare(std::int64_t length) {
@@ -139,6 +164,10 @@ Expected<void> Position::prepare(std::int64_t length) {
   if (auto* kerple = plain<Kerple>(scheme_)) {
     kerple->p = exponentials(*learned_[0]);
     kerple->a = exponentials(*learned_[1]);
+  }
+  if (auto* fope = plain<Fope>(scheme_)) {
+    fope->cos_coef = doubles(*learned_[0]);
+    fope->sin_coef = doubles(*learned_[1]);
   }
   if (auto* fire = content<Fire>(scheme_)) {
     fire->hidden_weight = doubles(*learned_[0]);
@@ -170,23 +199,29 @@ Expected<Positions> Position::clamped(const Positions& positions) const {
   return Positions::ids(ids, 1, positions.batch());
 }
 
-Expected<void> Position::attend(const AttentionInputs& in, const Tensor& gates, const Tensor& out) {
-  if (auto* forgetting = content<Forgetting>(scheme_)) forgetting->log_gates = Table::borrow(gates);
+Expected<void> Position::attend(const AttentionInputs& in, const Said& said, const Tensor& out) {
+  hear(said);
   if (const auto* reads = std::get_if<ContentScheme>(&scheme_))
     return posenc::attend(in, *reads, plan_, out);
   return posenc::attend(in, plan_, out);
 }
 
-Expected<void> Position::attend_backward(const AttentionInputs& in, const Tensor& gates,
+Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& said,
                                          const Tensor& out_gradient,
                                          const AttentionGradients& wanted,
-                                         const Tensor& gate_gradient) {
-  if (auto* forgetting = content<Forgetting>(scheme_)) forgetting->log_gates = Table::borrow(gates);
+                                         const Said& said_gradient) {
+  hear(said);
   if (std::holds_alternative<ContentScheme>(scheme_))
-    return content_backward(
-        in, out_gradient,
-        {.q = wanted.q, .k = wanted.k, .v = wanted.v, .log_gates = gate_gradient});
+    return content_backward(in, out_gradient,
+                            {.q = wanted.q,
+                             .k = wanted.k,
+                             .v = wanted.v,
+                             .log_gates = said_gradient.log_gates,
+                             .channel_gates = said_gradient.channel_gates,
+                             .w = said_gradient.w,
+                             .beta = said_gradient.beta});
   AttentionGradients all = wanted;
+  if (plain<Fope>(scheme_) != nullptr) return mixture_backward(in, out_gradient, all);
   const BiasTable* table = plan_.bias ? std::get_if<BiasTable>(&*plan_.bias) : nullptr;
   if (learned_.empty() || table == nullptr)
     return posenc::attend_backward(in, plan_, out_gradient, all);
@@ -205,6 +240,19 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Tensor
     learned_[0]->gradient[h] += static_cast<float>(made->p[h] * kerple->p[h]);
     learned_[1]->gradient[h] += static_cast<float>(made->a[h] * kerple->a[h]);
   }
+  return {};
+}
+
+Expected<void> Position::mixture_backward(const AttentionInputs& in, const Tensor& out_gradient,
+                                          AttentionGradients& wanted) {
+  const Mix& mix = *plan_.rotate->mix;
+  std::vector<float> cosine(learned_[0]->value.size()), sine(cosine.size());
+  wanted.mix_cosine = Tensor::dense(cosine.data(), {mix.heads, mix.inputs, mix.outputs});
+  wanted.mix_sine = Tensor::dense(sine.data(), {mix.heads, mix.inputs, mix.outputs});
+  const Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, wanted);
+  if (!done) return done;
+  learned_[0]->add_gradient(cosine);
+  learned_[1]->add_gradient(sine);
   return {};
 }
 

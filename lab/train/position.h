@@ -1,5 +1,5 @@
 // A scheme as a decoder uses it: compiled for a length, with what it learns among the decoder's parameters. All layers
-// share what a scheme learns, as T5's do; forgetting's gates, which read the layer, are the decoder's.
+// share what a scheme learns, as T5's do; what tokens say to it (gates, PaTH's factors) reads the layer, and is the decoder's.
 #pragma once
 
 #include <string_view>
@@ -17,6 +17,14 @@ using AnyScheme = std::variant<Scheme, ContentScheme>;
 // "rope rope_type=yarn factor=8": a name of `posenc schemes`, and fields. Errors: those of make_scheme and set_field.
 Expected<AnyScheme> parse_scheme(std::string_view text);
 
+// What tokens say to a scheme that reads them; the rest is absent.
+struct Said {
+  Tensor log_gates = {};      // [batch][heads][keys]: of forgetting
+  Tensor channel_gates = {};  // [batch][heads][keys][head_dim]: of Wall
+  Tensor w = {}, beta = {};   // [batch][heads][keys][head_dim], [batch][heads][keys]: of PaTH
+};
+enum class Saying { nothing, gates, channel_gates, factors };
+
 class Position {
  public:
   // `geometry.length` is the trained length: what a learned table has rows for, and CoPE positions. Fields that say how
@@ -29,22 +37,24 @@ class Position {
   // To be called before a forward pass of texts of this length, with parameters as they are by now.
   Expected<void> prepare(std::int64_t length);
 
-  bool has_gates() const;
+  Saying saying() const;
   const Plan& plan() const { return plan_; }
   // The positions that `add` is given: a learned table's last row stands for all beyond.
   Expected<Positions> clamped(const Positions& positions) const;
 
-  // `gates`: log gates [batch][heads][keys] of forgetting.
-  Expected<void> attend(const AttentionInputs& in, const Tensor& gates, const Tensor& out);
-  // Writes the gradients of q, k, v and gates, and adds to those of what the scheme learns.
-  Expected<void> attend_backward(const AttentionInputs& in, const Tensor& gates,
+  Expected<void> attend(const AttentionInputs& in, const Said& said, const Tensor& out);
+  // Writes the gradients of q, k, v and of what was said, and adds to those of what the scheme learns.
+  Expected<void> attend_backward(const AttentionInputs& in, const Said& said,
                                  const Tensor& out_gradient, const AttentionGradients& wanted,
-                                 const Tensor& gate_gradient);
+                                 const Said& said_gradient);
   // Adds to the learned table's gradient; the embedding's becomes what add() makes of it.
   Expected<void> add_backward(const Positions& positions, const Tensor& gradient);
 
  private:
+  void hear(const Said& said);
   void learn(Parameters& parameters);
+  Expected<void> mixture_backward(const AttentionInputs& in, const Tensor& out_gradient,
+                                  AttentionGradients& wanted);
   Expected<void> content_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                   ContentGradients wanted);
 

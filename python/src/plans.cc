@@ -270,10 +270,10 @@ void bind_plans(nb::module_& m) {
           "phased",
           [](const CompiledPlan& p) {
             const auto& rotate = p.plan.rotate;
-            return rotate && (rotate->phase || rotate->polar || rotate->mix);
+            return rotate && (rotate->phase || rotate->polar || rotate->mix || rotate->regions);
           },
-          "Whether queries or keys have phases (RoPE++, PoPE), pairs are polar (PoPE) or cosines "
-          "are mixed (FoPE), which is more than frequencies say.")
+          "Whether queries or keys have phases (RoPE++, PoPE), pairs are polar (PoPE), cosines are "
+          "mixed (FoPE) or rotations hang on regions, which is more than frequencies say.")
       .def_prop_ro(
           "width", [](const CompiledPlan& p) { return p.geometry.width; },
           "Channels of the embedding, as it was compiled for.")

@@ -67,6 +67,10 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
     return fail(where, "vectors by distance must stand beside rotations that are not polar", "PoPE",
                 "drop one of the two");
   }
+  if (plan.rotate && plan.rotate->regions) {
+    return fail(where, "vectors by distance must stand beside rotations without regions", "regions",
+                "drop one of the two");
+  }
   const Relative& r = *plan.relative;
   const std::int64_t columns = r.columns(head_dim);
   POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, columns));
@@ -105,6 +109,10 @@ Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan
 Expected<void> check_plain(std::string_view where, const Plan& plan) {
   if (plan.rotate && plan.rotate->polar) {
     return fail(where, "the plan's rotation must not be polar", "PoPE",
+                "use attend with the plan alone, or RoPE");
+  }
+  if (plan.rotate && plan.rotate->regions) {
+    return fail(where, "the plan's rotation must have no regions", "regions",
                 "use attend with the plan alone, or RoPE");
   }
   if (plan.bias) {

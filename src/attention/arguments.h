@@ -10,6 +10,12 @@
 
 namespace posenc::detail {
 
+// One of a rotation's regions: what a query sees of it. Null: all keys.
+struct RegionOf {
+  const Regions* all = nullptr;
+  std::size_t which = 0;
+};
+
 // The plan's vectors by distance, each [head or 1][row][head_dim]; those it does not use are absent.
 struct RelativeTables {
   const DistanceRows* rows = nullptr;
@@ -25,6 +31,7 @@ struct AttendArguments {
   ProfileTensors profiles = {};  // of four axes; absent where the plan asks for none
   const Positions *queries = nullptr, *keys = nullptr;  // the caller's
   const Mask* mask = nullptr;
+  RegionOf region = {};  // of keys, beside the mask
   Threads threads = {};
   const std::function<void()>* meanwhile = nullptr;  // null: nothing
   bool keys_rotated = false;  // k, and v where the plan rotates values, come rotated (a cache's)

@@ -136,7 +136,20 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
     rotate.growth.reset();
     rotate.polar = true;
   }
-  if (plan.rotate && plan.rotate->heads == 1 && !plan.rotate->polar && chance.in(4)) {
+  if (plan.rotate && axes == 1 && !plan.relative && !plan.rotate->polar && chance.in(4)) {
+    Rotate& rotate = *plan.rotate;
+    rotate.values = false;
+    rotate.growth.reset();
+    const std::int64_t size = chance.whole(1, 60), other = chance.whole(1, 9);
+    const PositionMap within{.modulus = size}, far{.divisor = other, .offset = 3};
+    if (chance.in(2))
+      rotate.regions = Regions{.window = size, .region = {{}, {far, {.divisor = other}, 1.0 / 3}}};
+    else
+      rotate.regions = Regions{.chunk = size,
+                               .region = {{within, within},
+                                          {{.modulus = size, .offset = size}, within},
+                                          {{.modulus = 1, .offset = 2 * size}, within}}};
+  } else if (plan.rotate && plan.rotate->heads == 1 && !plan.rotate->polar && chance.in(4)) {
     Rotate& rotate = *plan.rotate;
     rotate.values = false;
     rotate.growth.reset();

@@ -39,7 +39,7 @@ class Backward {
       : in_(in),
         task_(task),
         bias_(bias),
-        visibility_(*in.in->mask, *in.in->queries, *in.in->keys),
+        visibility_(*in.in->mask, *in.in->queries, *in.in->keys, in.in->region),
         relative_(in, task),
         b_(task.sequence),
         group_(in.in->group()),

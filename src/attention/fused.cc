@@ -7,7 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "src/attention/regions.h"
 #include "src/attention/relative.h"
 #include "src/attention/softmax.h"
 #include "src/kernels/gemm.h"
@@ -35,6 +37,7 @@ class QueryBlock {
         in_(*job.in),
         plan_(*job.plan),
         visibility_(*in_.mask, *in_.queries, *in_.keys),
+        rotation_(plan_.rotate ? &*plan_.rotate : nullptr),
         bias_(bias),
         group_(in_.group()),
         rows_(group_ * job.block),
@@ -50,7 +53,12 @@ class QueryBlock {
         rotates_outputs_(plan_.rotate && plan_.rotate->values),
         rotates_values_(rotates_outputs_ && !in_.keys_rotated),
         meanwhile_(job.caller == this_thread() ? in_.meanwhile : nullptr) {
-    q_ = scratch_.take<T>(rows_ * step_);
+    if (plan_.rotate && plan_.rotate->regions) {
+      regions_ = &*plan_.rotate->regions;
+      for (const Regions::Region& each : regions_->region)
+        rotation_of_.push_back(rotation_of(*plan_.rotate, each));
+    }
+    all_q_ = scratch_.take<T>(rows_ * step_ * regions());
     out_ = scratch_.take<T>(rows_ * v_step_own_);
     row_max_ = scratch_.take<T>(rows_);
     sum_ = scratch_.take<T>(rows_);
@@ -87,9 +95,15 @@ class QueryBlock {
     for (Index first = 0; first < keys; first += key_block) {
       at_.key_count = std::min(key_block, keys - first);
       at_.keys = visibility_.key_block(at_.sequence, first, at_.key_count);
-      if (!visibility_.some(at_.queries, at_.keys)) continue;
-      read_keys(first);
-      attend_block();
+      keys_of_ = -1;
+      for (Index r = 0; r < regions(); ++r) {
+        enter(r);
+        if (!visibility_.some(at_.queries, at_.keys)) continue;
+        if (!keys_stand_ready()) read_keys(first);
+        keys_of_ = r;
+        attend_block();
+      }
+      if (keys_of_ < 0) continue;
       if (meanwhile_ != nullptr) (*meanwhile_)();
     }
     write();
@@ -99,12 +113,29 @@ class QueryBlock {
   // Numbers from one row of a tile to the next, an odd number of cache lines.
   static constexpr Index weights_step = key_block + 5 * row_lanes;
 
+  Index regions() const {
+    return regions_ == nullptr ? 1 : static_cast<Index>(regions_->region.size());
+  }
+  // Rows of queries, keys and what is visible are those of a region from here on.
+  void enter(Index r) {
+    q_ = all_q_ + r * rows_ * step_;
+    if (regions_ == nullptr) return;
+    region_ = &regions_->region[static_cast<std::size_t>(r)];
+    rotation_ = &rotation_of_[static_cast<std::size_t>(r)];
+    visibility_.set({regions_, static_cast<std::size_t>(r)});
+  }
+  // Whether the block's keys were rotated as this region has them, for the one before.
+  bool keys_stand_ready() const {
+    if (keys_of_ < 0) return false;
+    const Regions::Region& before = regions_->region[static_cast<std::size_t>(keys_of_)];
+    return before.key == region_->key && before.frequency_scale == region_->frequency_scale;
+  }
+
   void rotate(T* rows, Index step, Index count, Index columns, Index head,
               const Positions& positions, Side side, Action action) const {
     Tensor view = Tensor::dense(rows, {1, 1, count, columns});
     view.stride[2] = step;
-    rotate_heads(*plan_.rotate, plan_.rotate->mix ? key_head_ : head, view, positions, side,
-                 action);
+    rotate_heads(*rotation_, plan_.rotate->mix ? key_head_ : head, view, positions, side, action);
   }
 
   void read_queries() {
@@ -120,19 +151,9 @@ class QueryBlock {
                                          root);
     const Positions positions =
         rotates_queries_ ? in_.queries->slice(at_.sequence, first_query_, count) : Positions();
-    for (Index g = 0; g < group_; ++g) {
-      T* const q = q_ + g * count * step_;
-      load_rows(in_.q, in_.q.offset(at_.sequence, at_.first_head + g, first_query_), count, q,
-                step_);
-      if (raw_q_ != nullptr) std::copy_n(q, count * step_, raw_q_ + g * count * step_);
-      if (depth_ != head_dim_) widen(*plan_.rotate, head_dim_, q, step_, count);
-      if (rotates_queries_)
-        rotate(q, step_, count, depth_, at_.first_head + g, positions, Side::query,
-               Action::forward);
-    }
-    for (Index row = 0; row < rows; ++row) {
-      scale_row(q_ + row * step_, step_, scale_[row]);
-      if (raw_q_ != nullptr) scale_row(raw_q_ + row * step_, step_, scale_[row]);
+    for (Index r = 0; r < regions(); ++r) {
+      enter(r);
+      read_rotated(count, regions_ == nullptr ? positions : mapped(positions, region_->query));
     }
     std::fill_n(out_, rows * v_step_own_, T{0});
     // The softmax begins with what the sink adds to it.
@@ -147,6 +168,24 @@ class QueryBlock {
                               query_profiles_ != nullptr
                                   ? typename RelativeTerms<T>::Side{query_profiles_, profile_step_}
                                   : typename RelativeTerms<T>::Side{raw_q_, step_});
+  }
+
+  void read_rotated(Index count, const Positions& positions) {
+    const Index rows = group_ * count;
+    for (Index g = 0; g < group_; ++g) {
+      T* const q = q_ + g * count * step_;
+      load_rows(in_.q, in_.q.offset(at_.sequence, at_.first_head + g, first_query_), count, q,
+                step_);
+      if (raw_q_ != nullptr) std::copy_n(q, count * step_, raw_q_ + g * count * step_);
+      if (depth_ != head_dim_) widen(*plan_.rotate, head_dim_, q, step_, count);
+      if (rotates_queries_)
+        rotate(q, step_, count, depth_, at_.first_head + g, positions, Side::query,
+               Action::forward);
+    }
+    for (Index row = 0; row < rows; ++row) {
+      scale_row(q_ + row * step_, step_, scale_[row]);
+      if (raw_q_ != nullptr) scale_row(raw_q_ + row * step_, step_, scale_[row]);
+    }
   }
   // Of queries, times the temperature of their logits.
   void read_profiles(Index rows) {
@@ -169,9 +208,10 @@ class QueryBlock {
     const Tensor &k = in_.k, &v = in_.v;
     const Index count = at_.key_count, from = k.offset(at_.sequence, key_head_, first);
     const Index v_from = v.offset(at_.sequence, key_head_, first);
-    const Positions positions = rotates_keys_ || rotates_values_
-                                    ? in_.keys->slice(at_.sequence, first, count)
-                                    : Positions();
+    Positions positions = rotates_keys_ || rotates_values_
+                              ? in_.keys->slice(at_.sequence, first, count)
+                              : Positions();
+    if (regions_ != nullptr) positions = mapped(positions, region_->key);
     if (stands_ready(k) && !rotates_keys_) {
       k_rows_ = static_cast<const T*>(k.data) + from;
       k_step_ = k.stride[2];
@@ -378,7 +418,12 @@ class QueryBlock {
   const AttendJob& job_;
   const AttendArguments& in_;
   const Plan& plan_;
-  const Visibility visibility_;
+  Visibility visibility_;
+  const Rotate* rotation_;            // of the region at work
+  const Regions* regions_ = nullptr;  // null: none
+  std::vector<Rotate> rotation_of_;   // of each region
+  const Regions::Region* region_ = nullptr;
+  Index keys_of_ = -1;  // whose keys stand ready; below 0: none
   RowBias<T>& bias_;
   const Index group_, rows_;
   const bool short_;
@@ -393,6 +438,7 @@ class QueryBlock {
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;
   VisibleRange* seen_ = nullptr;                                          // [query]
   T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
+  T* all_q_ = nullptr;                                                    // q_ of each region
   T *row_max_ = nullptr, *sum_ = nullptr, *scale_ = nullptr;              // [row]
   T *k_ = nullptr, *raw_k_ = nullptr, *v_ = nullptr, *panels_ = nullptr;  // of a block of keys
   // Of a plan with profiles, [row][profile_step_] and [head of the group][key][profile_step_]
@@ -418,8 +464,8 @@ template <class T>
 void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch) {
   constexpr Index most_keys = 1024;
   const Index queries = in.q.shape[2], keys = in.k.shape[2];
-  if (!job.plan->rotate || job.plan->rotate->polar || in.relative.rows != nullptr ||
-      in.keys_rotated)
+  if (!job.plan->rotate || job.plan->rotate->polar || job.plan->rotate->regions ||
+      in.relative.rows != nullptr || in.keys_rotated)
     return;
   if (queries < short_rows || keys > most_keys || in.q.shape[1] == 1) return;
   const auto rotated = [&](Tensor& x, const Positions& positions, Side side) {

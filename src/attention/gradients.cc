@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,8 +15,10 @@
 #include "src/attention/backward.h"
 #include "src/attention/dense.h"
 #include "src/attention/fused.h"
+#include "src/attention/regions.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/rotate_checked.h"
 #include "src/kernels/rotate_gradient.h"
 
 namespace posenc {
@@ -100,6 +103,9 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
     frequency = extents(&part, {part.heads, part.axes, part.pairs()});
     if (part.mix) mix = extents(&part, {part.mix->heads, part.mix->inputs, part.mix->outputs});
     if (part.phase) phase = extents(&part, {part.phase->heads, part.pairs()});
+    if (gradients.rotation_frequency && part.regions)
+      return fail(where, "gradients of the frequencies need a rotation without regions", "regions",
+                  "leave that of rotation_frequency absent");
     if (gradients.rotation_frequency) {
       POSENC_CHECK(detail::check_learned_frequencies(where, part));
     }
@@ -347,6 +353,107 @@ void backward(const Arguments& arguments, const Plan& plan) {
                              to.head_bias);
 }
 
+// --- regions ------------------------------------------------------------------------------------
+
+// The sums of all regions' parts of a gradient.
+struct RegionSum {
+  Tensor AttentionGradients::* member;
+  detail::Dense<double> sum, part;
+};
+
+// What forward attention tells of whole rows: the logarithms of their sums, and Σ_c out_c · gradient_c.
+template <class T>
+std::pair<detail::Dense<double>, detail::Dense<double>> whole_rows(const Arguments& arguments,
+                                                                   const Plan& plan) {
+  detail::AttendArguments in = arguments.in;
+  Tensor by_query = in.q;
+  by_query.shape[3] = 1;
+  auto log_sums = detail::Dense<double>::zeros(by_query), dots = log_sums;
+  auto out = detail::Dense<T>::zeros(in.out);
+  in.out = out.view();
+  in.log_sums = log_sums.view();
+  in.log_sums.rank = 3;
+  detail::attend_by_plan(in, plan);
+  detail::Dense<T> gradient(arguments.out_gradient);
+  for (std::int64_t row = 0; row < std::ssize(dots.numbers()); ++row) {
+    const auto at = static_cast<std::size_t>(row * out.dim());
+    for (std::size_t c = 0; c < static_cast<std::size_t>(out.dim()); ++c)
+      dots.numbers()[static_cast<std::size_t>(row)] +=
+          static_cast<double>(out.numbers()[at + c]) *
+          static_cast<double>(gradient.numbers()[at + c]);
+  }
+  return {std::move(log_sums), std::move(dots)};
+}
+
+// Region by region, each a plan that does not rotate over queries and keys that were: their parts add up.
+template <class T>
+void backward_by_regions(const Arguments& arguments, const Plan& plan) {
+  const detail::AttendArguments& in = arguments.in;
+  const Regions& regions = *plan.rotate->regions;
+  if (in.out.size() == 0 || in.k.size() == 0) {
+    Plan nothing = plan;
+    nothing.rotate.reset();
+    Arguments as_it_is = arguments;
+    return backward<T>(as_it_is, nothing);
+  }
+  WholeRows whole = arguments.whole;
+  detail::Dense<double> log_sums, dots;
+  if (!whole) {
+    std::tie(log_sums, dots) = whole_rows<T>(arguments, plan);
+    whole = {.log_sums = log_sums.view(), .dots = dots.view()};
+  }
+  std::vector<RegionSum> sums;
+  using G = AttentionGradients;
+  for (Tensor G::* const member :
+       {&G::q, &G::k, &G::v, &G::slopes, &G::bias, &G::head_scale, &G::head_bias})
+    if (const Tensor& to = arguments.to.*member)
+      sums.push_back({member, detail::Dense<double>::zeros(to), detail::Dense<double>::zeros(to)});
+  Plan plain = plan;
+  plain.rotate.reset();
+  detail::Dense<T> v(in.v), gradient(arguments.out_gradient);
+  for (std::size_t r = 0; r < regions.region.size(); ++r) {
+    const Regions::Region& region = regions.region[r];
+    const Rotate rotate = detail::rotation_of(*plan.rotate, region);
+    const Positions queries = detail::mapped(*in.queries, region.query),
+                    keys = detail::mapped(*in.keys, region.key);
+    detail::Dense<T> q(in.q), k(in.k);
+    const auto turn = [&](const Tensor& x, const Positions& at, Side side, detail::Action action) {
+      detail::rotate_checked(&rotate, x, at, side, action, x, in.threads);
+    };
+    turn(q.view(), queries, Side::query, detail::Action::forward);
+    turn(k.view(), keys, Side::key, detail::Action::forward);
+    Arguments part = arguments;
+    part.in.q = q.view();
+    part.in.k = k.view();
+    part.in.v = v.view();
+    part.in.sink_logits = {};
+    part.in.region = {&regions, r};
+    part.out_gradient = gradient.view();
+    part.whole = whole;
+    part.to = {};
+    for (RegionSum& each : sums) part.to.*each.member = each.part.view();
+    backward<T>(part, plain);
+    for (RegionSum& each : sums) {
+      if (each.member == &G::q)
+        turn(each.part.view(), queries, Side::query, detail::Action::transpose);
+      if (each.member == &G::k) turn(each.part.view(), keys, Side::key, detail::Action::transpose);
+      each.sum.add(each.part);
+    }
+  }
+  for (RegionSum& each : sums) each.sum.copy_to(arguments.to.*each.member);
+  if (!arguments.to.sink_logits) return;
+  std::vector<double> by_row;
+  const std::int64_t count = in.q.shape[2], heads = in.q.shape[1];
+  for (std::int64_t row = 0; row < in.q.shape[0] * heads * count; ++row) {
+    const double sink = in.sink(row / count / heads, row / count % heads, row % count);
+    const auto at = static_cast<std::size_t>(row);
+    by_row.push_back(log_sums.numbers()[at] == -std::numeric_limits<double>::infinity()
+                         ? 0
+                         : -std::exp(sink - log_sums.numbers()[at]) * dots.numbers()[at]);
+  }
+  detail::write_sinks(in, by_row, arguments.to.sink_logits);
+}
+
 }  // namespace
 
 Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
@@ -354,7 +461,10 @@ Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
                                const WholeRows& whole) {
   POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients, whole));
   POSENC_CHECK(detail::check_reach(plan, checked.in));
-  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) { backward<T>(checked, plan); });
+  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
+    plan.rotate&& plan.rotate->regions ? backward_by_regions<T>(checked, plan)
+                                       : backward<T>(checked, plan);
+  });
   return {};
 }
 

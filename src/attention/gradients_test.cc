@@ -62,6 +62,21 @@ void shared_mixture(Problem& p) {
   p.plan.rotate->mix =
       Mix{.inputs = 2, .outputs = 2, .cosine = random(4, 16, 0.3), .sine = random(4, 17, 0.3)};
 }
+void near_and_far(Problem& p) {
+  rope(p);
+  p.plan.rotate->regions =
+      Regions{.window = 2, .region = {{}, {{.divisor = 3, .offset = 1}, {.divisor = 3}, 0.5}}};
+  p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.125, 0.0625}};
+  p.sinks = random(4, 18);
+}
+void chunks(Problem& p) {
+  partial_rope(p);
+  const PositionMap within{.modulus = 3};
+  p.plan.rotate->regions = Regions{.chunk = 3,
+                                   .region = {{within, within},
+                                              {{.modulus = 3, .offset = 3, .most = 4}, within},
+                                              {{.modulus = 1, .offset = 4}, within}}};
+}
 // Four of the six channels, and phases that all key heads share.
 void polar(Problem& p) {
   p.plan.rotate = Rotate{.first_dim = 1,
@@ -172,6 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
                     Part{"rotated_values", rotated_values}, Part{"mixed", mixed},
                     Part{"query_phases", query_phases}, Part{"key_phases", key_phases},
+                    Part{"near_and_far", near_and_far}, Part{"chunks", chunks},
                     Part{"mixture", mixture}, Part{"shared_mixture", shared_mixture},
                     Part{"polar", polar}, Part{"interleaved_polar", interleaved_polar},
                     Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},

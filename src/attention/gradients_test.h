@@ -108,9 +108,11 @@ struct Gradients {
     }
     if (p.plan.rotate) {
       const Rotate& part = *p.plan.rotate;
-      frequency.resize(part.frequency.size());
-      to.rotation_frequency =
-          Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+      if (!part.regions) {
+        frequency.resize(part.frequency.size());
+        to.rotation_frequency =
+            Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+      }
       if (part.phase) {
         phase.resize(part.phase->radians.size());
         to.rotation_phase = Tensor::dense(phase.data(), {part.phase->heads, part.pairs()});

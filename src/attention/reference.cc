@@ -16,6 +16,7 @@
 #include "src/attention/arguments.h"
 #include "src/attention/dense.h"
 #include "src/attention/reference.h"
+#include "src/attention/regions.h"
 #include "src/attention/visible.h"
 #include "src/core/try.h"
 #include "src/kernels/bias.h"
@@ -94,8 +95,8 @@ struct Head {
 
   // −inf where the mask hides the key.
   Expected<void> logits(const Mask& mask, Dense<double>& q, Dense<double>& k,
-                        Dense<double>& rotated_q, Dense<double>& rotated_k,
                         Dense<double>& query_profiles, Dense<double>& key_profiles,
+                        std::vector<Dense<double>>& all_q, std::vector<Dense<double>>& all_k,
                         std::vector<double>& logit) const {
     const std::int64_t dim = q.dim();
     const auto* slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
@@ -109,6 +110,9 @@ struct Head {
         logit[next] = hidden;
         if (!detail::visible(mask, queries, keys, sequence, i, j)) continue;
         const std::int64_t distance = position - keys.at(j, sequence);
+        const std::size_t region =
+            all_q.size() == 1 ? 0 : plan.rotate->regions->of(position, keys.at(j, sequence));
+        Dense<double>&rotated_q = all_q[region], &rotated_k = all_k[region];
         double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
                          rotated_q.dim());
         double profile = 0;
@@ -135,8 +139,8 @@ struct Head {
                      .head = head,
                      .query = i,
                      .q = {q.row(sequence, head, i), static_cast<std::size_t>(dim)},
-                     .rotated_q = rotated_q.row(sequence, head, i),
-                     .rotated_keys = rotated_k.row(sequence, key_head),
+                     .rotated_q = all_q[0].row(sequence, head, i),
+                     .rotated_keys = all_k[0].row(sequence, key_head),
                      .scale = scale,
                      .logits = row_of(logit, i)});
       }
@@ -191,12 +195,27 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
   const std::int64_t group = heads == 0 ? 1 : in.group();
 
   Dense<double> q(in.q), k(in.k), v(in.v);
-  auto rotated_q = Dense<double>::zeros(widened(plan, in.q));
-  auto rotated_k = Dense<double>::zeros(widened(plan, in.k));
   const auto of = [](const Tensor& x) { return x ? Dense<double>(x) : Dense<double>(); };
   Dense<double> query_profiles = of(in.profiles.query), key_profiles = of(in.profiles.key);
-  POSENC_CHECK(reference::rotate(plan, q.view(), queries, Side::query, rotated_q.view()));
-  POSENC_CHECK(reference::rotate(plan, k.view(), keys, Side::key, rotated_k.view()));
+  // Of each region, or one of each.
+  std::vector<Dense<double>> rotated_q, rotated_k;
+  const auto rotated = [&](const Plan& by, const Positions& q_at,
+                           const Positions& k_at) -> Expected<void> {
+    rotated_q.push_back(Dense<double>::zeros(widened(plan, in.q)));
+    rotated_k.push_back(Dense<double>::zeros(widened(plan, in.k)));
+    POSENC_CHECK(reference::rotate(by, q.view(), q_at, Side::query, rotated_q.back().view()));
+    return reference::rotate(by, k.view(), k_at, Side::key, rotated_k.back().view());
+  };
+  const Regions* const regions =
+      plan.rotate && plan.rotate->regions ? &*plan.rotate->regions : nullptr;
+  if (regions == nullptr) POSENC_CHECK(rotated(plan, queries, keys));
+  for (std::size_t r = 0; regions != nullptr && r < regions->region.size(); ++r) {
+    const Regions::Region& region = regions->region[r];
+    Plan plain = plan;
+    plain.valid.reset();
+    plain.rotate = rotation_of(*plan.rotate, region);
+    POSENC_CHECK(rotated(plain, mapped(queries, region.query), mapped(keys, region.key)));
+  }
   const bool rotates_values = plan.rotate && plan.rotate->values;
   if (rotates_values) POSENC_CHECK(reference::rotate(plan, v.view(), keys, Side::value, v.view()));
 
@@ -206,7 +225,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
     for (std::int64_t h = 0; h < heads; ++h) {
       const Head head{plan, queries, keys, in.relative, rule, in, b, h, h / group};
       POSENC_CHECK(
-          head.logits(*in.mask, q, k, rotated_q, rotated_k, query_profiles, key_profiles, logit));
+          head.logits(*in.mask, q, k, query_profiles, key_profiles, rotated_q, rotated_k, logit));
       write_squares(logit, in.logits, b, h);
       head.outputs(logit, v, sums, relative_sums);
       write_squares(logit, weights, b, h);  // which they have become

@@ -6,6 +6,7 @@
 
 #include "posenc/attention.h"
 #include "posenc/positions.h"
+#include "src/attention/arguments.h"
 
 namespace posenc::detail {
 
@@ -102,12 +103,17 @@ struct VisibleRange {
 // A mask over the queries and keys of an attention.
 class Visibility {
  public:
-  Visibility(const Mask& mask, const Positions& queries, const Positions& keys)
+  Visibility(const Mask& mask, const Positions& queries, const Positions& keys,
+             RegionOf region = {})
       : mask_(&mask),
+        region_(region),
         queries_(&queries),
         keys_(&keys),
         by_position_(queries.axes() == 1 && keys.axes() == 1),
         open_(!mask.causal && mask.window <= 0 && mask.chunk <= 0 && mask.keep == nullptr) {}
+
+  // From now on what is seen of this region.
+  void set(RegionOf region) { region_ = region; }
 
   PositionBlock query_block(std::int64_t b, std::int64_t first, std::int64_t count) const {
     const std::int64_t before = keys_->size() - queries_->size();
@@ -121,12 +127,19 @@ class Visibility {
   }
 
   bool pair(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    return visible(*mask_, *queries_, *keys_, b, i, j);
+    if (!visible(*mask_, *queries_, *keys_, b, i, j)) return false;
+    return region_.all == nullptr ||
+           region_.all->of(queries_->at(i, b), keys_->at(j, b)) == region_.which;
   }
 
   // Whether some query of a block may see some key of another; a quick look.
   bool some(const PositionBlock& q, const PositionBlock& k) const {
     if (k.highest_segment < q.lowest_segment || k.lowest_segment > q.highest_segment) return false;
+    // Regions lie behind each other: those of the farthest and of the nearest pair enclose all others'.
+    if (region_.all != nullptr &&
+        (region_.all->of(q.highest_order, k.lowest_order) < region_.which ||
+         region_.all->of(q.lowest_order, k.highest_order) > region_.which))
+      return false;
     if (k.lowest_order < mask_->prefix) return true;
     if (k.lowest_block <= q.highest_block && q.lowest_block <= k.highest_block) return true;
     if (mask_->causal && k.lowest_order > q.highest_order) return false;
@@ -145,6 +158,7 @@ class Visibility {
       if (k.segment(0) != q.segment(t)) return {};
       seen =
           k.consecutive ? ordered(q.order(t), k.order(0), count) : ascending(q.order(t), k, count);
+      if (region_.all != nullptr) within_region(q.order(t), k, count, seen);
     }
     if (interval && mask_->keep == nullptr) return seen;
     const std::int64_t i = q.first() + t;
@@ -190,6 +204,22 @@ class Visibility {
     return seen.empty() ? VisibleRange{} : seen;
   }
 
+  // Cuts what is seen to the region, nearer ones of which have later keys.
+  void within_region(std::int64_t query, const PositionBlock& k, std::int64_t count,
+                     VisibleRange& seen) const {
+    const auto first = [&](std::size_t nearest) {  // key of no farther region
+      std::int64_t from = 0, end = count;
+      while (from < end) {
+        const std::int64_t middle = from + (end - from) / 2;
+        region_.all->of(query, k.order(middle)) <= nearest ? end = middle : from = middle + 1;
+      }
+      return from;
+    };
+    seen.begin = std::max(seen.begin, first(region_.which));
+    if (region_.which > 0) seen.end = std::min(seen.end, first(region_.which - 1));
+    if (seen.empty()) seen = {};
+  }
+
   // Of keys that stand ever further on, such as those of a rank under a striped layout: searched by halves.
   VisibleRange ascending(std::int64_t query, const PositionBlock& k, std::int64_t count) const {
     const auto first = [&](std::int64_t from, const auto& holds) {
@@ -208,6 +238,7 @@ class Visibility {
   }
 
   const Mask* mask_;
+  RegionOf region_;
   const Positions *queries_, *keys_;
   bool by_position_;
   bool open_;  // hides nothing but other sequences of a pack

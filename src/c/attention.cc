@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "posenc/angles.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "posenc/explain.h"
@@ -132,6 +133,39 @@ posenc_status posenc_attend_backward(const posenc_plan* plan, const posenc_atten
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   return given.status ? given.status : done(attend_backward(*given.in, plan->value, given.out, to));
+}
+
+// --- angles that content says ----------------------------------------------------------------------
+
+namespace {
+
+// NULL: none.
+std::span<const double> by_pair(const double* factor, const Tensor& x) {
+  const std::int64_t pairs = std::max<std::int64_t>(x.with_rank(Tensor::max_rank).shape[3], 0);
+  return factor ? std::span(factor, static_cast<std::size_t>(pairs)) : std::span<const double>();
+}
+
+}  // namespace
+
+posenc_status posenc_summed_angles(const posenc_tensor* steps, const double* factor,
+                                   const posenc_tensor* start, const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_summed_angles";
+  const View from = view(where, "steps", steps), to = view(where, "out", out);
+  View begin{POSENC_OK};
+  if (start) begin = view(where, "start", start);
+  for (const View& each : {from, to, begin})
+    if (each.status) return each.status;
+  return done(summed_angles(from.tensor, by_pair(factor, from.tensor), begin.tensor, to.tensor));
+}
+
+posenc_status posenc_summed_angles_gradient(const posenc_tensor* angles_gradient,
+                                            const double* factor,
+                                            const posenc_tensor* out) noexcept {
+  constexpr std::string_view where = "posenc_summed_angles_gradient";
+  const View from = view(where, "angles_gradient", angles_gradient), to = view(where, "out", out);
+  for (const View& each : {from, to})
+    if (each.status) return each.status;
+  return done(summed_angles_gradient(from.tensor, by_pair(factor, from.tensor), to.tensor));
 }
 
 // --- schemes that read the content, at speed -------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "posenc/angles.h"
 #include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "posenc/gradients.h"

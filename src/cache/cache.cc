@@ -117,6 +117,11 @@ struct KvCache::State {
                     "PoPE, whose keys are twice as wide once rotated",
                     "make the cache with CachedKeys::unrotated");
       }
+      if (plan.rotate && plan.rotate->regions) {
+        return fail(where, "a plan for rotated keys must have no regions",
+                    "regions, in which a key has several rotations",
+                    "make the cache with CachedKeys::unrotated");
+      }
       if (plan.rotate && plan.relative && plan.relative->profiles == 0) {
         return fail(
             where, "a plan for rotated keys must have no vectors by distance beside its rotation",

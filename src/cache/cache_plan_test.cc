@@ -107,6 +107,24 @@ TEST(CachePlan, MixturesRotateKeysForGood) {
             std::string::npos);
 }
 
+// A key has a rotation for each region: a cache holds it as it came, and decoding gives what prefilling does.
+TEST(CachePlan, RegionsAttendToKeysAsTheyCame) {
+  Text text;
+  for (const Rope& rope :
+       {Rope{.distance_map = DistanceMap::rerope, .map_window = 5},
+        Rope{.distance_map = DistanceMap::self_extend, .map_window = 6, .map_group = 3},
+        Rope{.distance_map = DistanceMap::dual_chunk, .chunk_size = 7, .local_size = 2}}) {
+    const Plan plan = compiled(rope, text.geometry());
+    const Numbers out = through_cache(text.options(CachedKeys::unrotated), text, {1},
+                                      [&](std::int64_t) { return plan; });
+    EXPECT_LE(largest_difference(out, text.at_once(plan)), 4 * text.rounding());
+    KvCache cache = made(text.options(CachedKeys::rotated));
+    EXPECT_NE(message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan))
+                  .find("must have no regions"),
+              std::string::npos);
+  }
+}
+
 // Only the phases differ: keys are rotated back by the old ones, and anew.
 TEST(CachePlan, KeysFollowOtherPhases) {
   Text text;

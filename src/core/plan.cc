@@ -128,6 +128,7 @@ Expected<void> check_angles(const Rotate& rotate) {
   if (rotate.phase) return fail(where, "no engine has phases beside its angles", "a phase", cure);
   if (rotate.polar) return fail(where, "no engine has polar rotations", "PoPE", cure);
   if (rotate.mix) return fail(where, "no engine's angles are mixed", "FoPE", cure);
+  if (rotate.regions) return fail(where, "no engine's angles hang on regions", "regions", cure);
   if (rotate.heads != 1) {
     return fail(where, "no engine has frequencies for each head",
                 std::to_string(rotate.heads) + " heads", cure);
@@ -187,6 +188,43 @@ Expected<void> check(const Mix& mix, const Rotate& rotate) {
   return finite("rotate.mix.rest_sine", mix.rest_sine);
 }
 
+Expected<void> check(const Regions& regions, const Rotate& rotate) {
+  const auto without = [&](std::string_view part) {
+    return fail("plan", "regions have one axis, and no " + std::string(part) + " beside", part,
+                "leave them out");
+  };
+  if (rotate.axes != 1) return without("other axes");
+  if (rotate.phase) return without("phases");
+  if (rotate.mix) return without("mixtures");
+  if (rotate.growth) return without("growth");
+  if (rotate.polar) return without("polar pairs");
+  if (rotate.values) return without("rotated values");
+  constexpr std::int64_t far = std::int64_t{1} << 62;
+  if ((regions.window > 0) == (regions.chunk > 0) || regions.window < 0 || regions.chunk < 0)
+    return fail("plan", "regions must have a window or a chunk above 0, and not both",
+                std::to_string(regions.window) + " and " + std::to_string(regions.chunk), by_hand);
+  const std::size_t wanted = regions.window > 0 ? 2 : 3;
+  if (regions.region.size() != wanted)
+    return fail("plan", "regions must be " + std::to_string(wanted),
+                std::to_string(regions.region.size()), by_hand);
+  for (const Regions::Region& each : regions.region) {
+    for (const PositionMap* map : {&each.query, &each.key}) {
+      if (map->modulus >= 0 && map->divisor >= 1 && -far <= map->offset && map->offset <= far &&
+          -far <= map->most)
+        continue;
+      return fail(
+          "plan",
+          "a region's positions must have a modulus of 0 or more, a divisor of 1 or more and "
+          "an offset within 2^62 of 0",
+          std::to_string(map->modulus) + ", " + std::to_string(map->divisor) + " and " +
+              std::to_string(map->offset),
+          by_hand);
+    }
+    if (auto ok = finite("regions.frequency_scale", each.frequency_scale); !ok) return ok;
+  }
+  return {};
+}
+
 // A channel of its own for each pair, and nothing that the others' pairs have besides.
 Expected<void> check_polar(const Rotate& rotate) {
   constexpr std::string_view rule = "a polar rotation has neither blocks, values nor growth";
@@ -230,6 +268,8 @@ Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
     if (auto ok = check(*rotate.phase, rotate); !ok) return ok;
   if (rotate.mix)
     if (auto ok = check(*rotate.mix, rotate); !ok) return ok;
+  if (rotate.regions)
+    if (auto ok = check(*rotate.regions, rotate); !ok) return ok;
   if (rotate.polar)
     if (auto ok = check_polar(rotate); !ok) return ok;
   if (!rotate.growth) return {};

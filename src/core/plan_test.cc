@@ -158,6 +158,19 @@ INSTANTIATE_TEST_SUITE_P(
                   p.rotate->mix = Mix{};
                   p.rotate->angles = Angles::hf_float;
                 }},
+        BadPlan{"a window or a chunk above 0, and not both, got 0 and 0",
+                [](Plan& p) { p.rotate->regions = Regions{}; }},
+        BadPlan{"regions must be 3, got 2",
+                [](Plan& p) { p.rotate->regions = Regions{.chunk = 4, .region = {{}, {}}}; }},
+        BadPlan{"divisor of 1 or more",
+                [](Plan& p) {
+                  p.rotate->regions = Regions{.window = 4, .region = {{}, {{.divisor = 0}}}};
+                }},
+        BadPlan{"and no rotated values beside",
+                [](Plan& p) {
+                  p.rotate->values = true;
+                  p.rotate->regions = Regions{.window = 4, .region = {{}, {}}};
+                }},
         BadPlan{"no engine has phases",
                 [](Plan& p) {
                   p.rotate->phase = Phase{.radians = {1, 2, 3, 4}};

@@ -45,6 +45,7 @@ void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
   notes.lost(rotate.heads > 1, "frequencies by head: a table serves all heads");
   notes.lost(rotate.growth.has_value(), "xPos: keys take the inverse of what queries take");
   notes.lost(rotate.phase.has_value(), "phases, which queries or keys alone take");
+  notes.lost(rotate.regions.has_value(), "regions: a key has several rotations");
   notes.lost(rotate.mix.has_value(), "mixtures of cosines (FoPE)");
   notes.lost(rotate.values, "the rotation of values");
   notes.lost(logits.has_temperature(), "the temperature of the logits by position");

@@ -176,6 +176,27 @@ void write(Out& out, const Mix& mix) {
   out.member("rest_sine", mix.rest_sine).end();
 }
 
+void write(Out& out, const PositionMap& map) {
+  out.object().member("modulus", map.modulus).member("divisor", map.divisor);
+  out.member("offset", map.offset).key("most");
+  if (map.most == std::numeric_limits<std::int64_t>::max())
+    out.null();
+  else
+    out.value(map.most);
+  out.end();
+}
+
+void write(Out& out, const Regions& regions) {
+  out.object().member("window", regions.window).member("chunk", regions.chunk);
+  out.key("region").array();
+  for (const Regions::Region& each : regions.region) {
+    write(out.object().key("query"), each.query);
+    write(out.key("key"), each.key);
+    out.member("frequency_scale", each.frequency_scale).end();
+  }
+  out.end().end();
+}
+
 void write(Out& out, const Rotate& rotate);
 void write(Out& out, const Bias& bias);
 void write(Out& out, const Relative& relative);
@@ -198,6 +219,7 @@ void write(Out& out, const Rotate& rotate) {
   write(out.key("growth"), rotate.growth);
   write(out.key("phase"), rotate.phase);
   write(out.key("mix"), rotate.mix);
+  write(out.key("regions"), rotate.regions);
   out.member("polar", rotate.polar);
   out.member("values", rotate.values).member("angles", name(rotate.angles));
   write(out.key("ggml"), rotate.ggml);

@@ -334,6 +334,7 @@ struct Say {
     if (x.reversed) out.push_back("Every pair rotates the other way: by −p·f.");
     if (x.rotate_values)
       out.push_back("Values are rotated too, and the attention's output is rotated back.");
+    if (rotate.regions) distance_map(x, *rotate.regions);
     if (rotate.phase)
       out.push_back(
           "The queries of " + std::string(rotate.phase->heads == 1 ? "all" : "half of the") +
@@ -404,6 +405,30 @@ struct Say {
   }
   void scaled_embedding(bool scaled) {
     if (scaled) out.push_back("Token embeddings are multiplied by √width before the sum.");
+  }
+  void distance_map(const Rope& x, const Regions& regions) {
+    const std::string window = s(x.map_window, "token"), k = std::to_string(x.map_group);
+    switch (x.distance_map) {
+      case DistanceMap::none: return;
+      case DistanceMap::dual_chunk:
+        out.push_back("Positions are counted within chunks of " + s(regions.chunk, "token") +
+                      " (dual chunk attention): a key of the chunk before is at its distance, at "
+                      "most " +
+                      s(x.chunk_size, "token") + ", one further back at " +
+                      s(regions.region[2].query.offset, "token") +
+                      " less its place in its chunk. Within the first chunk this is plain RoPE.");
+        return;
+      case DistanceMap::rerope:
+        out.push_back("A distance of " + window + " or more " +
+                      (x.map_group == 1 ? "counts as " + window + " (ReRoPE)."
+                                        : "grows " + k +
+                                              " times as slowly from there on (leaky "
+                                              "ReRoPE)."));
+        return;
+      case DistanceMap::self_extend:
+        out.push_back("From a distance of " + window + " on, positions are counted in groups of " +
+                      k + " (SelfExtend).");
+    }
   }
   void pair_axes() {
     const Rotate& rotate = *plan().rotate;

@@ -153,6 +153,10 @@ Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& p
   } else {
     POSENC_CHECK(check_out(where, x, out));
   }
+  if (rotates && plan.rotate->regions) {
+    return fail(where, "a rotation must hang on the token's position alone",
+                "regions, which ask for a query and a key", "use attend()");
+  }
   const std::int64_t axes = rotates ? plan.rotate->axes : positions.axes();
   POSENC_CHECK(check_positions(where, positions, x.shape[0], x.shape[2], axes));
   if (rotates) {

@@ -1,6 +1,7 @@
 // Checks that every verb makes of its tensors, positions and plan, with the error that each gives.
 #include "src/kernels/check.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "src/core/addressable.h"
@@ -61,6 +62,18 @@ bool agrees(const Mix& mix, const Rotate& rotate) {
   return mix.heads >= 1 && fits(mix.inputs) && fits(mix.outputs) && mix.cosine.size() == size &&
          mix.sine.size() == size && rotate.heads == 1 && !rotate.phase && !rotate.growth &&
          !rotate.polar && !rotate.values;
+}
+
+bool agrees(const Regions& regions, const Rotate& rotate) {
+  const auto fits = [](const PositionMap& map) { return map.modulus >= 0 && map.divisor >= 1; };
+  const bool one = (regions.window > 0) != (regions.chunk > 0);
+  return one && regions.window >= 0 && regions.chunk >= 0 &&
+         regions.region.size() == (regions.window > 0 ? 2 : 3) && rotate.axes == 1 &&
+         !rotate.phase && !rotate.mix && !rotate.growth && !rotate.polar && !rotate.values &&
+         rotate.angles == Angles::exact &&
+         std::ranges::all_of(regions.region, [&](const Regions::Region& each) {
+           return fits(each.query) && fits(each.key);
+         });
 }
 
 }  // namespace
@@ -176,6 +189,7 @@ Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side
       (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size()) ||
       (rotate.phase && !agrees(*rotate.phase, rotate)) ||
       (rotate.mix && !agrees(*rotate.mix, rotate)) ||
+      (rotate.regions && !agrees(*rotate.regions, rotate)) ||
       (rotate.polar && (rotate.blocks != 1 || rotate.values || rotate.growth))) {
     return fail(where, "the plan's rotation must agree with itself",
                 number(static_cast<std::int64_t>(rotate.frequency.size())) + " frequencies for " +

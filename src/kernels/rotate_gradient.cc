@@ -127,6 +127,10 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
     return fail(where, "the plan must not mix cosines", "FoPE",
                 "attend_backward has the gradients of mixtures");
   }
+  if (part.regions) {
+    return fail(where, "the plan must rotate by positions alone", "regions",
+                "train with a plan without them");
+  }
   POSENC_TRY(x, detail::viewed(where, "rotated", rotated, 4));
   POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));

@@ -44,6 +44,9 @@ constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alterna
 template <>
 constexpr std::array<std::string_view, 3> words<ProfileCurves>{"distances", "buckets", "ramp"};
 template <>
+constexpr std::array<std::string_view, 4> words<DistanceMap>{"none", "dual_chunk", "rerope",
+                                                             "self_extend"};
+template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
 constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",

@@ -98,6 +98,20 @@ static void rotation_turns_and_turns_back(void) {
   posenc_plan_free(plan);
 }
 
+static void angles_add_up(void) {
+  double steps[] = {1, 2, 3, 4, 5, 6}, angle[6], factor[] = {1, -2}, start[] = {10, 20}, back[6];
+  const int64_t shape[] = {1, 1, 2};
+  posenc_tensor from = dense(steps, POSENC_FLOAT64, 1, 1, 3, 2),
+                out = dense(angle, POSENC_FLOAT64, 1, 1, 3, 2),
+                by = dense(back, POSENC_FLOAT64, 1, 1, 3, 2), begin;
+  OK(posenc_tensor_dense(start, POSENC_FLOAT64, 3, shape, &begin));
+  OK(posenc_summed_angles(&from, factor, &begin, &out));
+  CHECK(angle[0] == 11 && angle[4] == 19 && angle[5] == -4);
+  OK(posenc_summed_angles_gradient(&from, NULL, &by));
+  CHECK(back[0] == 9 && back[1] == 12 && back[5] == 6);
+  MISUSE("steps", posenc_summed_angles(NULL, NULL, NULL, &out));
+}
+
 static void angles_are_given_and_made_of_real_positions(void) {
   posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 8});
   double seconds[] = {-2.5, 0.125}, angle[2 * 4], data[2 * 8], gradient[2 * 8], by_angle[2 * 4];
@@ -404,6 +418,7 @@ void test_answers(void) {
   alibi_is_what_its_paper_says();
   an_engines_angles_are_its_floats();
   rotation_turns_and_turns_back();
+  angles_add_up();
   angles_are_given_and_made_of_real_positions();
   grids_and_signed_ids_are_positions();
   learned_tables_are_given_and_checked();

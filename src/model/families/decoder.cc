@@ -237,6 +237,7 @@ class DecoderReader {
       group.logits.floor = found.beta_floor > 0 ? found.beta_floor : static_cast<double>(trained);
       group.logits_note = "llama_4_scaling_beta " + number_text(found.beta);
     }
+    read_dual_chunks(*found.rope, group.provenance);
     if (found.mixes) {
       group.schemes = {Fope{.rope_theta = found.rope->rope_theta,
                             .max_position_embeddings = dims.context,
@@ -246,6 +247,33 @@ class DecoderReader {
       return;
     }
     group.schemes = {std::move(*found.rope)};
+  }
+
+  // Qwen2.5-1M's, whose published code (a fork of vLLM) alone reads it.
+  void read_dual_chunks(Rope& rope, ProvenanceList& notes) {
+    const Section chunks = config_.section("dual_chunk_attention_config");
+    if (!chunks) return;
+    const Range tokens{.least = 1, .most = 1e12};
+    const auto size = chunks.integer("chunk_size", tokens);
+    const auto local = chunks.integer("local_size", Range{.least = 0, .most = 1e12});
+    if (!size || !local || local->value >= size->value) {
+      reading_.warn("ignored_key", chunks.path() +
+                                       " has no chunk_size above a local_size, without which there "
+                                       "are no chunks; the plan is that without it");
+      return;
+    }
+    rope.distance_map = DistanceMap::dual_chunk;
+    rope.chunk_size = size->value;
+    rope.local_size = local->value;
+    note(notes, "distance_map", "dual_chunk", Origin::file, chunks.path());
+    note(notes, "chunk_size", std::to_string(rope.chunk_size), Origin::file, size->key);
+    note(notes, "local_size", std::to_string(rope.local_size), Origin::file, local->key);
+    reading_.warn("ignored_key", chunks.path() +
+                                     ": Hugging Face's code does not read it, and "
+                                     "rotates plainly beyond the first chunk of " +
+                                     std::to_string(rope.chunk_size - rope.local_size) +
+                                     " tokens; the plan is dual chunk attention, as the model's "
+                                     "authors serve it");
   }
 
   // Such a family multiplies the logits by YaRN's factor in every layer, also where nothing rotates.

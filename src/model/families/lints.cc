@@ -74,8 +74,6 @@ void lint_ignored(const Section& config) {
     std::string_view key, effect;
   };
   constexpr Ignored ignored[] = {
-      {"dual_chunk_attention_config",
-       "folds positions beyond its chunk_size back into the trained range (dual chunk attention)"},
       {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
   };
   for (const auto& [key, effect] : ignored) {
