@@ -41,7 +41,7 @@ TEST_F(LabTrainingCommand, CellsOfAPresetAreALineEach) {
   EXPECT_EQ(cells.code, 0) << cells.err;
   EXPECT_EQ(std::ranges::count(cells.out, '\n'), 4);
   EXPECT_TRUE(
-      has(posenc("lab cells --preset standard --experiment E13").err, "no such experiment"));
+      has(posenc("lab cells --preset standard --experiment E99").err, "no such experiment"));
   EXPECT_EQ(posenc("lab cells --seeds 0").code, 2);
   EXPECT_TRUE(has(posenc("lab cells --arms rotary").err, "no cell is of these arms"));
 }
