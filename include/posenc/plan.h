@@ -173,6 +173,7 @@ struct PositionMap {
 // (2402.17463), ReRoPE, SelfExtend (2401.01325). Each region has positions of its own for queries and for keys, and its
 // frequencies times frequency_scale.
 struct Regions {
+  // How a query and a key turn for each other that stand so.
   struct Region {
     PositionMap query = {}, key = {};
     double frequency_scale = 1;

@@ -57,7 +57,14 @@ export type PlanInfo = {
     axis_of_pair: number[] | null // null: one axis, or all of them
     amplitude: number
     phase: { side: Side; heads: number; radians: number[][] } | null
-    mix: { heads: number; inputs: number; outputs: number; cosine: number[][][]; sine: number[][][]; rest_sine: number } | null
+    mix: {
+      heads: number
+      inputs: number
+      outputs: number
+      cosine: number[][][]
+      sine: number[][][]
+      rest_sine: number
+    } | null
     regions: { window: number; chunk: number; region: object[] } | null // distance maps: attend alone rotates
     polar: boolean // PoPE: a head comes out wider, by a channel for each pair
   } | null

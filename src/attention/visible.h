@@ -151,7 +151,7 @@ class Visibility {
   VisibleRange range(const PositionBlock& q, std::int64_t t, const PositionBlock& k,
                      std::int64_t count, std::int64_t b) const {
     VisibleRange seen{0, count};
-    if (open_ && k.lowest_segment == k.highest_segment)
+    if (open_ && region_.all == nullptr && k.lowest_segment == k.highest_segment)
       return k.lowest_segment == q.segment(t) ? seen : VisibleRange{};
     const bool interval = k.ascending && mask_->prefix <= 0 && !q.shares_block(t, k);
     if (interval) {

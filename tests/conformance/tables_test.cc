@@ -39,13 +39,16 @@ Made made(const Json& record) {
   auto scheme = make_scheme(record.at("scheme").at("type").get<std::string>());
   EXPECT_TRUE(scheme) << scheme.error().message();
   for (const auto& [name, value] : record.at("scheme").items())
-    if (name != "type") EXPECT_TRUE(set_field(*scheme, name, field_value(value))) << name;
+    if (name != "type") {
+      EXPECT_TRUE(set_field(*scheme, name, field_value(value))) << name;
+    }
   for (const auto& [name, tensor] : record.at("tables").items()) all.tables[name] = Numbers(tensor);
   for (auto& [name, tensor] : all.tables) {
-    if (auto* shaw = std::get_if<Shaw>(&*scheme))
+    if (auto* shaw = std::get_if<Shaw>(&*scheme)) {
       shaw->key = tensor.table();
-    else
+    } else {
       EXPECT_TRUE(set_table(*scheme, name, tensor.table())) << name;
+    }
   }
   all.scheme = *scheme;
   return all;

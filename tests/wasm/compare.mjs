@@ -11,7 +11,7 @@ const [small, whole, native] = process.argv.slice(2)
 const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
 const [core, models] = await Promise.all(modules.map(({ bytes }) => Memory.of(bytes)))
 const failures = []
-const budget = 125_000 // bytes of the first, gzipped
+const budget = 130_000 // bytes of the first, gzipped
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
@@ -86,11 +86,15 @@ for (const dtype of [0, 1]) {
     })
   }
   ask('rotate', '{"type": "xpos"}', { dtype, first: 3, count: 33 })
-  ask('rotate', JSON.stringify({ type: 'fope', num_inv_freq: 4, cos_coef: example({ kind: 'numbers' }).slice(0, 16) }), {
-    dtype,
-    first: 3,
-    count: 33,
-  })
+  ask(
+    'rotate',
+    JSON.stringify({ type: 'fope', num_inv_freq: 4, cos_coef: example({ kind: 'numbers' }).slice(0, 16) }),
+    {
+      dtype,
+      first: 3,
+      count: 33,
+    },
+  )
   ask('rotate', '{"type": "rope", "imaginary_heads": "alternating"}', { dtype, first: 3, count: 33 })
   for (const type of ['alibi', 'kerple', 'sandwich'])
     ask('bias', JSON.stringify({ type }), { dtype, first: 0, count: 40 })

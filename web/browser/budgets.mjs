@@ -99,9 +99,9 @@ export async function budgets({ check, open }, site, timed) {
     assert(bytes <= 210e3, kb(bytes))
     return kb(bytes)
   })
-  await check('the engine within 125 KB gzipped', () => {
+  await check('the engine within 130 KB gzipped', () => {
     const bytes = size(/^posenc-(?!models).*\.wasm$/)
-    assert(bytes <= 125e3, kb(bytes))
+    assert(bytes <= 130e3, kb(bytes))
     return kb(bytes)
   })
   await check('the readers of models and the doctor within 330 KB gzipped', () => {

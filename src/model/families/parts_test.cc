@@ -112,7 +112,7 @@ TEST(Sound, AnEncoderBesideATextModelIsAStack) {
 }
 
 TEST(Sound, AnEncoderThatIsNotCoveredIsAWarning) {
-  const Model model = hearing(R"({"model_type": "parakeet_encoder"})");
+  const Model model = hearing(R"({"model_type": "gemma3n_audio"})");
   EXPECT_EQ(layers_in(model, Stack::audio), 0);
   EXPECT_TRUE(warns_of(model, "audio_not_explained"));
 }
