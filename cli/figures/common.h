@@ -33,7 +33,7 @@ class Encoding {
   Source& source() { return source_; }
 
   std::string name() const { return source_.title(); }  // "RoPE", "llama-3.1-8b", "gpt2, layer 3"
-  bool of_model() const;  // rather than of --scheme
+  bool of_model() const;                                // rather than of --scheme
   std::int64_t width() const { return source_.width(); }
   std::int64_t heads() const { return source_.heads(); }
   std::int64_t head_dim() const { return source_.head_dim(); }

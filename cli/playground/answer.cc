@@ -168,7 +168,8 @@ Answer send(const SiteFile& file, const Request& request) {
   std::string headers =
       header("Cache-Control", immutable ? "public, max-age=31536000, immutable" : "no-cache") +
       header("ETag", tag) + header("Vary", "Accept-Encoding");
-  if (request.if_none_match.contains(tag)) return made("304 Not Modified", headers, "", request.embed);
+  if (request.if_none_match.contains(tag))
+    return made("304 Not Modified", headers, "", request.embed);
   const std::string_view body = (gzip ? file.gzip : file.plain).text();
   if (gzip) headers += header("Content-Encoding", "gzip");
   headers += header("Content-Type", type_of(file.path)) +

@@ -16,7 +16,7 @@ struct ReferenceRow {
   const double* rotated_q;
   const double* rotated_keys;  // [key][head_dim], of the query's key head
   double scale;                // of its logits
-  std::span<double> logits;   // [key], −∞ where hidden; to be changed
+  std::span<double> logits;    // [key], −∞ where hidden; to be changed
 };
 
 struct ReferenceRule {

@@ -34,7 +34,8 @@ bool aligned(const void* block) { return reinterpret_cast<std::uintptr_t>(block)
 
 TEST(Blocks, OfEverySizeAreAligned) {
   Blocks blocks = fresh_blocks();
-  for (std::size_t bytes = 0; bytes < 3000; bytes++) EXPECT_TRUE(aligned(blocks.take(bytes))) << bytes;
+  for (std::size_t bytes = 0; bytes < 3000; bytes++)
+    EXPECT_TRUE(aligned(blocks.take(bytes))) << bytes;
 }
 
 TEST(Blocks, InUseKeepWhatWasWritten) {
