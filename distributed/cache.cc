@@ -28,6 +28,18 @@ Tensor some_tokens(Tensor x, std::int64_t sequence, std::int64_t first, std::int
   return x;
 }
 
+// A plan holds for a length of the tokens of all ranks: it is checked here, and not by the cache of one, which has fewer.
+Expected<void> check_length(std::string_view where, const Plan& plan, std::int64_t length) {
+  if (!plan.valid || plan.valid->contains(length)) return {};
+  return fail(where, "the plan must hold for length " + std::to_string(length),
+              "one for lengths up to " + std::to_string(plan.valid->to),
+              "compile the scheme for this length");
+}
+Plan of_any_length(Plan plan) {
+  plan.valid.reset();
+  return plan;
+}
+
 }  // namespace
 
 struct DistributedKvCache::State {
@@ -169,15 +181,13 @@ Expected<void> DistributedKvCache::append(std::span<const Sequence> sequences, c
         own.add({at, static_cast<int>(at / state.block % state.ranks.size())});
       }
       const std::int64_t length = std::max(start, own.length);
-      if (plan.valid && !plan.valid->contains(length))
-        return fail(where, "the plan must hold for length " + std::to_string(length),
-                    "one for lengths up to " + std::to_string(plan.valid->to),
-                    "compile the scheme for this length");
+      POSENC_CHECK(check_length(where, plan, length));
       POSENC_TRY(tokens, state.cache.tokens(sequences[b]));
       before.push_back(tokens);
       const auto sequence = static_cast<std::int64_t>(b);
       POSENC_CHECK(state.append_own(sequences[b], own, some_tokens(keys, sequence, 0, count),
-                                    some_tokens(values, sequence, 0, count), plan, threads));
+                                    some_tokens(values, sequence, 0, count), of_any_length(plan),
+                                    threads));
     }
     return {};
   };
@@ -214,13 +224,14 @@ Expected<void> DistributedKvCache::attend(std::span<const Sequence> sequences, c
                     "sequence " + std::to_string(sequence) + " must hold the " +
                         std::to_string(count) + " tokens that ask",
                     std::to_string(kept->size()), "append their keys and values first");
+      POSENC_CHECK(check_length(where, plan, kept->length));
       for (std::int64_t t = kept->size() - count; t < kept->size(); ++t)
         ids.push_back((*kept)[t].position);
     }
     POSENC_TRY(at, Positions::ids(ids, 1, std::ssize(sequences)));
     // A sink counts once.
     return state.cache.attend_part(
-        sequences, queries, at, plan, mask, part.view(),
+        sequences, queries, at, of_any_length(plan), mask, part.view(),
         Tensor::dense(log_sums.data(), {to.shape[0], to.shape[1], to.shape[2]}), threads,
         state.ranks.rank() == 0 ? sink_logits : Tensor());
   };

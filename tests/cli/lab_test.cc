@@ -93,7 +93,10 @@ TEST_F(LabCommand, PerplexityOverRanksIsThatOfOneProcess) {
   for (const char* ranks : {"2", "3"}) {
     const Outcome shared = run(ranks_of + " " + ranks + " " + posenc::test::command_path() +
                                " lab " + arguments + " --json --mpi");
-    if (has(shared.err, "posenc-mpi") || has(shared.err, "mpirun")) GTEST_SKIP() << shared.err;
+    const bool ran =
+        has(shared.err, "posenc: rank");  // mpirun has a word on every program that failed
+    if (!ran && (has(shared.err, "posenc-mpi") || has(shared.err, "mpirun")))
+      GTEST_SKIP() << shared.err;
     ASSERT_EQ(shared.code, 0) << shared.err;
     const Json found = Json::parse(shared.out, nullptr, false);
     for (std::size_t c = 0; c < 2; ++c)
