@@ -257,18 +257,22 @@ TEST_P(RotateKernel, PhasesOfHeadsThatShareFrequenciesOnTwoAxes) {
                   MemoryLayout::heads_first, "two axes");
 }
 
+// Queries and keys of one call are, bit for bit, those of a call each.
+void expect_together_as_alone(const Plan& plan, DType key_dtype = DType::f32) {
+  Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
+  Memory k = memory(key_dtype, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
+  Memory q_alone = q, k_alone = k;
+  const Positions positions = Positions::range(55, 20);
+  ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
+  ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
+  ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
+  EXPECT_TRUE(q.storage == q_alone.storage);
+  EXPECT_TRUE(k.storage == k_alone.storage);
+}
+
 TEST_P(RotateKernel, QueriesAndKeysTogetherEachHaveTheirPhases) {
   for (const bool of_keys : {false, true}) {
-    const Plan plan = with_phases(rope(24, Pairing::halves), of_keys, of_keys ? 2 : 6);
-    Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
-    Memory k = memory(DType::f32, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
-    Memory q_alone = q, k_alone = k;
-    const Positions positions = Positions::range(55, 20);
-    ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
-    ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
-    ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
-    EXPECT_TRUE(q.storage == q_alone.storage);
-    EXPECT_TRUE(k.storage == k_alone.storage);
+    expect_together_as_alone(with_phases(rope(24, Pairing::halves), of_keys, of_keys ? 2 : 6));
   }
 }
 
@@ -324,16 +328,7 @@ TEST_P(RotateKernel, MixturesOfEveryLayoutAndOddSize) {
 }
 
 TEST_P(RotateKernel, MixturesOfQueriesAndKeysTogether) {
-  const Plan plan = with_mixture(rope(24, Pairing::halves), 2, 9, 11);
-  Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
-  Memory k = memory(DType::f32, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
-  Memory q_alone = q, k_alone = k;
-  const Positions positions = Positions::range(55, 20);
-  ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
-  ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
-  ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
-  EXPECT_TRUE(q.storage == q_alone.storage);
-  EXPECT_TRUE(k.storage == k_alone.storage);
+  expect_together_as_alone(with_mixture(rope(24, Pairing::halves), 2, 9, 11));
 }
 
 TEST_P(RotateKernel, MixturesOnTwoAxes) {
@@ -475,15 +470,7 @@ TEST_P(RotateKernel, CallsFromInsideOtherThreadsAreSafe) {
 TEST_P(RotateKernel, QueriesAndKeysTogetherAreTheSameAsOneByOne) {
   for (const DType key_dtype : all_dtypes) {
     for (const Plan& plan : {rope(24, Pairing::halves), rich(Pairing::interleaved), Plan{}}) {
-      Memory q = memory(DType::f32, MemoryLayout::packed_qkv, 2, 6, 20, 26);
-      Memory k = memory(key_dtype, MemoryLayout::heads_first, 2, 2, 20, 26, 2);
-      Memory q_alone = q, k_alone = k;
-      const Positions positions = Positions::range(55, 20);
-      ASSERT_TRUE(rotate(plan, q.view(), k.view(), positions, q.view(), k.view()));
-      ASSERT_TRUE(rotate(plan, q_alone.view(), positions, Side::query, q_alone.view()));
-      ASSERT_TRUE(rotate(plan, k_alone.view(), positions, Side::key, k_alone.view()));
-      EXPECT_TRUE(q.storage == q_alone.storage);
-      EXPECT_TRUE(k.storage == k_alone.storage);
+      expect_together_as_alone(plan, key_dtype);
     }
   }
 }

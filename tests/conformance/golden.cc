@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <fstream>
+#include <limits>
 #include <map>
 
 namespace posenc::golden {
@@ -139,6 +140,26 @@ Rope rope_of(const Json& record) {
 std::int64_t length_of(const Json& set) {
   const Json& length = set.at("seq_len");
   return length.is_null() ? 0 : length.get<std::int64_t>();
+}
+
+void expect_logits(const Json& record, const Plan& plan, std::int64_t first, const Mask& mask) {
+  const auto number = [&](const char* name) { return record.at(name).get<std::int64_t>(); };
+  const std::int64_t heads = number("heads"), dim = number("head_dim");
+  auto q = numbers<double>(record.at("q")), k = numbers<double>(record.at("k"));
+  auto wanted = numbers<double>(record.at("logits"));
+  for (double& each : wanted) each /= std::sqrt(static_cast<double>(dim));
+  const std::int64_t tokens = std::ssize(q) / heads / dim;
+  std::vector<double> out(q.size()), logits(wanted.size());
+  const Positions at = Positions::range(first, tokens);
+  const Tensor keys = Tensor::dense(k.data(), {1, number("kv_heads"), tokens, dim});
+  const auto done =
+      attend_reference({Tensor::dense(q.data(), {1, heads, tokens, dim}), keys, keys, at, at, mask},
+                       plan, Tensor::dense(out.data(), {1, heads, tokens, dim}),
+                       Tensor::dense(logits.data(), {1, heads, tokens, tokens}));
+  ASSERT_TRUE(done) << done.error().message();
+  for (double& each : logits)
+    if (each == -std::numeric_limits<double>::infinity()) each = 0;
+  expect_close(logits, wanted, 2e-5);
 }
 
 }  // namespace posenc::golden

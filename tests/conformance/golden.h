@@ -66,6 +66,10 @@ std::string test_name(std::string_view name);
 // What set_field takes for a value of a file.
 FieldValue field_value(const Json& json);
 
+// Whether a record's q and k [head][token][head_dim], of tokens from position `first` on, have its logits under a plan, which a
+// mask leaves 0 there. They are those before the scale of 1/√head_dim, from angles formed in float.
+void expect_logits(const Json& record, const Plan& plan, std::int64_t first, const Mask& mask);
+
 // One failure for a whole list, at the element that is furthest off.
 template <class Number>
 void expect_close(const std::vector<Number>& got, const std::vector<double>& want, double absolute,

@@ -25,24 +25,11 @@ INSTANTIATE_TEST_SUITE_P(Peers, Phases, testing::ValuesIn(cases("phases")),
 TEST_P(Phases, GiveTheLogitsOfTheirOwnCode) {
   const Json& record = GetParam().record();
   const auto number = [&](const char* name) { return record.at(name).get<std::int64_t>(); };
-  const std::int64_t heads = number("heads"), kv_heads = number("kv_heads"),
-                     dim = number("head_dim");
-  const Expected<Plan> plan =
-      compile(scheme_of(record), {.heads = heads, .kv_heads = kv_heads, .head_dim = dim});
+  const Expected<Plan> plan = compile(
+      scheme_of(record),
+      {.heads = number("heads"), .kv_heads = number("kv_heads"), .head_dim = number("head_dim")});
   ASSERT_TRUE(plan) << plan.error().message();
-  auto q = numbers<double>(record.at("q")), k = numbers<double>(record.at("k"));
-  auto wanted = numbers<double>(record.at("logits"));
-  for (double& each : wanted) each /= std::sqrt(static_cast<double>(dim));
-  const std::int64_t tokens = std::ssize(q) / heads / dim;
-  std::vector<double> out(q.size()), logits(wanted.size());
-  const Positions at = Positions::range(number("first"), tokens);
-  const Tensor keys = Tensor::dense(k.data(), {1, kv_heads, tokens, dim});
-  const auto done = attend_reference(
-      {Tensor::dense(q.data(), {1, heads, tokens, dim}), keys, keys, at, at, {.causal = false}},
-      *plan, Tensor::dense(out.data(), {1, heads, tokens, dim}),
-      Tensor::dense(logits.data(), {1, heads, tokens, tokens}));
-  ASSERT_TRUE(done) << done.error().message();
-  expect_close(logits, wanted, 2e-5);
+  expect_logits(record, *plan, number("first"), {.causal = false});
 }
 
 }  // namespace
