@@ -208,11 +208,13 @@ Figure means_figure(const std::vector<Titled>& list, std::string title, std::str
       .height = 260};
   for (const auto& [table, name] : list) {
     Panel panel{.title = name, .x = axis_of(*table), .y = {.label = y, .column = column}};
-    std::size_t colour = 0;
+    std::size_t line = 0;
     for (const lab::Row& row : table->rows) {
       Series series{.name = row.arm,
                     .in_legend = table == list.front().table,
-                    .colour = line_colour(colour++)};
+                    .colour = line_colour(line),
+                    .dashed = line >= line_colours};
+      ++line;
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
         series.x.push_back(static_cast<double>(table->columns[i]));
         series.y.push_back(row.cells[i].n > 0 ? row.cells[i].mean : NAN);

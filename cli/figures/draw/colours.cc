@@ -12,8 +12,9 @@ constexpr Colour rgb(unsigned hex) {
           static_cast<std::uint8_t>(hex & 0xff)};
 }
 
-constexpr Colour okabe_ito[] = {rgb(0x000000), rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73),
-                                rgb(0xcc79a7), rgb(0x56b4e9), rgb(0xe69f00), rgb(0xb9a900)};
+constexpr Colour okabe_ito[line_colours] = {rgb(0x000000), rgb(0x0072b2), rgb(0xd55e00),
+                                            rgb(0x009e73), rgb(0xcc79a7), rgb(0x56b4e9),
+                                            rgb(0xe69f00), rgb(0xb9a900)};
 constexpr Colour viridis[] = {rgb(0x440154), rgb(0x482878), rgb(0x3e4a89), rgb(0x31688e),
                               rgb(0x26828e), rgb(0x1f9e89), rgb(0x35b779), rgb(0x6dcd59),
                               rgb(0xb4de2c), rgb(0xfde725)};
