@@ -61,6 +61,21 @@ TEST_P(Grid, SequencesMayHavePicturesOfTheirOwn) {
   expect_reference(p);
 }
 
+// Texts of a pack, longer than a table whose ends stand for all beyond: their positions do not follow each other.
+TEST_P(Grid, TablesEndWithinARunOfKeys) {
+  for (const bool bidirectional : {false, true}) {
+    std::vector<double> table = random(4 * 8, 31);
+    GradientProblem p{.batch = 1, .mask = {.causal = false}};
+    p.queries = p.keys = *Positions::packed(std::vector<std::int64_t>{0, 70, 75, 130});
+    p.plan = *compile(T5{.num_buckets = 8, .max_distance = 20, .bidirectional = bidirectional},
+                      {.heads = p.heads});
+    std::get<BiasTable>(*p.plan.bias).values =
+        Table::borrow(Tensor::dense(table.data(), {p.heads, 8}));
+    p.filled();
+    expect_reference(p);
+  }
+}
+
 TEST_P(Grid, MasksHideWhatTheyDoOnALine) {
   std::vector<double> table;
   GradientProblem p = picture(5, 6, false, table);

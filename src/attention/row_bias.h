@@ -179,14 +179,15 @@ class PlanBias : public RowBias<T> {
     const std::int64_t listed = std::ssize(rows().row);
     for (std::int64_t j = seen.begin; j < seen.end;) {
       const std::int64_t end = std::min(run_end_[j], seen.end);
-      const std::int64_t x = rows().last() - (position - block_->keys.position(j));
-      for (; j < end && (x < 0 || x + (end - j) > listed); ++j) {  // beyond an end, or hidden
-        const std::int64_t each = rows().last() - (position - block_->keys.position(j));
-        buffer[j] = numbers[std::clamp<std::int64_t>(each, 0, listed - 1)];
-      }
-      // Whole vectors: what lies behind the run is the next one's, or room.
-      for (std::int64_t c = 0; c < end - j; c += row_lanes)
-        std::copy_n(numbers + x + c, row_lanes, buffer + j + c);
+      // Key j of the run has the number x + j; those of the list are keys `listed_from` to `listed_to`.
+      const std::int64_t x = rows().last() - position + block_->keys.position(j) - j;
+      const std::int64_t listed_from = std::clamp(-x, j, end),
+                         listed_to = std::clamp(listed - x, listed_from, end);
+      std::fill(buffer + j, buffer + listed_from, numbers[0]);
+      // Whole vectors: what lies behind them is written next, or room.
+      for (std::int64_t c = listed_from; c < listed_to; c += row_lanes)
+        std::copy_n(numbers + x + c, row_lanes, buffer + c);
+      std::fill(buffer + listed_to, buffer + end, numbers[listed - 1]);
       j = end;
     }
   }
