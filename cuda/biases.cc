@@ -42,6 +42,9 @@ Expected<Biases> Biases::make(const Plan& plan, const Backend& backend) {
     made.absolute_ = slopes->bidirectional;
   } else {
     const auto& table = std::get<BiasTable>(*plan.bias);
+    if (table.axes() > 1)
+      return fail(where, "a bias must be of one axis", std::to_string(table.axes()),
+                  "attend() on the processor has those of several");
     POSENC_TRY(values, values_of(table));
     numbers = std::move(values);
     made.first_ = table.rows.first;

@@ -271,14 +271,21 @@ struct DistanceRows {
   bool operator==(const DistanceRows&) const = default;
 };
 
-// Any function of the distance: values [head][row], or [1][row] shared by all heads.
+// Any function of the distance: values [head][row], or [1][row] shared by all heads. With further axes a sum of as many
+// such functions: the logit gets a value for the distance on each axis, all of one table (LayoutLMv3's text, x and y).
 struct BiasTable {
-  DistanceRows rows = {};
+  DistanceRows rows = {};                       // by the distance on the positions' first axis
+  std::vector<DistanceRows> further_axes = {};  // by that on the second, the third, …
   std::int64_t row_count = 0;
   Table values = {};
   bool bidirectional = false;
   std::int64_t buckets = 0;  // as the scheme names them; 0 where it has none
   std::int64_t max_distance = 0;
+
+  std::int64_t axes() const { return 1 + static_cast<std::int64_t>(further_axes.size()); }
+  const DistanceRows& of_axis(std::int64_t axis) const {
+    return axis == 0 ? rows : further_axes[static_cast<std::size_t>(axis - 1)];
+  }
   bool operator==(const BiasTable&) const = default;
 };
 

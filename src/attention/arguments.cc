@@ -37,17 +37,18 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
               shape_text(*view), "check max_distance and head_dim against the table");
 }
 
-// Every distance of any query and any key is listed: a quick look.
-bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys) {
+// Every distance of any query and any key on an axis is listed: a quick look.
+bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys,
+             std::int64_t axis) {
   if (rows.saturates) return true;
-  const auto ends = [](const Positions& positions) {
+  const auto ends = [axis](const Positions& positions) {
     if (positions.contiguous())
       return std::pair{positions.at(0), positions.at(positions.size() - 1)};
-    std::pair all{positions.at(0), positions.at(0)};
+    std::pair all{positions.at(0, 0, axis), positions.at(0, 0, axis)};
     for (std::int64_t b = 0; b < positions.batch(); ++b) {
       for (std::int64_t t = 0; t < positions.size(); ++t) {
-        all.first = std::min(all.first, positions.at(t, b));
-        all.second = std::max(all.second, positions.at(t, b));
+        all.first = std::min(all.first, positions.at(t, b, axis));
+        all.second = std::max(all.second, positions.at(t, b, axis));
       }
     }
     return all;
@@ -127,21 +128,23 @@ Expected<void> check_plain(std::string_view where, const Plan& plan) {
 }
 
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
-  const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
-  const DistanceRows* const of_bias = table != nullptr ? &table->rows : nullptr;
-  const DistanceRows* const of_vectors = plan.relative ? &plan.relative->rows : nullptr;
   const Positions &queries = *in.queries, &keys = *in.keys;
-  for (const DistanceRows* rows : {of_vectors, of_bias}) {
-    if (rows == nullptr || reaches(*rows, queries, keys)) continue;
+  const auto check = [&](const DistanceRows& rows, std::int64_t axis) -> Expected<void> {
+    if (reaches(rows, queries, keys, axis)) return {};
     for (std::int64_t b = 0; b < in.q.shape[0]; ++b) {
       for (std::int64_t i = 0; i < queries.size(); ++i) {
         for (std::int64_t j = 0; j < keys.size(); ++j) {
           if (!visible(*in.mask, queries, keys, b, i, j)) continue;
-          POSENC_CHECK(rows->at(queries.at(i, b) - keys.at(j, b)));
+          POSENC_CHECK(rows.at(queries.at(i, b, axis) - keys.at(j, b, axis)));
         }
       }
     }
-  }
+    return {};
+  };
+  if (plan.relative) POSENC_CHECK(check(plan.relative->rows, 0));
+  const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+  for (std::int64_t axis = 0; table != nullptr && axis < table->axes(); ++axis)
+    POSENC_CHECK(check(table->of_axis(axis), axis));
   return {};
 }
 
@@ -236,8 +239,9 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
   checked.sink_logits = sinks;
   for (const auto& [positions, seq] :
        {std::pair{&in.queries, checked.q.shape[2]}, {&in.keys, checked.k.shape[2]}}) {
-    const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
-    POSENC_CHECK(check_positions(where, *positions, batch, seq, axes));
+    const std::int64_t axes = axes_of(plan);
+    POSENC_CHECK(
+        check_positions(where, *positions, batch, seq, axes == 0 ? positions->axes() : axes));
     POSENC_CHECK(check_length(where, plan, *positions));
   }
   if (in.mask.blocks != nullptr && in.mask.query_blocks == nullptr &&

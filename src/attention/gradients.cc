@@ -212,6 +212,8 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
       if (by_logit[j] == 0) continue;
       add(g, position - this->block_->keys.position(j),
           static_cast<double>(scaled ? by_logit[j] * scale : by_logit[j]));
+      for (std::int64_t axis = 1; axis < this->axes_; ++axis)
+        add_to_row(g, axis, this->distance(axis, query, j), static_cast<double>(by_logit[j]));
     }
   }
   // To be called once all rows have been taken, when their block may be gone.
@@ -232,9 +234,11 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
       const auto steps = static_cast<double>(distance);
       *sums_.slopes.of(g) -= gradient * (this->slopes_->bidirectional ? std::abs(steps) : steps);
     } else {
-      const auto& rows = std::get<BiasTable>(*this->bias_).rows;
-      sums_.bias.of(g)[detail::row_at(rows, distance)] += gradient;
+      add_to_row(g, 0, distance, gradient);
     }
+  }
+  void add_to_row(std::int64_t g, std::int64_t axis, std::int64_t distance, double gradient) {
+    sums_.bias.of(g)[detail::row_at(this->table_->of_axis(axis), distance)] += gradient;
   }
 
   detail::Scratch diagonals_;

@@ -129,8 +129,9 @@ struct Head {
           sum += product(relative.key, head, row, q.row(sequence, head, i));
           sum += product(relative.query, head, row, k.row(sequence, key_head, j));
         }
-        POSENC_TRY(bias,
-                   plan.bias ? detail::bias_at(*plan.bias, head, distance) : Expected<double>(0.0));
+        POSENC_TRY(bias, plan.bias
+                             ? detail::bias_at(*plan.bias, head, {queries, keys, sequence, i, j})
+                             : Expected<double>(0.0));
         logit[next] = bias_before_scale ? (sum + bias) * scale + profile
                                         : capped(sum * scale, plan.logits.softcap) + bias + profile;
       }

@@ -59,19 +59,24 @@ class PlanBias : public RowBias<T> {
   PlanBias(const Plan& plan, std::int64_t group, std::int64_t most_queries, std::int64_t most_keys)
       : bias_(plan.bias ? &*plan.bias : nullptr),
         slopes_(plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr),
+        table_(plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr),
         group_(group) {
     if (bias_ == nullptr) return;
-    if (slopes_ == nullptr) values_ = std::get<BiasTable>(*bias_).values.values.with_rank(2);
     step_ = padded(most_queries + most_keys) + row_lanes;
     window_ = scratch_.take_zeros<T>(group * step_);
-    if (slopes_ == nullptr) run_end_ = scratch_.take<std::int64_t>(most_keys);
+    if (table_ == nullptr) return;
+    values_ = table_->values.values.with_rank(2);
+    axes_ = table_->axes();
+    run_end_ = scratch_.take<std::int64_t>(most_keys);
+    key_step_ = padded(most_keys) + row_lanes;
+    if (axes_ > 1) from_first_key_ = scratch_.take_zeros<std::int32_t>((axes_ - 1) * key_step_);
   }
 
   void begin(const BiasBlock& block) override {
     if (bias_ == nullptr) return;
     block_ = &block;
-    windowed_ = block.queries.consecutive && block.keys.consecutive;
-    if (!windowed_) return slopes_ == nullptr ? begin_table() : void();
+    windowed_ = block.queries.consecutive && block.keys.consecutive && axes_ == 1;
+    if (!windowed_) return table_ != nullptr ? begin_table() : void();
     last_query_ = block.query_count - 1;
     longest_ = block.queries.position(last_query_) - block.keys.position(0);
     distances_ = last_query_ + block.key_count;
@@ -84,16 +89,26 @@ class PlanBias : public RowBias<T> {
     if (bias_ == nullptr) return {};
     const T factor = slopes_ != nullptr && slopes_->before_scale ? scale : T{1};
     if (windowed_) return {window_ + g * step_ + (last_query_ - query), factor};
-    if (slopes_ == nullptr && keeps_)
+    if (table_ != nullptr && keeps_)
       return {kept(block_->first_head + g) + query * kept_step_, T{1}};
     std::fill_n(buffer, block_->key_count + row_lanes, T{0});
     const std::int64_t position = block_->queries.position(query);
-    if (slopes_ == nullptr && lines_ != nullptr) {
-      by_runs(line(block_->first_head + g), position, seen, buffer);
+    const std::int64_t head = block_->first_head + g;
+    if (table_ != nullptr && looks_up_) {
+      const T* numbers = line(head);
+      by_runs(numbers, position, seen, buffer);
+      for (std::int64_t axis = 1; axis < axes_; ++axis)
+        add_by_axis(axis, numbers += line_length(axis - 1), query, seen, buffer);
       return {buffer, factor};
     }
-    for (std::int64_t j = seen.begin; j < seen.end; ++j)
-      by_distance(block_->first_head + g, position - block_->keys.position(j), 1, buffer + j);
+    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
+      by_distance(head, position - block_->keys.position(j), 1, buffer + j);
+      for (std::int64_t axis = 1; axis < axes_; ++axis) {
+        T further;
+        table_by_distance(axis, head, distance(axis, query, j), 1, &further);
+        buffer[j] += further;
+      }
+    }
     return {buffer, factor};
   }
 
@@ -110,33 +125,42 @@ class PlanBias : public RowBias<T> {
       }
       return;
     }
-    const DistanceRows& rows = std::get<BiasTable>(*bias_).rows;
-    const std::int64_t of_head = values_.shape[0] == 1 ? 0 : head;
+    table_by_distance(0, head, longest, count, to);
+  }
+  // The same of one axis of a table.
+  void table_by_distance(std::int64_t axis, std::int64_t head, std::int64_t longest,
+                         std::int64_t count, T* to) const {
+    const DistanceRows& rows = table_->of_axis(axis);
+    const std::int64_t first = of_head(head) * values_.stride[0];
     std::int64_t before = -1;
     for (std::int64_t n = 0; n < count; ++n) {
       const std::int64_t row = row_at(rows, longest - n);
       to[n] =
-          row == before
-              ? to[n - 1]
-              : static_cast<T>(values_.get(of_head * values_.stride[0] + row * values_.stride[1]));
+          row == before ? to[n - 1] : static_cast<T>(values_.get(first + row * values_.stride[1]));
       before = row;
     }
+  }
+  std::int64_t distance(std::int64_t axis, std::int64_t query, std::int64_t key) const {
+    return block_->queries.position(query, axis) - block_->keys.position(key, axis);
   }
 
   // --- a table off the diagonals --------------------------------------------------------------------
 
   static constexpr std::int64_t most_kept = 64 * 1024, most_numbers = 1024 * 1024;
 
-  const DistanceRows& rows() const { return std::get<BiasTable>(*bias_).rows; }
+  // Two that lie farther apart have a row of an end, for no list of distances is as long.
+  static constexpr std::int64_t far = std::int64_t{1} << 29;
+
+  const DistanceRows& rows() const { return table_->rows; }
   std::int64_t of_head(std::int64_t head) const { return values_.shape[0] == 1 ? 0 : head; }
 
   void begin_table() {
     const std::int64_t queries = block_->query_count, keys = block_->key_count;
     const std::int64_t heads = values_.shape[0];
     const std::int64_t step = padded(keys) + row_lanes;
-    keeps_ = block_->queries.shared() && block_->keys.shared() && block_->queries.first() == 0 &&
-             block_->keys.first() == 0 && queries * step <= most_kept &&
-             heads * queries * step <= most_numbers &&
+    keeps_ = axes_ == 1 && block_->queries.shared() && block_->keys.shared() &&
+             block_->queries.first() == 0 && block_->keys.first() == 0 &&
+             queries * step <= most_kept && heads * queries * step <= most_numbers &&
              (kept_ == nullptr || (queries == kept_queries_ && keys == kept_keys_));
     if (keeps_ && kept_ == nullptr) {
       kept_queries_ = queries, kept_keys_ = keys, kept_step_ = step;
@@ -144,15 +168,24 @@ class PlanBias : public RowBias<T> {
       has_kept_ = scratch_.template take_zeros<char>(heads);
     }
     if (keeps_) return;
-    line_step_ = padded(std::ssize(rows().row)) + 2 * row_lanes;
+    line_step_ = 0;
+    for (std::int64_t axis = 0; axis < axes_; ++axis) line_step_ += line_length(axis);
     if (lines_ == nullptr && heads * line_step_ <= most_numbers) {
       lines_ = scratch_.template take_zeros<T>(heads * line_step_);
       has_line_ = scratch_.template take_zeros<char>(heads);
     }
+    looks_up_ = lines_ != nullptr;
     for (std::int64_t j = keys - 1; j >= 0; --j) {
       const bool goes_on =
           j + 1 < keys && block_->keys.position(j + 1) == block_->keys.position(j) + 1;
       run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
+    }
+    for (std::int64_t axis = 1; axis < axes_; ++axis) {
+      for (std::int64_t j = 0; j < keys; ++j) {
+        const std::int64_t apart = block_->keys.position(j, axis) - block_->keys.position(0, axis);
+        from_first_key_[(axis - 1) * key_step_ + j] = static_cast<std::int32_t>(apart);
+        looks_up_ = looks_up_ && std::abs(apart) <= far;
+      }
     }
   }
   // The rows of all queries, [query][kept_step_].
@@ -167,13 +200,31 @@ class PlanBias : public RowBias<T> {
                     to + i * kept_step_ + j);
     return to;
   }
-  // A head's numbers by distance, the longest first.
+  std::int64_t line_length(std::int64_t axis) const {
+    return padded(std::ssize(table_->of_axis(axis).row)) + 2 * row_lanes;
+  }
+  // A head's numbers by distance, the longest first; behind them, line_length() further, those of the next axis.
   const T* line(std::int64_t head) {
     const std::int64_t h = of_head(head);
-    T* const to = lines_ + h * line_step_ + row_lanes;
-    if (has_line_[h] == 0) by_distance(h, rows().last(), std::ssize(rows().row), to);
+    T* const first = lines_ + h * line_step_ + row_lanes;
+    T* to = first;
+    for (std::int64_t axis = 0; axis < axes_ && has_line_[h] == 0; ++axis) {
+      const DistanceRows& rows = table_->of_axis(axis);
+      table_by_distance(axis, h, rows.last(), std::ssize(rows.row), to);
+      to += line_length(axis);
+    }
     has_line_[h] = 1;
-    return to;
+    return first;
+  }
+  void add_by_axis(std::int64_t axis, const T* numbers, std::int64_t query,
+                   const VisibleRange& seen, T* buffer) const {
+    const DistanceRows& rows = table_->of_axis(axis);
+    const std::int64_t of_first_key =
+        std::clamp(rows.last() - distance(axis, query, 0), -2 * far, 2 * far);
+    add_entries(numbers, static_cast<std::int32_t>(std::ssize(rows.row) - 1),
+                from_first_key_ + (axis - 1) * key_step_ + seen.begin,
+                static_cast<std::int32_t>(of_first_key), seen.end - seen.begin,
+                buffer + seen.begin);
   }
   void by_runs(const T* numbers, std::int64_t position, const VisibleRange& seen, T* buffer) const {
     const std::int64_t listed = std::ssize(rows().row);
@@ -195,15 +246,20 @@ class PlanBias : public RowBias<T> {
   Scratch scratch_;
   const Bias* bias_;
   const Slopes* slopes_;
-  Tensor values_;  // of a table, [head or 1][row]
+  const BiasTable* table_;
+  Tensor values_;  // of the table, [head or 1][row]
   const std::int64_t group_;
+  std::int64_t axes_ = 1;
   std::int64_t step_ = 0, last_query_ = 0;
   std::int64_t longest_ = 0, distances_ = 0;  // of a window: its first distance, and how many
   T* window_ = nullptr;  // [head of the group][step_]: by distance, the longest first
   const BiasBlock* block_ = nullptr;
-  bool windowed_ = false, keeps_ = false;
+  bool windowed_ = false, keeps_ = false, looks_up_ = false;
   std::int64_t* run_end_ = nullptr;  // [key]: where the run of keys that follow each other ends
   T *kept_ = nullptr, *lines_ = nullptr;
+  std::int32_t* from_first_key_ =
+      nullptr;  // [axis − 1][key]: how far its position is from the first key's
+  std::int64_t key_step_ = 0;
   char *has_kept_ = nullptr, *has_line_ = nullptr;  // [head or 1]
   std::int64_t kept_queries_ = 0, kept_keys_ = 0, kept_step_ = 0, line_step_ = 0;
 };

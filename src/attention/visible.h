@@ -69,7 +69,9 @@ class PositionBlock {
       ascending = ascending && order(t) > order(t - 1) && segment(t) == segment(0);
     }
   }
-  std::int64_t position(std::int64_t t) const { return positions_->at(first_ + t, sequence_); }
+  std::int64_t position(std::int64_t t, std::int64_t axis = 0) const {
+    return positions_->at(first_ + t, sequence_, axis);
+  }
   std::int64_t order(std::int64_t t) const {
     return by_position_ ? position(t) : order_offset_ + positions_->order(first_ + t);
   }

@@ -305,13 +305,22 @@ Expected<void> check(const Slopes& slopes) {
 }
 
 Expected<void> check(const BiasTable& bias) {
-  if (auto ok = check("bias", bias.rows, bias.row_count); !ok) return ok;
+  for (std::int64_t axis = 0; axis < bias.axes(); ++axis)
+    if (auto ok = check("bias", bias.of_axis(axis), bias.row_count); !ok) return ok;
   const Tensor& values = bias.values.values;
   if (!values || (values.rank == 2 && values.shape[0] > 0 && values.shape[1] == bias.row_count))
     return {};
   return fail("plan", "bias.values must be [heads or 1, " + std::to_string(bias.row_count) + "]",
               shape_text(values),
               "pass the table as [heads, rows]; Tensor::swapped turns one around");
+}
+
+// Both read the same positions.
+Expected<void> check_axes(const Rotate& rotate, const Bias& bias) {
+  const auto* table = std::get_if<BiasTable>(&bias);
+  if (table == nullptr || table->axes() == 1 || table->axes() == rotate.axes) return {};
+  return fail("plan", "a bias of several axes must have those of the rotation",
+              std::to_string(table->axes()) + " and " + std::to_string(rotate.axes), by_hand);
 }
 
 Expected<void> check(const Relative& relative, std::int64_t head_dim) {
@@ -448,6 +457,7 @@ Expected<Plan> checked(Plan plan, std::int64_t head_dim) {
   if (ok && plan.rotate) ok = check(*plan.rotate, head_dim);
   if (ok && plan.bias) ok = std::visit([](const auto& bias) { return check(bias); }, *plan.bias);
   if (ok && plan.relative) ok = check(*plan.relative, head_dim);
+  if (ok && plan.rotate && plan.bias) ok = check_axes(*plan.rotate, *plan.bias);
   if (ok && plan.valid) ok = check(*plan.valid);
   if (!ok) return std::unexpected(ok.error());
   return plan;

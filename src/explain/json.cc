@@ -240,6 +240,11 @@ void write(Out& out, const Bias& bias) {
     out.member("max_distance", known(table->max_distance)).member("before_scale", false);
     out.member("row_count", table->row_count);
     write(out.key("rows"), table->rows);
+    if (table->axes() > 1) {
+      out.key("further_axes").array();
+      for (const DistanceRows& rows : table->further_axes) write(out, rows);
+      out.end();
+    }
     write(out.key("values"), table->values);
   }
   out.end();

@@ -265,6 +265,16 @@ struct Say {
                     std::to_string(x.pretrained_height) + " × " +
                     std::to_string(x.pretrained_width) + ".");
   }
+  void operator()(const AxisBuckets& x) {
+    out.push_back(
+        "Every head adds a learned number for the distance of two tokens in the text and one for " +
+        std::string(x.axes == 2   ? "their distances to the right and downwards on the page"
+                    : x.axes == 1 ? "that on another axis of their positions"
+                                  : "those on each further axis of their positions") +
+        ", all in buckets as T5's: near distances one by one, far ones in steps that grow as a "
+        "logarithm.");
+    if (x.divided) out.push_back("Their sum is divided by √head_dim, as the product is.");
+  }
   void operator()(const Decomposed&) {
     out.push_back(
         "Patches of a picture: each query meets a learned vector of how many rows a key is "

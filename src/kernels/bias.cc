@@ -1,6 +1,7 @@
 // Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
 #include "src/kernels/bias.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <string>
@@ -39,15 +40,26 @@ Expected<void> check_bias(std::string_view where, const Bias& bias, std::int64_t
   return values.shape[0] == 1 ? Expected<void>{} : check_heads(where, values.shape[0], heads);
 }
 
-Expected<double> bias_at(const Bias& bias, std::int64_t head, std::int64_t distance) {
+std::int64_t axes_of(const Plan& plan) {
+  if (plan.rotate) return plan.rotate->axes;
+  const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
+  return table != nullptr && table->axes() > 1 ? table->axes() : 0;
+}
+
+Expected<double> bias_at(const Bias& bias, std::int64_t head, const Pair& pair) {
   if (const auto* slopes = std::get_if<Slopes>(&bias)) {
+    const std::int64_t distance = pair.distance(0);
     const auto steps = static_cast<double>(slopes->bidirectional ? std::abs(distance) : distance);
     return -slopes->slope[static_cast<std::size_t>(head)] * steps;
   }
   const auto& table = std::get<BiasTable>(bias);
-  POSENC_TRY(row, table.rows.at(distance));
   const Tensor& values = table.values.values;
-  return values.get(values.offset(values.shape[0] == 1 ? 0 : head, row));
+  double sum = 0;
+  for (std::int64_t axis = 0; axis < table.axes(); ++axis) {
+    POSENC_TRY(row, table.of_axis(axis).at(pair.distance(axis)));
+    sum += values.get(values.offset(values.shape[0] == 1 ? 0 : head, row));
+  }
+  return sum;
 }
 
 }  // namespace posenc::detail
@@ -59,8 +71,9 @@ Expected<void> bias(const Plan& plan, const Positions& queries, const Positions&
   POSENC_TRY(out, detail::viewed("bias", "out", out_view, 3));
   POSENC_CHECK(detail::check_distinct("bias", out));
   const std::int64_t heads = out.shape[0], rows = out.shape[1], columns = out.shape[2];
-  POSENC_CHECK(detail::check_positions("bias", queries, 1, rows, 1));
-  POSENC_CHECK(detail::check_positions("bias", keys, 1, columns, 1));
+  const std::int64_t axes = std::max<std::int64_t>(1, detail::axes_of(Plan{.bias = plan.bias}));
+  POSENC_CHECK(detail::check_positions("bias", queries, 1, rows, axes));
+  POSENC_CHECK(detail::check_positions("bias", keys, 1, columns, axes));
   if (plan.bias) {
     POSENC_CHECK(detail::check_bias("bias", *plan.bias, heads));
     POSENC_CHECK(detail::check_length("bias", plan, queries));
@@ -70,9 +83,8 @@ Expected<void> bias(const Plan& plan, const Positions& queries, const Positions&
     for (; first < last; ++first) {
       const std::int64_t h = first / rows, i = first % rows;
       for (std::int64_t j = 0; j < columns; ++j) {
-        const std::int64_t distance = queries.at(i) - keys.at(j);
-        POSENC_TRY(value,
-                   plan.bias ? detail::bias_at(*plan.bias, h, distance) : Expected<double>(0.0));
+        POSENC_TRY(value, plan.bias ? detail::bias_at(*plan.bias, h, {queries, keys, 0, i, j})
+                                    : Expected<double>(0.0));
         out.set(out.offset(h, i, j), value);
       }
     }

@@ -157,6 +157,30 @@ void AddToDoubles(const T* x, std::int64_t count, double* sum) {
   for (; i < count; ++i) sum[i] += static_cast<double>(x[i]);
 }
 
+HWY_INLINE hn::Vec<Tag<float>> Entries(const float* numbers,
+                                       hn::Vec<hn::RebindToSigned<Tag<float>>> at) {
+  return hn::GatherIndex(Tag<float>(), numbers, at);
+}
+HWY_INLINE hn::Vec<Tag<double>> Entries(const double* numbers,
+                                        hn::Vec<hn::Rebind<std::int32_t, Tag<double>>> at) {
+  return hn::GatherIndex(Tag<double>(), numbers,
+                         hn::PromoteTo(hn::RebindToSigned<Tag<double>>(), at));
+}
+
+template <class T>
+void AddEntries(const T* numbers, std::int32_t last, const std::int32_t* at, std::int32_t start,
+                std::int64_t count, T* to) {
+  const Tag<T> d;
+  const hn::Rebind<std::int32_t, Tag<T>> places;
+  const auto zero = hn::Zero(places), most = hn::Set(places, last), first = hn::Set(places, start);
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= count; i += lanes<T>) {
+    const auto place = hn::Min(hn::Max(hn::Add(hn::LoadU(places, at + i), first), zero), most);
+    hn::StoreU(hn::Add(hn::LoadU(d, to + i), Entries(numbers, place)), d, to + i);
+  }
+  for (; i < count; ++i) to[i] += numbers[std::clamp(at[i] + start, std::int32_t{0}, last)];
+}
+
 template <class T>
 void LineOfDoubles(const double* x, double slope, double offset, std::int64_t count, T* to) {
   const Tag<double> d;
@@ -212,6 +236,10 @@ Moments MomentsOf(const T* w, const double* x, const double* y, std::int64_t cou
                   std::int64_t head_dim, const T* values, std::int64_t v_step, T* to) {          \
     Dots(q, k, k_step, keys, head_dim, values, v_step, to);                                      \
   }                                                                                              \
+  void AddEntries##Type(const T* numbers, std::int32_t last, const std::int32_t* at,             \
+                        std::int32_t start, std::int64_t count, T* to) {                         \
+    AddEntries(numbers, last, at, start, count, to);                                             \
+  }                                                                                              \
   void AddToDoubles##Type(const T* x, std::int64_t count, double* sum) {                         \
     AddToDoubles(x, count, sum);                                                                 \
   }                                                                                              \
@@ -241,6 +269,7 @@ namespace posenc::detail {
   HWY_EXPORT(AddProducts##Type);                                                                   \
   HWY_EXPORT(Dot##Type);                                                                           \
   HWY_EXPORT(Dots##Type);                                                                          \
+  HWY_EXPORT(AddEntries##Type);                                                                    \
   HWY_EXPORT(AddToDoubles##Type);                                                                  \
   HWY_EXPORT(LineOfDoubles##Type);                                                                 \
   HWY_EXPORT(Moments##Type);                                                                       \
@@ -267,6 +296,10 @@ namespace posenc::detail {
   void dots(const T* q, const T* k, std::int64_t k_step, std::int64_t keys, std::int64_t head_dim, \
             const T* values, std::int64_t v_step, T* to) {                                         \
     HWY_DYNAMIC_DISPATCH(Dots##Type)(q, k, k_step, keys, head_dim, values, v_step, to);            \
+  }                                                                                                \
+  void add_entries(const T* numbers, std::int32_t last, const std::int32_t* at,                    \
+                   std::int32_t start, std::int64_t count, T* to) {                                \
+    HWY_DYNAMIC_DISPATCH(AddEntries##Type)(numbers, last, at, start, count, to);                   \
   }                                                                                                \
   void add_to_doubles(const T* x, std::int64_t count, double* sum) {                               \
     HWY_DYNAMIC_DISPATCH(AddToDoubles##Type)(x, count, sum);                                       \
@@ -351,6 +384,11 @@ T sum_of_products(const T* a, const T* b, std::int64_t count) {
   void dots(const T* q, const T* k, std::int64_t k_step, std::int64_t keys, std::int64_t head_dim, \
             const T*, std::int64_t, T* to) {                                                       \
     for (std::int64_t j = 0; j < keys; ++j) to[j] = dot(q, k + j * k_step, head_dim);              \
+  }                                                                                                \
+  void add_entries(const T* numbers, std::int32_t last, const std::int32_t* at,                    \
+                   std::int32_t start, std::int64_t count, T* to) {                                \
+    for (std::int64_t i = 0; i < count; ++i)                                                       \
+      to[i] += numbers[std::clamp(at[i] + start, std::int32_t{0}, last)];                          \
   }                                                                                                \
   void add_to_doubles(const T* x, std::int64_t count, double* sum) {                               \
     for (std::int64_t i = 0; i < count; ++i) sum[i] += static_cast<double>(x[i]);                  \

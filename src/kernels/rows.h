@@ -60,6 +60,12 @@ struct Moments {
 Moments moments(const float* w, const double* x, const double* y, std::int64_t count);
 Moments moments(const double* w, const double* x, const double* y, std::int64_t count);
 
+// to[i] += numbers[min(max(at[i] + start, 0), last)]; neither |at[i]| nor |start| is above 2^30.
+void add_entries(const float* numbers, std::int32_t last, const std::int32_t* at,
+                 std::int32_t start, std::int64_t count, float* to);
+void add_entries(const double* numbers, std::int32_t last, const std::int32_t* at,
+                 std::int32_t start, std::int64_t count, double* to);
+
 // sum[i] += x[i]
 void add_to_doubles(const float* x, std::int64_t count, double* sum);
 void add_to_doubles(const double* x, std::int64_t count, double* sum);

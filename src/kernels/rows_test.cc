@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -24,6 +25,24 @@ TEST_P(Rows, DotsAreSums) {
     for (std::size_t c = 0; c < count; ++c) sum += a[c] * b[c];
     EXPECT_NEAR(detail::dot(a.data(), b.data(), std::ssize(a)), sum, 1e-13) << count;
   }
+}
+
+TEST_P(Rows, EntriesBeyondATablesEndsAreItsEnds) {
+  const auto expect = [](auto number) {
+    using T = decltype(number);
+    const std::vector<T> numbers{1, 2, 4, 8, 16};
+    for (std::int32_t count = 0; count < 40; ++count) {
+      std::vector<std::int32_t> at;
+      for (std::int32_t i = 0; i < count; ++i) at.push_back(i * 7 % 11 - 3);
+      if (count > 3) at[1] = 1 << 30, at[2] = -(1 << 30);
+      std::vector<T> sums(at.size(), T{100});
+      detail::add_entries(numbers.data(), 4, at.data(), -1, count, sums.data());
+      for (std::size_t i = 0; i < at.size(); ++i)
+        EXPECT_EQ(sums[i], 100 + numbers[static_cast<std::size_t>(std::clamp(at[i] - 1, 0, 4))]);
+    }
+  };
+  expect(1.0f);
+  expect(1.0);
 }
 
 // Three rows of a few channels in every dtype, also where neighbours lie apart: loaded, then stored again.

@@ -196,7 +196,8 @@ class PlanDifferences {
              slopes->before_scale == other.before_scale;
     }
     const auto &table = std::get<BiasTable>(a), &other = std::get<BiasTable>(b);
-    return table.rows == other.rows && table.bidirectional == other.bidirectional &&
+    return table.rows == other.rows && table.further_axes == other.further_axes &&
+           table.bidirectional == other.bidirectional &&
            table.values == other.values;
   }
 

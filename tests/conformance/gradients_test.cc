@@ -122,6 +122,9 @@ std::vector<Scheme> schemes_with_tables(std::vector<double>& numbers) {
       cpb->output_weight = table(numbers, {kHeads, 8});
     } else if (auto* decomposed = std::get_if<Decomposed>(&scheme)) {
       decomposed->row_vectors = decomposed->column_vectors = table(numbers, {5, kHeadDim});
+    } else if (auto* page = std::get_if<AxisBuckets>(&scheme)) {
+      page->table = table(numbers, {32, kHeads});
+      page->axis_tables = table(numbers, {2, 64, kHeads});
     }
     schemes.push_back(std::move(scheme));
   }

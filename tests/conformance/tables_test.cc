@@ -64,6 +64,12 @@ void expect_record(const Json& record) {
     grid = numbers<std::int64_t>(record.at("grid"));
     at = *grid_positions(grid[0], grid[1], record.value("class_token", false));
   }
+  if (record.contains("positions")) {  // [axis][batch][token]
+    const Numbers ids(record.at("positions"));
+    at.queries = at.keys =
+        *Positions::ids(std::vector<std::int64_t>(ids.values.begin(), ids.values.end()),
+                        ids.view.shape[0], ids.view.shape[1]);
+  }
   auto plan = compile(of.scheme, {.width = heads * dim,
                                   .heads = heads,
                                   .kv_heads = k.view.shape[1],

@@ -16,12 +16,15 @@ import torch
 import transformers
 from transformers.models.beit import configuration_beit, modeling_beit
 from transformers.models.inkling import configuration_inkling, modeling_inkling
+from transformers.models.layoutlmv2 import configuration_layoutlmv2, modeling_layoutlmv2
+from transformers.models.layoutlmv3 import configuration_layoutlmv3, modeling_layoutlmv3
 from transformers.models.levit import modeling_levit
 from transformers.models.parakeet import configuration_parakeet, modeling_parakeet
 from transformers.models.phi4_multimodal import configuration_phi4_multimodal, modeling_phi4_multimodal
 from transformers.models.sam import configuration_sam, modeling_sam
 from transformers.models.swin import configuration_swin, modeling_swin
 from transformers.models.swinv2 import configuration_swinv2, modeling_swinv2
+from transformers.models.udop import configuration_udop, modeling_udop
 from transformers.models.wav2vec2_bert import configuration_wav2vec2_bert, modeling_wav2vec2_bert
 from transformers.models.wavlm import modeling_wavlm
 from transformers.models.xlnet import configuration_xlnet, modeling_xlnet
@@ -196,6 +199,73 @@ def phi4_audio():
     )  # fmt: skip
 
 
+# --- pages ---------------------------------------------------------------------------------------------
+
+
+def page():
+    """Positions in the text and boxes in thousandths, of two sequences."""
+    boxes = torch.randint(0, 500, (2, TOKENS, 4))
+    boxes[..., 2:] += boxes[..., :2]
+    return torch.stack([torch.arange(TOKENS), torch.arange(TOKENS) * 30 + 2]), boxes
+
+
+def layoutlmv2():
+    """In float, as its mask is."""
+    config = configuration_layoutlmv2.LayoutLMv2Config(
+        hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=1, fast_qkv=False, convert_sync_batchnorm=False,
+    )  # fmt: skip
+    encoder = randomized(modeling_layoutlmv2.LayoutLMv2Encoder(config))
+    module = encoder.float().layer[0].attention.self
+    hidden, (text, boxes) = random(2, TOKENS, WIDTH).float(), page()
+    out, _ = module(
+        hidden, torch.zeros(2, 1, 1, TOKENS), rel_pos=encoder._calculate_1d_position_embeddings(text),
+        rel_2d_pos=encoder._calculate_2d_position_embeddings(boxes),
+    )  # fmt: skip
+    yield record(
+        "LayoutLM v2", {"type": "axis_buckets", "divided": False},
+        {"table": encoder.rel_pos_bias.weight.T,
+         "axis_tables": torch.stack([encoder.rel_pos_x_bias.weight.T, encoder.rel_pos_y_bias.weight.T])},
+        *(heads_of(each) for each in module.compute_qkv(hidden)), attended(out),
+        positions=torch.stack([text, boxes[..., 0], boxes[..., 3]]),
+    )  # fmt: skip
+
+
+def layoutlmv3():
+    config = configuration_layoutlmv3.LayoutLMv3Config(hidden_size=WIDTH, num_attention_heads=HEADS, num_hidden_layers=1)
+    encoder = randomized(modeling_layoutlmv3.LayoutLMv3Encoder(config))
+    module = encoder.layer[0].attention.self
+    hidden, (text, boxes) = random(2, TOKENS, WIDTH), page()
+    out = module(hidden, None, rel_pos=encoder._cal_1d_pos_emb(text), rel_2d_pos=encoder._cal_2d_pos_emb(boxes))[0]
+    yield record(
+        "LayoutLM v3", {"type": "axis_buckets"},
+        {"table": encoder.rel_pos_bias.weight.T,
+         "axis_tables": torch.stack([encoder.rel_pos_x_bias.weight.T, encoder.rel_pos_y_bias.weight.T])},
+        *(heads_of(each(hidden)) for each in (module.query, module.key, module.value)), attended(out),
+        positions=torch.stack([text, boxes[..., 0], boxes[..., 3]]),
+    )  # fmt: skip
+
+
+def udop():
+    """Middles of boxes, none a whole number of hundredths from another, where float32 would cut either way."""
+    config = configuration_udop.UdopConfig(d_model=WIDTH, num_heads=HEADS, d_kv=HEAD_DIM, num_layers=1)
+    module = randomized(
+        modeling_udop.RelativePositionBiasAggregated(modeling_udop.create_relative_bias(config))
+    )
+    sums = torch.stack([torch.randperm(90)[:TOKENS] * 20 + torch.randperm(20)[:TOKENS] for _ in range(2)], -1)[None]
+    boxes = torch.cat([sums // 2, sums - sums // 2], -1) / 1000
+    q, k, v = (random(1, HEADS, TOKENS, HEAD_DIM) for _ in range(3))
+    bias = module(attention_mask=torch.ones(1, TOKENS), bbox=boxes)
+    text, horizontal, vertical = (each.relative_attention_bias.weight for each in module.biases)
+    yield record(
+        "UDOP",
+        {"type": "axis_buckets", "divided": False, "axis_num_buckets": 32, "axis_max_distance": 100, "axis_unit": 20},
+        {"table": text, "axis_tables": torch.stack([horizontal, vertical])},
+        q, k, v, torch.softmax(q @ k.transpose(-1, -2) + bias, -1) @ v,
+        positions=torch.stack([torch.arange(TOKENS)[None], sums[..., 0], sums[..., 1]]),
+        logits={"multiplier": HEAD_DIM**0.5},
+    )  # fmt: skip
+
+
 # --- pictures ------------------------------------------------------------------------------------------
 
 
@@ -273,7 +343,7 @@ def sam():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam]
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop]
 
 
 def main():

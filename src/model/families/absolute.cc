@@ -170,6 +170,32 @@ void read_learned(const Section& config, const Family& family) {
   add_group(config.reading, std::move(group), context);
 }
 
+// LayoutLM's learned rows, and its biases of the text's order and of the page.
+void read_page(const Section& config, const Family& family) {
+  auto [group, context] = whole_group(config, family);
+  const auto has = [&](std::string_view key) {
+    return config.flag_or(group.provenance, key, key, true);
+  };
+  const bool text = has("has_relative_attention_bias"), boxes = has("has_spatial_attention_bias");
+  // v3 adds those of the page beside the text's alone, v2 either.
+  if (boxes && !text && family.page == PageBias::after_the_scale && !config.reading.error)
+    config.reading.refuse(config.where("has_relative_attention_bias"),
+                          "is not covered: biases of the page without the text's", "false",
+                          "no released file has it");
+  if (text) {
+    const auto size = [&](std::string_view key, std::int64_t otherwise) {
+      return config.size(group.provenance, key, key, otherwise, 65536);
+    };
+    group.schemes.push_back(AxisBuckets{.num_buckets = size("rel_pos_bins", 32),
+                                        .max_distance = size("max_rel_pos", 128),
+                                        .axes = boxes ? 2 : 0,
+                                        .axis_num_buckets = size("rel_2d_pos_bins", 64),
+                                        .axis_max_distance = size("max_rel_2d_pos", 256),
+                                        .divided = family.page == PageBias::with_the_product});
+  }
+  add_group(config.reading, std::move(group), context);
+}
+
 void read_longformer(const Section& config, const Family& family) {
   auto [group, context] = whole_group(config, family);
   add_local(config, family, std::move(group), context);

@@ -124,6 +124,29 @@ void read_jais(const Section& config, const Family& family) {
 }
 
 // Encoder and decoder each own one table in their first layer; no 1/√d_kv.
+namespace {
+
+// UDOP's: middles of boxes in hundredths of the page. The class has its own numbers of buckets, whatever T5's keys say.
+AxisBuckets page_buckets(const Section& config) {
+  constexpr std::string_view key = "relative_bias_args", usual[] = {"1d", "horizontal", "vertical"};
+  const Json* const said = config.raw(key);
+  const auto* const list = said != nullptr ? said->get<Json::Array>() : nullptr;
+  bool as_usual = said == nullptr || said->is_null() || (list != nullptr && list->size() == 3);
+  for (std::size_t n = 0; as_usual && list != nullptr && n < list->size(); ++n) {
+    const auto* const one = (*list)[n].get<Json::Object>();
+    const Json* const type = one != nullptr && one->size() == 1 ? (*list)[n].find("type") : nullptr;
+    const auto* const word = type != nullptr ? type->get<std::string>() : nullptr;
+    as_usual = word != nullptr && *word == usual[n];
+  }
+  if (!as_usual && !config.reading.error)
+    config.reading.refuse(config.where(key),
+                          "must be the types 1d, horizontal and vertical, and nothing else",
+                          said->text(), "no released file has others");
+  return {.axis_num_buckets = 32, .axis_max_distance = 100, .axis_unit = 20, .divided = false};
+}
+
+}  // namespace
+
 void read_t5(const Section& config, const Family& family) {
   Reading& reading = config.reading;
   ProvenanceList notes;
@@ -156,9 +179,12 @@ void read_t5(const Section& config, const Family& family) {
     if (!family.side.empty() && family.side != name(stack)) continue;  // Pix2Struct's decoder
     dims.layers = stack == Stack::encoder ? encoder : decoder;
     LayerGroup group = uniform_group(stack, dims, stack == Stack::decoder, notes);
-    group.schemes = {T5{.num_buckets = buckets,
-                        .max_distance = distance,
-                        .bidirectional = stack == Stack::encoder}};
+    if (stack == Stack::encoder && family.page != PageBias::none)
+      group.schemes = {page_buckets(config)};
+    else
+      group.schemes = {T5{.num_buckets = buckets,
+                          .max_distance = distance,
+                          .bidirectional = stack == Stack::encoder}};
     group.logits = {.multiplier = std::sqrt(static_cast<double>(dims.head_dim))};
     group.logits_note = "q·k is not divided by √d_kv";
     add_group(reading, std::move(group), context ? context->value : 0);

@@ -81,6 +81,9 @@ struct Mla {
   std::int64_t nope = 0, rope = 0, rank = 0;
 };
 
+// Where biases of a page's axes meet the logits: with the product, before the scale (LayoutLM v3), or after it.
+enum class PageBias { none, with_the_product, after_the_scale };
+
 Reader read_decoder;  // rotary models: decoder.cc
 
 // --- a row ---------------------------------------------------------------------------------------
@@ -178,6 +181,9 @@ struct Family {
   std::int64_t clipped_left = 0,
                clipped_right = 0;  // defaults of left_ and right_max_position_embeddings
 
+  // Biases of the text's order and of two axes of a page.
+  PageBias page = PageBias::none;
+
   // T5.
   bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
 
@@ -223,6 +229,7 @@ Reader read_falcon;
 Reader read_baichuan;
 Reader read_jais;
 Reader read_deberta;
+Reader read_page;  // LayoutLM's: absolute.cc
 Reader read_t5;
 Reader read_bart;  // encoder and decoder with added vectors: encoder_decoder.cc
 Reader read_led;

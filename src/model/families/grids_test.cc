@@ -152,6 +152,37 @@ TEST(TowersByDistance, BeitsClassTokenStandsBeforeTheGrid) {
             197);
 }
 
+// microsoft/layoutlmv3-base: 514 rows, of which padding has one.
+TEST(Pages, LayoutLm3AddsBucketsOfThreeAxes) {
+  const std::string sizes = R"({"model_type": "layoutlmv3", "hidden_size": 768,
+      "num_hidden_layers": 12, "num_attention_heads": 12, "max_position_embeddings": 514)";
+  const Model model = model_of(sizes + "}");
+  EXPECT_EQ(scheme_of<Learned>(model.groups.at(0)).row_offset, 2);
+  EXPECT_TRUE(scheme_of<AxisBuckets>(model.groups[0], 1).divided);
+  const auto plan = compile(model.groups[0]);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(std::get<BiasTable>(*plan->bias).axes(), 3);
+  EXPECT_TRUE(plan->add);
+  const Model text = model_of(sizes + R"(, "has_spatial_attention_bias": false})");
+  EXPECT_EQ(scheme_of<AxisBuckets>(text.groups.at(0), 1).axes, 0);
+}
+
+TEST(Pages, LayoutLm2AddsThemAfterTheScale) {
+  const Model model = model_of(R"({"model_type": "layoutlmv2"})");
+  EXPECT_FALSE(scheme_of<AxisBuckets>(model.groups.at(0), 1).divided);
+  const auto refused = read_config(R"({"model_type": "layoutlmv2",
+      "has_relative_attention_bias": false})");
+  ASSERT_FALSE(refused);
+}
+
+TEST(Pages, UdopsEncoderReadsBoxesAndItsDecoderIsT5s) {
+  const Model model = model_of(R"({"model_type": "udop", "relative_bias_args": [
+      {"type": "1d"}, {"type": "horizontal"}, {"type": "vertical"}]})");
+  EXPECT_EQ(scheme_of<AxisBuckets>(model.groups.at(0)).axis_unit, 20);
+  EXPECT_FALSE(scheme_of<T5>(model.groups.at(1)).bidirectional);
+  EXPECT_FALSE(read_config(R"({"model_type": "udop", "relative_bias_args": [{"type": "1d"}]})"));
+}
+
 TEST(TowersByDistance, SamsLayersHaveWindowsOrThePicture) {
   const Model model = model_of(R"({"model_type": "sam", "vision_config": {
       "model_type": "sam_vision_model", "hidden_size": 1280, "num_hidden_layers": 32,

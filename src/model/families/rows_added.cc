@@ -14,6 +14,11 @@ constexpr Sinusoidal fairseq_behind_padding{.layout = WaveLayout::concatenated,
                                             .row_offset = 2,
                                             .padding_idx = 1};
 
+constexpr std::string_view page_boxes =
+    "positions have three axes, the place in the text and a word's left and lower edge in "
+    "thousandths of the page; learned rows of each box, and patches, are added as well and are not "
+    "in the plan";
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family added[] = {
@@ -94,6 +99,11 @@ constexpr Family added[] = {
     {.types = "lilt markuplm", .read = read_learned, .context = 512, .sizes = {768, 12, 12},
      .causal = false, .row_offset = 2,
      .remark = "what a word's place on the page adds is not in the plan"},
+    {.types = "layoutlmv2 layoutxlm", .read = read_page, .context = 512, .sizes = {768, 12, 12},
+     .causal = false, .page = PageBias::after_the_scale, .remark = page_boxes},
+    {.types = "layoutlmv3", .read = read_page, .context = 512, .sizes = {768, 12, 12},
+     .causal = false, .row_offset = 2, .page = PageBias::with_the_product,
+     .remark = page_boxes},
     {.types = "longformer", .read = read_longformer, .context = 512, .sizes = {768, 12, 12},
      .causal = false, .window = 512, .row_offset = 2,
      .remark = "longformer: tokens marked global attend to all, and all to them"},
@@ -129,6 +139,9 @@ constexpr Family added[] = {
     {.types = "deberta-v2", .read = read_deberta, .context = 512, .sizes = {1536, 24, 24},
      .causal = false},
     {.types = "t5", .read = read_t5, .sizes = {512, 6, 8, 0, 64}},
+    {.types = "udop", .read = read_t5, .sizes = {1024, 24, 16, 0, 64}, .page = PageBias::after_the_scale,
+     .remark = "patches stand among the words by their boxes, and learned rows of each box are "
+               "added, which the plan does not say"},
     {.types = "mt5", .read = read_t5, .sizes = {512, 8, 6, 0, 64}},
     {.types = "umt5", .read = read_t5, .sizes = {512, 8, 6, 0, 64}, .table_each_layer = true},
     {.types = "pop2piano", .read = read_t5, .sizes = {512, 6, 8, 0, 64}},

@@ -59,9 +59,9 @@ constexpr Family uncovered[] = {
                "stacks"},
     {.types = "vits", .read = read_not_covered,
      .remark = "its vectors by distance end at window_size and are not repeated beyond"},
-    {.types = "layoutlmv2 layoutxlm layoutlmv3 udop bros", .read = read_not_covered,
-     .remark = "biases of the text's order and of boxes on the page are added, each by a distance "
-               "of its own, and a plan has one"},
+    {.types = "bros", .read = read_not_covered,
+     .remark = "queries meet projected sinusoids of how the corners of two boxes differ, which no "
+               "scheme says"},
     {.types = "cpmant", .read = read_not_covered,
      .remark = "its buckets depend on the segments of the prompt as well"},
     {.types = "prophetnet xlm-prophetnet", .read = read_not_covered,
