@@ -1,12 +1,14 @@
-// Angles that content says: a sum over the tokens so far of what each of them turns by, for rotate_by() (apply.h). Selective
-// RoPE turns by Φ_t = temperature_r·Σ_{s≤t} φ_s(x_s) of head and pair, CARoPE (2507.23083) by Σ f(x_s)^r, Mamba-3 by sums of what
-// its tokens project to; a φ that is the same number at every token is RoPE. A logit of a query at i and a key at j then goes by what the tokens
-// between say, Σ_{j<s≤i} φ_s. Values of φ, its convolution, its gate and the norm behind are the caller's.
+// Angles that content says: a sum over the tokens so far of what each of them turns by, for rotate_by() (apply.h). A logit
+// of a query at i and a key at j then goes by what the tokens between say, Σ_{j<s≤i} φ_s, and a φ that is the same number at
+// every token is RoPE.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "posenc/error.h"
+#include "posenc/plan.h"
 #include "posenc/tensor.h"
 
 namespace [[gnu::visibility("default")]] posenc {
@@ -25,5 +27,83 @@ Expected<void> summed_angles(const Tensor& steps, std::span<const double> factor
 // Errors: shapes.
 Expected<void> summed_angles_gradient(const Tensor& angles_gradient, std::span<const double> factor,
                                       const Tensor& out);
+
+// --- as models have them -------------------------------------------------------------------------
+// What a model's projection says is not yet what a token turns by. A form says how the one becomes the other.
+
+// The step of pair r, made of a number x that a token says.
+enum class AngleStep {
+  plain,     // x
+  tanh,      // tanh x
+  softplus,  // ln(1 + e^x)
+  powers,    // (1 / (1 + ln(1 + e^x)))^r: x stands for all pairs of a head
+};
+// What it is multiplied by, made of another number y.
+enum class AngleGate {
+  none,
+  sigmoid,   // 1 / (1 + e^−y)
+  softplus,  // ln(1 + e^y)
+};
+
+// Φ_t of head h and pair r = start + frequency[h][r] · Σ_s step(x_s) · gate(y_s), over s ≤ t, or s < t without own_step.
+struct AngleForm {
+  AngleStep step = AngleStep::plain;
+  AngleGate gate = AngleGate::none;
+  // Whether a token's own step is in its angle. A logit counts the steps behind the key up to the query's with it, and from
+  // the key's on up to the one before the query without.
+  bool own_step = true;
+  std::int64_t turning = 0;  // pairs that turn, the first; 0: all
+  // Its rotation is the one for rotate_by(): which channels make a pair, and radians per step [head or 1][pair]. Steps of 1
+  // without own_step are the plan's own positions.
+  Plan plan = {};
+  bool operator==(const AngleForm&) const = default;
+};
+
+// Selective RoPE (Movahedi et al., ICLR 2026, arXiv 2511.17388): x of each pair, of a projection and a convolution over 4
+// tokens, y a gate of the token where the model has one (set gate to sigmoid); halves, frequency maximum · theta^(−2r/head_dim).
+// Errors: an odd head_dim, a theta that is not above 1.
+Expected<AngleForm> selective_rope(std::int64_t head_dim, double theta = 500000,
+                                   double maximum = 1);
+
+// CARoPE (Veisi et al. 2025, arXiv 2507.23083): x of each head, of which pair r takes the power r; RoPE with the base b where
+// each power's root is b^(−2/head_dim). Halves, frequencies of 1. Errors: an odd head_dim.
+Expected<AngleForm> carope(std::int64_t head_dim);
+
+// Mamba-3 (arXiv 2603.15569): x of each pair, shared by the heads, y the projected time step of each head, its bias added: π tanh(x)·softplus(y).
+// Interleaved pairs of the first `part` of the head. Its MIMO kernels pair channels (r, r + head_dim/2), halves: then the first `part` of
+// the pairs turns. Errors: a part that is not above 0 and at most 1, an odd head_dim, no pair.
+Expected<AngleForm> mamba3(std::int64_t head_dim, double part = 0.5,
+                           Pairing pairing = Pairing::interleaved);
+
+// Contextual GRAPE-M (Zhang et al., ICLR 2026, arXiv 2512.07805): x of the token, or of each head, softplus, without the
+// own step; halves that turn backwards, −theta^(−2r/head_dim), which its models learn for all heads or each (put them into
+// plan.rotate). Errors: an odd head_dim, a theta that is not above 1.
+Expected<AngleForm> grape_m(std::int64_t head_dim, double theta = 10000);
+
+// What the tokens of a call say, of any dtype and strides.
+struct SaidAngles {
+  Tensor said = {};   // x [batch, head or 1, seq, pair or 1], of the pairs that turn
+  Tensor gate = {};   // y [batch, head or 1, seq, pair or 1], where the form has a gate
+  Tensor start = {};  // [batch, head, pair]: `next` of the call before; absent: zeros
+};
+
+// The angles, out [batch, head, seq, pair], summed in double; where they are wanted, next [batch, head, pair]: those that the token behind the
+// last begins with. Take both in double where texts are long.
+// Errors: shapes; no rotation, or one with axes, phases or a mixture of cosines.
+Expected<void> content_angles(const AngleForm& form, const SaidAngles& in, const Tensor& out,
+                              const Tensor& next = {});
+
+// Where content_angles_gradient writes what; what is absent is not wanted.
+struct SaidGradients {
+  Tensor said = {}, gate = {}, start = {};  // shaped like SaidAngles
+  Tensor frequency = {};                    // [head or 1][pair], as the form's plan has them
+};
+
+// Its gradients, given that by the angles [batch, head, seq, pair], which angle_gradient() makes of what rotate_by() gave: of queries and
+// keys rotated by the same angles, the sum of both. Written, not added to.
+// Errors: those of content_angles.
+Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& in,
+                                       const Tensor& angles_gradient,
+                                       const SaidGradients& gradients);
 
 }  // namespace posenc

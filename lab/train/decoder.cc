@@ -106,37 +106,11 @@ struct Decoder::State {
     made.stride = {length * row, head_dim(), row, 1};
     return made;
   }
-  // Numbers that a token says, and how many of them pass through a gate: the last, with a bias each.
-  std::int64_t said_row() const {
-    switch (position.saying()) {
-      case Saying::nothing: return 0;
-      case Saying::gates: return shape.heads;
-      case Saying::channel_gates: return shape.width;
-      case Saying::factors: return shape.width + shape.heads;
-    }
-    return 0;
-  }
-  std::int64_t gates_said() const {
-    return position.saying() == Saying::factors ? shape.heads : said_row();
-  }
   // Numbers [text][position][said] as the scheme takes them.
-  Said said(Numbers& numbers) const {
-    const std::int64_t row = said_row();
-    const auto by_head = [&](std::int64_t first) {
-      Tensor made = Tensor::dense(numbers.data() + first, {texts, shape.heads, length});
-      made.stride = {length * row, 1, row};
-      return made;
-    };
-    Tensor channels = Tensor::dense(numbers.data(), {texts, shape.heads, length, head_dim()});
-    channels.stride = {length * row, head_dim(), row, 1};
-    switch (position.saying()) {
-      case Saying::nothing: return {};
-      case Saying::gates: return {.log_gates = by_head(0)};
-      case Saying::channel_gates: return {.channel_gates = channels};
-      case Saying::factors: return {.w = channels, .beta = by_head(shape.width)};
-    }
-    return {};
+  bool takes_raw() const {
+    return position.saying() == Saying::angles || position.saying() == Saying::profiles;
   }
+  Said said(Numbers& numbers) const { return position.views(numbers.data(), texts, length); }
   AttentionInputs inputs(Layer& layer) {
     return {.q = heads(layer.projected, 0, 3),
             .k = heads(layer.projected, 1, 3),
@@ -205,10 +179,10 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
     layer.down =
         add("down", width * shape.hidden, depth / std::sqrt(static_cast<double>(shape.hidden)));
     if (!layer.positioned || position.saying() == Saying::nothing) continue;
-    layer.says = add("gates", said_row() * width, fan);
-    // A channel that halves at each token carries nothing: Wall begins with gates that are open for the most part.
-    layer.says_bias =
-        add("gate_bias", gates_said(), 0, position.saying() == Saying::channel_gates ? 3 : 0);
+    const SaidRow said = position.said_row();
+    layer.says = add("gates", said.numbers * width, said.deviation * fan);
+    layer.says_bias = add("gate_bias", said.biased, said.spread, said.middle);
+    layer.says_bias->decays = false;
   }
   return {};
 }
@@ -233,7 +207,8 @@ Expected<void> Decoder::State::begin(const Batch& batch) {
 // Gates are ln σ of their logit, without overflow; of PaTH's factors w has length 1 in each head, and β is 2σ.
 void Decoder::State::forward_said(Layer& layer) {
   if (layer.says == nullptr) return;
-  const std::size_t row = count(said_row()), gates = count(gates_said());
+  const std::size_t row = count(position.said_row().numbers),
+                    gates = count(position.said_row().biased);
   const bool factors = position.saying() == Saying::factors;
   layer.said.resize(count(rows()) * row);
   linear(layer.normed1, *layer.says, layer.said, shape.width);
@@ -250,6 +225,10 @@ void Decoder::State::forward_said(Layer& layer) {
     for (std::size_t i = 0; i < gates; ++i) {
       float& gate = said[row - gates + i];
       const float z = gate + layer.says_bias->value[i];
+      if (takes_raw()) {
+        gate = z;
+        continue;
+      }
       gate =
           factors ? 2 / (1 + std::exp(-z)) : std::min(z, 0.0F) - std::log1p(std::exp(-std::abs(z)));
     }
@@ -324,7 +303,8 @@ Expected<double> Decoder::State::forward(const Batch& batch) {
 // From the gradient by ln σ(z), which is 1 − σ(z) times as much by z; by 2σ(z) it is β(1 − β/2); and through w = z/|z|.
 void Decoder::State::backward_said(Layer& layer) {
   if (layer.says == nullptr) return;
-  const std::size_t row = count(said_row()), gates = count(gates_said());
+  const std::size_t row = count(position.said_row().numbers),
+                    gates = count(position.said_row().biased);
   const bool factors = position.saying() == Saying::factors;
   std::size_t next = 0;
   for (std::size_t at = 0; at < dsaid.size(); at += row) {
@@ -338,7 +318,7 @@ void Decoder::State::backward_said(Layer& layer) {
         by[first + c] = (by[first + c] - said[first + c] * along) / length_of_z;
     }
     for (std::size_t i = row - gates; i < row; ++i) {
-      by[i] *= factors ? said[i] * (1 - said[i] / 2) : -std::expm1(said[i]);
+      if (!takes_raw()) by[i] *= factors ? said[i] * (1 - said[i] / 2) : -std::expm1(said[i]);
       layer.says_bias->gradient[i - (row - gates)] += by[i];
     }
   }

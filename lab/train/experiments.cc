@@ -130,6 +130,18 @@ constexpr Arm arms[] = {
      .scheme = "rope imaginary_heads=alternating",
      .heads = 4},
     {"E13", "trained", "rope"},
+    {.experiment = "E13", .name = "selective_rope", .scheme = "selective_rope", .seeds = 3},
+    {.experiment = "E13", .name = "carope", .scheme = "carope", .seeds = 3},
+    {.experiment = "E13", .name = "mamba3", .scheme = "mamba3", .seeds = 3},
+    {.experiment = "E13",
+     .name = "grape_a",
+     .scheme = "profiles curves=ramp profiles=1",
+     .seeds = 3},
+    {.experiment = "E13", .name = "inkling", .scheme = "profiles extent=L", .seeds = 3},
+    {.experiment = "E13",
+     .name = "transformer_xl",
+     .scheme = "transformer_xl bidirectional=false",
+     .seeds = 3},
 };
 
 // What an experiment's arm `trained` is changed to, from the same weights.

@@ -37,6 +37,36 @@ Tensor list_of(std::vector<float>& numbers) {
   return Tensor::dense(numbers.data(), {std::ssize(numbers)});
 }
 
+Expected<void> set_field(ContentRope& rope, std::string_view field, const FieldValue&) {
+  return fail(rope.name, "has no fields here", field, "leave it out");
+}
+
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+// ALiBi's slopes of a power of two of heads, and near them of others.
+double slope(std::int64_t head, std::int64_t heads) {
+  return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
+}
+
+// Profiles as the plan takes them, dense [text][head][token][u]: of a ramp slope · softplus(z).
+std::vector<float> profiles_of(const Tensor& said, bool ramp, const Parameter* slopes) {
+  std::vector<float> made;
+  for (std::int64_t b = 0; b < said.shape[0]; ++b)
+    for (std::int64_t h = 0; h < said.shape[1]; ++h)
+      for (std::int64_t t = 0; t < said.shape[2]; ++t)
+        for (std::int64_t u = 0; u < said.shape[3]; ++u) {
+          const double z = said.get(said.offset(b, h, t, u));
+          made.push_back(static_cast<float>(
+              ramp ? static_cast<double>(slopes->value[static_cast<std::size_t>(h)]) * softplus(z)
+                   : z));
+        }
+  return made;
+}
+Tensor dense_like(std::vector<float>& numbers, const Tensor& like) {
+  return Tensor::dense(numbers.data(),
+                       {like.shape[0], like.shape[1], like.shape[2], like.shape[3]});
+}
+
 // The parameters p and a of KERPLE stay positive: their logarithms are learned.
 std::vector<double> exponentials(const Parameter& parameter) {
   std::vector<double> made = doubles(parameter);
@@ -50,7 +80,9 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
   const std::vector<std::string_view> words = detail::split(text);
   if (words.empty()) return fail("scheme", "must begin with a name", "nothing", "write nope");
   AnyScheme made;
-  if (Expected<Scheme> scheme = make_scheme(words[0]); scheme) {
+  if (ContentRope::is_name(words[0])) {
+    made = ContentRope{std::string(words[0])};
+  } else if (Expected<Scheme> scheme = make_scheme(words[0]); scheme) {
     made = std::move(*scheme);
   } else {
     Expected<ContentScheme> reads = make_content_scheme(words[0]);
@@ -63,7 +95,10 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
       return fail("scheme", "fields are written name=value", words[i], "write factor=8");
     const FieldValue value = field_value(words[i].substr(equals + 1));
     const Expected<void> set = std::visit(
-        [&](auto& scheme) { return set_field(scheme, words[i].substr(0, equals), value); }, made);
+        [&](auto& scheme) -> Expected<void> {
+          return set_field(scheme, words[i].substr(0, equals), value);
+        },
+        made);
     if (!set) return std::unexpected(set.error());
   }
   return made;
@@ -74,6 +109,11 @@ Expected<Position> Position::make(AnyScheme scheme, const Geometry& geometry,
   Position made;
   made.scheme_ = std::move(scheme);
   made.geometry_ = geometry;
+  if (const auto* rope = std::get_if<ContentRope>(&made.scheme_)) {
+    Expected<AngleForm> form = rope->form(geometry.head_dim);
+    if (!form) return std::unexpected(form.error());
+    made.form_ = std::move(*form);
+  }
   made.learn(parameters);
   if (Expected<void> fits = made.prepare(geometry.length); !fits)
     return std::unexpected(fits.error());
@@ -116,6 +156,18 @@ void Position::learn(Parameters& parameters) {
       for (std::size_t i = 0; i < made.value.size(); ++i)
         made.value[i] += static_cast<float>(mix.cosine[i % size]);
     }
+  } else if (const auto* profiles = plain<Profiles>(scheme_)) {
+    if (profiles->curves == ProfileCurves::distances)
+      add("curves", profiles->profiles * profiles->extent, 0.02);
+    if (profiles->curves != ProfileCurves::ramp) return;
+    Parameter& slopes = add("slopes", heads, 0);  // GRAPE-A begins with ALiBi's
+    for (std::int64_t h = 0; h < heads; ++h)
+      slopes.value[static_cast<std::size_t>(h)] = static_cast<float>(slope(h, heads));
+  } else if (plain<TransformerXl>(scheme_) != nullptr) {
+    const std::int64_t width = geometry_.width;
+    add("projection", width * width, 1 / std::sqrt(static_cast<double>(width)));
+    add("content_bias", width, 0);
+    add("position_bias", width, 0);
   } else if (content<Cope>(scheme_) != nullptr) {
     add("embeddings", length * geometry_.head_dim, 0.02);
   }
@@ -131,14 +183,6 @@ Expected<void> Position::replace(AnyScheme scheme) {
                 "take a rotation");
   *this = std::move(*made);
   return {};
-}
-
-Saying Position::saying() const {
-  const auto* list = std::get_if<ContentScheme>(&scheme_);
-  if (list == nullptr) return Saying::nothing;
-  if (std::holds_alternative<Forgetting>(*list)) return Saying::gates;
-  if (std::holds_alternative<Wall>(*list)) return Saying::channel_gates;
-  return std::holds_alternative<Path>(*list) ? Saying::factors : Saying::nothing;
 }
 
 void Position::hear(const Said& said) {
@@ -177,6 +221,19 @@ Expected<void> Position::prepare(std::int64_t length) {
     fire->c = static_cast<double>(learned_[4]->value[0]);
     fire->length_multiplier = static_cast<double>(learned_[5]->value[0]);
   }
+  if (auto* profiles = plain<Profiles>(scheme_);
+      profiles != nullptr && profiles->curves == ProfileCurves::distances)
+    profiles->table =
+        Table::borrow(Tensor::dense(learned_[0]->data(), {profiles->profiles, profiles->extent}));
+  if (auto* xl = plain<TransformerXl>(scheme_)) {
+    const auto borrowed = [&](std::size_t which, std::int64_t rows) {
+      return Table::borrow(Tensor::dense(learned_[which]->data(),
+                                         {rows, std::ssize(learned_[which]->value) / rows}));
+    };
+    xl->projection = borrowed(0, geometry.width);
+    xl->content_bias = borrowed(1, geometry.heads);
+    xl->position_bias = borrowed(2, geometry.heads);
+  }
   if (auto* cope = content<Cope>(scheme_))
     cope->embeddings =
         Table::borrow(Tensor::dense(learned_[0]->data(), {geometry_.length, geometry_.head_dim}));
@@ -201,6 +258,14 @@ Expected<Positions> Position::clamped(const Positions& positions) const {
 
 Expected<void> Position::attend(const AttentionInputs& in, const Said& said, const Tensor& out) {
   hear(said);
+  if (std::holds_alternative<ContentRope>(scheme_)) return lab::attend(in, form_, said.angles, out);
+  if (const auto* profiles = plain<Profiles>(scheme_)) {
+    const bool ramp = profiles->curves == ProfileCurves::ramp;
+    std::vector<float> made = profiles_of(said.profiles, ramp, ramp ? learned_[0] : nullptr);
+    AttentionInputs with = in;
+    with.profiles.query = dense_like(made, said.profiles);
+    return posenc::attend(with, plan_, out);
+  }
   if (const auto* reads = std::get_if<ContentScheme>(&scheme_))
     return posenc::attend(in, *reads, plan_, out);
   return posenc::attend(in, plan_, out);
@@ -220,8 +285,16 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
                              .channel_gates = said_gradient.channel_gates,
                              .w = said_gradient.w,
                              .beta = said_gradient.beta});
+  if (std::holds_alternative<ContentRope>(scheme_))
+    return lab::attend_backward(
+        in, form_, said.angles, out_gradient, wanted,
+        {.said = said_gradient.angles.said, .gate = said_gradient.angles.gate});
   AttentionGradients all = wanted;
   if (plain<Fope>(scheme_) != nullptr) return mixture_backward(in, out_gradient, all);
+  if (plain<Profiles>(scheme_) != nullptr)
+    return profiles_backward(in, said, out_gradient, all, said_gradient);
+  if (plain<TransformerXl>(scheme_) != nullptr)
+    return transformer_xl_backward(in, out_gradient, all);
   const BiasTable* table = plan_.bias ? std::get_if<BiasTable>(&*plan_.bias) : nullptr;
   if (learned_.empty() || table == nullptr)
     return posenc::attend_backward(in, plan_, out_gradient, all);
@@ -253,6 +326,69 @@ Expected<void> Position::mixture_backward(const AttentionInputs& in, const Tenso
   if (!done) return done;
   learned_[0]->add_gradient(cosine);
   learned_[1]->add_gradient(sine);
+  return {};
+}
+
+Expected<void> Position::profiles_backward(const AttentionInputs& in, const Said& said,
+                                           const Tensor& out_gradient, AttentionGradients& wanted,
+                                           const Said& said_gradient) {
+  const bool ramp = plain<Profiles>(scheme_)->curves == ProfileCurves::ramp;
+  std::vector<float> made = profiles_of(said.profiles, ramp, ramp ? learned_[0] : nullptr),
+                     by_profile(made.size()), by_curve(ramp ? 0 : learned_[0]->value.size());
+  AttentionInputs with = in;
+  with.profiles.query = dense_like(made, said.profiles);
+  wanted.profiles.query = dense_like(by_profile, said.profiles);
+  const std::int64_t u = said.profiles.shape[3];
+  if (!ramp)  // [distance][u] of curves [u][distance]
+    wanted.relative_key =
+        Tensor::dense(by_curve.data(), {u, std::ssize(by_curve) / u}).swapped(0, 1);
+  if (Expected<void> done = posenc::attend_backward(with, plan_, out_gradient, wanted); !done)
+    return done;
+  if (!ramp) learned_[0]->add_gradient(by_curve);
+  const Tensor &z = said.profiles, &to = said_gradient.profiles, &by = wanted.profiles.query;
+  for (std::int64_t b = 0; b < z.shape[0]; ++b)
+    for (std::int64_t h = 0; h < z.shape[1]; ++h)
+      for (std::int64_t t = 0; t < z.shape[2]; ++t)
+        for (std::int64_t c = 0; c < u; ++c) {
+          double gradient = by.get(by.offset(b, h, t, c));
+          if (ramp) {
+            const auto head = static_cast<std::size_t>(h);
+            const double number = z.get(z.offset(b, h, t, c));
+            learned_[0]->gradient[head] += static_cast<float>(gradient * softplus(number));
+            gradient *= static_cast<double>(learned_[0]->value[head]) / (1 + std::exp(-number));
+          }
+          to.set(to.offset(b, h, t, c), gradient);
+        }
+  return {};
+}
+
+Expected<void> Position::transformer_xl_backward(const AttentionInputs& in,
+                                                 const Tensor& out_gradient,
+                                                 AttentionGradients& wanted) {
+  const Relative& relative = *plan_.relative;
+  const std::int64_t heads = geometry_.heads, rows = relative.row_count;
+  std::vector<double> key(static_cast<std::size_t>(heads * rows * geometry_.head_dim)),
+      query(relative.query ? static_cast<std::size_t>(relative.query.values.size()) : 0),
+      bias(static_cast<std::size_t>(heads * std::get<BiasTable>(*plan_.bias).row_count));
+  wanted.relative_key = Tensor::dense(key.data(), {heads, rows, geometry_.head_dim});
+  wanted.relative_query = Tensor::dense(
+      query.data(), {heads, std::ssize(query) / heads / geometry_.head_dim, geometry_.head_dim});
+  wanted.bias = Tensor::dense(bias.data(), {heads, std::ssize(bias) / heads});
+  if (Expected<void> done = posenc::attend_backward(in, plan_, out_gradient, wanted); !done)
+    return done;
+  Geometry geometry = geometry_;
+  geometry.length = in.keys.length();
+  const auto made =
+      transformer_xl_gradients(*plain<TransformerXl>(scheme_), geometry, wanted.relative_key,
+                               wanted.bias, wanted.relative_query);
+  if (!made) return std::unexpected(made.error());
+  const auto add = [&](std::size_t which, const std::vector<double>& gradient) {
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      learned_[which]->gradient[i] += static_cast<float>(gradient[i]);
+  };
+  add(0, made->projection);
+  add(1, made->content_bias);
+  add(2, made->position_bias);
   return {};
 }
 

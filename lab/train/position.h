@@ -5,6 +5,7 @@
 #include <string_view>
 #include <variant>
 
+#include "lab/train/content_rope.h"
 #include "lab/train/parameters.h"
 #include "posenc/content.h"
 #include "posenc/gradients.h"
@@ -12,9 +13,10 @@
 
 namespace posenc::lab {
 
-using AnyScheme = std::variant<Scheme, ContentScheme>;
+using AnyScheme = std::variant<Scheme, ContentScheme, ContentRope>;
 
-// "rope rope_type=yarn factor=8": a name of `posenc schemes`, and fields. Errors: those of make_scheme and set_field.
+// "rope rope_type=yarn factor=8": a name of `posenc schemes` or of ContentRope, and fields. Errors: those of make_scheme and
+// set_field.
 Expected<AnyScheme> parse_scheme(std::string_view text);
 
 // What tokens say to a scheme that reads them; the rest is absent.
@@ -22,8 +24,19 @@ struct Said {
   Tensor log_gates = {};      // [batch][heads][keys]: of forgetting
   Tensor channel_gates = {};  // [batch][heads][keys][head_dim]: of Wall
   Tensor w = {}, beta = {};   // [batch][heads][keys][head_dim], [batch][heads][keys]: of PaTH
+  SaidAngles angles = {};     // of rotations by content
+  Tensor profiles =
+      {};  // [batch][heads][queries][u]: of profiles; of a ramp, before their softplus
 };
-enum class Saying { nothing, gates, channel_gates, factors };
+enum class Saying { nothing, gates, channel_gates, factors, angles, profiles };
+
+// Numbers of a token in what its layer's input is projected to, and how the projection begins.
+struct SaidRow {
+  std::int64_t numbers = 0;
+  std::int64_t biased = 0;        // the last of them, with a bias each
+  double deviation = 1;           // of the weights, times that of other projections
+  double middle = 0, spread = 0;  // of the biases
+};
 
 class Position {
  public:
@@ -38,6 +51,9 @@ class Position {
   Expected<void> prepare(std::int64_t length);
 
   Saying saying() const;
+  SaidRow said_row() const;
+  // The numbers of [text][token][said_row().numbers] as the scheme takes them.
+  Said views(float* numbers, std::int64_t texts, std::int64_t length) const;
   const Plan& plan() const { return plan_; }
   // The positions that `add` is given: a learned table's last row stands for all beyond.
   Expected<Positions> clamped(const Positions& positions) const;
@@ -55,12 +71,18 @@ class Position {
   void learn(Parameters& parameters);
   Expected<void> mixture_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                   AttentionGradients& wanted);
+  Expected<void> profiles_backward(const AttentionInputs& in, const Said& said,
+                                   const Tensor& out_gradient, AttentionGradients& wanted,
+                                   const Said& said_gradient);
+  Expected<void> transformer_xl_backward(const AttentionInputs& in, const Tensor& out_gradient,
+                                         AttentionGradients& wanted);
   Expected<void> content_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                   ContentGradients wanted);
 
   AnyScheme scheme_;
   Geometry geometry_;
   Plan plan_;
+  AngleForm form_;                   // of rotations by content
   std::vector<Parameter*> learned_;  // in the order of learn()
 };
 
