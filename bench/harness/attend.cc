@@ -43,9 +43,27 @@ Table random_table(std::int64_t rows, std::int64_t columns) {
   return Table::own(random_numbers(rows * columns), rows, columns);
 }
 
+// "rope distance_map=rerope": a name, then fields.
+Expected<Scheme> scheme_of(std::string_view text) {
+  const std::vector<std::string_view> words = detail::split(text);
+  Expected<Scheme> scheme = make_scheme(words.empty() ? text : words[0]);
+  for (std::size_t n = 1; scheme && n < words.size(); ++n) {
+    const std::string_view field = words[n];
+    const std::size_t equals = field.find('=');
+    if (equals == std::string_view::npos)
+      return fail("bench attend", "fields are written name=value", field, "write max_distance=64");
+    const Expected<void> set =
+        set_field(*scheme, field.substr(0, equals), written_value(field.substr(equals + 1)));
+    if (!set) return std::unexpected(set.error());
+  }
+  return scheme;
+}
+
 Expected<Plan> plan_of(const AttendCase& what) {
-  const Expected<Scheme> scheme = make_scheme(what.scheme);
+  Expected<Scheme> scheme = scheme_of(what.scheme);
   if (!scheme) return std::unexpected(scheme.error());
+  if (auto* vectors = std::get_if<Decomposed>(&*scheme))
+    vectors->row_vectors = vectors->column_vectors = random_table(2 * what.grid - 1, what.head_dim);
   Expected<Plan> plan = compile(*scheme, {.width = what.heads * what.head_dim,
                                           .heads = what.heads,
                                           .kv_heads = what.kv_heads,
@@ -218,10 +236,23 @@ std::vector<AttendCase> attend_cases(int threads) {
   for (const auto& [scheme, length] :
        {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})
     cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
-  for (const char* scheme : {"profiles", "transformer_xl"})
+  for (const char* scheme : {"wall", "path"})
+    cases.push_back({.name = "causal", .scheme = scheme, .length = 2048, .threads = threads});
+  for (const char* scheme :
+       {"profiles", "transformer_xl", "rope distance_map=rerope map_window=1024",
+        "rope distance_map=dual_chunk chunk_size=1024 local_size=256"})
     cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
   // A picture, and Swin's windows of 7 × 7, which see themselves whole.
-  cases.push_back({.name = "picture", .scheme = "grid_bias", .grid = 64, .threads = threads});
+  for (const char* scheme : {"grid_bias", "decomposed"})
+    cases.push_back({.name = "picture", .scheme = scheme, .grid = 64, .threads = threads});
+  // A page of words, which see each other whole.
+  cases.push_back({.name = "page",
+                   .scheme = "axis_buckets",
+                   .heads = 12,
+                   .kv_heads = 12,
+                   .length = 512,
+                   .page = true,
+                   .threads = threads});
   cases.push_back({.name = "windows",
                    .scheme = "grid_bias",
                    .heads = 4,
@@ -276,6 +307,17 @@ std::vector<AttendCase> attend_cases(int threads) {
 
 namespace {
 
+// [3][1][words]: the place in the text, and a place on the page in thousandths, line by line of twelve words.
+Positions words_of_a_page(std::int64_t words) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(3 * words));
+  for (std::int64_t t = 0; t < words; ++t) {
+    ids[static_cast<std::size_t>(t)] = t;
+    ids[static_cast<std::size_t>(words + t)] = 60 + t % 12 * 73 + t * 7 % 11;
+    ids[static_cast<std::size_t>(2 * words + t)] = t / 12 * 18 % 1000;
+  }
+  return Positions::ids(ids, 3).value();
+}
+
 // The tensors of a case at a length.
 struct Problem {
   AttendCase what;
@@ -298,13 +340,21 @@ struct Problem {
         keys(Positions::range(0, length)),
         queries(Positions::range(length - query_count(), query_count())) {
     if (what.grid > 0) keys = queries = grid_positions(what.grid, what.grid).value().queries;
+    if (what.page) {
+      keys = words_of_a_page(length);
+      queries = keys.slice(0, length - query_count(), query_count());
+    }
   }
 
   // `with`: also what no plan holds. The same attention without position is without that, too.
   AttentionInputs inputs(bool with) const {
-    AttentionInputs in{
-        pictures(q.view),           pictures(half(kv, 0)), pictures(half(kv, 1)), queries, keys,
-        {.causal = what.grid == 0}, Threads{what.threads}};
+    AttentionInputs in{pictures(q.view),
+                       pictures(half(kv, 0)),
+                       pictures(half(kv, 1)),
+                       queries,
+                       keys,
+                       {.causal = what.grid == 0 && !what.page},
+                       Threads{what.threads}};
     if (with && !profiles.empty())
       in.profiles.query = Tensor::dense(const_cast<float*>(profiles.data()), DType::f32,
                                         {1, what.heads, query_count(), 16});

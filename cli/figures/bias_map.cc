@@ -25,6 +25,49 @@ std::string slope_text(double slope) {
   return fmt::format("{:.3g}", slope);
 }
 
+// Where queries and keys of a map stand: all tokens beside all, patches of a grid, or one word in the middle of a page beside
+// words that stand up to `length` from it each way.
+struct Places {
+  Positions queries, keys;
+  std::int64_t rows = 0, columns = 0, first = 0;  // of the map
+  Axis x, y;
+};
+
+Expected<Places> places(const Plan& plan, const Geometry& of, std::int64_t length) {
+  const auto* const table = std::get_if<BiasTable>(&*plan.bias);
+  const std::int64_t axes = table != nullptr ? table->axes() : 1;
+  if (axes > 1) {
+    if (axes != 3)
+      return fail("plot bias", "a page has the text's axis and two more", std::to_string(axes),
+                  "say --axes 2");
+    const std::int64_t side = 2 * length + 1;
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(side * side), 0);
+    for (std::int64_t cell = 0; cell < side * side; ++cell) ids.push_back(cell % side - length);
+    for (std::int64_t cell = 0; cell < side * side; ++cell) ids.push_back(cell / side - length);
+    POSENC_TRY(keys, Positions::signed_ids(ids, 3));
+    return Places{.queries = Positions::range(0, 1),
+                  .keys = keys,
+                  .rows = side,
+                  .columns = side,
+                  .first = -length,
+                  .x = {.label = "key, to the right of the query", .column = "key_x"},
+                  .y = {.label = "key, below the query", .column = "key_y", .down = true}};
+  }
+  Positions all = Positions::range(0, length);
+  if (of.grid_height > 0) {  // where a distance tells rows and columns
+    POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
+    all = grid.queries;
+  }
+  const std::string_view unit = of.grid_height > 0 ? "patch" : "position";
+  return Places{
+      .queries = all,
+      .keys = all,
+      .rows = all.size(),
+      .columns = all.size(),
+      .x = {.label = fmt::format("key ({})", unit), .column = "key_position"},
+      .y = {.label = fmt::format("query ({})", unit), .column = "query_position", .down = true}};
+}
+
 Drawing define(CLI::App& app) {
   struct Options {
     std::int64_t length = 64;
@@ -35,7 +78,9 @@ Drawing define(CLI::App& app) {
     std::optional<Encoding> encoding;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("--length", options->length, "Queries and keys")->check(CLI::Range(2, 8192));
+  app.add_option("--length", options->length,
+                 "Queries and keys; of a bias of several axes how far from the query keys stand")
+      ->check(CLI::Range(2, 8192));
   app.add_option("--show", options->show, "Heads, a map each")->default_str("up to 8, evenly");
   app.add_option("--floor", options->floor,
                  "Smaller biases look like this one: at −10 a weight is 1/22,000 of what it was")
@@ -56,16 +101,13 @@ Drawing define(CLI::App& app) {
     if (options->random_learned)
       fill_learned(*plan, options->seed, heads, options->encoding->head_dim());
     POSENC_CHECK(check_table(*plan, "plot bias"));
-    // Patches of a grid stand where a distance tells rows and columns.
-    const Geometry& of = options->encoding->source().compiled_for();
-    Positions all = Positions::range(0, options->length);
-    if (of.grid_height > 0) {
-      POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
-      all = grid.queries;
-    }
-    const std::int64_t length = all.size();
-    if (Expected<void> good = check_cells(heads * length, length, "plot bias"); !good)
-      return std::unexpected(good.error());
+    const bool of_page = plan->bias && std::holds_alternative<BiasTable>(*plan->bias) &&
+                         std::get<BiasTable>(*plan->bias).axes() > 1;
+    const std::int64_t side = of_page ? 2 * options->length + 1 : options->length;
+    POSENC_CHECK(check_cells(heads * side, side, "plot bias"));
+    POSENC_TRY(at, places(*plan, options->encoding->source().compiled_for(), options->length));
+    const std::int64_t cells = at.rows * at.columns;
+    POSENC_CHECK(check_cells(heads * at.rows, at.columns, "plot bias"));
     if (options->show.empty())
       for (std::int64_t i = 0, shown = std::min<std::int64_t>(heads, 8); i < shown; i++)
         options->show +=
@@ -73,10 +115,9 @@ Drawing define(CLI::App& app) {
     const Expected<std::vector<std::int64_t>> chosen = indices(options->show, "--show", heads);
     if (!chosen) return std::unexpected(chosen.error());
 
-    std::vector<double> values(static_cast<std::size_t>(heads * length * length));
-    const Tensor out = Tensor::dense(values.data(), {heads, length, length});
-    if (Expected<void> done = bias(*plan, all, all, out); !done)
-      return std::unexpected(done.error());
+    std::vector<double> values(static_cast<std::size_t>(heads * cells));
+    const Tensor out = Tensor::dense(values.data(), {heads, at.queries.size(), at.keys.size()});
+    POSENC_CHECK(bias(*plan, at.queries, at.keys, out));
     const Slopes* slopes = std::get_if<Slopes>(&*plan->bias);
     const BiasTable* table = std::get_if<BiasTable>(&*plan->bias);
     const bool causal = slopes ? !slopes->bidirectional : !table->bidirectional;
@@ -93,20 +134,22 @@ Drawing define(CLI::App& app) {
         causal
             ? "Each map is a head: white where nothing is added, darker the more a key's weight is "
               "cut; keys ahead of the query are masked, grey."
+        : of_page
+            ? "Each map is a head: what is added to the logit of a word in the middle with a word "
+              "that stands elsewhere on the page, both at one place in the text."
             : "Each map is a head: what is added to the logit of each query and key.";
     if (options->random_learned) figure.caption += " What is learned is random here.";
-    const auto unit = [&](std::string_view whose) {
-      return fmt::format("{} ({})", whose, of.grid_height > 0 ? "patch" : "position");
-    };
     double least = 0, most = 0;
     for (const std::int64_t head : *chosen) {
       Matrix matrix;
-      matrix.rows = matrix.columns = length;
-      for (std::int64_t q = 0; q < length; q++)
-        for (std::int64_t k = 0; k < length; k++) {
+      matrix.rows = at.rows;
+      matrix.columns = at.columns;
+      matrix.first_x = matrix.first_y = static_cast<double>(at.first);
+      for (std::int64_t q = 0; q < at.rows; q++)
+        for (std::int64_t k = 0; k < at.columns; k++) {
           const double value =
               causal && k > q ? from_data
-                              : values[static_cast<std::size_t>((head * length + q) * length + k)];
+                              : values[static_cast<std::size_t>(head * cells + q * at.columns + k)];
           if (!std::isnan(value)) {
             least = std::min(least, value);
             most = std::max(most, value);
@@ -117,8 +160,8 @@ Drawing define(CLI::App& app) {
       panel.title = fmt::format("head {}", head);
       if (slopes)
         panel.title += ": m = " + slope_text(slopes->slope[static_cast<std::size_t>(head)]);
-      panel.x = {.label = unit("key"), .column = "key_position"};
-      panel.y = {.label = unit("query"), .column = "query_position", .down = true};
+      panel.x = at.x;
+      panel.y = at.y;
       panel.matrix = std::move(matrix);
       figure.panels.push_back(std::move(panel));
     }
@@ -139,6 +182,7 @@ constexpr std::string_view examples[] = {
     "bias.png --scheme alibi --heads 8 --length 256",
     "bias-kerple.png --scheme kerple --heads 4 --p 0.5,1,2,4 --a 1 --length 64",
     "bias-grid.png --scheme grid_bias --grid 4x4 --heads 4 --random_learned",
+    "bias-page.png --scheme axis_buckets --heads 4 --head_dim 64 --random_learned --length 300",
     "bias-sandwich.png --scheme sandwich --heads 4 --dim 128 --length 128",
 };
 

@@ -109,11 +109,13 @@ std::vector<BenchNote> bench_notes(std::span<const BenchRow> rows);
 // Causal attention with a scheme, its fields as by default, what it learns random.
 struct AttendCase {
   std::string name = "given";
-  std::string scheme = "nope";  // as make_scheme() or make_content_scheme() knows it
-  std::string softmax = {};     // "sinks", "softcap" or "temperature", beside the scheme; "": none
+  // As make_scheme() or make_content_scheme() knows it; one of the first may have fields behind its name, "rope theta=500000".
+  std::string scheme = "nope";
+  std::string softmax = {};  // "sinks", "softcap" or "temperature", beside the scheme; "": none
   std::int64_t heads = 16, kv_heads = 16, head_dim = 64;
   std::int64_t length = 4096;    // keys, and queries where it does not decode
   std::int64_t grid = 0;         // side of pictures, a sequence each, of length in all; 0: a text
+  bool page = false;             // words of a page, positions of three axes
   bool decode = false;           // one query, the last
   bool backward = false;         // the gradients by q, k and v instead
   std::int64_t long_length = 0;  // measured in turns with the same at this length, 0: with nothing
@@ -121,13 +123,16 @@ struct AttendCase {
   int threads = 1;
 
   std::int64_t visible_pairs() const {
-    return grid > 0 ? length * grid * grid : decode ? length : length * (length + 1) / 2;
+    return grid > 0 ? length * grid * grid
+           : page   ? length * length
+           : decode ? length
+                    : length * (length + 1) / 2;
   }
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens (CoPE and stick-breaking at 2048), what else the softmax knows, decoding from a cache of 32768,
-// gradients at 64 to 2048 tokens, biases of pictures and of windows beside the same without, and texts of 128 to 512 beside one of 4096.
+// Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall and PaTH at 2048), what else the softmax knows, decoding from a cache of 32768,
+// gradients at 64 to 2048 tokens, biases of pictures, of windows and of a page beside the same without, and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
 // All measured in turns, in one run.

@@ -449,7 +449,7 @@ POSENC_API posenc_status posenc_attend_content_reference(
 #ifndef __wasm__ /* what the WebAssembly module does without */
 
 /* posenc_plan_from_scheme with tensors that the scheme has learned, by their names in its "tables" of posenc_schemes_json():
-   those of transformer_xl, log_cpb and decomposed are needed before it is compiled. The numbers are copied. Errors
+   those of transformer_xl, log_cpb, decomposed and axis_buckets are needed before it is compiled. The numbers are copied. Errors
    besides: no such table, more than 2^28 numbers, a shape that does not fit. */
 POSENC_API posenc_status posenc_plan_from_tables(const char* scheme_json,
                                                  const posenc_geometry* geometry,

@@ -67,6 +67,9 @@ std::vector<std::string_view> split(std::string_view spaced);  // into words
 using FieldValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
 
+// A value as one writes it, "theta=500000": true or false, a whole number, a number, or else the word.
+FieldValue written_value(std::string_view text);
+
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
 // A Field at run time, with the default that its struct has.

@@ -1,7 +1,6 @@
 #include "lab/train/position.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -17,16 +16,6 @@ template <class S>
 S* content(AnyScheme& scheme) {
   auto* list = std::get_if<ContentScheme>(&scheme);
   return list != nullptr ? std::get_if<S>(list) : nullptr;
-}
-
-FieldValue field_value(std::string_view text) {
-  if (text == "true" || text == "false") return text == "true";
-  std::int64_t whole = 0;
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, whole).ptr == end) return whole;
-  double number = 0;
-  if (std::from_chars(text.data(), end, number).ptr == end) return number;
-  return std::string(text);
 }
 
 std::vector<double> doubles(const Parameter& parameter) {
@@ -93,7 +82,7 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string_view::npos)
       return fail("scheme", "fields are written name=value", words[i], "write factor=8");
-    const FieldValue value = field_value(words[i].substr(equals + 1));
+    const FieldValue value = written_value(words[i].substr(equals + 1));
     const Expected<void> set = std::visit(
         [&](auto& scheme) -> Expected<void> {
           return set_field(scheme, words[i].substr(0, equals), value);

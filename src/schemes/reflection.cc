@@ -3,6 +3,7 @@
 // list.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -405,6 +406,16 @@ std::string rule_of(const Range& range) {
   }
   if (range.has_most()) rule += " and at most " + number_text(range.most);
   return rule;
+}
+
+FieldValue written_value(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true";
+  std::int64_t whole = 0;
+  const char* const end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, whole).ptr == end) return whole;
+  double number = 0;
+  if (std::from_chars(text.data(), end, number).ptr == end) return number;
+  return std::string(text);
 }
 
 std::vector<std::string_view> detail::split(std::string_view spaced) {

@@ -14,7 +14,7 @@ export type Reading = { scheme: Scheme; tables: Record<string, Table> }
 export type Scores = { logits: Float64Array; weights: Float64Array } // [length][length], −∞ where hidden
 
 // Not of pictures, whose positions are no line; of what comes with tokens beside queries and keys; of a layer's whole weights.
-const elsewhere = ['axial', 'mixed', 'grid_bias', 'log_cpb', 'decomposed', 'profiles', 'transformer_xl']
+const elsewhere = ['axial', 'mixed', 'grid_bias', 'log_cpb', 'decomposed', 'axis_buckets', 'profiles', 'transformer_xl']
 export const onText = (engine: Engine) => [
   ...engine.schemes.filter(s => !elsewhere.includes(s.name)),
   ...engine.content,
