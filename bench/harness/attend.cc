@@ -64,6 +64,11 @@ Expected<Plan> plan_of(const AttendCase& what) {
   if (!scheme) return std::unexpected(scheme.error());
   if (auto* vectors = std::get_if<Decomposed>(&*scheme))
     vectors->row_vectors = vectors->column_vectors = random_table(2 * what.grid - 1, what.head_dim);
+  if (auto* xl = std::get_if<TransformerXl>(&*scheme)) {
+    const std::int64_t width = what.heads * what.head_dim;
+    xl->projection = random_table(width, width);
+    xl->content_bias = xl->position_bias = random_table(what.heads, what.head_dim);
+  }
   Expected<Plan> plan = compile(*scheme, {.width = what.heads * what.head_dim,
                                           .heads = what.heads,
                                           .kv_heads = what.kv_heads,
@@ -238,9 +243,9 @@ std::vector<AttendCase> attend_cases(int threads) {
     cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
   for (const char* scheme : {"wall", "path"})
     cases.push_back({.name = "causal", .scheme = scheme, .length = 2048, .threads = threads});
-  for (const char* scheme :
-       {"profiles", "transformer_xl", "rope distance_map=rerope map_window=1024",
-        "rope distance_map=dual_chunk chunk_size=1024 local_size=256"})
+  for (const char* scheme : {"profiles", "transformer_xl bidirectional=false",
+                             "rope distance_map=rerope map_window=1024",
+                             "rope distance_map=dual_chunk chunk_size=1024 local_size=256"})
     cases.push_back({.name = "causal", .scheme = scheme, .threads = threads});
   // A picture, and Swin's windows of 7 × 7, which see themselves whole.
   for (const char* scheme : {"grid_bias", "decomposed"})

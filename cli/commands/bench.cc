@@ -61,6 +61,7 @@ Run define_bench(CLI::App& app) {
       ->delimiter(',');
   app.add_option("--softmax", asked.softmax, "attend: what else the softmax knows")
       ->check(CLI::IsMember({"sinks", "softcap", "temperature"}));
+  size("--grid", asked.grid, "attend: side of a picture, of patches that all see each other");
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
@@ -83,14 +84,15 @@ Run define_bench(CLI::App& app) {
       "  posenc bench attend\n"
       "  mpirun -n 2 posenc bench ring --length 8192\n"
       "  posenc bench attend --scheme rope,alibi --heads 8 --length 1024 --quick\n"
+      "  posenc bench attend --scheme grid_bias,decomposed --grid 64\n"
       "  posenc bench attend --decode --heads 32 --kv_heads 8 --head_dim 128 --dtype bfloat16");
   return [options, &app]() -> Expected<int> {
     const BenchWanted& wanted = options->wanted;
     if (wanted.op == "ring") return bench_ring(wanted, options->json, options->quick);
     const BenchMachine machine = bench_machine();
     if (wanted.op != "attend" &&
-        (wanted.decode || !wanted.schemes.empty() || !wanted.softmax.empty()))
-      return fail("bench", "--scheme, --softmax and --decode are attend's",
+        (wanted.decode || wanted.grid || !wanted.schemes.empty() || !wanted.softmax.empty()))
+      return fail("bench", "--scheme, --softmax, --grid and --decode are attend's",
                   wanted.op.empty() ? "none" : wanted.op, "posenc bench attend");
     if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
       return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");

@@ -50,8 +50,8 @@ Expected<Places> places(const Plan& plan, const Geometry& of, std::int64_t lengt
                   .rows = side,
                   .columns = side,
                   .first = -length,
-                  .x = {.label = "key, to the right of the query", .column = "key_x"},
-                  .y = {.label = "key, below the query", .column = "key_y", .down = true}};
+                  .x = {.label = "Δx of the key", .column = "key_x"},
+                  .y = {.label = "Δy of the key", .column = "key_y", .down = true}};
   }
   Positions all = Positions::range(0, length);
   if (of.grid_height > 0) {  // where a distance tells rows and columns

@@ -16,7 +16,9 @@ std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
   own.heads = wanted.heads.value_or(own.heads);
   own.kv_heads = wanted.kv_heads.value_or(own.heads);
   own.head_dim = wanted.head_dim.value_or(own.head_dim);
-  own.length = wanted.length.value_or(own.decode ? 32768 : own.length);
+  own.grid = wanted.grid.value_or(0);
+  const std::int64_t patches = own.grid * own.grid;
+  own.length = wanted.length.value_or(own.decode ? 32768 : patches > 0 ? patches : own.length);
   if (!wanted.dtype.empty()) own.dtype = dtype_named(wanted.dtype).value_or(own.dtype);
   std::vector<AttendCase> cases;
   for (const std::string& scheme :
@@ -25,6 +27,7 @@ std::vector<AttendCase> chosen_attend(const BenchWanted& wanted) {
            : wanted.schemes) {
     cases.push_back(own);
     cases.back().scheme = scheme;
+    cases.back().page = scheme.starts_with("axis_buckets");
   }
   return cases;
 }
