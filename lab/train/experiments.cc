@@ -137,6 +137,7 @@ constexpr Arm arms[] = {
      .name = "grape_a",
      .scheme = "profiles curves=ramp profiles=1",
      .seeds = 3},
+    {.experiment = "E13", .name = "grape_ap", .scheme = "grape_ap", .seeds = 3},
     {.experiment = "E13", .name = "inkling", .scheme = "profiles extent=L", .seeds = 3},
     {.experiment = "E13",
      .name = "transformer_xl",
