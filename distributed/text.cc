@@ -152,7 +152,8 @@ Expected<AttentionInputs> DistributedText::State::checked(const AttentionInputs&
                   "a scheme that reads the content must see keys in the order of the text",
                   info(*content).name, "use Strategy::gather or Strategy::heads");
     if (content != nullptr &&
-        (std::holds_alternative<Wall>(*content) || std::holds_alternative<Path>(*content)))
+        (std::holds_alternative<Wall>(*content) || std::holds_alternative<Path>(*content) ||
+         std::holds_alternative<GrapeAp>(*content)))
       return fail("attend", "tables of each token are passed on of forgetting alone",
                   info(*content).name, "attend on one machine");
     POSENC_CHECK(check_own(own_inputs, plan, mpi::four_axes(out), content, length));

@@ -65,7 +65,8 @@ PlanHandle any_plan(Bytes& bytes) {
 }
 
 ContentHandle any_content(Bytes& bytes) {
-  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking", "wall", "path"};
+  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking",
+                                "wall", "path", "grape_ap"};
   posenc_content* made = nullptr;
   const std::string name = names[bytes.byte() % names.size()];
   check_status(posenc_content_from_scheme(("{\"type\": \"" + name + "\"}").c_str(), &made));
@@ -319,7 +320,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       case 2: cache(bytes, plan.get(), queries.get()); break;
       case 3: {
         const ContentHandle content = any_content(bytes);
-        constexpr std::array tables = {"embeddings", "log_gates", "channel_gates", "w", "beta"};
+        constexpr std::array tables = {"embeddings", "log_gates", "channel_gates", "w",
+                                       "beta",       "p_queries", "p_keys"};
         for (int n = 0; n < 2; ++n)
           if (const auto table = any_view(bytes, 4))
             check_status(posenc_content_set_table(

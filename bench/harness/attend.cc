@@ -144,6 +144,16 @@ void randomize(Path& path, const AttendCase& what) {
   path.beta = Table::own(std::move(beta), {1, what.kv_heads, what.length});
 }
 
+void randomize(GrapeAp& grape, const AttendCase& what) {
+  constexpr std::int64_t columns = 8;  // the authors'
+  const auto numbers = [&] {
+    return Table::own(random_numbers(what.heads * what.length * columns),
+                      {1, what.heads, what.length, columns});
+  };
+  grape.p_queries = numbers();
+  grape.p_keys = numbers();
+}
+
 // What families do to logits, at their strengths: Gemma 2's softcap, Llama 4's temperature from 8192 tokens on, here from
 // the first hundred. Sinks are among the inputs.
 Expected<void> set_softmax(Logits& logits, const std::string& softmax) {

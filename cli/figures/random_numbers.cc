@@ -137,6 +137,20 @@ void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::i
                                      {1, heads, length, head_dim});
   if (Path* path = std::get_if<Path>(&scheme); path != nullptr && !path->w && !path->beta)
     fill_factors(*path, numbers.next(heads * said * (head_dim + 1)), heads, said, length, head_dim);
+  if (GrapeAp* grape = std::get_if<GrapeAp>(&scheme);
+      grape != nullptr && !grape->p_queries && !grape->p_keys) {
+    // Of each head those of queries stand before those of keys.
+    const std::vector<double> both = numbers.next(heads * 2 * said * head_dim);
+    for (const bool keys : {false, true}) {
+      std::vector<double> p;
+      for (std::int64_t h = 0; h < heads; h++) {
+        const auto from = both.begin() + (2 * h + (keys ? 1 : 0)) * said * head_dim;
+        p.insert(p.end(), from, from + said * head_dim);
+      }
+      (keys ? grape->p_keys : grape->p_queries) =
+          Table::own(of_tokens(p, heads, said, length, head_dim), {1, heads, length, head_dim});
+    }
+  }
   Forgetting* forgetting = std::get_if<Forgetting>(&scheme);
   if (forgetting == nullptr || forgetting->log_gates || !forgetting->gate_bias.empty()) return;
   forgetting->log_gates = Table::own(

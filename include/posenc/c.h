@@ -499,6 +499,58 @@ POSENC_API posenc_status posenc_summed_angles_gradient(const posenc_tensor* angl
                                                        const double* factor,
                                                        const posenc_tensor* out) POSENC_NOTHROW;
 
+/* The step of a pair, made of a number x that a token says, and what it is multiplied by, made of another, y. */
+enum {
+  POSENC_STEP_PLAIN = 0,    /* x */
+  POSENC_STEP_TANH = 1,     /* tanh x */
+  POSENC_STEP_SOFTPLUS = 2, /* ln(1 + e^x) */
+  POSENC_STEP_POWERS = 3    /* (1 / (1 + ln(1 + e^x)))^r, x of all pairs of a head */
+};
+enum {
+  POSENC_GATE_NONE = 0,
+  POSENC_GATE_SIGMOID = 1, /* 1 / (1 + e^-y) */
+  POSENC_GATE_SOFTPLUS = 2 /* ln(1 + e^y) */
+};
+
+/* How what tokens say becomes angles, beside a plan whose frequencies are radians per step: start + frequency · the sum of step ·
+   gate over the tokens so far (docs/content.md). */
+typedef struct posenc_angle_form {
+  uint32_t struct_size; /* sizeof(posenc_angle_form) */
+  int32_t step, gate;
+  int32_t own_step; /* 0: of the tokens before alone */
+  int64_t turning;  /* pairs that turn, the first; 0: all */
+} posenc_angle_form;
+
+/* The form and the plan of "selective_rope", "carope", "mamba3", "mamba3_halves" or "grape_m". number: the theta of selective_rope
+   and grape_m, the rotated part of mamba3; 0: as their authors have it. form->struct_size is to be set before. Errors: another name,
+   an odd head_dim, a number out of range. */
+POSENC_API posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,
+                                                 posenc_angle_form* form,
+                                                 posenc_plan** plan) POSENC_NOTHROW;
+
+/* What the tokens of a call say; NULL: absent. */
+typedef struct posenc_said_angles {
+  uint32_t struct_size;       /* sizeof(posenc_said_angles) */
+  const posenc_tensor* said;  /* x [batch, head or 1, seq, pair or 1], of the pairs that turn */
+  const posenc_tensor* gate;  /* y [batch, head or 1, seq, pair or 1], where the form has a gate */
+  const posenc_tensor* start; /* [batch, head, pair]: `next` of the call before; NULL: zeros */
+} posenc_said_angles;
+
+/* The angles for posenc_rotate_by, out [batch, head, seq, pair], summed in double, and where next is not NULL those that the token
+   behind the last begins with, [batch, head, pair]. Errors: shapes, a plan that does not rotate by frequencies alone. */
+POSENC_API posenc_status posenc_content_angles(const posenc_plan* plan,
+                                               const posenc_angle_form* form,
+                                               const posenc_said_angles* in,
+                                               const posenc_tensor* out,
+                                               const posenc_tensor* next) POSENC_NOTHROW;
+
+/* Its gradients, given that by the angles, the sum of posenc_angle_gradient's of queries and of keys: `to` like `in`, and frequency
+   [head or 1][pair], each where it is not NULL. Errors: those of posenc_content_angles. */
+POSENC_API posenc_status posenc_content_angles_gradient(
+    const posenc_plan* plan, const posenc_angle_form* form, const posenc_said_angles* in,
+    const posenc_tensor* angles_gradient, const posenc_said_angles* to,
+    const posenc_tensor* frequency) POSENC_NOTHROW;
+
 /* --- schemes that read the content, at speed --------------------------------------------------------- */
 
 /* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it receives what no key
@@ -519,9 +571,10 @@ typedef struct posenc_content_gradients {
   const posenc_tensor *c, *length_multiplier;       /* fire: [1] */
   const posenc_tensor* embeddings;                  /* cope: like the table */
   const posenc_tensor* log_gates;                   /* forgetting, wall, path: like the table */
-  const posenc_tensor* sink_logits;   /* fire, forgetting: like those that were given */
-  const posenc_tensor* channel_gates; /* wall: like the table */
-  const posenc_tensor *w, *beta;      /* path: like the tables */
+  const posenc_tensor* sink_logits;        /* fire, forgetting: like those that were given */
+  const posenc_tensor* channel_gates;      /* wall: like the table */
+  const posenc_tensor *w, *beta;           /* path: like the tables */
+  const posenc_tensor *p_queries, *p_keys; /* grape_ap: like the tables */
 } posenc_content_gradients;
 
 /* Its gradients, as posenc_attend_backward has those of posenc_attend. remainder_gradient may be NULL: that of the loss

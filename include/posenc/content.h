@@ -38,6 +38,7 @@ struct ContentGradients {
   Tensor log_gates = {};                  // forgetting, Wall, PaTH
   Tensor channel_gates = {};              // Wall
   Tensor w = {}, beta = {};               // PaTH
+  Tensor p_queries = {}, p_keys = {};     // GRAPE-AP
   Tensor sink_logits = {};  // like AttentionInputs::sink_logits; of FIRE and forgetting
 };
 
@@ -307,8 +308,48 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
+// Path-integral additive GRAPE (GRAPE-AP; Zhang et al., ICLR 2026, arXiv 2512.07805): forgetting whose gates the query sets, too.
+// With p of u channels, made of the token for the queries and for the keys,
+//   logit_ij = q_i·k_j/√d + slope_h Σ_{l=j+1..i} log σ(p_queries_i·p_keys_l/u)
+// The authors project one p of each token. The query's is taken as it is; the key's is divided by its root mean square and
+// then rotated by its position times 1 radian, backwards, in halves: rotate() with frequencies of −1 does so. No pair of p and position
+// is stored: a block of gates is made as its keys are met. Keys that the mask hides have no gate. Sums are formed in double.
+// Errors besides: neither p; slopes that are negative, or not one, one for each head or none.
+struct GrapeAp {
+  Table p_queries = {};             // [batch][heads][queries][u], any dtype, borrowed
+  Table p_keys = {};                // [batch][heads][keys][u]
+  std::vector<double> slopes = {};  // of each head, or one for all; empty: ALiBi's
+
+  static constexpr std::string_view
+      name = "grape_ap",
+      aliases = "grape-ap path_integral", title = "GRAPE-AP: forget gates that the query sets, too",
+      formula = "+ m_h Σ_{l=j+1..i} log σ(p_i·p̂_l/u), m_h ALiBi's slopes, p made of each token",
+      paper = "2512.07805";
+  static constexpr auto fields() {
+    return std::tuple{Field{"slopes", &GrapeAp::slopes,
+                            "m of each head, or one for all; none: those of ALiBi", not_negative}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{TableField{"p_queries", &GrapeAp::p_queries,
+                                 "p of the queries, [batch][heads][queries][u]"},
+                      TableField{"p_keys", &GrapeAp::p_keys,
+                                 "p̂ of the keys, normalized and rotated, [batch][heads][keys][u]"}};
+  }
+  static constexpr auto learned() {
+    return std::array{&ContentGradients::p_queries, &ContentGradients::p_keys};
+  }
+
+  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
+  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
+                                  const Tensor& logits, const Tensor& weights) const;
+  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
+                                 const Tensor& out_gradient,
+                                 const ContentGradients& gradients) const;
+  bool operator==(const GrapeAp&) const = default;
+};
+
 // The list.
-using ContentScheme = std::variant<Fire, Cope, Forgetting, StickBreaking, Wall, Path>;
+using ContentScheme = std::variant<Fire, Cope, Forgetting, StickBreaking, Wall, Path, GrapeAp>;
 
 // --- verbs ---------------------------------------------------------------------------------------
 

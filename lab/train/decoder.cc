@@ -107,9 +107,7 @@ struct Decoder::State {
     return made;
   }
   // Numbers [text][position][said] as the scheme takes them.
-  bool takes_raw() const {
-    return position.saying() == Saying::angles || position.saying() == Saying::profiles;
-  }
+  bool takes_raw() const { return position.saying() >= Saying::angles; }
   Said said(Numbers& numbers) const { return position.views(numbers.data(), texts, length); }
   AttentionInputs inputs(Layer& layer) {
     return {.q = heads(layer.projected, 0, 3),

@@ -134,6 +134,7 @@ constexpr Arm arms[] = {
     {.experiment = "E13", .name = "carope", .scheme = "carope"},
     {.experiment = "E13", .name = "mamba3", .scheme = "mamba3"},
     {.experiment = "E13", .name = "grape_a", .scheme = "profiles curves=ramp profiles=1"},
+    {.experiment = "E13", .name = "grape_ap", .scheme = "grape_ap"},
     {.experiment = "E13", .name = "inkling", .scheme = "profiles extent=L"},
     {.experiment = "E13", .name = "transformer_xl", .scheme = "transformer_xl bidirectional=false"},
 };

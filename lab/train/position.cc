@@ -56,6 +56,60 @@ Tensor dense_like(std::vector<float>& numbers, const Tensor& like) {
                        {like.shape[0], like.shape[1], like.shape[2], like.shape[3]});
 }
 
+// Rows of p [text][head][token][column] divided by their root mean square, and what the gradient by those gives for p.
+constexpr double norm_epsilon = 1e-5;
+
+double inverse_rms(const Tensor& p, std::int64_t row) {
+  double squares = norm_epsilon;
+  for (std::int64_t c = 0; c < p.shape[3]; ++c) {
+    const double x = p.get(row + c * p.stride[3]);
+    squares += x * x / static_cast<double>(p.shape[3]);
+  }
+  return 1 / std::sqrt(squares);
+}
+
+template <class Act>
+void each_row(const Tensor& x, const Act& act) {
+  for (std::int64_t b = 0; b < x.shape[0]; ++b)
+    for (std::int64_t h = 0; h < x.shape[1]; ++h)
+      for (std::int64_t t = 0; t < x.shape[2]; ++t) act(b, h, t);
+}
+
+std::vector<float> normalized(const Tensor& p) {
+  std::vector<float> made;
+  each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t t) {
+    const std::int64_t row = p.offset(b, h, t);
+    const double scale = inverse_rms(p, row);
+    for (std::int64_t c = 0; c < p.shape[3]; ++c)
+      made.push_back(static_cast<float>(p.get(row + c * p.stride[3]) * scale));
+  });
+  return made;
+}
+
+void add_normalized_gradient(const Tensor& p, const Tensor& by_normalized, const Tensor& to) {
+  each_row(p, [&](std::int64_t b, std::int64_t h, std::int64_t t) {
+    const std::int64_t row = p.offset(b, h, t), from = by_normalized.offset(b, h, t);
+    const double scale = inverse_rms(p, row);
+    double along = 0;
+    for (std::int64_t c = 0; c < p.shape[3]; ++c)
+      along += by_normalized.get(from + c) * p.get(row + c * p.stride[3]) * scale;
+    along /= static_cast<double>(p.shape[3]);
+    for (std::int64_t c = 0; c < p.shape[3]; ++c) {
+      const std::int64_t at = to.offset(b, h, t, c);
+      to.set(at, to.get(at) + scale * (by_normalized.get(from + c) -
+                                       p.get(row + c * p.stride[3]) * scale * along));
+    }
+  });
+}
+
+// GRAPE-AP's rotation of p: a radian a token, backwards.
+Plan turning_back(std::int64_t columns) {
+  Plan plan;
+  plan.rotate = Rotate{.rotary_dim = columns,
+                       .frequency = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)};
+  return plan;
+}
+
 // The parameters p and a of KERPLE stay positive: their logarithms are learned.
 std::vector<double> exponentials(const Parameter& parameter) {
   std::vector<double> made = doubles(parameter);
@@ -174,7 +228,7 @@ Expected<void> Position::replace(AnyScheme scheme) {
   return {};
 }
 
-void Position::hear(const Said& said) {
+Expected<void> Position::hear(const AttentionInputs& in, const Said& said) {
   if (auto* forgetting = content<Forgetting>(scheme_))
     forgetting->log_gates = Table::borrow(said.log_gates);
   if (auto* wall = content<Wall>(scheme_)) wall->channel_gates = Table::borrow(said.channel_gates);
@@ -182,6 +236,13 @@ void Position::hear(const Said& said) {
     path->w = Table::borrow(said.w);
     path->beta = Table::borrow(said.beta);
   }
+  auto* grape = content<GrapeAp>(scheme_);
+  if (grape == nullptr) return {};
+  p_keys_ = normalized(said.p);
+  const Tensor keys = dense_like(p_keys_, said.p);
+  grape->p_queries = Table::borrow(said.p);
+  grape->p_keys = Table::borrow(keys);
+  return rotate(turning_back(said.p.shape[3]), keys, in.keys, Side::key, keys, in.threads);
 }
 
 Expected<void> Position::prepare(std::int64_t length) {
@@ -246,7 +307,7 @@ Expected<Positions> Position::clamped(const Positions& positions) const {
 }
 
 Expected<void> Position::attend(const AttentionInputs& in, const Said& said, const Tensor& out) {
-  hear(said);
+  if (Expected<void> heard = hear(in, said); !heard) return heard;
   if (std::holds_alternative<ContentRope>(scheme_)) return lab::attend(in, form_, said.angles, out);
   if (const auto* profiles = plain<Profiles>(scheme_)) {
     const bool ramp = profiles->curves == ProfileCurves::ramp;
@@ -264,7 +325,9 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
                                          const Tensor& out_gradient,
                                          const AttentionGradients& wanted,
                                          const Said& said_gradient) {
-  hear(said);
+  if (Expected<void> heard = hear(in, said); !heard) return heard;
+  if (content<GrapeAp>(scheme_) != nullptr)
+    return grape_ap_backward(in, said, out_gradient, wanted, said_gradient);
   if (std::holds_alternative<ContentScheme>(scheme_))
     return content_backward(in, out_gradient,
                             {.q = wanted.q,
@@ -379,6 +442,22 @@ Expected<void> Position::transformer_xl_backward(const AttentionInputs& in,
   add(1, made->content_bias);
   add(2, made->position_bias);
   return {};
+}
+
+Expected<void> Position::grape_ap_backward(const AttentionInputs& in, const Said& said,
+                                           const Tensor& out_gradient,
+                                           const AttentionGradients& wanted,
+                                           const Said& said_gradient) {
+  std::vector<float> by_keys(p_keys_.size());
+  const Tensor keys = dense_like(by_keys, said.p);
+  Expected<void> done = content_backward(
+      in, out_gradient,
+      {.q = wanted.q, .k = wanted.k, .v = wanted.v, .p_queries = said_gradient.p, .p_keys = keys});
+  if (done)
+    done =
+        rotate_transpose(turning_back(said.p.shape[3]), keys, in.keys, Side::key, keys, in.threads);
+  if (done) add_normalized_gradient(said.p, keys, said_gradient.p);
+  return done;
 }
 
 Expected<void> Position::content_backward(const AttentionInputs& in, const Tensor& out_gradient,

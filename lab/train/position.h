@@ -26,9 +26,10 @@ struct Said {
   Tensor w = {}, beta = {};   // [batch][heads][keys][head_dim], [batch][heads][keys]: of PaTH
   SaidAngles angles = {};     // of rotations by content
   Tensor profiles =
-      {};  // [batch][heads][queries][u]: of profiles; of a ramp, before their softplus
+      {};         // [batch][heads][queries][u]: of profiles; of a ramp, before their softplus
+  Tensor p = {};  // [batch][heads][tokens][8]: of GRAPE-AP
 };
-enum class Saying { nothing, gates, channel_gates, factors, angles, profiles };
+enum class Saying { nothing, gates, channel_gates, factors, angles, profiles, p };
 
 // Numbers of a token in what its layer's input is projected to, and how the projection begins.
 struct SaidRow {
@@ -67,7 +68,7 @@ class Position {
   Expected<void> add_backward(const Positions& positions, const Tensor& gradient);
 
  private:
-  void hear(const Said& said);
+  Expected<void> hear(const AttentionInputs& in, const Said& said);
   void learn(Parameters& parameters);
   Expected<void> mixture_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                   AttentionGradients& wanted);
@@ -78,10 +79,14 @@ class Position {
                                          AttentionGradients& wanted);
   Expected<void> content_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                   ContentGradients wanted);
+  Expected<void> grape_ap_backward(const AttentionInputs& in, const Said& said,
+                                   const Tensor& out_gradient, const AttentionGradients& wanted,
+                                   const Said& said_gradient);
 
   AnyScheme scheme_;
   Geometry geometry_;
   Plan plan_;
+  std::vector<float> p_keys_;        // of GRAPE-AP, as its keys have them
   AngleForm form_;                   // of rotations by content
   std::vector<Parameter*> learned_;  // in the order of learn()
 };

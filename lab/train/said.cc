@@ -5,6 +5,11 @@
 #include "lab/train/position.h"
 
 namespace posenc::lab {
+namespace {
+
+constexpr std::int64_t numbers_of_p = 8;  // of each head: the authors'
+
+}  // namespace
 
 Saying Position::saying() const {
   if (std::holds_alternative<ContentRope>(scheme_)) return Saying::angles;
@@ -14,6 +19,7 @@ Saying Position::saying() const {
   if (list == nullptr) return Saying::nothing;
   if (std::holds_alternative<Forgetting>(*list)) return Saying::gates;
   if (std::holds_alternative<Wall>(*list)) return Saying::channel_gates;
+  if (std::holds_alternative<GrapeAp>(*list)) return Saying::p;
   return std::holds_alternative<Path>(*list) ? Saying::factors : Saying::nothing;
 }
 
@@ -31,6 +37,7 @@ SaidRow Position::said_row() const {
       if (profiles.curves != ProfileCurves::ramp) return {.numbers = numbers};
       return {.numbers = numbers, .biased = numbers, .middle = std::log(std::numbers::e - 1)};
     }
+    case Saying::p: return {.numbers = heads * numbers_of_p};
     case Saying::angles: break;
   }
   const std::int64_t pairs = form_.plan.rotate->pairs();
@@ -78,6 +85,7 @@ Said Position::views(float* numbers, std::int64_t texts, std::int64_t length) co
     case Saying::factors:
       return {.w = columns(0, heads, head_dim), .beta = by_head(heads * head_dim)};
     case Saying::profiles: return {.profiles = columns(0, heads, row / heads)};
+    case Saying::p: return {.p = columns(0, heads, numbers_of_p)};
     case Saying::angles: break;
   }
   if (form_.gate == AngleGate::none) return {.angles = {.said = columns(0, heads, row / heads)}};

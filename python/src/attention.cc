@@ -231,6 +231,9 @@ std::vector<Wanted<ContentGradients>> wanted_of(const ContentScheme& scheme, con
     all.push_back({"beta", &G::beta, shape_of(path->beta.values)});
     if (path->log_gates)
       all.push_back({"log_gates", &G::log_gates, shape_of(path->log_gates.values)});
+  } else if (const GrapeAp* const grape = std::get_if<GrapeAp>(&scheme)) {
+    all.push_back({"p_queries", &G::p_queries, shape_of(grape->p_queries.values)});
+    all.push_back({"p_keys", &G::p_keys, shape_of(grape->p_keys.values)});
   }
   if (call.in.sink_logits)
     all.push_back({"sink_logits", &G::sink_logits, shape_of(call.in.sink_logits)});

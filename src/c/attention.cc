@@ -168,6 +168,124 @@ posenc_status posenc_summed_angles_gradient(const posenc_tensor* angles_gradient
   return done(summed_angles_gradient(from.tensor, by_pair(factor, from.tensor), to.tensor));
 }
 
+namespace {
+
+struct ReadForm {
+  posenc_status status = POSENC_MISUSE;
+  AngleForm form = {};
+};
+ReadForm read_form(std::string_view where, const posenc_plan* plan, const posenc_angle_form* form) {
+  if (const auto bad = need(where, {{"plan", plan}, {"form", form}})) return {bad};
+  if (form->struct_size != sizeof(posenc_angle_form))
+    return {misuse(where, "form->struct_size must be sizeof(posenc_angle_form)",
+                   std::to_string(form->struct_size), "set it before the call")};
+  const auto known = [](std::int32_t number, std::int32_t last) {
+    return 0 <= number && number <= last;
+  };
+  if (!known(form->step, POSENC_STEP_POWERS) || !known(form->gate, POSENC_GATE_SOFTPLUS))
+    return {misuse(where, "form's step and gate must be constants of posenc",
+                   std::to_string(form->step) + ", " + std::to_string(form->gate),
+                   "POSENC_STEP_PLAIN and its kin, POSENC_GATE_NONE and its kin")};
+  return {POSENC_OK,
+          {.step = static_cast<AngleStep>(form->step),
+           .gate = static_cast<AngleGate>(form->gate),
+           .own_step = form->own_step != 0,
+           .turning = form->turning,
+           .plan = plan->value}};
+}
+
+// What both list, absent where NULL.
+struct ReadSaid {
+  posenc_status status = POSENC_MISUSE;
+  Tensor said = {}, gate = {}, start = {};
+};
+ReadSaid read_said(std::string_view where, std::string_view name, const posenc_said_angles* in) {
+  if (in == nullptr || in->struct_size != sizeof(posenc_said_angles))
+    return {misuse(where,
+                   std::string(name) + " must be a posenc_said_angles with its struct_size set",
+                   in == nullptr ? "NULL" : std::to_string(in->struct_size),
+                   "set it to sizeof(posenc_said_angles)")};
+  ReadSaid read{POSENC_OK};
+  for (const auto& [what, from, to] : {std::tuple{"said", in->said, &read.said},
+                                       {"gate", in->gate, &read.gate},
+                                       {"start", in->start, &read.start}}) {
+    if (from == nullptr) continue;
+    const View given = view(where, what, from);
+    if (given.status) return {given.status};
+    *to = given.tensor;
+  }
+  return read;
+}
+
+}  // namespace
+
+posenc_status posenc_angle_form_named(const char* name, int64_t head_dim, double number,
+                                      posenc_angle_form* form, posenc_plan** plan) noexcept {
+  constexpr std::string_view where = "posenc_angle_form_named";
+  if (const auto bad = need(where, {{"plan", plan}})) return bad;
+  *plan = nullptr;
+  if (const auto bad = need(where, {{"name", name}, {"form", form}})) return bad;
+  if (form->struct_size != sizeof(posenc_angle_form))
+    return misuse(where, "form->struct_size must be sizeof(posenc_angle_form)",
+                  std::to_string(form->struct_size), "set it before the call");
+  constexpr std::string_view known[] = {"selective_rope", "carope", "mamba3", "mamba3_halves",
+                                        "grape_m"};
+  const std::string_view asked = name;
+  const auto or_else = [&](double usual) { return number == 0 ? usual : number; };
+  Expected<AngleForm> made =
+      asked == known[0]   ? selective_rope(head_dim, or_else(500000))
+      : asked == known[1] ? carope(head_dim)
+      : asked == known[2] ? mamba3(head_dim, or_else(0.5))
+      : asked == known[3] ? mamba3(head_dim, or_else(0.5), Pairing::halves)
+      : asked == known[4]
+          ? grape_m(head_dim, or_else(10000))
+          : Expected<AngleForm>(fail(where, "no such form", asked, suggestion(asked, known)));
+  if (!made) return c::refused(made.error());
+  form->step = static_cast<std::int32_t>(made->step);
+  form->gate = static_cast<std::int32_t>(made->gate);
+  form->own_step = made->own_step ? 1 : 0;
+  form->turning = made->turning;
+  return hand_out(Expected<Plan>(std::move(made->plan)), plan);
+}
+
+posenc_status posenc_content_angles(const posenc_plan* plan, const posenc_angle_form* form,
+                                    const posenc_said_angles* in, const posenc_tensor* out,
+                                    const posenc_tensor* next) noexcept {
+  constexpr std::string_view where = "posenc_content_angles";
+  const ReadForm made = read_form(where, plan, form);
+  if (made.status) return made.status;
+  const ReadSaid said = read_said(where, "in", in);
+  if (said.status) return said.status;
+  const View to = view(where, "out", out);
+  View behind{POSENC_OK};
+  if (next) behind = view(where, "next", next);
+  for (const View& each : {to, behind})
+    if (each.status) return each.status;
+  return done(
+      content_angles(made.form, {said.said, said.gate, said.start}, to.tensor, behind.tensor));
+}
+
+posenc_status posenc_content_angles_gradient(const posenc_plan* plan, const posenc_angle_form* form,
+                                             const posenc_said_angles* in,
+                                             const posenc_tensor* angles_gradient,
+                                             const posenc_said_angles* to,
+                                             const posenc_tensor* frequency) noexcept {
+  constexpr std::string_view where = "posenc_content_angles_gradient";
+  const ReadForm made = read_form(where, plan, form);
+  if (made.status) return made.status;
+  const ReadSaid said = read_said(where, "in", in), wanted = read_said(where, "to", to);
+  for (const ReadSaid& each : {said, wanted})
+    if (each.status) return each.status;
+  const View by = view(where, "angles_gradient", angles_gradient);
+  View of_frequency{POSENC_OK};
+  if (frequency) of_frequency = view(where, "frequency", frequency);
+  for (const View& each : {by, of_frequency})
+    if (each.status) return each.status;
+  return done(
+      content_angles_gradient(made.form, {said.said, said.gate, said.start}, by.tensor,
+                              {wanted.said, wanted.gate, wanted.start, of_frequency.tensor}));
+}
+
 // --- schemes that read the content, at speed -------------------------------------------------------
 
 posenc_status posenc_attend_content(const posenc_content* content, const posenc_plan* plan,
@@ -208,7 +326,9 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
                   {"sink_logits", gradients->sink_logits, &to.sink_logits},
                   {"channel_gates", gradients->channel_gates, &to.channel_gates},
                   {"w", gradients->w, &to.w},
-                  {"beta", gradients->beta, &to.beta}}))
+                  {"beta", gradients->beta, &to.beta},
+                  {"p_queries", gradients->p_queries, &to.p_queries},
+                  {"p_keys", gradients->p_keys, &to.p_keys}}))
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   if (given.status) return given.status;

@@ -26,7 +26,9 @@ constexpr Gradient gradients_of_parts[] = {
     {"log_gates", &ContentGradients::log_gates},
     {"channel_gates", &ContentGradients::channel_gates},
     {"w", &ContentGradients::w},
-    {"beta", &ContentGradients::beta}};
+    {"beta", &ContentGradients::beta},
+    {"p_queries", &ContentGradients::p_queries},
+    {"p_keys", &ContentGradients::p_keys}};
 
 template <class S>
 bool learns(Tensor ContentGradients::* part) {

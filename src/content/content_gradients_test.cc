@@ -1,4 +1,4 @@
-// The gradients of CoPE, forgetting, stick-breaking, Wall and PaTH attention against central differences in double.
+// The gradients of CoPE, forgetting, stick-breaking, Wall, PaTH and GRAPE-AP attention against central differences in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -123,6 +123,39 @@ Learner wall(bool by_channels) {
                 return act(call, extra, [&](const Wall& scheme) {
                   ContentGradients to{.q = dq, .k = dk, .v = dv};
                   (by_channels ? to.channel_gates : to.log_gates) = by_extra;
+                  return attend_backward(call.inputs(threads), scheme, call.plan, g, to);
+                });
+              }};
+}
+
+// By p of the queries, or of the keys.
+Learner grape_ap(bool of_keys) {
+  const auto numbers = [](const Call& call, bool keys, DType dtype) {
+    const std::int64_t tokens = keys ? call.keys : call.queries;
+    return Numbers(dtype, {call.batch, call.heads, tokens, 3},
+                   random(call.batch * call.heads * tokens * 3, keys ? 28 : 29, 1.5));
+  };
+  const auto act = [=](const Call& call, const Tensor& extra, const auto& with) {
+    const Numbers other = numbers(call, !of_keys, DType::f64);
+    return with(of_keys ? GrapeAp{{other.view}, {extra}, {0.5}}
+                        : GrapeAp{{extra}, {other.view}, {0.5}});
+  };
+  return {.name = of_keys ? "GrapeApByKeys" : "GrapeApByQueries",
+          .learns = true,
+          .extra = [=](const Call& call, DType dtype) { return numbers(call, of_keys, dtype); },
+          .loss =
+              [=](Call& call, const Numbers& g, const Tensor& extra) {
+                return act(call, extra, [&](const GrapeAp& scheme) {
+                  EXPECT_TRUE(attend(call.inputs(), scheme, call.plan, call.out.view));
+                  return product(call.out, g);
+                });
+              },
+          .backward =
+              [=](const Call& call, const Tensor& extra, const Tensor& g, const Tensor& dq,
+                  const Tensor& dk, const Tensor& dv, const Tensor& by_extra, Threads threads) {
+                return act(call, extra, [&](const GrapeAp& scheme) {
+                  ContentGradients to{.q = dq, .k = dk, .v = dv};
+                  (of_keys ? to.p_keys : to.p_queries) = by_extra;
                   return attend_backward(call.inputs(threads), scheme, call.plan, g, to);
                 });
               }};
@@ -278,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, ContentGradients,
                                          cope(1, true, false), cope(400, false, false),
                                          forgetting(), stick_breaking(false), stick_breaking(true),
                                          wall(true), wall(false), path(0), path(1), path(2),
-                                         path(2, true)),
+                                         path(2, true), grape_ap(false), grape_ap(true)),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(ContentGradients, AreTheDifferencesInAllCalls) {

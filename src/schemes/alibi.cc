@@ -9,10 +9,9 @@
 // tensor-parallel shard needs the slopes of its own heads out of all H, not those of a model with
 // fewer heads. Falcon keeps the slopes in bfloat16 and adds the bias before the 1/√d, which shrinks
 // it by √d.
-#include <bit>
-#include <cmath>
 #include <string>
 
+#include "src/core/alibi_slope.h"
 #include "src/schemes/common.h"
 
 namespace posenc {
@@ -28,13 +27,10 @@ Expected<std::vector<double>> alibi_slopes(std::int64_t heads, double bias_max,
     return fail("alibi", "alibi_bias_max must be above 0 and at most 126", number_text(bias_max),
                 "use 8, or the value in the model's config");
   }
-  const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(heads)));
   std::vector<double> slopes;
   slopes.reserve(static_cast<std::size_t>(heads));
   for (std::int64_t i = 0; i < heads; ++i) {
-    std::int64_t h = i + 1;
-    if (power != heads) h = i < power / 2 ? 2 * (i + 1) : 2 * (i - power / 2) + 1;
-    const double slope = std::exp2(-bias_max * static_cast<double>(h) / static_cast<double>(power));
+    const double slope = detail::alibi_slope(i, heads, bias_max);
     slopes.push_back(rounding == SlopeRounding::exact
                          ? slope
                          : bfloat16_to_float(float_to_bfloat16(static_cast<float>(slope))));

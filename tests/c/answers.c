@@ -112,6 +112,35 @@ static void angles_add_up(void) {
   MISUSE("steps", posenc_summed_angles(NULL, NULL, NULL, &out));
 }
 
+static void angles_are_said_by_tokens(void) {
+  posenc_angle_form form = {.struct_size = sizeof form};
+  posenc_plan* plan = NULL;
+  OK(posenc_angle_form_named("mamba3", 8, 0, &form, &plan));
+  CHECK(form.step == POSENC_STEP_TANH && form.gate == POSENC_GATE_SOFTPLUS && form.own_step == 1);
+  double x[3 * 2] = {0, 1, 2, 0, 0, -1}, y[3] = {0, 0, 0}, angle[6], next[2], by[6], by_gate[3];
+  const int64_t shape[] = {1, 1, 2};
+  posenc_tensor said = dense(x, POSENC_FLOAT64, 1, 1, 3, 2),
+                gate = dense(y, POSENC_FLOAT64, 1, 1, 3, 1),
+                out = dense(angle, POSENC_FLOAT64, 1, 1, 3, 2),
+                by_said = dense(by, POSENC_FLOAT64, 1, 1, 3, 2),
+                of_gate = dense(by_gate, POSENC_FLOAT64, 1, 1, 3, 1), behind;
+  OK(posenc_tensor_dense(next, POSENC_FLOAT64, 3, shape, &behind));
+  posenc_said_angles in = {.struct_size = sizeof in, .said = &said, .gate = &gate},
+                     to = {.struct_size = sizeof to, .said = &by_said, .gate = &of_gate};
+  OK(posenc_content_angles(plan, &form, &in, &out, &behind));
+  CHECK(angle[0] == 0 && fabs(angle[1] - acos(-1) * tanh(1) * log(2)) < 1e-14);
+  CHECK(next[0] == angle[4] && next[1] == angle[5] && fabs(next[1]) < 1e-14);
+  OK(posenc_content_angles_gradient(plan, &form, &in, &out, &to, NULL));
+  in.gate = NULL;
+  REFUSED("gate must be given", posenc_content_angles(plan, &form, &in, &out, NULL));
+  form.step = 9;
+  MISUSE("step and gate must be constants", posenc_content_angles(plan, &form, &in, &out, NULL));
+  posenc_plan_free(plan);
+  REFUSED("selective_rope", posenc_angle_form_named("selective", 8, 0, &form, &plan));
+  in.struct_size = 3;
+  MISUSE("plan", posenc_content_angles(NULL, &form, &in, &out, NULL));
+}
+
 static void angles_are_given_and_made_of_real_positions(void) {
   posenc_plan* plan = plan_of("{\"type\": \"rope\"}", (posenc_geometry){.head_dim = 8});
   double seconds[] = {-2.5, 0.125}, angle[2 * 4], data[2 * 8], gradient[2 * 8], by_angle[2 * 4];
@@ -419,6 +448,7 @@ void test_answers(void) {
   an_engines_angles_are_its_floats();
   rotation_turns_and_turns_back();
   angles_add_up();
+  angles_are_said_by_tokens();
   angles_are_given_and_made_of_real_positions();
   grids_and_signed_ids_are_positions();
   learned_tables_are_given_and_checked();

@@ -410,8 +410,8 @@ TEST_F(AttendCommand, WithOneVectorEverywhereOnlyTheDistanceCounts) {
 }
 
 TEST_F(AttendCommand, WhatASchemeHasLearnedMayBeRandom) {
-  for (const std::string scheme : {"fire", "cope", "forgetting", "wall", "path", "t5", "shaw",
-                                   "learned --rows 12 --width 64"}) {
+  for (const std::string scheme : {"fire", "cope", "forgetting", "wall", "path", "grape_ap", "t5",
+                                   "shaw", "learned --rows 12 --width 64"}) {
     SCOPED_TRACE(scheme);
     const auto logits = [&](const std::string& flags) {
       const Outcome plot = posenc("plot scores --length 12 --csv - --random_learned --scheme " +

@@ -171,6 +171,8 @@ function content_of(engine, text, [, heads, count, head_dim]) {
     channel_gates: [1, -1, [1, heads, count, head_dim]],
     w: [1 / 8, 0, [1, heads, count, head_dim]],
     beta: [1, 1, [1, heads, count]],
+    p_queries: [1, 0, [1, heads, count, head_dim]],
+    p_keys: [1, 1, [1, heads, count, head_dim]],
   }
   for (const [name, [factor, offset, shape]] of Object.entries(tables)) {
     if (!lists.content.find(s => JSON.parse(text).type === s.name).tables?.some(t => t.name === name)) continue

@@ -115,6 +115,8 @@ int main(void) {
       set_table(content, "channel_gates", 1, -1, heads, count, head_dim);
       set_table(content, "w", 0.125, 0, heads, count, head_dim);
       set_table(content, "beta", 1, 1, heads, count, 0);
+      set_table(content, "p_queries", 1, 0, heads, count, head_dim);
+      set_table(content, "p_keys", 1, 1, heads, count, head_dim);
       check(posenc_positions_range(first, count, &positions));
       const posenc_attention in = attention(x, dtype, heads, count, head_dim, positions);
       const int64_t square = heads * count * count * (dtype == POSENC_FLOAT64 ? 8 : 4);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { command } from './reproduce.mjs'
 import { assert, close, settled, show } from './run.mjs'
 
-const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking', 'wall', 'path']
+const schemes = ['fire', 'cope', 'forgetting', 'stick_breaking', 'wall', 'path', 'grape_ap']
 
 // What the page offers of its first map, [query][key]; NaN where a key is hidden.
 async function numbers(page) {
@@ -55,7 +55,7 @@ export async function content({ check, open, quiet }) {
     const beside = page.locator('.choice input[type=checkbox]:checked')
     // The page compares four at once.
     for (const chosen of [
-      ['wall', 'path'],
+      ['wall', 'path', 'grape_ap'],
       ['fire', 'forgetting', 'stick_breaking'],
     ]) {
       while (await beside.count()) await beside.first().uncheck()

@@ -10,6 +10,7 @@ const structs: Record<string, string> = {
   nope: 'NoPe',
   xpos: 'XPos',
   stick_breaking: 'StickBreaking',
+  grape_ap: 'GrapeAp',
   default: 'Unscaled',
   ntk: 'NtkAware',
   dynamic: 'DynamicNtk',
@@ -311,6 +312,12 @@ export function scoresCpp(engine: Engine, asked: Asked): string {
       + '    beta.push_back(2 / (1 + std::exp(-x)));\n  }\n'
       + `${struct} scheme{.w = posenc::Table::own(w, {1, ${heads}, ${length}, ${d}}),\n`
       + `  .beta = posenc::Table::own(beta, {1, ${heads}, ${length}})};`,
+    grape_ap:
+      `std::vector<double> p[2];\nfor (int keys = 0; keys < 2; keys++)\n${everyToken}\n`
+      + `    for (double x : ${normals(d, `((2 * h + keys) * ${said} + t % ${said}) * ${d}`)})\n`
+      + '      p[keys].push_back(x);\n'
+      + `${struct} scheme{.p_queries = posenc::Table::own(p[0], {1, ${heads}, ${length}, ${d}}),\n`
+      + `  .p_keys = posenc::Table::own(p[1], {1, ${heads}, ${length}, ${d}})};`,
   }
   const tables = ready?.drawn && !ready.reads ? `, learned tables: those of ${seed + 2}` : ''
   const whole = scheme.type === 'learned' ? { ...scheme, rows: length } : scheme

@@ -7,7 +7,7 @@ export type Size = { d: number; heads: number; length: number }
 export type Words = 'random' | 'alike' | 'equal'
 // Of one head: [tokens][d], and what else tokens say of how to forget or reflect what came before them: the logarithms of a
 // forget gate [tokens] and of one for each channel [tokens][d], a direction w [tokens][d] and its strength beta [tokens].
-export type Content = Record<'q' | 'k' | 'gates' | 'channels' | 'w' | 'beta', Float64Array>
+export type Content = Record<'q' | 'k' | 'gates' | 'channels' | 'w' | 'beta' | 'pQueries' | 'pKeys', Float64Array>
 // A scheme ready to score one head: its plan, or where it reads the content itself beside an empty plan.
 export type Ready = { plan: Plan; drawn: string; reads?: Reading }
 export type Reading = { scheme: Scheme; tables: Record<string, Table> }
@@ -43,7 +43,7 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
       const embeddings = { values: next(counted * d), shape: [counted, d] }
       return { plan, drawn: `vectors of ${counted} positions`, reads: { scheme, tables: { embeddings } } }
     }
-    const drawn = { forgetting: 'forget gates', wall: 'forget gates of channels', path: 'directions and strengths' }
+    const drawn = { forgetting: 'forget gates', wall: 'forget gates of channels', path: 'directions and strengths', grape_ap: 'p of queries and of keys' }
     return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme, tables: {} } }
   }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
@@ -105,9 +105,13 @@ export function content(
     const norm = Math.sqrt(direction.reduce((sum, x) => sum + x * x, 0))
     direction.forEach((x, c) => (direction[c] = x / norm))
   }
+  // p of a head's queries before that of its keys.
+  const p = engine.normals(seed + 2, 2 * rows * d, head * 2 * rows * d)
   return {
     q: drawn(seed),
     k: drawn(seed + 1),
+    pQueries: repeated(p.subarray(0, rows * d), length * d),
+    pKeys: repeated(p.subarray(rows * d), length * d),
     gates: gates(1),
     channels: gates(d),
     w: repeated(w, length * d),
@@ -119,12 +123,16 @@ export function content(
 }
 
 // What a scheme that reads the content is given beside its fields.
-function tablesOf({ scheme, tables }: Reading, { gates, channels, w, beta }: Content, d: number): Reading['tables'] {
+function tablesOf({ scheme, tables }: Reading, { gates, channels, w, beta, pQueries, pKeys }: Content, d: number): Reading['tables'] {
   const length = gates.length
   if (scheme.type === 'forgetting' && !scheme.gate_bias) return { log_gates: { values: gates, shape: [1, 1, length] } }
   if (scheme.type === 'wall') return { channel_gates: { values: channels, shape: [1, 1, length, d] } }
   if (scheme.type === 'path')
     return { w: { values: w, shape: [1, 1, length, d] }, beta: { values: beta, shape: [1, 1, length] } }
+  if (scheme.type === 'grape_ap') {
+    const shape = [1, 1, length, d]
+    return { p_queries: { values: pQueries, shape }, p_keys: { values: pKeys, shape } }
+  }
   return tables
 }
 

@@ -29,6 +29,7 @@ function parameters(of: Subject): Cell {
       64 * of.heads * of.d + of.heads * (of.heads * of.d + 1),
       'directions through 32 numbers, and a strength for each head, that read the token, a layer',
     ],
+    grape_ap: [8 * of.heads * of.heads * of.d, 'each head has a p of 8 numbers that reads the token, a layer'],
   }
   const [count, said] = counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
   return {
