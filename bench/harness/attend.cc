@@ -251,7 +251,7 @@ std::vector<AttendCase> attend_cases(int threads) {
   for (const auto& [scheme, length] :
        {std::pair{"fire", 4096}, {"forgetting", 4096}, {"cope", 2048}, {"stick_breaking", 2048}})
     cases.push_back({.name = "causal", .scheme = scheme, .length = length, .threads = threads});
-  for (const char* scheme : {"wall", "path"})
+  for (const char* scheme : {"wall", "path", "grape_ap"})
     cases.push_back({.name = "causal", .scheme = scheme, .length = 2048, .threads = threads});
   for (const char* scheme : {"profiles", "transformer_xl bidirectional=false",
                              "rope distance_map=rerope map_window=1024",

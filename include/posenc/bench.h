@@ -131,7 +131,7 @@ struct AttendCase {
   std::int64_t cache_bytes() const;  // of keys and values
 };
 
-// Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall and PaTH at 2048), what else the softmax knows, decoding from a cache of 32768,
+// Every scheme of attention at 4096 tokens (CoPE, stick-breaking, Wall, PaTH and GRAPE-AP at 2048), what else the softmax knows, decoding from a cache of 32768,
 // gradients at 64 to 2048 tokens, biases of pictures, of windows and of a page beside the same without, and texts of 128 to 512 beside one of 4096.
 std::vector<AttendCase> attend_cases(int threads = 1);
 
