@@ -73,6 +73,7 @@ struct Sinusoidal {
   bool scale_embedding = false;
   bool cosine_first = false;
   std::vector<std::int64_t> axes_dim = {};
+  std::vector<std::int64_t> axis_order = {};
   std::vector<double> axis_base = {};
   std::vector<double> position_scale = {};
   bool divide_vectors = false;
@@ -104,6 +105,9 @@ struct Sinusoidal {
         Field{"axes_dim", &Sinusoidal::axes_dim,
               "D_a, channels of each axis side by side (a picture: d/2, d/2); none: one axis",
               Range{.least = 2}, "channels"},
+        Field{"axis_order", &Sinusoidal::axis_order,
+              "the axis whose channels stand first, and so on (MAE: 1, 0); none: 0, 1, …",
+              Range{.least = 0, .most = 7}},
         Field{"axis_base", &Sinusoidal::axis_base, "b_a, base of each axis; none: base", above_one},
         Field{"position_scale", &Sinusoidal::position_scale,
               "multiplies positions, a number for each axis or one for all (DETR: 2π, of shares "

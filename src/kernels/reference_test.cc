@@ -117,7 +117,7 @@ TEST(AddWaves, NeedPositionsOfAllTheirAxes) {
   std::vector<double> out(4);
   const std::vector<std::int64_t> ids = {1, 2, 3};
   expect_error(position_vectors(plan, *Positions::ids(ids, 3), Tensor::dense(out.data(), {1, 4})),
-               "axes");
+               "one axis or the 2 of the plan, got 3");
 }
 
 TEST(AddWaves, RefuseARealPositionThatIsNotFinite) {

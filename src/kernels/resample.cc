@@ -143,6 +143,21 @@ void each_tap(GridSize from, GridSize to, const Resampling& how, const Act& act)
   }
 }
 
+// All numbers, row by row: each is read many times.
+std::vector<double> doubles(const Tensor& tensor) {
+  const std::int64_t rows = tensor.shape[0], channels = tensor.shape[1];
+  std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(rows * channels));
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < channels; ++c) numbers.push_back(tensor.get(tensor.offset(r, c)));
+  return numbers;
+}
+
+// to += weight · from
+void add_row(double* to, const double* from, double weight, std::int64_t channels) {
+  for (std::int64_t c = 0; c < channels; ++c) to[c] += weight * from[c];
+}
+
 }  // namespace
 
 Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, const Resampling& how,
@@ -151,6 +166,7 @@ Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, co
   POSENC_TRY(grids, checked(where, "table", table, "out", out, from, to, how));
   POSENC_CHECK(check_how(where, to, how));
   const std::int64_t channels = grids.from.shape[1];
+  const std::vector<double> source = doubles(grids.from);
   std::vector<double> sum(static_cast<std::size_t>(channels));
   std::int64_t at = 0;
   const auto write = [&] {
@@ -159,12 +175,11 @@ Expected<void> resample_grid(const Tensor& table, GridSize from, GridSize to, co
     std::ranges::fill(sum, 0.0);
   };
   std::int64_t taken = 0;
-  each_tap(from, to, how, [&](std::int64_t row, std::int64_t source, double weight) {
+  each_tap(from, to, how, [&](std::int64_t row, std::int64_t old, double weight) {
     if (row != at && taken > 0) write();
     at = row;
     ++taken;
-    for (std::int64_t c = 0; c < channels; ++c)
-      sum[static_cast<std::size_t>(c)] += weight * grids.from.get(grids.from.offset(source, c));
+    add_row(sum.data(), source.data() + old * channels, weight, channels);
   });
   write();
   return {};
@@ -177,11 +192,10 @@ Expected<void> resample_grid_gradient(const Tensor& out_gradient, GridSize from,
                             to, from, how));
   POSENC_CHECK(check_how(where, to, how));
   const std::int64_t channels = grids.from.shape[1], rows = grids.to.shape[0];
+  const std::vector<double> gradient = doubles(grids.from);
   std::vector<double> sum(static_cast<std::size_t>(rows * channels));
-  each_tap(from, to, how, [&](std::int64_t row, std::int64_t source, double weight) {
-    double* const to_row = sum.data() + source * channels;
-    for (std::int64_t c = 0; c < channels; ++c)
-      to_row[c] += weight * grids.from.get(grids.from.offset(row, c));
+  each_tap(from, to, how, [&](std::int64_t row, std::int64_t old, double weight) {
+    add_row(sum.data() + old * channels, gradient.data() + row * channels, weight, channels);
   });
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < channels; ++c)

@@ -14,13 +14,15 @@
 //   order     all cosines before all sines (MusicGen, and the time steps of diffusion: flip_sin_to_cos)
 //
 // Of several axes each has D_a channels side by side, and the series of an embedding that is D_a wide: pictures half and half,
-// the rows first (MAE, DETR) or the columns (diffusers), videos a quarter for the time (CogVideoX). Both a shift and a distance
+// the rows first (RT-DETR, DETR) or the columns (MAE, diffusers), videos a quarter for the time (CogVideoX). Both a shift and a distance
 // then go by axis: PE(p + k) = M_k·PE(p) with a block of M_k for each.
 //
 // What we chose: one cosine less counts as a pair, so `ends` divides by (pairs − 1) with any odd.
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/scalings/scaling.h"
 #include "src/schemes/common.h"
@@ -50,6 +52,13 @@ Expected<void> dealt_out(const Sinusoidal& scheme, std::int64_t width) {
         "sinusoidal",
         "position_scale must have one number, or one for each of " + std::to_string(axes) + " axes",
         std::to_string(scheme.position_scale.size()), "leave it out for 1");
+  std::vector<std::int64_t> order = scheme.axis_order;
+  std::ranges::sort(order);
+  for (std::size_t a = 0; a < order.size(); ++a) fits = fits && std::cmp_equal(order[a], a);
+  if (!fits || (!order.empty() && order.size() != axes))
+    return fail("sinusoidal: axis_order",
+                "must have each of the axes 0 to " + std::to_string(axes - 1) + " once", "",
+                "leave it out for 0, 1, …");
   if (axes > 1 && scheme.padding_idx >= 0)
     return fail("sinusoidal", "a row of zeros must be of one axis",
                 "padding_idx " + std::to_string(scheme.padding_idx), "set it to -1");
@@ -97,15 +106,22 @@ Expected<Plan> Sinusoidal::compiled(const Geometry& geometry) const {
     waves.axes = static_cast<std::int64_t>(axes);
     waves.blocks = axes_dim;
     std::int64_t pairs = 0;
-    for (const std::int64_t channels : axes_dim) pairs += channels / 2;
+    const auto axis_at = [&](std::size_t place) {
+      return axis_order.empty() ? place : static_cast<std::size_t>(axis_order[place]);
+    };
+    for (std::size_t place = 0; place < axes; ++place) {
+      waves.blocks[place] = axes_dim[axis_at(place)];
+      pairs += waves.blocks[place] / 2;
+    }
     waves.frequency.resize(axes * static_cast<std::size_t>(pairs));
-    auto to = waves.frequency.begin();
-    for (std::size_t a = 0; a < axes; ++a) {  // down the diagonal: an axis has its own pairs alone
+    auto to = waves.frequency.begin();                    // a column further with every block
+    for (std::size_t place = 0; place < axes; ++place) {  // an axis has its own pairs alone
+      const std::size_t a = axis_at(place);
       const std::int64_t channels = axes_dim[a];
       const auto own =
           series(axis_base.empty() ? base : axis_base[a], channels, channels / 2, scale_of(a));
-      to = std::ranges::copy(own, to).out;
-      if (a + 1 < axes) to += pairs;
+      std::ranges::copy(own, to + static_cast<std::int64_t>(a) * pairs);
+      to += channels / 2;
     }
   }
   Plan plan;

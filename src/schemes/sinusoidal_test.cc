@@ -93,6 +93,18 @@ TEST(SinusoidalScheme, AxesMayHaveBasesAndScalesOfTheirOwn) {
   EXPECT_EQ(waves.frequency, (std::vector{2.0, 2 * 0.1, 0.0, 0.0, 0.0, 0.0, 3.0, 3 * 0.5}));
 }
 
+TEST(SinusoidalScheme, ColumnsMayStandBeforeRows) {
+  const Waves waves = waves_of({.axes_dim = {4, 2}, .axis_order = {1, 0}}, 6);
+  EXPECT_EQ(waves.blocks, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(waves.frequency, (std::vector{0.0, 1.0, 0.01, 1.0, 0.0, 0.0}));
+}
+
+TEST(SinusoidalScheme, RefusesAnOrderThatLeavesAnAxisOut) {
+  for (const std::vector<std::int64_t>& order :
+       {std::vector<std::int64_t>{0, 0}, {1}, {0, 2}, {0, 1, 2}})
+    EXPECT_FALSE((Sinusoidal{.axes_dim = {2, 2}, .axis_order = order}.compiled({.width = 4})));
+}
+
 TEST(SinusoidalScheme, OneScaleIsOfAllAxes) {
   EXPECT_EQ((waves_of({.axes_dim = {2, 2}, .position_scale = {5}}, 4).frequency),
             (std::vector{5.0, 0.0, 0.0, 5.0}));

@@ -37,7 +37,7 @@ from transformers.models.sam3 import modeling_sam3
 from transformers.models.siglip2 import modeling_siglip2
 from transformers.models.table_transformer import modeling_table_transformer
 from transformers.models.vit import modeling_vit
-from transformers.models.vit_mae import modeling_vit_mae
+from transformers.models.vit_mae import configuration_vit_mae, modeling_vit_mae
 
 F64 = torch.float64
 CPU = torch.device("cpu")
@@ -72,7 +72,11 @@ def picture(width, **fields):
 
 def mae():
     rows = modeling_vit_mae.build_2d_sinusoidal_position_embedding(3, 4, 16, dtype=F64)
-    yield record("ViTMAE", picture(16), grid(3, 4), rows)
+    yield record("ViTMAE's grid, before its halves change places", picture(16), grid(3, 4), rows)
+    config = configuration_vit_mae.ViTMAEConfig(hidden_size=16, num_attention_heads=2, image_size=12, patch_size=4)
+    embeddings_of = modeling_vit_mae.ViTMAEEmbeddings(config).double()
+    embeddings_of.initialize_weights()
+    yield record("ViTMAE", picture(16, axis_order=[1, 0]), grid(3, 3), embeddings_of.position_embeddings[0, 1:])
 
 
 def rt_detr():
@@ -147,14 +151,14 @@ def time_steps():
 def dit():
     """diffusers' pictures: columns before rows, at a grid stretched to that of training."""
     rows = embeddings.get_2d_sincos_pos_embed(16, (4, 4), interpolation_scale=2.0, base_size=8)
-    scheme = picture(16, position_scale=[8 / 4 / 2])
-    yield record("DiT, PixArt", scheme, grid(4, 4)[[1, 0]], rows)
+    scheme = picture(16, position_scale=[8 / 4 / 2], axis_order=[1, 0])
+    yield record("DiT, PixArt", scheme, grid(4, 4), rows)
 
 
 def cogvideo():
     rows = embeddings.get_3d_sincos_pos_embed(32, (3, 2), 2, spatial_interpolation_scale=1.875, temporal_interpolation_scale=1.5)
-    scheme = {"type": "sinusoidal", "layout": "concatenated", "axes_dim": [8, 12, 12]}
-    at = grid(2, 2, 3)[[0, 2, 1]] / torch.tensor([[1.5], [1.875], [1.875]], dtype=F64)
+    scheme = {"type": "sinusoidal", "layout": "concatenated", "axes_dim": [8, 12, 12], "axis_order": [0, 2, 1]}
+    at = grid(2, 2, 3) / torch.tensor([[1.5], [1.875], [1.875]], dtype=F64)
     yield record("CogVideoX", scheme, at, rows.flatten(0, 1))
 
 
