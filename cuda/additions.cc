@@ -16,6 +16,10 @@ Expected<Additions> Additions::make(const Plan& plan, const Backend& backend) {
   made.backend_ = &backend;
   made.part_ = *plan.add;
   if (const auto* waves = std::get_if<Waves>(&plan.add->kind)) {
+    if (waves->axes != 1 || !waves->blocks.empty() || waves->cosine_first || waves->amplitude != 1)
+      return fail(where, "waves must be of one axis, sines first, of amplitude 1",
+                  std::to_string(waves->axes) + (waves->axes == 1 ? " axis" : " axes"),
+                  "add them on the host");
     std::vector<Turns> turns;
     for (const double f : waves->frequency) {
       if (!(f < 0x1p200 && f > -0x1p200))
@@ -25,6 +29,9 @@ Expected<Additions> Additions::make(const Plan& plan, const Backend& backend) {
     POSENC_CHECK(bring(made.numbers_, backend, turns));
   }
   if (const auto* rows = std::get_if<Rows>(&plan.add->kind)) {
+    if (rows->axes() != 1)
+      return fail(where, "learned rows must be of one axis", std::to_string(rows->axes()) + " axes",
+                  "add a table for each axis, one after the other");
     const Tensor values = rows->table.values.with_rank(2);
     if (!rows->table || values.shape[0] != rows->rows || values.shape[1] != rows->width)
       return fail(where, "the learned table must be given", shape_text(rows->table.values),

@@ -148,6 +148,29 @@ Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_vie
   return tensor;
 }
 
+bool is_of_floats(const Array& array) {
+  return array.type == NpyType::f64 || array.type == NpyType::f32 || array.type == NpyType::f16;
+}
+
+Expected<std::optional<RealPositions>> real_positions(const std::string& text) {
+  if (!text.ends_with(".npy")) return std::nullopt;
+  Expected<Array> array = read_npy(text);
+  if (!array) return std::unexpected(array.error());
+  if (!is_of_floats(*array)) return std::nullopt;
+  RealPositions real{std::move(*array)};
+  const Expected<Tensor> seen = tensor_of(real.numbers, "", text);
+  if (!seen) return std::unexpected(seen.error());
+  if (seen->rank < 1 || seen->rank > 2)
+    return fail(text, "must be [seq] or [axis][seq]", std::to_string(seen->rank) + " axes");
+  const Tensor given = seen->with_rank(2);
+  real.at = {.data = given.data,
+             .dtype = given.dtype,
+             .rank = 3,
+             .shape = {given.shape[0], 1, given.shape[1]},
+             .stride = {given.stride[0], 0, given.stride[1]}};
+  return real;
+}
+
 Expected<std::vector<std::int64_t>> integers_of(const Array& array, std::string_view where) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(array.size()));
   const auto copy = [&]<class T>(T) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,16 @@ Expected<void> write_npy(const std::string& path, const Array& array);
 // A view of the floating-point array, all axes. `dtype` "" takes the file's own; "bfloat16" reads
 // uint16 as bfloat16. Errors: integers, a dtype that is not the file's.
 Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_view where);
+
+bool is_of_floats(const Array& array);
+
+// Real positions of one sequence, out of a .npy file of floats [seq] or [axis][seq]; absent of other texts, which positions()
+// (parse.h) reads. Errors: those of read_npy, more axes.
+struct RealPositions {
+  Array numbers;
+  Tensor at = {};  // [axis][1][seq] of `numbers`
+};
+Expected<std::optional<RealPositions>> real_positions(const std::string& text);
 
 // The integers of an array of any integer or boolean type.
 Expected<std::vector<std::int64_t>> integers_of(const Array& array, std::string_view where);

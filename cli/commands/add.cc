@@ -22,7 +22,8 @@ Run define_add(CLI::App& app) {
       ->required();
   app.add_option("OUT", options->out, "Where the sum goes, .npy")->required();
   app.add_option("--positions", options->positions,
-                 "0:512 (512 not included), 5, 0,2,4, or ids.npy [seq]")
+                 "0:512 (512 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of floats: "
+                 "real positions")
       ->type_name("IDS")
       ->required();
   app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
@@ -48,7 +49,10 @@ Run define_add(CLI::App& app) {
     if (x->rank < 2 || x->rank > 3)
       return fail(options->in, "must be [seq][width] or [batch][seq][width]",
                   std::to_string(x->rank) + " axes", "reshape it");
-    const Expected<Positions> where = positions(options->positions);
+    const Expected<std::optional<RealPositions>> real = real_positions(options->positions);
+    if (!real) return std::unexpected(real.error());
+    const Expected<Positions> where =
+        *real ? Positions::range(0, 0) : positions(options->positions);
     if (!where) return std::unexpected(where.error());
     Geometry of_tensor;
     of_tensor.width = x->shape[static_cast<std::size_t>(x->rank - 1)];
@@ -57,8 +61,9 @@ Run define_add(CLI::App& app) {
     if (Expected<void> given = check_table(*plan, "add"); !given)
       return std::unexpected(given.error());
     const Tensor batched = x->with_rank(3);
-    if (Expected<void> done = add(*plan, batched, *where, batched); !done)
-      return std::unexpected(done.error());
+    const Expected<void> done =
+        *real ? add(*plan, batched, (*real)->at, batched) : add(*plan, batched, *where, batched);
+    if (!done) return std::unexpected(done.error());
     if (Expected<void> written = write_npy(options->out, *array); !written)
       return std::unexpected(written.error());
     return 0;

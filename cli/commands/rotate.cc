@@ -62,10 +62,6 @@ struct Where {
   Tensor reals = {}, angles = {};  // of `numbers`: [axis][1][seq], [1][head or 1][seq][pair]
 };
 
-bool is_of_floats(const Array& array) {
-  return array.type == NpyType::f64 || array.type == NpyType::f32 || array.type == NpyType::f16;
-}
-
 Expected<Where> where_of(const std::string& positions_text, const std::string& by,
                          std::int64_t seq) {
   Where where;
@@ -76,40 +72,32 @@ Expected<Where> where_of(const std::string& positions_text, const std::string& b
                 std::to_string(count), "say which axis is the sequence with --seq_axis");
   };
   if (file.empty()) return fail("rotate", "--positions is required", "", "write it like 0:4096");
-  if (file.ends_with(".npy")) {
-    Expected<Array> array = read_npy(file);
-    if (!array) return std::unexpected(array.error());
-    if (is_of_floats(*array) || !by.empty()) where.numbers = std::move(*array);
-  } else if (!by.empty()) {
-    return fail("--by", "must be a .npy file", by);
-  }
-  if (!where.numbers) {
+  if (by.empty()) {
+    Expected<std::optional<RealPositions>> real = real_positions(file);
+    if (!real) return std::unexpected(real.error());
+    if (*real) {
+      if ((*real)->at.shape[2] != seq) return wrong_count((*real)->at.shape[2]);
+      where.numbers = std::move((*real)->numbers);
+      where.reals = (*real)->at;
+      return where;
+    }
     Expected<Positions> whole = positions(file);
     if (!whole) return std::unexpected(whole.error());
     if (whole->size() != seq) return wrong_count(whole->size());
     where.whole = std::move(*whole);
     return where;
   }
-  const Expected<Tensor> seen = tensor_of(*where.numbers, "", file);
-  if (!seen) return std::unexpected(seen.error());
-  Tensor given = *seen;
-  if (by.empty() ? given.rank < 1 || given.rank > 2 : given.rank < 2 || given.rank > 3)
-    return fail(
-        file,
-        by.empty() ? "must be [seq] or [axis][seq]" : "must be [seq][pair] or [head][seq][pair]",
-        std::to_string(given.rank) + " axes");
-  if (by.empty()) {
-    given = given.with_rank(2);
-    if (given.shape[1] != seq) return wrong_count(given.shape[1]);
-    where.reals = {.data = given.data,
-                   .dtype = given.dtype,
-                   .rank = 3,
-                   .shape = {given.shape[0], 1, seq},
-                   .stride = {given.stride[0], 0, given.stride[1]}};
-  } else {
-    where.angles = given.with_rank(4);
-    if (where.angles.shape[2] != seq) return wrong_count(where.angles.shape[2]);
-  }
+  if (!file.ends_with(".npy")) return fail("--by", "must be a .npy file", by);
+  Expected<Array> array = read_npy(file);
+  if (!array) return std::unexpected(array.error());
+  where.numbers = std::move(*array);
+  const Expected<Tensor> given = tensor_of(*where.numbers, "", file);
+  if (!given) return std::unexpected(given.error());
+  if (given->rank < 2 || given->rank > 3)
+    return fail(file, "must be [seq][pair] or [head][seq][pair]",
+                std::to_string(given->rank) + " axes");
+  where.angles = given->with_rank(4);
+  if (where.angles.shape[2] != seq) return wrong_count(where.angles.shape[2]);
   return where;
 }
 

@@ -20,7 +20,8 @@ Run define_table(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("OUT", options->out, "Where the vectors go, [positions][width], .npy")->required();
   app.add_option("--positions", options->positions,
-                 "0:100 (100 not included), 5, 0,2,4, or ids.npy [seq]")
+                 "0:100 (100 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of floats: "
+                 "real positions")
       ->type_name("IDS")
       ->required();
   app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
@@ -33,11 +34,16 @@ Run define_table(CLI::App& app) {
       "  posenc table pe.npy --scheme sinusoidal --width 384 --layout concatenated --spacing ends "
       "\\\n"
       "         --positions 0:1500 --dtype float64\n"
-      "  posenc table pe.npy --model whisper-tiny --stack encoder --positions 0:1500");
+      "  posenc table pe.npy --model whisper-tiny --stack encoder --positions 0:1500\n"
+      "  posenc table pe.npy --scheme sinusoidal --axes_dim 128,128 --width 256 \\\n"
+      "         --positions patches.npy");
   return [options]() -> Expected<int> {
     const Expected<NpyType> type = type_named(options->dtype);
     if (!type) return std::unexpected(type.error());
-    const Expected<Positions> where = positions(options->positions);
+    const Expected<std::optional<RealPositions>> real = real_positions(options->positions);
+    if (!real) return std::unexpected(real.error());
+    const Expected<Positions> where =
+        *real ? Positions::range(0, (*real)->at.shape[2]) : positions(options->positions);
     if (!where) return std::unexpected(where.error());
     const Expected<Plan> plan = options->source->plan({});
     if (!plan) return std::unexpected(plan.error());
@@ -53,8 +59,9 @@ Run define_table(CLI::App& app) {
     batched.shape[0] = where->batch();
     batched.shape[1] = where->size();
     batched.stride[0] = where->size() * width;
-    if (Expected<void> done = position_vectors(*plan, *where, batched); !done)
-      return std::unexpected(done.error());
+    const Expected<void> done = *real ? position_vectors(*plan, (*real)->at, batched)
+                                      : position_vectors(*plan, *where, batched);
+    if (!done) return std::unexpected(done.error());
     if (Expected<void> written = write_npy(options->out, *array); !written)
       return std::unexpected(written.error());
     return 0;

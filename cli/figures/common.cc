@@ -45,9 +45,9 @@ void add_positions(CLI::App& app, std::string& into, std::string_view doc) {
       ->type_name("IDS");
 }
 
-Expected<Positions> one_row(const std::string& text, std::string_view kind) {
+Expected<Positions> one_row(const std::string& text, std::string_view kind, bool several_axes) {
   Expected<Positions> where = positions(text);
-  if (where && (where->axes() != 1 || where->batch() != 1))
+  if (where && ((where->axes() != 1 && !several_axes) || where->batch() != 1))
     return fail(kind, "takes one row of positions",
                 fmt::format("{} axes of {} rows", where->axes(), where->batch()),
                 "give FIRST:END or a list");

@@ -47,7 +47,8 @@ class Encoding {
 
 // --positions, with a text to begin with; one sequence with one axis.
 void add_positions(CLI::App& app, std::string& into, std::string_view doc);
-Expected<Positions> one_row(const std::string& text, std::string_view kind);
+Expected<Positions> one_row(const std::string& text, std::string_view kind,
+                            bool several_axes = false);
 
 // A list of whole numbers from 0, none at or above `end`.
 Expected<std::vector<std::int64_t>> indices(const std::string& text, std::string_view flag,

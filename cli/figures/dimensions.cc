@@ -12,7 +12,7 @@
 namespace posenc::cli {
 namespace of_dimensions {
 
-// What a dimension of waves is.
+// What a dimension of waves is; nothing of waves that are not sines and cosines of one position, in this order.
 struct Wave {
   double frequency = 0;
   bool sine = true;
@@ -22,7 +22,9 @@ struct Wave {
   }
 };
 std::optional<Wave> wave_of(const Waves& waves, std::int64_t dimension) {
-  const auto pairs = static_cast<std::int64_t>(waves.frequency.size());
+  if (waves.axes != 1 || !waves.blocks.empty() || waves.cosine_first || waves.amplitude != 1)
+    return {};
+  const std::int64_t pairs = waves.pairs();
   const bool apart = waves.layout == WaveLayout::concatenated;
   const std::int64_t pair = apart ? dimension % pairs : dimension / 2;
   const bool sine = apart ? dimension < pairs : dimension % 2 == 0;

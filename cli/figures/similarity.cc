@@ -23,7 +23,7 @@ Drawing define(CLI::App& app) {
       ->check(CLI::IsMember({"cosine", "dot"}));
   options->encoding.emplace(app, "plot similarity", "sinusoidal", Geometry{.width = 128});
   return [options]() -> Expected<Figure> {
-    const Expected<Positions> where = one_row(options->positions, "plot similarity");
+    const Expected<Positions> where = one_row(options->positions, "plot similarity", true);
     if (!where) return std::unexpected(where.error());
     const std::int64_t count = where->size();
     if (Expected<void> good = check_cells(count, count, "plot similarity"); !good)
@@ -64,8 +64,12 @@ Drawing define(CLI::App& app) {
     figure.title =
         fmt::format("How alike two positions are: {}, width {}", options->encoding->name(), width);
     const bool waves = std::holds_alternative<Waves>(plan->add->kind);
+    const bool patches = where->axes() > 1;
     figure.caption =
-        waves
+        patches
+            ? "How alike two places are that have several coordinates, one after the other as they "
+              "are listed: those of one row of a picture are a square on the diagonal."
+        : waves
             ? "The same along every diagonal: sinusoidal vectors are as alike as their positions "
               "are apart, wherever they stand."
             : "Learned vectors: where the diagonals are not of one colour, how alike two positions "
@@ -76,7 +80,7 @@ Drawing define(CLI::App& app) {
                     .most = most > 0 ? most : 1,
                     .diverging = true};
     Panel panel;
-    const std::string what = where->contiguous() ? "position (tokens)" : "row";
+    const std::string what = where->contiguous() ? "position (tokens)" : patches ? "place" : "row";
     panel.x = {.label = what, .column = "position_a_tokens"};
     panel.y = {.label = what, .column = "position_b_tokens", .down = true};
     panel.matrix = std::move(matrix);

@@ -71,6 +71,14 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
 // Positions are whole numbers. Seconds, metres or a grid stretched to another are real ones: their angles are
 // made first, or come from elsewhere (a learned projection of coordinates, a sum over what tokens say).
 
+// add and position_vectors of tokens at real positions of any sign, `at` [axis, batch, seq] of any dtype: diffusion's time steps,
+// pixels of a picture in shares of it. Angles are formed in double, Σ over axes of (at + row_offset) · frequency.
+// Errors: those of add, a part that is not waves, a position that is not finite.
+Expected<void> add(const Plan& plan, const Tensor& embedding, const Tensor& at, const Tensor& out,
+                   Threads threads = {});
+Expected<void> position_vectors(const Plan& plan, const Tensor& at, const Tensor& out,
+                                Threads threads = {});
+
 // The angles of tokens that stand at real positions of any sign, at [axis, batch, seq] of any dtype:
 //   out[batch, head, seq, pair] = Σ over axes of at · frequency, formed in double
 // Errors: no rotation, an engine's angles, shapes that do not match, a position that is not finite.

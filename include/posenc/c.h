@@ -551,6 +551,40 @@ POSENC_API posenc_status posenc_content_angles_gradient(
     const posenc_tensor* angles_gradient, const posenc_said_angles* to,
     const posenc_tensor* frequency) POSENC_NOTHROW;
 
+/* --- what is added, at real positions and of another grid ------------------------------------------- */
+
+/* posenc_add and posenc_position_vectors of tokens at real positions, `at` [axis, batch, seq]. Errors besides: a plan that
+   adds a learned table or the index, a position that is not finite. */
+POSENC_API posenc_status posenc_add_at(const posenc_plan* plan, const posenc_tensor* embedding,
+                                       const posenc_tensor* at, const posenc_tensor* out,
+                                       int32_t threads) POSENC_NOTHROW;
+POSENC_API posenc_status posenc_position_vectors_at(const posenc_plan* plan,
+                                                    const posenc_tensor* at,
+                                                    const posenc_tensor* out,
+                                                    int32_t threads) POSENC_NOTHROW;
+
+/* A learned table [kept_rows + old patches][channels] for a grid of another size, its patches row by row: weighted sums of old
+   patches. Zeroed but for struct_size it is PyTorch's bilinear interpolation, align_corners false. */
+typedef struct posenc_resampling {
+  uint32_t struct_size;                                 /* sizeof(posenc_resampling) */
+  int64_t from_height, from_width, to_height, to_width; /* patches */
+  int32_t bicubic; /* Keys' kernel, a = -0.75; with antialias -0.5 */
+  int32_t align_corners, antialias;
+  int32_t zeros_outside; /* patches beyond the edge are zeros, else the edge's */
+  int64_t merge;         /* new patches in blocks of merge x merge; 0 as 1: row by row */
+  int64_t kept_rows;     /* class tokens in front, copied */
+} posenc_resampling;
+
+/* Errors: shapes, sizes below 1, a grid that is no whole number of blocks, antialias beside align_corners or zeros. */
+POSENC_API posenc_status posenc_resample_grid(const posenc_tensor* table,
+                                              const posenc_resampling* how,
+                                              const posenc_tensor* out) POSENC_NOTHROW;
+
+/* The transpose: the gradient by the table given that by what posenc_resample_grid gave. */
+POSENC_API posenc_status
+posenc_resample_grid_gradient(const posenc_tensor* out_gradient, const posenc_resampling* how,
+                              const posenc_tensor* table_gradient) POSENC_NOTHROW;
+
 /* --- schemes that read the content, at speed --------------------------------------------------------- */
 
 /* posenc_attend with such a scheme, and a plan beside it or NULL. remainder may be NULL; else it receives what no key

@@ -47,22 +47,40 @@ constexpr std::string_view name(WaveLayout layout) {
   return layout == WaveLayout::interleaved ? "interleaved" : "concatenated";
 }
 
-// sin and cos of position · frequency: pair r has its sine in channel 2r and its cosine in 2r + 1,
-// or in r and r + pairs. With an odd width the last pair may lack its cosine; channels no pair
-// reaches are 0.
+// amplitude · sin and cos of each pair's angle, Σ over axes of (position + row_offset) · frequency. Pair r has its sine in channel 2r and its
+// cosine in 2r + 1, or in r and r + pairs; with `cosine_first` the two change places. With an odd width the last pair may
+// lack what comes second; channels no pair reaches are 0.
+//
+// Several `blocks` of channels stand side by side, each laid out by itself: a picture's rows may have the first half and
+// its columns the second, both with their sines before their cosines (MAE, 2111.06377).
 struct Waves {
   std::int64_t width = 0;
   WaveLayout layout = WaveLayout::interleaved;
-  std::vector<double> frequency = {};  // [pair], radians per position
-  std::int64_t row_offset = 0;         // position p reads row p + row_offset
-  std::int64_t zero_row = -1;          // this row is all zero (fairseq's padding_idx); -1: none
+  std::vector<double> frequency = {};  // [axis][pair], radians per position
+  std::int64_t row_offset = 0;         // position p reads row p + row_offset, on every axis
+  std::int64_t zero_row =
+      -1;  // of one axis: this row is all zero (fairseq's padding_idx); -1: none
+  std::int64_t axes = 1;
+  std::vector<std::int64_t> blocks = {};  // channels of each, even; none: one, of the width
+  bool cosine_first = false;
+  double amplitude = 1;
+
+  std::int64_t pairs() const {
+    return axes < 1 ? 0 : static_cast<std::int64_t>(frequency.size()) / axes;
+  }
   bool operator==(const Waves&) const = default;
 };
 
-// Row p + row_offset of a learned table [rows][width]; a row outside the table is an error.
+// Row p + row_offset of a learned table [rows][width]; a row outside the table is an error. Of several axes each has rows of
+// its own, one axis behind the other in the table, and the rows that a token reads on all of them are added.
 struct Rows {
   std::int64_t rows = 0, width = 0, row_offset = 0;
   Table table = {};
+  std::vector<std::int64_t> axis_rows = {};  // of each axis, `rows` in all; none: one axis
+
+  std::int64_t axes() const {
+    return axis_rows.empty() ? 1 : static_cast<std::int64_t>(axis_rows.size());
+  }
   bool operator==(const Rows&) const = default;
 };
 

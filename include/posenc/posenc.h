@@ -17,6 +17,7 @@
 #include "posenc/model.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
+#include "posenc/resample.h"
 #include "posenc/scalings.h"
 #include "posenc/schemes.h"
 #include "posenc/tensor.h"

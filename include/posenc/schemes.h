@@ -71,13 +71,19 @@ struct Sinusoidal {
   std::int64_t row_offset = 0;
   std::int64_t padding_idx = -1;
   bool scale_embedding = false;
+  bool cosine_first = false;
+  std::vector<std::int64_t> axes_dim = {};
+  std::vector<std::int64_t> axis_order = {};
+  std::vector<double> axis_base = {};
+  std::vector<double> position_scale = {};
+  bool divide_vectors = false;
 
   static constexpr std::string_view
       name = "sinusoidal",
-      aliases = "sinusoid sincos", title = "sinusoidal vectors",
+      aliases = "sinusoid sincos timesteps", title = "sinusoidal vectors",
       formula =
           "sin(p·ω_r), cos(p·ω_r), interleaved or concatenated; ω_r = base^(−2r/d), or "
-          "base^(−r/(d/2−1)) with spacing ends",
+          "base^(−r/(d/2−1)) with spacing ends; with axes_dim the same of p_a in D_a channels",
       paper = "1706.03762";
   static constexpr auto fields() {
     return std::tuple{
@@ -92,22 +98,69 @@ struct Sinusoidal {
         Field{"padding_idx", &Sinusoidal::padding_idx, "a row of zeros (fairseq); -1: none",
               row_index, "row"},
         Field{"scale_embedding", &Sinusoidal::scale_embedding,
-              "token embeddings × √d before the sum"}};
+              "token embeddings × √d before the sum"},
+        Field{"cosine_first", &Sinusoidal::cosine_first,
+              "a pair's cosine, or all cosines, before the sine (MusicGen, time steps)", any_number,
+              "", "flip_sin_to_cos"},
+        Field{"axes_dim", &Sinusoidal::axes_dim,
+              "D_a, channels of each axis side by side (a picture: d/2, d/2); none: one axis",
+              Range{.least = 2}, "channels"},
+        Field{"axis_order", &Sinusoidal::axis_order,
+              "the axis whose channels stand first, and so on (MAE: 1, 0); none: 0, 1, …",
+              Range{.least = 0, .most = 7}},
+        Field{"axis_base", &Sinusoidal::axis_base, "b_a, base of each axis; none: base", above_one},
+        Field{"position_scale", &Sinusoidal::position_scale,
+              "multiplies positions, a number for each axis or one for all (DETR: 2π, of shares "
+              "of the picture); none: 1",
+              any_number, "", "scale"},
+        Field{"divide_vectors", &Sinusoidal::divide_vectors, "the vectors / √d (Canary)"}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs width
   bool operator==(const Sinusoidal&) const = default;
+};
+
+struct FourierFeatures {
+  std::int64_t axes = 2;
+  WaveLayout layout = WaveLayout::concatenated;
+  bool cosine_first = false;
+  double sigma = 1;
+  Table frequencies = {};  // [axes][width/2], borrowed
+
+  static constexpr std::string_view
+      name = "fourier_features",
+      aliases = "gaussian_fourier random_fourier", title = "random Fourier features",
+      formula = "sin, cos of 2π·Σ_a p_a·B[a][r], p real, B drawn at random and kept",
+      paper = "2006.10739";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"axes", &FourierFeatures::axes, "coordinates of a point",
+              Range{.least = 1, .most = 8}},
+        Field{"layout", &FourierFeatures::layout,
+              "sin,cos,sin,cos... or all sines, then all cosines"},
+        Field{"cosine_first", &FourierFeatures::cosine_first, "cosines before sines"},
+        Field{"sigma", &FourierFeatures::sigma,
+              "deviation of the B that is drawn where none is given", positive, "", "scale"}};
+  }
+  static constexpr auto tables() {
+    return std::tuple{TableField{"frequencies", &FourierFeatures::frequencies,
+                                 "B: [axes][width/2], turns for one unit of a coordinate"}};
+  }
+  Expected<Plan> compiled(const Geometry& geometry) const;  // needs width
+  bool operator==(const FourierFeatures&) const = default;
 };
 
 struct Learned {
   std::int64_t rows = 0;
   std::int64_t row_offset = 0;
   bool scale_embedding = false;
+  std::vector<std::int64_t> axis_rows = {};
   Table table = {};  // [rows][width], borrowed
 
   static constexpr std::string_view name = "learned", aliases = "absolute learned-absolute",
                                     title = "learned absolute vectors",
                                     formula =
-                                        "x + E[p + offset]; a position without a row is an error",
+                                        "x + E[p + offset], or the sum of a row of each axis; a "
+                                        "position without a row is an error",
                                     paper = "1705.03122";
   static constexpr auto fields() {
     return std::tuple{
@@ -115,8 +168,10 @@ struct Learned {
               "max_position_embeddings", true},
         Field{"row_offset", &Learned::row_offset,
               "position p reads row p + offset (OPT, RoBERTa: 2)", not_negative, "rows"},
-        Field{"scale_embedding", &Learned::scale_embedding,
-              "token embeddings × √d before the sum"}};
+        Field{"scale_embedding", &Learned::scale_embedding, "token embeddings × √d before the sum"},
+        Field{"axis_rows", &Learned::axis_rows,
+              "rows of each axis, one behind the other in the table; none: one axis", at_least_one,
+              "rows"}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs width
   bool operator==(const Learned&) const = default;
@@ -710,9 +765,10 @@ struct AxisBuckets {
 };
 
 // The list of schemes.
-using Scheme = std::variant<NoPe, Index, Sinusoidal, Learned, Shaw, T5, Deberta, Alibi, Kerple,
-                            Sandwich, Rope, XPos, Axial, Mixed, Pope, Fope, Profiles, TransformerXl,
-                            ClippedBias, GridBias, LogCpb, Decomposed, AxisBuckets>;
+using Scheme =
+    std::variant<NoPe, Index, Sinusoidal, Learned, Shaw, T5, Deberta, Alibi, Kerple, Sandwich, Rope,
+                 XPos, Axial, Mixed, Pope, Fope, Profiles, TransformerXl, ClippedBias, GridBias,
+                 LogCpb, Decomposed, AxisBuckets, FourierFeatures>;
 
 // --- verbs ---------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ from ._posenc import (
     kerple_gradients,
     normals,
     read_tensors,
+    resample_grid,
+    resample_grid_gradient,
     t5_bucket,
 )
 from ._posenc import __version__ as __version__
@@ -56,7 +58,7 @@ _tools = [
 __all__ = [
     "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend", "attend_backward",
     "bundled_models", "deberta_bucket", "explain", "fire_bias", "kerple_gradients", "model", "normals", "plan", "positions",
-    "read_tensors", "t5_bucket", *_tools, *_values,
+    "read_tensors", "resample_grid", "resample_grid_gradient", "t5_bucket", *_tools, *_values,
 ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "arrays.h"
@@ -44,12 +46,13 @@ void rotate_by_in_place(const CompiledPlan& plan, nb::handle x, nb::handle angle
   unlocked([&] { return rotate_by(plan.plan, view, turned, whose, view, {threads}); });
 }
 
-// [seq, pair], [heads, seq, pair] or with the batch of `at` in front.
-nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, int threads) {
-  constexpr const char* where = "angles_at";
-  const Rotate& rotate_part = rotation(plan, where);
-  const Array given = array_of(at, where, "at", Access::read);
-  const bool has_axes = rotate_part.axes > 1;
+// Real positions as [axes, batch, seq], of [seq], [batch, seq] or with the axes of several in front.
+struct RealPositions {
+  Tensor at;
+  bool batched;
+};
+RealPositions real_positions(const Array& given, std::int64_t axes, const char* where) {
+  const bool has_axes = axes > 1;
   if (given.tensor.rank < 1 + has_axes || given.tensor.rank > 2 + has_axes)
     refuse(where,
            has_axes ? "at must be [axes, seq] or [axes, batch, seq]"
@@ -61,6 +64,49 @@ nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, 
     seen.shape = {given.tensor.shape[0], 1, given.tensor.shape[1]};
     seen.stride = {given.tensor.stride[0], 0, given.tensor.stride[1]};
   }
+  return {seen, batched};
+}
+
+std::int64_t wave_axes(const CompiledPlan& plan) {
+  const Add* const add = plan.plan.add ? &*plan.plan.add : nullptr;
+  const Waves* const waves = add ? std::get_if<Waves>(&add->kind) : nullptr;
+  return waves ? waves->axes : 1;
+}
+
+nb::object vectors_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, int threads) {
+  constexpr const char* where = "vectors_at";
+  const Array given = array_of(at, where, "at", Access::read);
+  const RealPositions real = real_positions(given, wave_axes(plan), where);
+  const std::int64_t width =
+      !plan.plan.add ? 0
+                     : std::visit([](const auto& kind) { return kind.width; }, plan.plan.add->kind);
+  std::vector<std::int64_t> shape = {real.at.shape[2], width};
+  if (real.batched) shape.insert(shape.begin(), real.at.shape[1]);
+  nb::object made = new_array(at, shape, dtype_name(dtype, name(DType::f32)));
+  const Array array = array_of(made, where, "out", Access::write);
+  const Tensor out = array.tensor.with_rank(3);
+  unlocked([&] { return position_vectors(plan.plan, real.at, out, {threads}); });
+  return made;
+}
+
+nb::object added_at(const CompiledPlan& plan, nb::handle embedding, nb::handle at, int threads) {
+  constexpr const char* where = "add_at";
+  const Array from = array_of(embedding, where, "embedding", Access::read),
+              given = array_of(at, where, "at", Access::read);
+  const RealPositions real = real_positions(given, wave_axes(plan), where);
+  nb::object made = empty_like(embedding);
+  const Array to = array_of(made, where, "out", Access::write);
+  const Tensor in = from.tensor.with_rank(3), out = to.tensor.with_rank(3);
+  unlocked([&] { return add(plan.plan, in, real.at, out, {threads}); });
+  return handed_back(std::move(made), embedding);
+}
+
+// [seq, pair], [heads, seq, pair] or with the batch of `at` in front.
+nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, int threads) {
+  constexpr const char* where = "angles_at";
+  const Rotate& rotate_part = rotation(plan, where);
+  const Array given = array_of(at, where, "at", Access::read);
+  const auto [seen, batched] = real_positions(given, rotate_part.axes, where);
   std::vector<std::int64_t> shape = {seen.shape[2], rotate_part.pairs()};
   std::string layout = "sd";
   if (rotate_part.heads > 1) {
@@ -74,7 +120,8 @@ nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, 
   nb::object made = new_array(at, shape, dtype_name(dtype, name(DType::f64)));
   const Array array = array_of(made, where, "out", Access::write);
   const Tensor out = in_layout(array.tensor, layout, where);
-  unlocked([&] { return rotation_angles(plan.plan, seen, out, {threads}); });
+  const Tensor& positions = seen;
+  unlocked([&] { return rotation_angles(plan.plan, positions, out, {threads}); });
   return made;
 }
 
@@ -116,6 +163,13 @@ void bind_angles(nb::class_<CompiledPlan>& plan) {
       plan, "rotate_by_transpose",
       "The gradient of rotate_by's x from the gradient of what it gave.");
   bind_verb<rotate_by_inverse>(plan, "rotate_by_inverse", "What rotate_by made of x, turned back.");
+  plan.def(
+      "vectors_at", &vectors_at, nb::arg("at"), nb::kw_only(), nb::arg("dtype").none() = nb::none(),
+      nb::arg("threads") = 0,
+      "What is added to tokens at real positions, [seq], [batch, seq] or with the axes in front "
+      "where the plan has several: [batch, seq, width].");
+  plan.def("add_at", &added_at, nb::arg("embedding"), nb::arg("at"), nb::kw_only(),
+           nb::arg("threads") = 0, "add of tokens at real positions, as vectors_at takes them.");
   plan.def("angles_at", &angles_at, nb::arg("at"), nb::kw_only(),
            nb::arg("dtype").none() = nb::none(), nb::arg("threads") = 0,
            "The angles of tokens at real positions, of any sign: at [seq] or [batch, seq], with "

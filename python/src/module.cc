@@ -18,4 +18,5 @@ NB_MODULE(_posenc, m) {
   bind_formulas(m);
   bind_files(m);
   bind_layouts(m);
+  bind_resample(m);
 }

@@ -198,6 +198,31 @@ def test_real_positions_are_angles(np, rng):
     np.testing.assert_array_equal(in_place, turned)
 
 
+def test_vectors_stand_at_real_positions(np, rng):
+    plan = posenc.plan(posenc.Sinusoidal(axes_dim=[4, 4], layout="concatenated"), width=8)
+    at = rng.uniform(-9, 9, (2, 3, 5))
+    rows = plan.vectors_at(at, dtype="float64")
+    assert rows.shape == (3, 5, 8)
+    np.testing.assert_allclose(rows[..., 2], np.cos(at[0]), atol=1e-14)
+    np.testing.assert_allclose(rows[..., 4], np.sin(at[1]), atol=1e-14)
+    x = rng.standard_normal((3, 5, 8))
+    np.testing.assert_allclose(plan.add_at(x, at), x + rows, atol=1e-14)
+    np.testing.assert_allclose(plan.vectors_at(at[:, 0]), rows[0], atol=1e-6)
+
+
+def test_a_table_of_a_grid_is_resampled(np, rng):
+    table = rng.standard_normal((1 + 6, 5))
+    out = posenc.resample_grid(table, (2, 3), (2, 5), align_corners=True, kept_rows=1)
+    np.testing.assert_allclose(out[0], table[0])
+    np.testing.assert_allclose(out[2], (table[1] + table[2]) / 2)
+    weight = rng.standard_normal(out.shape)
+    back = posenc.resample_grid_gradient(weight, (2, 3), (2, 5), align_corners=True, kept_rows=1)
+    assert back.shape == table.shape
+    np.testing.assert_allclose((out * weight).sum(), (table * back).sum())
+    with pytest.raises(posenc.Error, match="bilinear or bicubic"):
+        posenc.resample_grid(table, (2, 3), (2, 5), interpolation="nearest")
+
+
 def test_angles_of_whole_positions_are_those_of_rotate(np, rng):
     x = rng.standard_normal((1, 9, 4, 64)).astype("float32")
     turned = PLAN.rotate_by(x, PLAN.angles_at(np.arange(9.0)), layout="bshd")

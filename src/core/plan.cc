@@ -48,22 +48,57 @@ Expected<void> counted(std::string_view what, std::size_t count, std::int64_t a,
               std::to_string(count), by_hand);
 }
 
+Expected<void> check_blocks(const Waves& waves) {
+  std::int64_t channels = 0;
+  for (const std::int64_t block : waves.blocks) {
+    if (block < 2 || block % 2 != 0)
+      return fail("plan", "a block of waves must be an even number of channels",
+                  std::to_string(block), by_hand);
+    channels = detail::sum(channels, block);
+  }
+  if (channels > waves.width)
+    return fail("plan", "blocks of waves must fit the width of " + std::to_string(waves.width),
+                std::to_string(channels) + " channels", by_hand);
+  if (waves.blocks.empty() || channels == 2 * waves.pairs()) return {};
+  return fail(
+      "plan", "blocks of waves must have a pair for two channels",
+      std::to_string(waves.pairs()) + " pairs for " + std::to_string(channels) + " channels",
+      by_hand);
+}
+
 Expected<void> check(const Waves& waves) {
   if (auto ok = at_least("waves.width", 1, waves.width); !ok) return ok;
   if (auto ok = at_least("waves.zero_row", -1, waves.zero_row); !ok) return ok;
-  const auto pairs = static_cast<std::int64_t>(waves.frequency.size());
-  if (pairs > (waves.width - 1) / 2 + 1) {  // of an odd width the last pair has only its sine
+  if (auto ok = at_least("waves.axes", 1, waves.axes); !ok) return ok;
+  if (waves.zero_row >= 0 && waves.axes > 1)
+    return fail("plan", "waves of several axes have no row of zeros",
+                "zero_row " + std::to_string(waves.zero_row), "set it to -1");
+  if (auto ok = counted("waves.frequency (axes x pairs)", waves.frequency.size(), 1, waves.axes,
+                        waves.pairs());
+      !ok)
+    return ok;
+  if (waves.pairs() > (waves.width - 1) / 2 + 1) {  // of an odd width the last pair has only one
     return fail("plan",
                 "waves.frequency must have at most a pair for two channels of width " +
                     std::to_string(waves.width),
-                std::to_string(pairs) + " pairs", by_hand);
+                std::to_string(waves.pairs()) + " pairs", by_hand);
   }
+  if (auto ok = check_blocks(waves); !ok) return ok;
+  if (auto ok = finite("waves.amplitude", waves.amplitude); !ok) return ok;
   return finite("waves.frequency", waves.frequency);
 }
 
 Expected<void> check(const Rows& rows) {
   if (auto ok = at_least("rows.rows", 1, rows.rows); !ok) return ok;
   if (auto ok = at_least("rows.width", 1, rows.width); !ok) return ok;
+  std::int64_t of_axes = 0;
+  for (const std::int64_t count : rows.axis_rows) {
+    if (auto ok = at_least("rows.axis_rows", 1, count); !ok) return ok;
+    of_axes = detail::sum(of_axes, count);
+  }
+  if (!rows.axis_rows.empty() && of_axes != rows.rows)
+    return fail("plan", "rows.axis_rows must be rows.rows in all, " + std::to_string(rows.rows),
+                std::to_string(of_axes), by_hand);
   const Tensor& table = rows.table.values;
   if (!table || (table.rank == 2 && table.shape[0] == rows.rows && table.shape[1] == rows.width)) {
     return {};

@@ -285,6 +285,19 @@ TEST(ExplainJson, WavesAndTablesAreAdded) {
   EXPECT_EQ(table["embedding_scale"], 1.0);
 }
 
+TEST(ExplainJson, WavesAndTablesOfSeveralAxesHaveAListForEach) {
+  const Json waves = json_of(model_of(
+      Sinusoidal{.cosine_first = true, .axes_dim = {256, 128}}))["groups"][0]["plan"]["add"];
+  EXPECT_EQ(waves["axes"], 2);
+  EXPECT_EQ(waves["blocks"], Json({256, 128}));
+  EXPECT_EQ(waves["frequencies"].size(), 2u);
+  EXPECT_EQ(waves["frequencies"][1].size(), 192u);
+  EXPECT_EQ(waves["cosine_first"], true);
+  const Json table =
+      json_of(model_of(Learned{.rows = 7, .axis_rows = {3, 4}}))["groups"][0]["plan"]["add"];
+  EXPECT_EQ(table["axis_rows"], Json({3, 4}));
+}
+
 TEST(ExplainJson, UnlimitedLengthsAreNull) {
   Rope rope;
   rope.scaling = LongRope{.short_factor = std::vector<double>(32, 1.0),
@@ -359,6 +372,25 @@ TEST(Explain, WavesSayTheirLayout) {
   Model model = model_of(Sinusoidal{.layout = WaveLayout::concatenated});
   EXPECT_NE(words_of(explained(model)).find("All sines stand before all cosines."),
             std::string::npos);
+}
+
+TEST(Explain, WavesOfSeveralAxesSayTheirChannels) {
+  Model model = model_of(
+      Sinusoidal{.layout = WaveLayout::concatenated, .cosine_first = true, .axes_dim = {256, 128}});
+  const std::string words = words_of(explained(model));
+  EXPECT_NE(words.find("Sines and cosines of each of 2 coordinates"), std::string::npos);
+  EXPECT_NE(words.find("channels of its own: 256, 128."), std::string::npos);
+  EXPECT_NE(words.find("All cosines stand before all sines."), std::string::npos);
+}
+
+TEST(Explain, RowsOfSeveralAxesSayHowMany) {
+  Model model = model_of(Learned{.rows = 7, .axis_rows = {3, 4}});
+  EXPECT_NE(words_of(explained(model)).find("3, 4 rows."), std::string::npos);
+}
+
+TEST(Explain, FourierFeaturesWithoutTheirTableSayThatTheyAreDrawn) {
+  Model model = model_of(FourierFeatures{});
+  EXPECT_NE(words_of(explained(model)).find("the checkpoint has its own"), std::string::npos);
 }
 
 // The rows of a tower's table say nothing of how long its rotation holds.

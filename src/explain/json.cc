@@ -76,15 +76,26 @@ void write(Out& out, const Add& add) {
   out.object();
   if (const auto* waves = std::get_if<Waves>(&add.kind)) {
     out.member("kind", "waves").member("width", waves->width);
-    out.member("layout", name(waves->layout)).member("frequencies", waves->frequency);
+    out.member("layout", name(waves->layout));
+    if (waves->axes == 1) {
+      out.member("frequencies", waves->frequency);
+    } else {
+      out.key("frequencies").array();
+      const auto pairs = static_cast<std::size_t>(waves->pairs());
+      for (std::int64_t a = 0; a < waves->axes; a++)
+        out.value(std::span(waves->frequency).subspan(static_cast<std::size_t>(a) * pairs, pairs));
+      out.end();
+    }
     out.member("row_offset", waves->row_offset).key("zero_row");
     if (waves->zero_row < 0)
       out.null();
     else
       out.value(waves->zero_row);
+    out.member("axes", waves->axes).member("blocks", waves->blocks);
+    out.member("cosine_first", waves->cosine_first).member("amplitude", waves->amplitude);
   } else if (const auto* rows = std::get_if<Rows>(&add.kind)) {
     out.member("kind", "table").member("rows", rows->rows).member("width", rows->width);
-    out.member("row_offset", rows->row_offset);
+    out.member("row_offset", rows->row_offset).member("axis_rows", rows->axis_rows);
   } else if (const auto* ramp = std::get_if<Ramp>(&add.kind)) {
     out.member("kind", "ramp").member("width", ramp->width).member("channel", ramp->channel);
     out.member("scale", ramp->scale);

@@ -23,6 +23,12 @@ std::string s(std::int64_t count, std::string_view noun) {
   return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+std::string listed(std::span<const std::int64_t> numbers) {
+  std::string text;
+  for (const std::int64_t each : numbers) text += (text.empty() ? "" : ", ") + grouped(each);
+  return text;
+}
+
 std::string turns(double count) { return shown(count) + (count == 1 ? " turn" : " turns"); }
 
 std::string pair_rule(Pairing pairing, std::int64_t pairs) {
@@ -181,21 +187,43 @@ struct Say {
                   ", is added to one channel of the embedding.");
   }
   void operator()(const Sinusoidal& x) {
+    const bool axes = x.axes_dim.size() > 1;
     out.push_back(
-        "Sines and cosines of the position are added to each token's embedding before the "
-        "first layer; nothing is learned and any position has its vector.");
-    if (x.layout == WaveLayout::concatenated || x.spacing == WaveSpacing::ends)
+        std::string("Sines and cosines of ") +
+        (axes ? "each of " + grouped(std::ssize(x.axes_dim)) + " coordinates" : "the position") +
+        " are added to each token's embedding before the first layer; nothing is learned "
+        "and any position has its vector.");
+    if (axes) out.push_back("Each coordinate has channels of its own: " + listed(x.axes_dim) + ".");
+    if (!x.position_scale.empty())
+      out.push_back("A coordinate is multiplied by " + shown(x.position_scale[0]) +
+                    (x.position_scale.size() > 1 ? " and its like first." : " first."));
+    if (x.layout == WaveLayout::concatenated || x.spacing == WaveSpacing::ends || x.cosine_first)
       out.push_back(std::string(x.layout == WaveLayout::concatenated
-                                    ? "All sines stand before all cosines"
-                                    : "Sines and cosines take turns") +
+                                    ? x.cosine_first ? "All cosines stand before all sines"
+                                                     : "All sines stand before all cosines"
+                                : x.cosine_first ? "Cosines and sines take turns"
+                                                 : "Sines and cosines take turns") +
                     (x.spacing == WaveSpacing::ends
                          ? ", and the frequencies reach 1/base: ω_r = base^(−r/(d/2−1))."
                          : "."));
     if (x.row_offset != 0)
       out.push_back("Position p has the vector of p + " + grouped(x.row_offset) + ".");
+    if (x.divide_vectors) out.push_back("The vectors are divided by the root of the width.");
     scaled_embedding(x.scale_embedding);
   }
+  void operator()(const FourierFeatures& x) {
+    out.push_back("Sines and cosines of 2π times mixtures of " + s(x.axes, "coordinate") +
+                  " stand for a point; the mixtures are drawn at random before training and kept.");
+    if (!x.frequencies) out.push_back("Those here are drawn anew: the checkpoint has its own.");
+  }
   void operator()(const Learned& x) {
+    if (!x.axis_rows.empty()) {
+      out.push_back("A learned vector for each of " + grouped(std::ssize(x.axis_rows)) +
+                    " coordinates is added to the patch's embedding: " + listed(x.axis_rows) +
+                    " rows.");
+      scaled_embedding(x.scale_embedding);
+      return;
+    }
     const std::int64_t positions = x.rows - x.row_offset;
     std::string text = std::string("A learned vector for each position is added to the ") +
                        (subject.group.stack == Stack::vision ? "patch" : "token") +

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 // foreach_target comes first.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -190,6 +191,68 @@ class WaveMaker {
   C* apart_;
 };
 
+// Makes the waves of real positions, in `vector`: an angle is formed in double, and each row by itself.
+template <class C>
+class RealWaveMaker {
+ public:
+  RealWaveMaker(const Waves& waves, C* vector)
+      : waves_(waves),
+        cos_sin_({.axes = 0,
+                  .pairs = waves.pairs(),
+                  .swapped = waves.cosine_first,
+                  .amplitude = waves.amplitude}),
+        vector_(vector),
+        angle_(cos_sin_.size),
+        apart_memory_(Buffer<C>(2 * cos_sin_.size)),
+        apart_(reinterpret_cast<C*>(apart_memory_.data())) {}
+
+  HWY_INLINE void operator()(const Tensor& at, std::int64_t b, std::int64_t t) {
+    const std::int64_t pairs = cos_sin_.count, width = waves_.width, size = cos_sin_.size;
+    const double first = Position(at, b, t, 0);
+    if (waves_.zero_row >= 0 && first == static_cast<double>(waves_.zero_row)) {
+      std::fill_n(vector_, width, C(0));
+      return;
+    }
+    double* const angle = angle_.data();
+    for (std::int64_t a = 0; a < waves_.axes; ++a) {
+      const double p = Position(at, b, t, a) * (waves_.cosine_first ? -1 : 1);
+      const double* const frequency = waves_.frequency.data() + a * pairs;
+      for (std::int64_t r = 0; r < pairs; ++r)
+        angle[r] = std::fma(p, frequency[r], a == 0 ? 0 : angle[r]);
+    }
+    const Factors<double> row = FactorsOfAngles(cos_sin_, angle);
+    if (waves_.layout == WaveLayout::interleaved) {
+      PutRow<C>(cos_sin_, row, 0, size, Alternating<C>{vector_});
+    } else {
+      C *const sine = apart_, *const cosine = apart_ + size;
+      PutRow<C>(cos_sin_, row, 0, size, Apart<C>{cosine, sine});
+      std::int64_t channel = 0, pair = 0;
+      const auto block = [&](std::int64_t count, std::int64_t seconds) {
+        std::copy_n(sine + pair, count, vector_ + channel);
+        std::copy_n(cosine + pair, seconds, vector_ + channel + count);
+        channel += 2 * count;
+        pair += count;
+      };
+      for (const std::int64_t each : waves_.blocks) block(each / 2, each / 2);
+      if (waves_.blocks.empty()) block(pairs, std::min(pairs, width - pairs));
+    }
+    if (2 * pairs < width) std::fill(vector_ + 2 * pairs, vector_ + width, C(0));
+  }
+
+ private:
+  HWY_INLINE double Position(const Tensor& at, std::int64_t b, std::int64_t t,
+                             std::int64_t axis) const {
+    return at.get(at.offset(axis, b, t)) + static_cast<double>(waves_.row_offset);
+  }
+
+  const Waves& waves_;
+  CosSinRows<double> cos_sin_;
+  C* vector_;
+  AlignedDoubles angle_;
+  AlignedDoubles apart_memory_;
+  C* apart_;
+};
+
 #if HWY_TARGET != HWY_SCALAR
 
 // Where waves go from registers: Alone writes them there, Sum adds them to the embedding.
@@ -278,7 +341,7 @@ struct WideAlone : Alone<T, false, How> {
 // Whether every row is written once, and to neighbouring channels: whole vectors of sines, and of cosines.
 HWY_INLINE bool writes_directly(const AddJob& job) {
   const auto* waves = std::get_if<Waves>(&job.part->kind);
-  return waves != nullptr &&
+  return waves != nullptr && !job.at &&
          (waves->layout == WaveLayout::interleaved ||
           (waves->width % (2 * CosSinRows<float>::lanes) == 0 &&
            2 * static_cast<std::int64_t>(waves->frequency.size()) == waves->width)) &&
@@ -320,7 +383,7 @@ void AddDirectly(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto b_of = [&](std::int64_t token) { return job.shared ? 0 : token / seq; };
   const auto row_of = [&](std::int64_t token) {
     const std::int64_t b = b_of(token);
-    return job.positions->at(token - b * seq, b) + waves.row_offset;
+    return job.positions->at(token - b * seq, b, job.axis) + waves.row_offset;
   };
   const std::int64_t token_bytes = width * static_cast<std::int64_t>(sizeof(T));
   Ahead ahead(Loop::sum, x ? (last - first) * token_bytes : 0);
@@ -382,7 +445,7 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
   const auto each = [&](const auto& make) HWY_ATTR {
     for (std::int64_t token = first; token < last; ++token) {
       const std::int64_t b = job.shared ? 0 : token / seq, t = job.shared ? token : token % seq;
-      make(job.positions->at(t, b), job.out.offset(b, t));
+      make(b, t, job.out.offset(b, t));
       if (!job.shared) {
         WriteToken<C>(job, b, t, vector);
         continue;
@@ -393,17 +456,32 @@ void AddAll(const AddJob& job, std::int64_t first, std::int64_t last) {
     }
   };
   if (const auto* waves = std::get_if<Waves>(&job.part->kind)) {
+    if (job.at) {
+      RealWaveMaker<C> make(*waves, vector);
+      each([&](std::int64_t b, std::int64_t t, std::int64_t) HWY_ATTR { make(job.at, b, t); });
+      return;
+    }
     WaveMaker<C, F> make(*waves, vector);
     const auto size = static_cast<std::int64_t>(size_of(job.out.dtype));
     const bool streamed = streams(job);  // then what lies there is not wanted
-    each([&](std::int64_t position, std::int64_t to) HWY_ATTR {
+    each([&](std::int64_t b, std::int64_t t, std::int64_t to) HWY_ATTR {
+      const std::int64_t position = job.positions->at(t, b, job.axis);
       if (streamed) return make(position, vector, 0);
       make(position, static_cast<const char*>(job.out.data) + to * size, size);
     });
   } else if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
     const Tensor table = rows->table.values.with_rank(2);
-    each([&](std::int64_t position, std::int64_t)
-             HWY_ATTR { ReadRow<C>(table, position + rows->row_offset, width, vector); });
+    const AlignedDoubles second = Buffer<C>(rows->axes() > 1 ? width : 0);
+    C* const other = reinterpret_cast<C*>(second.data());
+    each([&](std::int64_t b, std::int64_t t, std::int64_t) HWY_ATTR {
+      std::int64_t row = rows->row_offset;
+      ReadRow<C>(table, row + job.positions->at(t, b), width, vector);
+      for (std::int64_t a = 1; a < rows->axes(); ++a) {
+        row += rows->axis_rows[static_cast<std::size_t>(a - 1)];
+        ReadRow<C>(table, row + job.positions->at(t, b, a), width, other);
+        for (std::int64_t c = 0; c < width; ++c) vector[c] += other[c];
+      }
+    });
   }
   if (streams(job)) hwy::FlushStream();
 }
@@ -441,7 +519,8 @@ bool adds(const AddJob& job) {
   if (const auto* rows = std::get_if<Rows>(&job.part->kind)) {
     return computes_in_double(rows->table.values.dtype) == computes_in_double(job.out.dtype);
   }
-  return std::holds_alternative<Waves>(job.part->kind);
+  const auto* waves = std::get_if<Waves>(&job.part->kind);
+  return waves != nullptr && (job.at || (waves->axes == 1 && waves->blocks.empty()));
 }
 
 }  // namespace posenc::detail

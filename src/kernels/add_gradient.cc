@@ -17,9 +17,11 @@ Expected<void> write_rows(const Rows& rows, const Positions& positions, const Te
   std::vector<double> sum(static_cast<std::size_t>(rows.rows * width));
   for (std::int64_t b = 0; b < gradient.shape[0]; ++b) {
     for (std::int64_t t = 0; t < gradient.shape[1]; ++t) {
-      POSENC_TRY(row, detail::row_at(rows, positions.at(t, b)));
-      double* const to = sum.data() + row * width;
-      for (std::int64_t c = 0; c < width; ++c) to[c] += gradient.get(gradient.offset(b, t, c));
+      for (std::int64_t a = 0; a < rows.axes(); ++a) {
+        POSENC_TRY(row, detail::row_at(rows, positions.at(t, b, a), a));
+        double* const to = sum.data() + row * width;
+        for (std::int64_t c = 0; c < width; ++c) to[c] += gradient.get(gradient.offset(b, t, c));
+      }
     }
   }
   const double* next = sum.data();
@@ -46,7 +48,12 @@ Expected<void> add_backward(const Plan& plan, const Positions& positions,
     return fail(where, "width must be the plan's " + std::to_string(width),
                 std::to_string(gradient.shape[2]), "compile the plan for this width");
   }
-  POSENC_CHECK(detail::check_positions(where, positions, gradient.shape[0], gradient.shape[1], 1));
+  const auto* waves = std::get_if<Waves>(&plan.add->kind);
+  const auto* rows = std::get_if<Rows>(&plan.add->kind);
+  POSENC_CHECK(detail::check_positions(where, positions, gradient.shape[0], gradient.shape[1],
+                                       waves  ? waves->axes
+                                       : rows ? rows->axes()
+                                              : 1));
 
   Tensor embedding;
   if (embedding_gradient) {
@@ -55,7 +62,6 @@ Expected<void> add_backward(const Plan& plan, const Positions& positions,
     embedding = view;
   }
   if (table_gradient) {
-    const auto* rows = std::get_if<Rows>(&plan.add->kind);
     if (rows == nullptr) {
       return fail(where, "only learned rows have a gradient", "a computed encoding",
                   "leave table_gradient absent");

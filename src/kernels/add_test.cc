@@ -162,6 +162,126 @@ TEST_P(AddKernel, LearnedRowsOfEveryDtypeAddToEveryDtype) {
   }
 }
 
+// Rows of 8 channels, columns of 6 and time of 4, with 3 channels left over.
+Plan picture_waves(WaveLayout layout, bool cosine_first) {
+  Waves waves{.width = 21,
+              .layout = layout,
+              .frequency = std::vector<double>(27),
+              .axes = 3,
+              .blocks = {8, 6, 4},
+              .cosine_first = cosine_first,
+              .amplitude = 0.75};
+  const auto own = geometric(9);
+  for (std::size_t r = 0; r < 9; ++r) waves.frequency[(r < 4 ? 0u : r < 7 ? 9u : 18u) + r] = own[r];
+  Plan plan;
+  plan.add = Add{.kind = waves, .embedding_scale = 1.5};
+  return plan;
+}
+
+TEST_P(AddKernel, WavesOfSeveralAxesOfEveryDtype) {
+  const Positions grid = *Positions::grid(std::vector<std::int64_t>{3, 5, 7},
+                                          std::vector<std::int64_t>{100, -2, 1000000});
+  for (const DType dtype : all_dtypes)
+    for (const WaveLayout layout : both_layouts)
+      for (const bool cosine_first : {false, true})
+        for (const MemoryLayout memory : all_layouts)
+          for (const What what : all_ways)
+            expect_vectors(picture_waves(layout, cosine_first), dtype, memory, 2, grid, what,
+                           cosine_first ? "cosines first" : "sines first");
+}
+
+TEST_P(AddKernel, CosinesMayStandFirst) {
+  for (const DType dtype : all_dtypes) {
+    for (const WaveLayout layout : both_layouts) {
+      for (const std::int64_t width : {2, 7, 32, 33, 64, 130}) {
+        Plan plan = waves(width, width / 2, layout);
+        std::get<Waves>(plan.add->kind).cosine_first = true;
+        std::get<Waves>(plan.add->kind).amplitude = 1 / std::sqrt(static_cast<double>(width));
+        for (const What what : all_ways)
+          expect_vectors(plan, dtype, MemoryLayout::tokens_first, 2, Positions::range(59, 19), what,
+                         "width " + std::to_string(width));
+      }
+    }
+  }
+}
+
+// Angles of pairs that mix axes: their reference is in double, and so is what they are added by.
+TEST_P(AddKernel, PairsMayMixAxes) {
+  Plan plan;
+  plan.add = Add{.kind = Waves{.width = 6,
+                               .layout = WaveLayout::concatenated,
+                               .frequency = {1, 2, 3, 4, 5, 6},
+                               .axes = 2}};
+  const Positions grid = *Positions::grid(std::vector<std::int64_t>{2, 3});
+  for (const DType dtype : all_dtypes)
+    expect_vectors(plan, dtype, MemoryLayout::tokens_first, 2, grid, What::added_elsewhere, "");
+}
+
+TEST_P(AddKernel, WavesAtRealPositionsOfEveryDtype) {
+  std::vector<double> at = {0, -3.25, 1e6 + 0.5, 0.125, 17, 2.75, 1e-3, -40, 5, 9.5, 0.3, 1};
+  const Tensor points = Tensor::dense(at.data(), {3, 2, 2});
+  for (const DType dtype : all_dtypes) {
+    for (const WaveLayout layout : both_layouts) {
+      for (const bool cosine_first : {false, true}) {
+        const Plan plan = picture_waves(layout, cosine_first);
+        Memory from = memory(dtype, MemoryLayout::tokens_first, 2, 1, 2, 21);
+        const Tensor x = without_heads(from.view());
+        std::vector<double> exact(2 * 2 * 21);
+        const Tensor truth = Tensor::dense(exact.data(), {2, 2, 21});
+        double largest = 1;
+        for (std::int64_t i = 0; i < 84; ++i) {
+          const double value = x.get(x.offset(i / 42, i / 21 % 2, i % 21));
+          largest = std::max(largest, std::abs(value * 1.5));
+          truth.set(i, value);
+        }
+        ASSERT_TRUE(reference::add(plan, truth, points, truth));
+        ASSERT_TRUE(add(plan, x, points, x));
+        for (std::int64_t i = 0; i < 84; ++i) {
+          const double wanted = exact[static_cast<std::size_t>(i)];
+          EXPECT_NEAR(x.get(x.offset(i / 42, i / 21 % 2, i % 21)), wanted,
+                      4 * compute_step(dtype) * largest + std::abs(wanted) * step(dtype) / 2 +
+                          (dtype == DType::f16 ? 0x1p-25 : 0))
+              << name(dtype) << " channel " << i % 21;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AddKernel, RealPositionsThatAreWholeGiveTheVectorsOfWholeOnes) {
+  for (const WaveLayout layout : both_layouts) {
+    const Plan plan = picture_waves(layout, true);
+    const Positions grid = *Positions::grid(std::vector<std::int64_t>{2, 3, 4});
+    std::vector<double> at;
+    for (std::int64_t axis = 0; axis < 3; ++axis)
+      for (std::int64_t t = 0; t < grid.size(); ++t)
+        at.push_back(static_cast<double>(grid.at(t, 0, axis)));
+    std::vector<double> whole(24 * 21), real(24 * 21);
+    ASSERT_TRUE(position_vectors(plan, grid, Tensor::dense(whole.data(), {1, 24, 21})));
+    ASSERT_TRUE(position_vectors(plan, Tensor::dense(at.data(), {3, 1, 24}),
+                                 Tensor::dense(real.data(), {1, 24, 21})));
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(real[i], whole[i], 1e-14) << i;
+  }
+}
+
+TEST_P(AddKernel, RowsOfSeveralAxesAreSummed) {
+  for (const DType table_dtype : all_dtypes) {
+    Memory table = memory(table_dtype, MemoryLayout::tokens_first, 1, 1, 9, 33, 9);
+    Tensor rows = table.view();
+    rows.shape = {9, 33};
+    rows.stride = {rows.stride[2], rows.stride[3]};
+    rows.rank = 2;
+    Plan plan;
+    plan.add =
+        Add{.kind = Rows{.rows = 9, .width = 33, .table = Table::borrow(rows), .axis_rows = {4, 5}},
+            .embedding_scale = 3};
+    const Positions grid = *Positions::grid(std::vector<std::int64_t>{4, 5});
+    for (const DType dtype : all_dtypes)
+      for (const What what : all_ways)
+        expect_vectors(plan, dtype, MemoryLayout::heads_first, 2, grid, what, "");
+  }
+}
+
 // A table of floats as it stands, so that each is rounded to 16 bits and nothing else.
 std::vector<std::uint16_t> narrowed(std::vector<float>& values, DType dtype) {
   const auto width = static_cast<std::int64_t>(values.size());
@@ -226,6 +346,17 @@ TEST_P(AddKernel, EverySixteenBitNumberOfATableIsReadAsItIs) {
         EXPECT_EQ(std::bit_cast<std::uint32_t>(out[i]), std::bit_cast<std::uint32_t>(wanted)) << i;
       }
     }
+  }
+}
+
+TEST_P(AddKernel, AnyNumberOfThreadsGivesTheSameBitsOnSeveralAxes) {
+  const Plan plan = picture_waves(WaveLayout::concatenated, true);
+  const Positions grid = *Positions::grid(std::vector<std::int64_t>{5, 20, 30});
+  std::vector<float> one(2 * 3000 * 21), many(one.size());
+  ASSERT_TRUE(position_vectors(plan, grid, Tensor::dense(one.data(), {2, 3000, 21}), {1}));
+  for (const int count : {0, 2, 5}) {
+    ASSERT_TRUE(position_vectors(plan, grid, Tensor::dense(many.data(), {2, 3000, 21}), {count}));
+    EXPECT_EQ(many, one) << count;
   }
 }
 

@@ -64,7 +64,6 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
 Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
-  POSENC_TRY(at, detail::viewed(where, "at", at_view, 3));
   POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
   POSENC_CHECK(detail::check_distinct(where, out));
   POSENC_TRY(part, rotation_of(where, plan, out));
@@ -74,18 +73,7 @@ Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Te
                 "engines take whole positions");
   }
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
-  if (at.shape[0] != rotate.axes || at.shape[1] != batch || at.shape[2] != seq) {
-    return fail(where,
-                "at must be [" + std::to_string(rotate.axes) + " axes, " + std::to_string(batch) +
-                    ", " + std::to_string(seq) + "]",
-                shape_text(at_view), "pass a real position for each axis of each token");
-  }
-  for (std::int64_t a = 0; a < rotate.axes; ++a)
-    for (std::int64_t b = 0; b < batch; ++b)
-      for (std::int64_t t = 0; t < seq; ++t)
-        if (const double x = at.get(at.offset(a, b, t)); !std::isfinite(x))
-          return fail(where, "positions must be finite", std::to_string(x),
-                      "token " + std::to_string(t) + " on axis " + std::to_string(a));
+  POSENC_TRY(at, detail::real_positions(where, at_view, rotate.axes, batch, seq));
   const auto fill = [&](std::int64_t first, std::int64_t last) {
     for (; first < last; ++first) {
       const std::int64_t b = first / seq, t = first % seq;

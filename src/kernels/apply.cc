@@ -3,7 +3,11 @@
 #include "posenc/apply.h"
 
 #include <array>
+#include <optional>
+#include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "src/core/try.h"
 #include "src/kernels/add.h"
@@ -14,6 +18,7 @@
 #include "src/kernels/rotate.h"
 #include "src/kernels/rotate_checked.h"
 #include "src/kernels/threads.h"
+#include "src/kernels/waves.h"
 
 namespace posenc {
 namespace {
@@ -22,23 +27,75 @@ using detail::Action;
 using detail::AddArguments;
 using detail::RotateArguments;
 
+#if POSENC_SIMD
+
+// The channels of a tensor [batch, seq, width] that are a piece's.
+Tensor channels_of(Tensor tensor, const detail::WavePiece& piece) {
+  if (!tensor) return tensor;
+  const auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+  tensor.data = static_cast<char*>(tensor.data) + piece.first_channel * tensor.stride[2] * bytes;
+  tensor.shape[2] = piece.waves.width;
+  return tensor;
+}
+
+// By the kernel; false where it does not take the part. Real positions, or whole ones where `at` is absent.
+bool added_by_kernel(const Add& part, const Positions* positions, const Tensor& at,
+                     const AddArguments& arguments, Threads threads) {
+  const int count = detail::thread_count(threads, detail::bytes_of(arguments.out));
+  const detail::AddJob whole{
+      .part = &part,
+      .positions = positions,
+      .x = arguments.x,
+      .out = arguments.out,
+      .shared = positions != nullptr && positions->batch() == 1 && arguments.out.shape[1] >= count,
+      .at = at};
+  const auto share = [&](std::span<const detail::AddJob> jobs) {
+    detail::share_out(whole.tokens(), count, [&](std::int64_t first, std::int64_t last) {
+      for (const detail::AddJob& job : jobs) detail::add_tokens(job, first, last);
+    });
+  };
+  if (detail::adds(whole)) {
+    share({&whole, 1});
+    return true;
+  }
+  const auto* waves = std::get_if<Waves>(&part.kind);
+  const auto pieces = waves != nullptr ? detail::pieces_of(*waves) : std::nullopt;
+  if (!pieces) return false;
+  std::vector<Add> parts;
+  parts.reserve(pieces->size());
+  std::vector<detail::AddJob> jobs(pieces->size(), whole);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const detail::WavePiece& piece = (*pieces)[i];
+    jobs[i].part = &parts.emplace_back(piece.waves, part.embedding_scale);
+    jobs[i].axis = piece.axis;
+    jobs[i].x = channels_of(whole.x, piece);
+    jobs[i].out = channels_of(whole.out, piece);
+  }
+  share(jobs);
+  return true;
+}
+
+#endif
+
 Expected<void> added(const Plan& plan, const Tensor* embedding, const Positions& positions,
                      const Tensor& out, [[maybe_unused]] Threads threads) {
   POSENC_TRY(arguments, detail::add_arguments(plan, embedding, positions, out));
   if (arguments.out.size() == 0) return {};
 #if POSENC_SIMD
-  detail::AddJob job{
-      .part = &*plan.add, .positions = &positions, .x = arguments.x, .out = arguments.out};
-  if (detail::adds(job)) {
-    const int count = detail::thread_count(threads, detail::bytes_of(job.out));
-    job.shared = positions.batch() == 1 && job.out.shape[1] >= count;
-    detail::share_out(job.tokens(), count, [&](std::int64_t first, std::int64_t last) {
-      detail::add_tokens(job, first, last);
-    });
-    return {};
-  }
+  if (added_by_kernel(*plan.add, &positions, {}, arguments, threads)) return {};
 #endif
   detail::reference::add(plan, positions, arguments);
+  return {};
+}
+
+Expected<void> added(const Plan& plan, const Tensor* embedding, const Tensor& at, const Tensor& out,
+                     [[maybe_unused]] Threads threads) {
+  POSENC_TRY(arguments, detail::add_arguments(plan, embedding, at, out));
+  if (arguments.tensors.out.size() == 0) return {};
+#if POSENC_SIMD
+  if (added_by_kernel(*plan.add, nullptr, arguments.at, arguments.tensors, threads)) return {};
+#endif
+  detail::reference::add(plan, arguments);
   return {};
 }
 
@@ -162,6 +219,16 @@ Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& p
 Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out,
                                 Threads threads) {
   return added(plan, nullptr, positions, out, threads);
+}
+
+Expected<void> add(const Plan& plan, const Tensor& embedding, const Tensor& at, const Tensor& out,
+                   Threads threads) {
+  return added(plan, &embedding, at, out, threads);
+}
+
+Expected<void> position_vectors(const Plan& plan, const Tensor& at, const Tensor& out,
+                                Threads threads) {
+  return added(plan, nullptr, at, out, threads);
 }
 
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,

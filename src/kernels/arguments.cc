@@ -1,8 +1,11 @@
 // What add and rotate refuse, said once for the kernels, the reference and the gradients.
 #include "src/kernels/arguments.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
+#include "src/core/saturating.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
@@ -13,13 +16,23 @@ namespace {
 std::int64_t width_of(const Waves& waves) { return waves.width; }
 std::int64_t width_of(const Rows& rows) { return rows.width; }
 std::int64_t width_of(const Ramp& ramp) { return ramp.width; }
+std::int64_t axes_of(const Waves& waves) { return waves.axes; }
+std::int64_t axes_of(const Rows& rows) { return rows.axes(); }
+std::int64_t axes_of(const Ramp&) { return 1; }
 
 // The part has what its loop reads; positions are checked one by one.
 Expected<void> check_part(const Waves& waves) {
-  if (static_cast<std::int64_t>(waves.frequency.size()) <= (waves.width + 1) / 2) return {};
+  std::int64_t channels = waves.blocks.empty() ? 2 * waves.pairs() : 0;
+  bool whole = std::ssize(waves.frequency) == product(waves.axes, waves.pairs()) &&
+               waves.pairs() <= (waves.width + 1) / 2;
+  for (const std::int64_t block : waves.blocks) {
+    whole = whole && block >= 2 && block % 2 == 0 && block <= waves.width - channels;
+    if (whole) channels += block;
+  }
+  if (whole && channels == 2 * waves.pairs()) return {};
   return fail("add", "there must be two channels for each frequency",
-              std::to_string(waves.frequency.size()) + " frequencies in width " +
-                  std::to_string(waves.width),
+              std::to_string(waves.frequency.size()) + " frequencies of " +
+                  std::to_string(waves.axes) + " axes in width " + std::to_string(waves.width),
               "pass a plan written by hand through checked()");
 }
 
@@ -29,6 +42,13 @@ Expected<void> check_part(const Rows& rows) {
                 "set add.table in the plan");
   }
   POSENC_TRY(table, viewed("add", "the position table", rows.table.values, 2));
+  std::int64_t of_axes = rows.axis_rows.empty() ? rows.rows : 0;
+  for (const std::int64_t count : rows.axis_rows)
+    of_axes = sum(of_axes, std::max<std::int64_t>(count, 0));
+  if (of_axes != rows.rows) {
+    return fail("add", "the rows of all axes must be the table's " + std::to_string(rows.rows),
+                std::to_string(of_axes), "pass a plan written by hand through checked()");
+  }
   if (table.shape[0] == rows.rows && table.shape[1] == rows.width) return {};
   return fail("add",
               "the position table must be [" + std::to_string(rows.rows) + ", " +
@@ -54,15 +74,46 @@ template <class Part>
 Expected<void> check_rows(const Part& part, const Positions& positions) {
   const std::int64_t seq = positions.size();
   const std::int64_t step = positions.contiguous() && seq > 1 ? seq - 1 : 1;
-  for (std::int64_t b = 0; b < positions.batch(); ++b) {
-    for (std::int64_t t = 0; t < seq; t += step) {
-      if (row_at(part, positions.at(t, b))) continue;
-      for (std::int64_t i = 0; i <= t; ++i) POSENC_CHECK(row_at(part, positions.at(i, b)));
+  for (std::int64_t a = 0; a < axes_of(part); ++a) {
+    for (std::int64_t b = 0; b < positions.batch(); ++b) {
+      for (std::int64_t t = 0; t < seq; t += step) {
+        if (row_at(part, positions.at(t, b, a), a)) continue;
+        for (std::int64_t i = 0; i <= t; ++i) POSENC_CHECK(row_at(part, positions.at(i, b, a), a));
+      }
     }
   }
   return {};
 }
 Expected<void> check_rows(const Ramp&, const Positions&) { return {}; }
+
+Expected<void> check_adds(const Plan& plan) {
+  if (plan.add) return {};
+  return fail("add", "the plan must have a part that is added to the embedding", "none",
+              "compile an absolute scheme (sinusoidal, learned); RoPE and biases act in attention");
+}
+
+// The tensors fit each other and the part, which has what its loop reads.
+Expected<AddArguments> add_tensors(const Add& part, const Tensor* embedding,
+                                   const Tensor& out_view) {
+  POSENC_TRY(out, viewed("add", "out", out_view, 3));
+  Tensor x;
+  if (embedding != nullptr) {
+    POSENC_TRY(view, viewed("add", "embedding", *embedding, 3));
+    x = view;
+    POSENC_CHECK(check_out("add", x, out));
+  } else {
+    POSENC_CHECK(check_distinct("add", out));
+  }
+  const std::int64_t width = out.shape[2];
+  const std::int64_t plan_width =
+      std::visit([](const auto& kind) { return width_of(kind); }, part.kind);
+  if (width != plan_width) {
+    return fail("add", "width must be the plan's " + std::to_string(plan_width),
+                std::to_string(width), "compile the plan for this width");
+  }
+  POSENC_CHECK(std::visit([](const auto& kind) { return check_part(kind); }, part.kind));
+  return AddArguments{x, out};
+}
 
 // `out` can take what a polar rotation makes of x.
 Expected<void> check_widened(std::string_view where, const Rotate& rotate, const Tensor& x,
@@ -85,50 +136,63 @@ Expected<void> check_widened(std::string_view where, const Rotate& rotate, const
 
 }  // namespace
 
-Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position) {
+Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position, std::int64_t) {
   return offset_row(position, waves.row_offset);
 }
 
-Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position) {
+Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position, std::int64_t axis) {
   const auto row = offset_row(position, rows.row_offset);
-  if (!row || (*row >= 0 && *row < rows.rows)) return row;
+  if (!row) return row;
+  if (rows.axis_rows.empty()) {
+    if (*row >= 0 && *row < rows.rows) return row;
+    return fail("add",
+                "position " + std::to_string(position) + " needs row " + std::to_string(*row) +
+                    " of a table of " + std::to_string(rows.rows) + " rows",
+                "",
+                "shorten the text or train a longer table; a learned table does not extrapolate");
+  }
+  const std::int64_t count = rows.axis_rows[static_cast<std::size_t>(axis)];
+  if (*row >= 0 && *row < count) return first_row(rows, axis) + *row;
   return fail("add",
-              "position " + std::to_string(position) + " needs row " + std::to_string(*row) +
-                  " of a table of " + std::to_string(rows.rows) + " rows",
-              "", "shorten the text or train a longer table; a learned table does not extrapolate");
+              "position " + std::to_string(position) + " on axis " + std::to_string(axis) +
+                  " needs row " + std::to_string(*row) + " of its " + std::to_string(count) +
+                  " rows",
+              "", "make the picture smaller; a learned table does not extrapolate");
+}
+
+std::int64_t first_row(const Rows& rows, std::int64_t axis) {
+  std::int64_t first = 0;
+  for (std::int64_t a = 0; a < axis; ++a) first += rows.axis_rows[static_cast<std::size_t>(a)];
+  return first;
 }
 
 Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
                                      const Positions& positions, const Tensor& out_view) {
-  if (!plan.add) {
-    return fail(
-        "add", "the plan must have a part that is added to the embedding", "none",
-        "compile an absolute scheme (sinusoidal, learned); RoPE and biases act in attention");
+  POSENC_CHECK(check_adds(plan));
+  POSENC_TRY(arguments, add_tensors(*plan.add, embedding, out_view));
+  const Tensor& out = arguments.out;
+  const std::int64_t axes =
+      std::visit([](const auto& kind) { return axes_of(kind); }, plan.add->kind);
+  POSENC_CHECK(check_positions("add", positions, out.shape[0], out.shape[1], axes));
+  if (out.size() == 0) return arguments;
+  POSENC_CHECK(
+      std::visit([&](const auto& kind) { return check_rows(kind, positions); }, plan.add->kind));
+  return arguments;
+}
+
+Expected<RealAddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
+                                         const Tensor& at_view, const Tensor& out_view) {
+  POSENC_CHECK(check_adds(plan));
+  const auto* waves = std::get_if<Waves>(&plan.add->kind);
+  if (waves == nullptr) {
+    return fail("add", "what is added must be waves where positions are real",
+                std::holds_alternative<Rows>(plan.add->kind) ? "a learned table" : "the index",
+                "pass whole positions");
   }
-  POSENC_TRY(out, viewed("add", "out", out_view, 3));
-  Tensor x;
-  if (embedding != nullptr) {
-    POSENC_TRY(view, viewed("add", "embedding", *embedding, 3));
-    x = view;
-    POSENC_CHECK(check_out("add", x, out));
-  } else {
-    POSENC_CHECK(check_distinct("add", out));
-  }
-  const std::int64_t width = out.shape[2];
-  POSENC_CHECK(check_positions("add", positions, out.shape[0], out.shape[1], 1));
-  const std::int64_t plan_width =
-      std::visit([](const auto& kind) { return width_of(kind); }, plan.add->kind);
-  if (width != plan_width) {
-    return fail("add", "width must be the plan's " + std::to_string(plan_width),
-                std::to_string(width), "compile the plan for this width");
-  }
-  POSENC_CHECK(std::visit(
-      [&](const auto& kind) -> Expected<void> {
-        if (auto part = check_part(kind); !part || out.size() == 0) return part;
-        return check_rows(kind, positions);
-      },
-      plan.add->kind));
-  return AddArguments{x, out};
+  POSENC_TRY(arguments, add_tensors(*plan.add, embedding, out_view));
+  POSENC_TRY(at, real_positions("add", at_view, waves->axes, arguments.out.shape[0],
+                                arguments.out.shape[1]));
+  return RealAddArguments{arguments, at};
 }
 
 Expected<void> check_action(std::string_view where, const Plan& plan, Side side, Action action) {

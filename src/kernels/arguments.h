@@ -21,9 +21,19 @@ struct AddArguments {
 Expected<AddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
                                      const Positions& positions, const Tensor& out);
 
-// The row that a position reads. Errors: it does not fit 64 bits, or is not in a learned table.
-Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position);
-Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position);
+// The same at real positions, `at` [axis][batch][seq].
+struct RealAddArguments {
+  AddArguments tensors;
+  Tensor at;
+};
+Expected<RealAddArguments> add_arguments(const Plan& plan, const Tensor* embedding,
+                                         const Tensor& at, const Tensor& out);
+
+// The row that a position on an axis reads. Errors: it does not fit 64 bits, or is not in a learned table.
+Expected<std::int64_t> row_at(const Waves& waves, std::int64_t position, std::int64_t axis = 0);
+Expected<std::int64_t> row_at(const Rows& rows, std::int64_t position, std::int64_t axis = 0);
+// The first row of an axis, of rows that have several.
+std::int64_t first_row(const Rows& rows, std::int64_t axis);
 
 struct RotateArguments {
   Tensor x, out;  // [batch, head, seq, head_dim]

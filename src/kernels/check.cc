@@ -2,6 +2,7 @@
 #include "src/kernels/check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "src/core/addressable.h"
@@ -169,6 +170,24 @@ Expected<void> check_positions(std::string_view where, const Positions& position
                 "check the first position");
   }
   return {};
+}
+
+Expected<Tensor> real_positions(std::string_view where, const Tensor& at_view, std::int64_t axes,
+                                std::int64_t batch, std::int64_t seq) {
+  POSENC_TRY(at, viewed(where, "at", at_view, 3));
+  if (at.shape[0] != axes || at.shape[1] != batch || at.shape[2] != seq) {
+    return fail(where,
+                "at must be [" + std::to_string(axes) + " axes, " + std::to_string(batch) + ", " +
+                    std::to_string(seq) + "]",
+                shape_text(at_view), "pass a real position for each axis of each token");
+  }
+  for (std::int64_t a = 0; a < axes; ++a)
+    for (std::int64_t b = 0; b < batch; ++b)
+      for (std::int64_t t = 0; t < seq; ++t)
+        if (const double x = at.get(at.offset(a, b, t)); !std::isfinite(x))
+          return fail(where, "positions must be finite", std::to_string(x),
+                      "token " + std::to_string(t) + " on axis " + std::to_string(a));
+  return at;
 }
 
 Expected<void> check_length(std::string_view where, const Plan& plan, const Positions& positions) {

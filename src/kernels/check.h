@@ -31,6 +31,10 @@ Expected<void> check_out(std::string_view where, const Tensor& x, const Tensor& 
 Expected<void> check_positions(std::string_view where, const Positions& positions,
                                std::int64_t batch, std::int64_t seq, std::int64_t axes);
 
+// Real positions, [axis][batch][seq] of any dtype. Errors: another shape, a number that is not finite.
+Expected<Tensor> real_positions(std::string_view where, const Tensor& at, std::int64_t axes,
+                                std::int64_t batch, std::int64_t seq);
+
 // The positions do not run beyond the lengths for which the plan holds. Nothing is asked of their
 // lower end: a part of a long text does not tell how long the whole is.
 Expected<void> check_length(std::string_view where, const Plan& plan, const Positions& positions);

@@ -110,6 +110,7 @@ HWY_NOINLINE void MakeBase(CosSinRows<F>& cos_sin, std::int64_t a, std::int64_t 
     cos_sin.scale_row(axis.base, 0, rule.amplitude);
   }
   if (!rule.phase.empty()) cos_sin.shift_row(axis.base);
+  if (rule.swapped) cos_sin.swap_row(axis.base);
 }
 
 // Factors whose product is a row; null where there is no second.
@@ -197,6 +198,7 @@ HWY_NOINLINE inline Factors<double> FactorsOfAngles(CosSinRows<double>& cos_sin,
   ExactRow(cos_sin, axis, 1, cos_sin.all_axes);
   if (cos_sin.rule.amplitude != 1) cos_sin.scale_row(cos_sin.all_axes, 0, cos_sin.rule.amplitude);
   if (!cos_sin.rule.phase.empty()) cos_sin.shift_row(cos_sin.all_axes);
+  if (cos_sin.rule.swapped) cos_sin.swap_row(cos_sin.all_axes);
   return {cos_sin.all_axes, nullptr};
 }
 

@@ -10,7 +10,12 @@
 namespace posenc::detail {
 
 CosSinRule CosSinRule::of(const Waves& waves) {
-  return {.frequency = waves.frequency, .pairs = static_cast<std::int64_t>(waves.frequency.size())};
+  return {.frequency = waves.frequency,
+          .axes = waves.axes,
+          .pairs = waves.pairs(),
+          .backward = waves.cosine_first,
+          .swapped = waves.cosine_first,
+          .amplitude = waves.amplitude};
 }
 
 CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
@@ -122,6 +127,15 @@ void CosSinRows<F>::shift_row(double* row) const {
     const double cosine = row[i], sine = row[size + i];
     row[i] = cosine * c - sine * s;
     row[size + i] = sine * c + cosine * s;
+  }
+}
+
+template <class F>
+void CosSinRows<F>::swap_row(double* row) const {
+  for (std::int64_t i = 0; i < size; ++i) {
+    const double cosine = row[i];
+    row[i] = -row[size + i];
+    row[size + i] = cosine;
   }
 }
 

@@ -35,6 +35,7 @@ struct CosSinRule {
   std::int64_t axes = 1;
   std::int64_t pairs = 0;  // of one head
   bool backward = false;   // rotate by the negative angle
+  bool swapped = false;    // sines stand for cosines and cosines for sines; then backward too
   double amplitude = 1;
   const XposDecay* growth = nullptr;
   bool shrinks = false;                // keys: growth to the negative power
@@ -111,6 +112,8 @@ struct CosSinRows {
   void scale_row(double* row, double position, double amplitude) const;
   // Turns a row by the phases; like the amplitude they belong to the base.
   void shift_row(double* row) const;
+  // Of a row backward, (cos, −sin): multiplies by i, so that it is (sin, cos). Belongs to the base too.
+  void swap_row(double* row) const;
   // cos and sin one by one, for angles too large for the argument reduction of SinCos().
   void exact_row_slowly(const Axis& axis, std::int64_t position, double* row) const;
 };

@@ -147,6 +147,20 @@ TEST(AddBackward, IsTheSlopeOfTheLoss) {
   }
 }
 
+TEST(AddBackward, OfRowsOfSeveralAxesIsTheSlopeOfTheLoss) {
+  LearnedRows rows;
+  auto& part = std::get<Rows>(rows.plan.add->kind);
+  part.row_offset = 0;
+  part.axis_rows = {2, 4};
+  rows.positions =
+      *Positions::ids(std::vector<std::int64_t>{0, 1, 1, 0, 0, 1, 3, 0, 2, 3, 3, 1}, 2, 2);
+  std::vector<double> by_table(rows.table.size(), NAN);
+  ASSERT_TRUE(add_backward(rows.plan, rows.positions, Tensor::dense(rows.w.data(), {2, 3, 3}), {},
+                           Tensor::dense(by_table.data(), {6, 3})));
+  for (std::size_t e = 0; e < by_table.size(); ++e)
+    EXPECT_NEAR(by_table[e], rows.slope(rows.table[e]), 1e-12) << e;
+}
+
 TEST(AddBackward, TheEmbeddingMayBeInPlaceAndTheTableFloat) {
   LearnedRows rows;
   std::vector<double> gradient = rows.w;

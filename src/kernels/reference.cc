@@ -2,6 +2,7 @@
 #include "src/kernels/reference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,39 +10,59 @@
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
+#include "src/kernels/waves.h"
 
 namespace posenc::detail::reference {
 namespace {
 
 // --- added to the token embedding ---------------------------------------------------------------
 
-// The vector of one position. `out` has the part's width.
-void vector_at(const Waves& waves, std::int64_t position, std::span<double> out) {
+// The waves of one token, whose pairs have angles. `out` has the part's width.
+template <class AngleOf>
+void waves_of(const Waves& waves, const AngleOf& angle_of, std::span<double> out) {
+  for (std::int64_t r = 0; r < waves.pairs(); ++r) {
+    const Angle angle = angle_of(r);
+    const WaveChannels to = channels(waves, r);
+    if (std::cmp_less(to.sine, out.size()))
+      out[static_cast<std::size_t>(to.sine)] = waves.amplitude * angle.sine();
+    if (std::cmp_less(to.cosine, out.size()))
+      out[static_cast<std::size_t>(to.cosine)] = waves.amplitude * angle.cosine();
+  }
+}
+double frequency(const Waves& waves, std::int64_t axis, std::int64_t pair) {
+  return waves.frequency[static_cast<std::size_t>(axis * waves.pairs() + pair)];
+}
+
+// The vector of token t of sequence b. `out` has the part's width.
+void vector_at(const Waves& waves, const Positions& positions, std::int64_t t, std::int64_t b,
+               std::span<double> out) {
   std::ranges::fill(out, 0.0);
-  const std::int64_t row = position + waves.row_offset;
-  if (waves.zero_row >= 0 && row == waves.zero_row) return;
-  const std::size_t pairs = waves.frequency.size();
-  for (std::size_t r = 0; r < pairs; ++r) {
+  if (waves.zero_row >= 0 && positions.at(t, b) + waves.row_offset == waves.zero_row) return;
+  const auto angle_of = [&](std::int64_t pair) {
     Angle angle;
-    angle.add(row, waves.frequency[r]);
-    const bool interleaved = waves.layout == WaveLayout::interleaved;
-    const std::size_t sine = interleaved ? 2 * r : r;
-    const std::size_t cosine = interleaved ? 2 * r + 1 : pairs + r;
-    out[sine] = angle.sine();
-    if (cosine < out.size()) out[cosine] = angle.cosine();
-  }
+    for (std::int64_t a = 0; a < waves.axes; ++a)
+      angle.add(positions.at(t, b, a) + waves.row_offset, frequency(waves, a, pair));
+    return angle;
+  };
+  waves_of(waves, angle_of, out);
 }
 
-void vector_at(const Rows& rows, std::int64_t position, std::span<double> out) {
+void vector_at(const Rows& rows, const Positions& positions, std::int64_t t, std::int64_t b,
+               std::span<double> out) {
   const Tensor& table = rows.table.values;
-  for (std::size_t c = 0; c < out.size(); ++c) {
-    out[c] = table.get(table.offset(position + rows.row_offset, static_cast<std::int64_t>(c)));
+  std::ranges::fill(out, 0.0);
+  for (std::int64_t a = 0; a < rows.axes(); ++a) {
+    const std::int64_t row = first_row(rows, a) + positions.at(t, b, a) + rows.row_offset;
+    for (std::size_t c = 0; c < out.size(); ++c)
+      out[c] += table.get(table.offset(row, static_cast<std::int64_t>(c)));
   }
 }
 
-void vector_at(const Ramp& ramp, std::int64_t position, std::span<double> out) {
+void vector_at(const Ramp& ramp, const Positions& positions, std::int64_t t, std::int64_t b,
+               std::span<double> out) {
   std::ranges::fill(out, 0.0);
-  out[static_cast<std::size_t>(ramp.channel)] = static_cast<double>(position) * ramp.scale;
+  out[static_cast<std::size_t>(ramp.channel)] =
+      static_cast<double>(positions.at(t, b)) * ramp.scale;
 }
 
 // --- rotating query and key ---------------------------------------------------------------------
@@ -82,14 +103,17 @@ void mix(const Mix& by, std::int64_t head, double amplitude, std::vector<PairMat
 
 }  // namespace
 
-void add(const Plan& plan, const Positions& positions, const AddArguments& arguments) {
-  const Add& part = *plan.add;
+namespace {
+
+// Writes the vectors that vector_of(b, t, vector) makes, or their sums with an embedding.
+template <class VectorOf>
+void add_vectors(const Add& part, const AddArguments& arguments, const VectorOf& vector_of) {
   const Tensor &x = arguments.x, &out = arguments.out;
   const std::int64_t batch = out.shape[0], seq = out.shape[1], width = out.shape[2];
   std::vector<double> vector(static_cast<std::size_t>(width));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
-      std::visit([&](const auto& kind) { vector_at(kind, positions.at(t, b), vector); }, part.kind);
+      vector_of(b, t, std::span(vector));
       for (std::int64_t c = 0; c < width; ++c) {
         double sum = vector[static_cast<std::size_t>(c)];
         if (x) sum += x.get(x.offset(b, t, c)) * part.embedding_scale;
@@ -97,6 +121,33 @@ void add(const Plan& plan, const Positions& positions, const AddArguments& argum
       }
     }
   }
+}
+
+}  // namespace
+
+void add(const Plan& plan, const Positions& positions, const AddArguments& arguments) {
+  add_vectors(*plan.add, arguments, [&](std::int64_t b, std::int64_t t, std::span<double> vector) {
+    std::visit([&](const auto& kind) { vector_at(kind, positions, t, b, vector); }, plan.add->kind);
+  });
+}
+
+void add(const Plan& plan, const RealAddArguments& arguments) {
+  const auto& waves = std::get<Waves>(plan.add->kind);
+  const Tensor& at = arguments.at;
+  const auto vector_of = [&](std::int64_t b, std::int64_t t, std::span<double> vector) {
+    std::ranges::fill(vector, 0.0);
+    waves_of(
+        waves,
+        [&](std::int64_t pair) {
+          double angle = 0;
+          for (std::int64_t a = 0; a < waves.axes; ++a)
+            angle = std::fma(at.get(at.offset(a, b, t)) + static_cast<double>(waves.row_offset),
+                             frequency(waves, a, pair), angle);
+          return Angle{.high = angle};
+        },
+        vector);
+  };
+  add_vectors(*plan.add, arguments.tensors, vector_of);
 }
 
 void rotate(const Rotate* rotation, const Positions& positions, Side side, Action action,
@@ -159,6 +210,18 @@ Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& p
 Expected<void> position_vectors(const Plan& plan, const Positions& positions, const Tensor& out) {
   POSENC_TRY(arguments, add_arguments(plan, nullptr, positions, out));
   if (arguments.out.size() > 0) add(plan, positions, arguments);
+  return {};
+}
+
+Expected<void> add(const Plan& plan, const Tensor& embedding, const Tensor& at, const Tensor& out) {
+  POSENC_TRY(arguments, add_arguments(plan, &embedding, at, out));
+  if (arguments.tensors.out.size() > 0) add(plan, arguments);
+  return {};
+}
+
+Expected<void> position_vectors(const Plan& plan, const Tensor& at, const Tensor& out) {
+  POSENC_TRY(arguments, add_arguments(plan, nullptr, at, out));
+  if (arguments.tensors.out.size() > 0) add(plan, arguments);
   return {};
 }
 

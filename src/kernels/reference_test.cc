@@ -92,6 +92,59 @@ TEST(AddWaves, ShiftIsALinearMapThatDoesNotDependOnThePosition) {
   }
 }
 
+TEST(AddWaves, CosinesMayStandFirst) {
+  Plan plan = waves(4, {1, 0.5}, WaveLayout::concatenated);
+  std::get<Waves>(plan.add->kind).cosine_first = true;
+  EXPECT_EQ(vectors(plan, Positions::range(3, 1), 4),
+            (std::vector{std::cos(3.0), std::cos(1.5), std::sin(3.0), std::sin(1.5)}));
+}
+
+TEST(AddWaves, EveryBlockHasItsSinesBeforeItsCosines) {
+  Plan plan = waves(6, {1, 0, 0, 0, 2, 3}, WaveLayout::concatenated);
+  auto& part = std::get<Waves>(plan.add->kind);
+  part.axes = 2;
+  part.blocks = {2, 4};
+  const std::vector<std::int64_t> ids = {5, 7};
+  const auto got = vectors(plan, *Positions::ids(ids, 2), 6);
+  const double wanted[] = {std::sin(5.0),  std::cos(5.0),  std::sin(14.0),
+                           std::sin(21.0), std::cos(14.0), std::cos(21.0)};
+  for (std::size_t c = 0; c < 6; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-15) << c;
+}
+
+TEST(AddWaves, NeedPositionsOfAllTheirAxes) {
+  Plan plan = waves(4, {1, 0, 0, 1});
+  std::get<Waves>(plan.add->kind).axes = 2;
+  std::vector<double> out(4);
+  const std::vector<std::int64_t> ids = {1, 2, 3};
+  expect_error(position_vectors(plan, *Positions::ids(ids, 3), Tensor::dense(out.data(), {1, 4})),
+               "one axis or the 2 of the plan, got 3");
+}
+
+TEST(AddWaves, RefuseARealPositionThatIsNotFinite) {
+  std::vector<double> out(2), at = {NAN};
+  expect_error(position_vectors(waves(2, {1}), Tensor::dense(at.data(), {1, 1, 1}),
+                                Tensor::dense(out.data(), {1, 1, 2})),
+               "positions must be finite");
+}
+
+TEST(AddRows, HaveNoRealPositions) {
+  std::vector<double> out(2), at = {0.5};
+  expect_error(position_vectors(learned({1, 2}, 1, 2), Tensor::dense(at.data(), {1, 1, 1}),
+                                Tensor::dense(out.data(), {1, 1, 2})),
+               "must be waves where positions are real, got a learned table");
+}
+
+TEST(AddRows, OfSeveralAxesAreSummedAndNameTheAxisThatEnds) {
+  Plan plan = learned({1, 2, 10, 20, 30, 40}, 3, 2);
+  std::get<Rows>(plan.add->kind).axis_rows = {1, 2};
+  const std::vector<std::int64_t> ids = {0, 0, 1, 0}, beyond = {0, 2};
+  EXPECT_EQ(vectors(plan, *Positions::ids(ids, 2), 2), (std::vector<double>{31, 42, 11, 22}));
+  std::vector<double> out(2);
+  expect_error(
+      position_vectors(plan, *Positions::ids(beyond, 2), Tensor::dense(out.data(), {1, 2})),
+      "position 2 on axis 1 needs row 2 of its 2 rows");
+}
+
 // --- learned rows and the ramp ------------------------------------------------------------------
 
 TEST(AddRows, ReadTheRowOfThePosition) {

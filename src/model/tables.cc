@@ -29,7 +29,7 @@ struct Slot {
 };
 
 std::optional<Slot> slot_of(Scheme& scheme, const Geometry& geometry) {
-  if (auto* learned = std::get_if<Learned>(&scheme))
+  if (auto* learned = std::get_if<Learned>(&scheme); learned && learned->axis_rows.empty())
     return Slot{&learned->table,
                 {"position_embeddings.weight",  // BERT and its relatives
                  "wpe.weight",                  // GPT-2
@@ -70,6 +70,19 @@ Fope* without_mixture(LayerGroup& group) {
   }
   return nullptr;
 }
+// The rows and columns of a group's patches, while its weights have not given them; null where it has none.
+Learned* without_axes(LayerGroup& group) {
+  for (Scheme& scheme : group.schemes) {
+    if (auto* learned = std::get_if<Learned>(&scheme);
+        learned && learned->axis_rows.size() == 2 && !learned->table)
+      return learned;
+  }
+  return nullptr;
+}
+// Pix2Struct's and Kosmos-2.5's two tables; Gemma 4's one, [2][rows][width], in which columns come first.
+constexpr std::string_view patch_rows = "row_embedder.weight",
+                           patch_columns = "column_embedder.weight",
+                           columns_and_rows = "position_embedding_table";
 constexpr std::string_view cosines = "rotary_emb.cos_coef", sines = "rotary_emb.sin_coef";
 constexpr std::string_view logarithms = "rotary_emb.alpha";  // Mistral Large 4: one for each pair
 
@@ -253,12 +266,57 @@ void fill_mixture(Model& model, LayerGroup& group, Fope& fope,
     refuse("table_shape", plan.error().message());
 }
 
+// Rows of the patch's row, then of its column, in memory of their own: files have them apart, or the other way round.
+void fill_by_axis(Model& model, LayerGroup& group, Learned& learned,
+                  std::span<const StoredTensor> tensors, std::string_view file) {
+  const std::string place(file);
+  const auto named = [&](std::string_view name) -> const StoredTensor* {
+    const auto found = std::ranges::find_if(tensors, [&](const StoredTensor& tensor) {
+      return ends_with(tensor.name, name) && in_stack(tensor.name, group.stack, model);
+    });
+    return found == tensors.end() ? nullptr : &*found;
+  };
+  const StoredTensor *rows = named(patch_rows), *columns = named(patch_columns),
+                     *both = named(columns_and_rows);
+  const std::int64_t each = learned.rows / 2, width = group.geometry.width;
+  if (!both && (!rows || !columns)) {
+    return warn(model, "table_missing",
+                place + ": no tensors are called " + std::string(patch_rows) + " and " +
+                    std::string(patch_columns) + ", or " + std::string(columns_and_rows) +
+                    ", for the " + std::string(name(group.stack)) + " stack's 2 x [" +
+                    std::to_string(each) + ", " + std::to_string(width) +
+                    "]; give both axes, rows first, with --table FILE:TENSOR");
+  }
+  const Axes shape = both ? Axes{2, each, width} : Axes{each, width};
+  for (const StoredTensor* tensor : both ? std::vector{both} : std::vector{rows, columns}) {
+    if (tensor->shape != shape)
+      return warn(model, "table_shape",
+                  place + ": " + tensor->name + " is " + text_of(tensor->shape) +
+                      ", and the configuration means " + text_of(shape) +
+                      "; the table is not used: correct the one that is wrong");
+    if (!tensor->view || tensor->type != (both ? both : rows)->type)
+      return warn(model, "table_type",
+                  place + ": " + tensor->name + " is " + tensor->type +
+                      ", which cannot be put behind the other axis; convert the file");
+  }
+  const std::span<const std::byte> first = both ? both->bytes.subspan(both->bytes.size() / 2)
+                                                : rows->bytes,
+                                   second = both ? both->bytes.first(both->bytes.size() / 2)
+                                                 : columns->bytes;
+  const auto copy = std::make_shared<std::vector<std::byte>>(first.begin(), first.end());
+  copy->insert(copy->end(), second.begin(), second.end());
+  learned.table = Table::borrow(
+      view_of(*copy, (both ? both : rows)->view.dtype, Axes{learned.rows, width}), copy);
+  note(group.provenance, "table", text_of(shape) + " " + (both ? both : rows)->type, Origin::file,
+       place + ": " + (both ? both->name : rows->name + " and " + columns->name));
+}
+
 }  // namespace
 
 bool needs_tables(const Model& model) {
   Model copy = model;
   for (LayerGroup& group : copy.groups) {
-    if (without_factors(group) || without_mixture(group)) return true;
+    if (without_factors(group) || without_mixture(group) || without_axes(group)) return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table) return true;
   }
@@ -269,6 +327,9 @@ bool may_hold_table(Model& model, std::string_view name) {
   for (LayerGroup& group : model.groups) {
     if (without_factors(group) && ends_with(name, logarithms)) return true;
     if (without_mixture(group) && (ends_with(name, cosines) || ends_with(name, sines))) return true;
+    if (without_axes(group) && (ends_with(name, patch_rows) || ends_with(name, patch_columns) ||
+                                ends_with(name, columns_and_rows)))
+      return true;
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && may_hold(name, *slot))
         return true;
@@ -281,6 +342,7 @@ void give_tables(Model& model, std::span<const StoredTensor> tensors,
   for (LayerGroup& group : model.groups) {
     if (Rope* rope = without_factors(group)) fill_factors(model, group, *rope, tensors, file);
     if (Fope* fope = without_mixture(group)) fill_mixture(model, group, *fope, tensors, file);
+    if (Learned* learned = without_axes(group)) fill_by_axis(model, group, *learned, tensors, file);
     for (Scheme& scheme : group.schemes)
       if (const auto slot = slot_of(scheme, group.geometry); slot && !*slot->table)
         fill(model, group, *slot, tensors, lender, file);

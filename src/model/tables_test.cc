@@ -207,6 +207,44 @@ TEST(ModelTables, UnalignedNumbersAreCopied) {
   EXPECT_EQ(std::get<Learned>(model.groups[0].schemes[0]).table.values.dtype, DType::f64);
 }
 
+constexpr std::string_view by_two_tables =
+    R"({"model_type": "pix2struct_vision_model", "hidden_size": 4, "num_attention_heads": 2, "seq_len": 3})";
+
+TEST(ModelTables, RowsAndColumnsOfPatchesStandOneBehindTheOther) {
+  const Weights weights(
+      {{"embeddings.column_embedder.weight", {3, 4}}, {"embeddings.row_embedder.weight", {3, 4}}});
+  const Model model = given(by_two_tables, weights);
+  const Tensor table = std::get<Learned>(model.groups.at(0).schemes.at(0)).table.values;
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table.shape[0], 6);
+  EXPECT_EQ(table.get(table.offset(0, 0)), 2);
+  EXPECT_EQ(table.get(table.offset(3, 0)), 1);
+}
+
+TEST(ModelTables, Gemma4HasColumnsBeforeRows) {
+  const Weights weights({{"patch_embedder.position_embedding_table", {2, 3, 4}}});
+  const Model model =
+      given(R"({"model_type": "gemma4_vision", "hidden_size": 4, "num_attention_heads": 1,
+      "head_dim": 4, "position_embedding_size": 3})",
+            weights);
+  const auto& schemes = model.groups.at(0).schemes;
+  const Tensor table = std::get<Learned>(schemes.at(1)).table.values;
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table.get(table.offset(0, 0)), 1.012f);
+  EXPECT_EQ(table.get(table.offset(3, 0)), 1);
+  EXPECT_TRUE(compile(model.groups.at(0)));
+}
+
+TEST(ModelTables, OneAxisAloneOrOfAnotherShapeIsAWarning) {
+  EXPECT_NE(
+      warning(given(by_two_tables, Weights({{"row_embedder.weight", {3, 4}}})), "table_missing"),
+      "");
+  EXPECT_NE(warning(given(by_two_tables, Weights({{"row_embedder.weight", {3, 4}},
+                                                  {"column_embedder.weight", {5, 4}}})),
+                    "table_shape"),
+            "");
+}
+
 TEST(ModelTables, RotaryModelsNeedNone) {
   EXPECT_TRUE(detail::needs_tables(model_of(gpt2)));
   EXPECT_FALSE(detail::needs_tables(model_of(*bundled_config("llama-3.1-8b"))));

@@ -51,6 +51,19 @@ TEST(LearnedScheme, RefusesAnOffsetThatLeavesNoRow) {
   EXPECT_FALSE((Learned{.rows = 2, .row_offset = -1}.compiled({.width = 4})));
 }
 
+TEST(LearnedScheme, OfSeveralAxesReachesAsFarAsTheLongest) {
+  const auto plan = Learned{.rows = 7, .axis_rows = {2, 5}}.compiled({.width = 4});
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(std::get<Rows>(plan->add->kind).axis_rows, (std::vector<std::int64_t>{2, 5}));
+  EXPECT_EQ(plan->valid->to, 5);
+}
+
+TEST(LearnedScheme, RefusesRowsOfAxesThatAreNotAll) {
+  for (const std::vector<std::int64_t>& of_axes :
+       {std::vector<std::int64_t>{2, 4}, {2, 6}, {7, 0}, {8, -1}})
+    EXPECT_FALSE((Learned{.rows = 7, .axis_rows = of_axes}.compiled({.width = 4})));
+}
+
 TEST(LearnedScheme, NeedsAWidthAndRows) {
   EXPECT_EQ(Learned{.rows = 2}.compiled({}).error().rule, "width must be known");
   EXPECT_EQ(Learned{}.compiled({.width = 4}).error().rule, "rows must be known");

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <utility>
+#include <vector>
 
+#include "posenc/apply.h"
 #include "posenc/schemes.h"
 
 namespace posenc {
@@ -73,6 +76,91 @@ TEST(SinusoidalScheme, PassesRowsOn) {
 TEST(SinusoidalScheme, ScalesTheEmbeddingByTheRootOfTheWidthWhenAsked) {
   EXPECT_EQ(Sinusoidal{}.compiled({.width = 64})->add->embedding_scale, 1);
   EXPECT_EQ(Sinusoidal{.scale_embedding = true}.compiled({.width = 64})->add->embedding_scale, 8);
+}
+
+TEST(SinusoidalScheme, EachAxisHasTheSeriesOfItsOwnChannels) {
+  const Waves waves = waves_of({.axes_dim = {4, 6}}, 10);
+  const auto rows = waves_of({}, 4).frequency, columns = waves_of({}, 6).frequency;
+  EXPECT_EQ(waves.axes, 2);
+  EXPECT_EQ(waves.blocks, (std::vector<std::int64_t>{4, 6}));
+  EXPECT_EQ(waves.frequency, (std::vector{rows[0], rows[1], 0.0, 0.0, 0.0,  //
+                                          0.0, 0.0, columns[0], columns[1], columns[2]}));
+}
+
+TEST(SinusoidalScheme, AxesMayHaveBasesAndScalesOfTheirOwn) {
+  const Waves waves =
+      waves_of({.axes_dim = {4, 4}, .axis_base = {100, 4}, .position_scale = {2, 3}}, 8);
+  EXPECT_EQ(waves.frequency, (std::vector{2.0, 2 * 0.1, 0.0, 0.0, 0.0, 0.0, 3.0, 3 * 0.5}));
+}
+
+TEST(SinusoidalScheme, ColumnsMayStandBeforeRows) {
+  const Waves waves = waves_of({.axes_dim = {4, 2}, .axis_order = {1, 0}}, 6);
+  EXPECT_EQ(waves.blocks, (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(waves.frequency, (std::vector{0.0, 1.0, 0.01, 1.0, 0.0, 0.0}));
+}
+
+TEST(SinusoidalScheme, RefusesAnOrderThatLeavesAnAxisOut) {
+  for (const std::vector<std::int64_t>& order :
+       {std::vector<std::int64_t>{0, 0}, {1}, {0, 2}, {0, 1, 2}})
+    EXPECT_FALSE((Sinusoidal{.axes_dim = {2, 2}, .axis_order = order}.compiled({.width = 4})));
+}
+
+TEST(SinusoidalScheme, OneScaleIsOfAllAxes) {
+  EXPECT_EQ((waves_of({.axes_dim = {2, 2}, .position_scale = {5}}, 4).frequency),
+            (std::vector{5.0, 0.0, 0.0, 5.0}));
+  EXPECT_EQ((waves_of({.position_scale = {5}}, 2).frequency), (std::vector{5.0}));
+}
+
+TEST(SinusoidalScheme, DividesItsVectorsByTheRootOfTheWidthWhenAsked) {
+  EXPECT_EQ(waves_of({.divide_vectors = true}, 64).amplitude, 0.125);
+  EXPECT_EQ(waves_of({}, 64).amplitude, 1);
+}
+
+TEST(SinusoidalScheme, RefusesAxesThatDoNotFit) {
+  for (const Sinusoidal& scheme :
+       {Sinusoidal{.axes_dim = {4, 3}}, Sinusoidal{.axes_dim = {4, 6}},
+        Sinusoidal{.axes_dim = {2, 0}}, Sinusoidal{.axes_dim = {4, 4}, .axis_base = {100}},
+        Sinusoidal{.axes_dim = {2, 2, 2}, .position_scale = {1, 2}},
+        Sinusoidal{.padding_idx = 1, .axes_dim = {4, 4}}})
+    EXPECT_FALSE(scheme.compiled({.width = 8}));
+}
+
+// add(p + k) = M_k · add(p) with a block of M_k for each axis, whatever the order of channels.
+TEST(SinusoidalScheme, AShiftIsALinearMapByAxis) {
+  constexpr std::int64_t width = 18;
+  const double from[] = {3.5, -2, 40}, by[] = {0.25, 7, -1.5};
+  for (const WaveLayout layout : {WaveLayout::interleaved, WaveLayout::concatenated}) {
+    for (const bool cosine_first : {false, true}) {
+      const Plan plan =
+          *Sinusoidal{.layout = layout, .cosine_first = cosine_first, .axes_dim = {8, 6, 4}}
+               .compiled({.width = width});
+      const Waves& waves = std::get<Waves>(plan.add->kind);
+      std::vector<double> at = {from[0],         from[0] + by[0], from[1],
+                                from[1] + by[1], from[2],         from[2] + by[2]};
+      std::vector<double> rows(2 * width);
+      ASSERT_TRUE(position_vectors(plan, Tensor::dense(at.data(), {3, 1, 2}),
+                                   Tensor::dense(rows.data(), {1, 2, width})));
+      std::int64_t channel = 0, pair = 0;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        const std::int64_t block = waves.blocks[axis];
+        for (std::int64_t r = 0; r < block / 2; ++r, ++pair) {
+          const double turn = by[axis] * waves.frequency[axis * 9 + static_cast<std::size_t>(pair)];
+          const bool apart = layout == WaveLayout::concatenated;
+          std::int64_t sine = channel + (apart ? r : 2 * r);
+          std::int64_t cosine = sine + (apart ? block / 2 : 1);
+          if (cosine_first) std::swap(sine, cosine);
+          const auto x = [&](std::int64_t row, std::int64_t c) {
+            return rows[static_cast<std::size_t>(row * width + c)];
+          };
+          EXPECT_NEAR(x(1, sine), std::cos(turn) * x(0, sine) + std::sin(turn) * x(0, cosine),
+                      1e-13);
+          EXPECT_NEAR(x(1, cosine), std::cos(turn) * x(0, cosine) - std::sin(turn) * x(0, sine),
+                      1e-13);
+        }
+        channel += block;
+      }
+    }
+  }
 }
 
 TEST(SinusoidalScheme, NeedsAWidth) {

@@ -224,12 +224,15 @@ class PlanDifferences {
       if (const auto* waves = std::get_if<Waves>(&a.kind)) {
         const auto& other = std::get<Waves>(b.kind);
         return waves->layout == other.layout && waves->row_offset == other.row_offset &&
-               waves->zero_row == other.zero_row && nearly(waves->frequency, other.frequency);
+               waves->zero_row == other.zero_row && waves->axes == other.axes &&
+               waves->blocks == other.blocks && waves->cosine_first == other.cosine_first &&
+               nearly(waves->amplitude, other.amplitude) &&
+               nearly(waves->frequency, other.frequency);
       }
       if (const auto* rows = std::get_if<Rows>(&a.kind)) {
         const auto& other = std::get<Rows>(b.kind);
         return rows->rows == other.rows && rows->row_offset == other.row_offset &&
-               rows->table == other.table;
+               rows->table == other.table && rows->axis_rows == other.axis_rows;
       }
       return a.kind == b.kind;
     }();
@@ -240,12 +243,18 @@ class PlanDifferences {
               .message = "another vector is added at each position"});
   }
 
+  static std::string of_axes(std::int64_t axes) {
+    return axes == 1 ? "" : " of " + std::to_string(axes) + " axes";
+  }
   static std::string added_text(const Add& add) {
     if (const auto* waves = std::get_if<Waves>(&add.kind))
-      return std::to_string(waves->frequency.size()) + " waves, " +
-             std::string(name(waves->layout)) + ", from row " + std::to_string(waves->row_offset);
+      return std::to_string(waves->pairs()) + " waves" + of_axes(waves->axes) + ", " +
+             std::string(name(waves->layout)) + (waves->cosine_first ? ", cosines first" : "") +
+             (waves->amplitude == 1 ? "" : ", times " + number_text(waves->amplitude)) +
+             ", from row " + std::to_string(waves->row_offset);
     if (const auto* rows = std::get_if<Rows>(&add.kind))
-      return std::to_string(rows->rows) + " rows, from row " + std::to_string(rows->row_offset);
+      return std::to_string(rows->rows) + " rows" + of_axes(rows->axes()) + ", from row " +
+             std::to_string(rows->row_offset);
     return "the index";
   }
 

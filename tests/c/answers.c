@@ -166,6 +166,49 @@ static void angles_are_given_and_made_of_real_positions(void) {
   posenc_plan_free(plan);
 }
 
+static void vectors_are_added_at_real_positions(void) {
+  posenc_plan* plan =
+      plan_of("{\"type\": \"sinusoidal\", \"cosine_first\": true}", (posenc_geometry){.width = 2});
+  double seconds[] = {-2.5, 0.125}, data[4], x[4] = {1, 1, 1, 1};
+  const int64_t shape[] = {1, 1, 2}, rows[] = {1, 2, 2};
+  posenc_tensor at, out, sum;
+  OK(posenc_tensor_dense(seconds, POSENC_FLOAT64, 3, shape, &at));
+  OK(posenc_tensor_dense(data, POSENC_FLOAT64, 3, rows, &out));
+  OK(posenc_tensor_dense(x, POSENC_FLOAT64, 3, rows, &sum));
+  OK(posenc_position_vectors_at(plan, &at, &out, 0));
+  CHECK(fabs(data[0] - cos(-2.5)) < 1e-15 && fabs(data[3] - sin(0.125)) < 1e-15);
+  OK(posenc_add_at(plan, &sum, &at, &sum, 0));
+  CHECK(x[2] == 1 + data[2]);
+  MISUSE("at", posenc_position_vectors_at(plan, NULL, &out, 0));
+  REFUSED("at must be", posenc_add_at(plan, &sum, &out, &sum, 0));
+  posenc_plan_free(plan);
+}
+
+static void tables_of_a_grid_are_resampled(void) {
+  double table[] = {7, 0, 2, 4, 6}, out_rows[4], back[5]; /* a class token, 2 x 2 patches */
+  const int64_t shape[] = {5, 1}, out_shape[] = {4, 1};
+  posenc_tensor from, to, by;
+  OK(posenc_tensor_dense(table, POSENC_FLOAT64, 2, shape, &from));
+  OK(posenc_tensor_dense(out_rows, POSENC_FLOAT64, 2, out_shape, &to));
+  OK(posenc_tensor_dense(back, POSENC_FLOAT64, 2, shape, &by));
+  posenc_resampling how = {.struct_size = sizeof how,
+                           .from_height = 2,
+                           .from_width = 2,
+                           .to_height = 1,
+                           .to_width = 3,
+                           .align_corners = 1,
+                           .kept_rows = 1};
+  OK(posenc_resample_grid(&from, &how, &to));
+  CHECK(out_rows[0] == 7 && out_rows[1] == 0 && out_rows[2] == 1 && out_rows[3] == 2);
+  OK(posenc_resample_grid_gradient(&to, &how, &by));
+  CHECK(back[0] == 7 && back[1] == 0.5 && back[2] == 2.5 && back[3] == 0 && back[4] == 0);
+  how.merge = 2;
+  REFUSED("blocks of 2", posenc_resample_grid(&from, &how, &to));
+  how.struct_size = 0;
+  MISUSE("struct_size", posenc_resample_grid(&from, &how, &to));
+  MISUSE("how", posenc_resample_grid(&from, NULL, &to));
+}
+
 static void grids_and_signed_ids_are_positions(void) {
   const int64_t sizes[] = {1, 2, 3}, first[] = {0, -1, -2};
   int64_t ids[3 * 6];
@@ -450,6 +493,8 @@ void test_answers(void) {
   angles_add_up();
   angles_are_said_by_tokens();
   angles_are_given_and_made_of_real_positions();
+  vectors_are_added_at_real_positions();
+  tables_of_a_grid_are_resampled();
   grids_and_signed_ids_are_positions();
   learned_tables_are_given_and_checked();
   normal_numbers_are_those_of_their_seed();

@@ -93,8 +93,11 @@ def attentions(model):
 
 
 def tables(model):
-    """[(rows, width)] of every table that is named for positions."""
+    """[(rows, width)] of every table that is named for positions; rows and columns of patches are one behind the other."""
     found = []
+    by_axis = [v for n, v in model.named_parameters() if n.endswith(("row_embedder.weight", "column_embedder.weight"))]
+    if len(by_axis) == 2:
+        found.append((len(by_axis[0]) + len(by_axis[1]), by_axis[0].shape[-1]))
     for name, value in [*model.named_parameters(), *model.named_buffers()]:
         if (
             not TABLE.search(name)

@@ -134,6 +134,9 @@ WAVES = {
     "videoprism_text_model": "embeddings.position_embedding",
     "time_series_transformer": "encoder.embed_positions",
     "informer": "encoder.embed_positions",
+    "musicgen_decoder": "decoder.embed_positions.weights",
+    "musicgen_melody_decoder": "decoder.embed_positions.weights",
+    "canary_decoder": "pos_emb",
 }
 
 
@@ -156,7 +159,7 @@ def vectors(kind, path):
             (5,),
             (torch.Size((1, 5)),),
         )
-        asks = {"tipsv2_text_model": 2, "pegasus_x": 1, "informer": 4, "time_series_transformer": 4}
+        asks = {"canary_decoder": 2, "tipsv2_text_model": 2, "pegasus_x": 1, "informer": 4, "time_series_transformer": 4}
         ask = asks.get(kind, 3 if "audio" in kind else 0)
         rows = module(*asked[ask])
     rows = rows.reshape(5, -1).double()

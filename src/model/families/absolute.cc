@@ -224,7 +224,9 @@ void read_waves(const Section& config, const Family& family) {
   const ModelDims dims = read_dims(config, family, notes);
   const auto scale = config.flag("scale_embedding");
   Sinusoidal waves = family.waves;
-  waves.scale_embedding = scale ? scale->value : family.scale_embedding;
+  waves.scale_embedding = scale && !family.scale_unread ? scale->value : family.scale_embedding;
+  if (scale && scale->value && family.scale_unread)
+    config.reading.warn("unread_key", scale->key + " is kept and never used");
   note(notes, "layout", name(waves.layout), Origin::family, "rule of " + config.reading.family);
   LayerGroup group = start(config, family, dims, std::move(notes));
   group.schemes = {waves};

@@ -175,7 +175,9 @@ struct Family {
   bool rows_beyond = false;     // the offset's rows come on top of max_position_embeddings (OPT)
   std::string_view table_width = {};  // key of a table narrower than the model: embedding_size
   Sinusoidal waves = {};              // of readers that add sinusoids
-  bool scale_embedding = false;       // default of scale_embedding
+  bool shares = false;           // of pictures: places are shares of rows and columns, times 2π
+  bool scale_embedding = false;  // default of scale_embedding
+  bool scale_unread = false;     // the key is kept and never used (MusicGen)
 
   // Clipped distances.
   std::int64_t clipped_left = 0,
@@ -238,9 +240,10 @@ Reader read_m2m;
 Reader read_whisper;
 Reader read_vit;           // vision.cc
 Reader read_vision_alone;  // of a file whose other parts are not covered
-Reader read_sides;         // encoder and decoder of one build: parts.cc
-Reader read_parts;         // encoder and decoder with files of their own within the file
-Reader read_diffusion;     // diffusion.cc
+Reader read_detector;   // encoders of pictures' features that add sinusoids by axis: detectors.cc
+Reader read_sides;      // encoder and decoder of one build: parts.cc
+Reader read_parts;      // encoder and decoder with files of their own within the file
+Reader read_diffusion;  // diffusion.cc
 Reader read_no_attention;  // known, and known not to be covered: families.cc
 Reader read_not_covered;
 

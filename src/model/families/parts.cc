@@ -18,6 +18,7 @@ void move_to(Stack stack, std::size_t first, Model& model) {
 void read_side(const Section& config, const Family& family, Stack stack) {
   Family side = family;
   if (side.read != read_vit) side.causal = stack == Stack::decoder;
+  if (side.read == read_t5) side.side = name(stack);  // its file says the sizes of both
   const std::size_t first = config.reading.model.groups.size();
   side.read(config, side);
   move_to(stack, first, config.reading.model);
@@ -55,7 +56,8 @@ void read_sides(const Section& config, const Family& family) {
 
 // Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one.
 void read_parts(const Section& config, const Family& family) {
-  const Section encoder = config.section("encoder encoder_config audio_config asr_config"),
+  const Section encoder =
+                    config.section("encoder encoder_config audio_config asr_config text_encoder"),
                 decoder = config.section("decoder decoder_config");
   if (!encoder) {
     config.reading.refuse(config.where("encoder"), "is missing", {},

@@ -146,5 +146,23 @@ TEST(Wrappers, AHeadOnATowerIsItsBackbone) {
   EXPECT_TRUE(warns_of(model, "family_remark"));
 }
 
+TEST(Parts, MusicGenHasCosinesFirstBehindT5) {
+  const Model model =
+      parts_model(R"({"model_type": "musicgen", "text_encoder": {"model_type": "t5"},
+      "audio_encoder": {"model_type": "encodec"}, "decoder": {"model_type": "musicgen_decoder", "scale_embedding": true}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(model.groups[0].stack, Stack::encoder);
+  const Sinusoidal& waves = std::get<Sinusoidal>(model.groups[1].schemes.at(0));
+  EXPECT_TRUE(waves.cosine_first);
+  EXPECT_FALSE(waves.scale_embedding);
+}
+
+TEST(Parts, CanaryDividesItsVectors) {
+  const Model model =
+      parts_model(R"({"model_type": "canary", "encoder_config": {"model_type": "parakeet_encoder"},
+      "decoder_config": {"model_type": "canary_decoder"}})");
+  EXPECT_TRUE(std::get<Sinusoidal>(model.groups.at(1).schemes.at(0)).divide_vectors);
+}
+
 }  // namespace
 }  // namespace posenc

@@ -19,6 +19,18 @@ constexpr std::string_view page_boxes =
     "thousandths of the page; learned rows of each box, and patches, are added as well and are not "
     "in the plan";
 
+constexpr std::string_view detector =
+    "sinusoids and rows are added, in every layer, to what queries and keys are projected from and "
+    "not to values; a patch stands at its shares of the picture, (row + 1)/rows and "
+    "(column + 1)/columns";
+constexpr std::string_view conditional =
+    "sinusoids are added, in every layer, to what queries and keys are projected from and not to "
+    "values; a patch stands at its shares of the picture, (row + 1)/rows and (column + 1)/columns; "
+    "rows of the decoder's queries are projected on their own";
+constexpr std::string_view hybrid =
+    "sinusoids are added, in every layer of the encoder, to what queries and keys are projected "
+    "from and not to values; the decoder, whose queries sample a few places, is not explained";
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family added[] = {
@@ -129,6 +141,14 @@ constexpr Family added[] = {
      .logits = capped, .waves = concatenated, .scale_embedding = true},
     {.types = "trocr", .read = read_waves_if_said, .context = 512, .sizes = {1024, 12, 16},
      .side = "decoder", .row_offset = 2, .rows_beyond = true, .waves = fairseq_behind_padding},
+
+    // --- detectors: sinusoids of rows and columns ------------------------------------------------
+    {.types = "detr table-transformer", .read = read_detector, .context = 100,
+     .sizes = {256, 6, 8}, .shares = true, .remark = detector},
+    {.types = "conditional_detr", .read = read_detector, .context = 300, .sizes = {256, 6, 8},
+     .shares = true, .remark = conditional},
+    {.types = "rt_detr rt_detr_v2 d_fine deimv2 pp_doclayout_v2 pp_doclayout_v4",
+     .read = read_detector, .sizes = {256, 1, 8}, .waves = concatenated, .remark = hybrid},
 
     // --- biases and vectors by distance ----------------------------------------------------------
     {.types = "bloom", .read = read_bloom, .sizes = {64, 2, 8}},

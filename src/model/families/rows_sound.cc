@@ -7,6 +7,10 @@ namespace posenc::detail {
 namespace {
 
 // Whisper's encoder: all sines, then all cosines, frequencies to both ends.
+// MusicGen's decoder: cosines before sines. Canary's, as NeMo has them: divided by √width.
+constexpr Sinusoidal musicgen{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends,
+                              .odd = OddWidth::zero, .cosine_first = true};
+constexpr Sinusoidal nemo{.layout = WaveLayout::concatenated, .divide_vectors = true};
 constexpr Sinusoidal whisper{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends};
 
 constexpr std::string_view chunks =
@@ -76,6 +80,14 @@ constexpr Family sound[] = {
     {.types = "moonshine_streaming", .read = read_parts, .context = 4096,
      .sizes = {320, 6, 8, 0, 40}, .pairing = interleaved, .theta = 10000, .partial = 0.8,
      .partial_keys = partial_factor},
+
+    {.types = "musicgen_decoder musicgen_melody_decoder", .read = read_waves, .context = 2048,
+     .sizes = {1024, 24, 16}, .waves = musicgen, .scale_unread = true},
+    {.types = "musicgen musicgen_melody", .read = read_parts,
+     .remark = "the codec that makes sound of what is written is not explained"},
+    {.types = "canary_decoder", .read = read_waves, .context = 1024,
+     .sizes = {1024, 8, 8, 8, 128}, .waves = nemo},
+    {.types = "canary", .read = read_parts},
 
     // --- no position -----------------------------------------------------------------------------
     {.types = "moonshine_streaming_encoder", .context = 4096, .sizes = {320, 6, 8, 0, 40},

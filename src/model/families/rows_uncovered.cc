@@ -49,7 +49,7 @@ constexpr Family uncovered[] = {
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
 
     // --- relative, as Transformer-XL and its kin --------------------------------------------------
-    {.types = "transfo-xl funnel canary cohere_asr fastspeech2_conformer "
+    {.types = "transfo-xl funnel cohere_asr fastspeech2_conformer "
               "fastspeech2_conformer_with_hifigan seamless_m4t gemma3n_audio gemma4_audio",
      .read = read_not_covered,
      .remark = "queries and learned biases meet projected sinusoids of the distance (the scheme "
@@ -82,11 +82,13 @@ constexpr Family uncovered[] = {
      .remark = "stages of several widths each mix fewer tokens than the one before"},
 
     // --- added, of pictures and sound -------------------------------------------------------------
-    {.types = "vit_mae detr table-transformer conditional_detr dab-detr deformable_detr rt_detr "
-              "rt_detr_v2 d_fine deimv2 lw_detr rf_detr omdet-turbo pp_doclayout_v2 "
-              "pp_doclayout_v4 grounding-dino mm-grounding-dino",
+    {.types = "deformable_detr lw_detr rf_detr omdet-turbo grounding-dino mm-grounding-dino",
      .read = read_not_covered,
-     .remark = "sinusoids of rows and of columns are added, which no scheme says"},
+     .remark = "a few sampled places stand for keys, so that no logit knows a position; sinusoids "
+               "by axis (the scheme sinusoidal) tell where to sample"},
+    {.types = "dab-detr", .read = read_not_covered,
+     .remark = "sinusoids by axis (the scheme sinusoidal with axis_base) of boxes that its layers "
+               "correct are projected, and multiplied by the boxes' sizes"},
     {.types = "sam_mask_decoder sam_prompt_encoder sam_hq_mask_decoder sam_hq_prompt_encoder sam2 "
               "sam2_vision_model sam2_mask_decoder sam2_prompt_encoder sam2_video "
               "sam2_video_mask_decoder sam2_video_prompt_encoder edgetam edgetam_vision_model "
@@ -98,25 +100,18 @@ constexpr Family uncovered[] = {
               "sam3_lite_text_detr_encoder sam3_lite_text_detr_decoder "
               "sam3_lite_text_geometry_encoder sam3_lite_text_mask_decoder",
      .read = read_not_covered,
-     .remark = "clicks, boxes and patches have sinusoids of random or several frequencies by row "
-               "and column, which no scheme says"},
+     .remark = "clicks, boxes and patches have vectors of their own (the schemes fourier_features, "
+               "and sinusoidal with axes_dim), added in each of several small stacks that its "
+               "reader does not know"},
     {.types = "sam3_vit_model sam3_vision_model", .read = read_not_covered,
      .remark = "layers that see the whole picture divide positions by the grid's ratio to the "
                "window's, which no scheme says"},
-    {.types = "pix2struct_vision_model kosmos_2_5_vision_model", .read = read_not_covered,
-     .remark = "a learned row of the patch's row and one of its column are added, two tables "
-               "where a plan has one"},
     {.types = "videoprism_vision_model", .read = read_not_covered,
      .remark = "a stack for the patches of a frame, then one for the frames, each with a table"},
     {.types = "depth_pro", .read = read_not_covered,
      .remark = "three towers of pictures, each described by a part of the file"},
     {.types = "lxmert", .read = read_not_covered,
      .remark = "three stacks, of which one has a table and another the boxes of its objects"},
-    {.types = "musicgen musicgen_decoder musicgen_melody musicgen_melody_decoder",
-     .read = read_not_covered,
-     .remark = "its sinusoids have all cosines, then all sines, which no layout says"},
-    {.types = "canary_decoder", .read = read_not_covered,
-     .remark = "its sinusoids are divided by √width, which no layout says"},
     {.types = "clvp clvp_encoder", .read = read_not_covered,
      .remark = "values are rotated and stay so, which no plan says"},
     {.types = "superglue lightglue efficientloftr esmfold2", .read = read_not_covered,

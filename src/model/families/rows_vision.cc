@@ -14,6 +14,9 @@ constexpr std::string_view rows_by_share =
     "a patch reads the row at its share of the picture's height and width, so that a picture of "
     "another shape reads rows further apart";
 
+constexpr std::string_view counted_from_one =
+    "rows and columns of patches count from 1; row 0 of either table is that of padding";
+
 // clang-format off: one row a tower, as dense as it can be read.
 constinit const Tower learned[] = {
     {.types = "clip_vision_model clip chinese_clip_vision_model altclip_vision_model "
@@ -79,6 +82,13 @@ constinit const Tower learned[] = {
                "may add a table of its own"},
     {.types = "vivit", .frames = 32},
     {.types = "videomae", .kind = TowerKind::waves},
+    {.types = "vit_mae", .kind = TowerKind::waves, .by_axis_waves = true,
+     .remark = "in training three patches of four are left out; the decoder that fills them in is "
+               "not explained, and the class token adds nothing"},
+    {.types = "pix2struct_vision_model", .rows = 4096, .rows_key = "seq_len", .by_axis = true,
+     .unscaled = true, .remark = counted_from_one},
+    {.types = "kosmos_2_5_vision_model", .width = 1536, .layers = 18, .heads = 24, .rows = 4096,
+     .rows_key = "max_num_patches", .by_axis = true, .remark = counted_from_one},
 };
 
 constexpr std::string_view swin_remark =
@@ -188,12 +198,11 @@ constinit const Tower turning[] = {
     {.types = "minimax_m3_vl_vision", .kind = rotated,
      .axial = unlike(qwen, AxisOrder::width_height, Pairing::halves), .thirds = true,
      .width = 1280, .layers = 32, .heads = 16, .patch = 14},
-    {.types = "gemma4_vision gemma4", .kind = rotated,
+    {.types = "gemma4_vision gemma4", .kind = both,
      .axial = {.rope_theta = 100, .pairing = Pairing::halves, .order = AxisOrder::width_height,
                .blocks = true},
-     .layers = 16, .unscaled = true,
-     .remark = "the tower also adds a learned row of the column and one of the row; those two "
-               "tables are not in the plan"},
+     .layers = 16, .rows = 10240, .rows_key = "position_embedding_size", .by_axis = true,
+     .unscaled = true},
     {.types = "llama4_vision_model llama4", .kind = both,
      .axial = unlike(qwen, AxisOrder::width_height, Pairing::interleaved), .layers = 34,
      .heads = 16, .image = 448, .patch = 14,

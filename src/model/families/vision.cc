@@ -183,7 +183,17 @@ void read_tower(const Section& vision, std::string_view outer_type) {
   }
   const bool rotated =
       tower->kind == TowerKind::rotated || tower->kind == TowerKind::rotated_and_learned;
-  if (tower->kind == TowerKind::waves) group.schemes.push_back(Sinusoidal{});
+  if (tower->kind == TowerKind::waves) {
+    Sinusoidal waves;
+    if (tower->by_axis_waves) {
+      waves = {.layout = WaveLayout::concatenated,
+               .axes_dim = {dims.width / 2, dims.width / 2},
+               .axis_order = {1, 0}};
+      note(group.provenance, "axis_order", "column, row", Origin::family,
+           "rule of " + reading.family);
+    }
+    group.schemes.push_back(waves);
+  }
   if (rotated) {
     Axial axial = tower->axial;
     const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
@@ -210,7 +220,12 @@ void read_tower(const Section& vision, std::string_view outer_type) {
     group.schemes.push_back(axial);
   }
   if (tower->kind == TowerKind::learned || tower->kind == TowerKind::rotated_and_learned) {
-    group.schemes.push_back(Learned{.rows = table_rows(vision, *tower, group.provenance)});
+    Learned learned{.rows = table_rows(vision, *tower, group.provenance)};
+    if (tower->by_axis) {
+      learned.axis_rows = {learned.rows, learned.rows};
+      learned.rows *= 2;
+    }
+    group.schemes.push_back(std::move(learned));
   }
   if (!tower->remark.empty())
     reading.warn("tower_remark", std::string(reading.family) + ": " + std::string(tower->remark));

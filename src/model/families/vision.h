@@ -43,6 +43,9 @@ struct Tower {
   std::string_view image_key = "image_size", patch_key = "patch_size";
   std::int64_t rows = 0;
   std::string_view rows_key = "num_position_embeddings";
+  bool by_axis =
+      false;  // a row of the patch's row and one of its column are added, of so many each
+  bool by_axis_waves = false;  // sinusoids of the column, then of the row
   std::int64_t frames = 0;  // of a video: num_frames / tubelet_size[0] grids, one after the other
   bool unscaled = false;    // q·k is not divided by √head_dim
   // Of stages and windows: the defaults of depths and num_heads, whether a stage merges the patches of the one before, the

@@ -76,6 +76,27 @@ TEST(Towers, Gemma4PairsEachAxisInItsOwnHalf) {
   EXPECT_EQ(find_group(model, 0, Stack::vision)->logits.multiplier, 8);
 }
 
+TEST(Towers, Gemma4AddsARowOfEachAxis) {
+  const Model model = beside("llama", R"("vision_config": {"model_type": "gemma4_vision",
+      "position_embedding_size": 100})");
+  const auto& schemes = find_group(model, 0, Stack::vision)->schemes;
+  EXPECT_EQ(std::get<Learned>(schemes.at(1)).axis_rows, (std::vector<std::int64_t>{100, 100}));
+  EXPECT_TRUE(compile(*find_group(model, 0, Stack::vision)));
+}
+
+TEST(Towers, MaeAddsSinusoidsOfTheColumnFirst) {
+  const Model model = tower_model(R"({"model_type": "vit_mae"})");
+  const auto waves = part<Sinusoidal>(model);
+  EXPECT_EQ(waves.axes_dim, (std::vector<std::int64_t>{384, 384}));
+  EXPECT_EQ(waves.axis_order, (std::vector<std::int64_t>{1, 0}));
+}
+
+TEST(Towers, Pix2StructAddsARowOfEachAxis) {
+  const Model model = tower_model(R"({"model_type": "pix2struct_vision_model", "seq_len": 50})");
+  EXPECT_EQ(part<Learned>(model).rows, 100);
+  EXPECT_EQ(model.warnings.at(0).code, "tower_remark");
+}
+
 TEST(Towers, PixtralAlternatesItsFrequencies) {
   const Model model = beside("llama", R"("vision_config": {"model_type": "pixtral"})");
   EXPECT_EQ(part<Axial>(model).frequencies, AxisFrequencies::alternating);

@@ -1,0 +1,82 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/arguments/npy.h"
+#include "cli/arguments/parse.h"
+#include "cli/command.h"
+#include "posenc/resample.h"
+
+namespace posenc::cli {
+namespace {
+
+Run define_resample(CLI::App& app) {
+  struct Options {
+    std::string in, out, from, to, interpolation = "bilinear", dtype;
+    Resampling how;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("IN", options->in, "Learned table [rows][width], .npy")->required();
+  app.add_option("OUT", options->out, "Where the new table goes, .npy")->required();
+  app.add_option("--from", options->from, "Patches of the table, like 27x27")
+      ->type_name("GRID")
+      ->required();
+  app.add_option("--to", options->to, "Patches of the picture, like 16x40")
+      ->type_name("GRID")
+      ->required();
+  app.add_option("--interpolation", options->interpolation, "bilinear (4 patches) or bicubic (16)")
+      ->check(CLI::IsMember({"bilinear", "bicubic"}));
+  app.add_flag("--align_corners", options->how.align_corners,
+               "Corner patches stay corner patches; else corners of the picture do");
+  app.add_flag("--antialias", options->how.antialias, "Every patch counts where a side shrinks");
+  app.add_flag("--zeros_outside", options->how.zeros_outside,
+               "Zeros beyond the edge; else the edge's patches");
+  app.add_option("--merge", options->how.spatial_merge_size,
+                 "New patches in blocks of so many a side (Qwen-VL: 2)");
+  app.add_option("--kept_rows", options->how.kept_rows, "Class tokens in front, copied");
+  app.add_option("--dtype", options->dtype, "bfloat16: IN is uint16 holding bfloat16")
+      ->type_name("TYPE");
+  app.footer(
+      "Which of these a family of vision towers needs is in docs/learned.md.\n\n"
+      "Examples:\n"
+      "  posenc resample pos.npy out.npy --from 48x48 --to 16x40 --align_corners --merge 2\n"
+      "  posenc resample pos.npy out.npy --from 37x37 --to 16x16 --interpolation bicubic \\\n"
+      "         --kept_rows 1\n"
+      "  posenc resample pos.npy out.npy --from 16x16 --to 12x20 --antialias");
+  return [options]() -> Expected<int> {
+    Expected<Array> array = read_npy(options->in);
+    if (!array) return std::unexpected(array.error());
+    const Expected<Tensor> table = tensor_of(*array, options->dtype, options->in);
+    if (!table) return std::unexpected(table.error());
+    if (table->rank != 2)
+      return fail(options->in, "must be [rows][width]", std::to_string(table->rank) + " axes");
+    const Expected<Grid> from = grid(options->from, "--from"), to = grid(options->to, "--to");
+    if (!from) return std::unexpected(from.error());
+    if (!to) return std::unexpected(to.error());
+    Resampling how = options->how;
+    if (options->interpolation == "bicubic") how.interpolation = Interpolation::bicubic;
+    constexpr std::int64_t most = std::int64_t{1} << 28;
+    if (how.kept_rows < 0 || how.kept_rows > most)
+      return fail("--kept_rows", "must be 0 to 2^28", std::to_string(how.kept_rows));
+    if (to->height > most / to->width)
+      return fail("--to", "must have at most 2^28 patches", options->to, "give rows and columns");
+    Expected<Array> made =
+        make_array(array->type, {how.kept_rows + to->height * to->width, table->shape[1]});
+    if (!made) return std::unexpected(made.error());
+    const Expected<Tensor> out = tensor_of(*made, options->dtype, options->out);
+    if (!out) return std::unexpected(out.error());
+    const Expected<void> done =
+        resample_grid(*table, {from->height, from->width}, {to->height, to->width}, how, *out);
+    if (!done) return std::unexpected(done.error());
+    if (Expected<void> written = write_npy(options->out, *made); !written)
+      return std::unexpected(written.error());
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const Command resample_command{
+    "resample", "a learned table of a picture's grid for a grid of another size", define_resample};
+
+}  // namespace posenc::cli
