@@ -27,7 +27,7 @@ struct Arm {
 // In a scheme's text L is the trained length, H half of it, S the stretch of E2, R the range of positions.
 constexpr std::string_view all = "quick standard full", most = "standard full";
 constexpr Arm arms[] = {
-    {"E1", "nope", "nope"},
+    {"E1", "nope", "nope", all},
     {"E1", "sinusoidal", "sinusoidal scale_embedding=true"},
     {.experiment = "E1",
      .name = "sinusoidal_long",
@@ -124,19 +124,20 @@ constexpr Arm arms[] = {
     {"E13", "wall", "wall", all},
     {"E13", "path", "path", all},
     // RoPE++ has two heads for each key head; as many of RoPE beside them.
-    {.experiment = "E13", .name = "rope_4_heads", .scheme = "rope", .heads = 4},
+    {.experiment = "E13", .name = "rope_4_heads", .scheme = "rope", .presets = all, .heads = 4},
     {.experiment = "E13",
      .name = "imaginary",
      .scheme = "rope imaginary_heads=alternating",
+     .presets = all,
      .heads = 4},
-    {"E13", "trained", "rope"},
-    {.experiment = "E13", .name = "selective_rope", .scheme = "selective_rope"},
-    {.experiment = "E13", .name = "carope", .scheme = "carope"},
-    {.experiment = "E13", .name = "mamba3", .scheme = "mamba3"},
-    {.experiment = "E13", .name = "grape_a", .scheme = "profiles curves=ramp profiles=1"},
-    {.experiment = "E13", .name = "grape_ap", .scheme = "grape_ap"},
-    {.experiment = "E13", .name = "inkling", .scheme = "profiles extent=L"},
-    {.experiment = "E13", .name = "transformer_xl", .scheme = "transformer_xl bidirectional=false"},
+    {"E13", "trained", "rope", all},
+    {"E13", "selective_rope", "selective_rope", all},
+    {"E13", "carope", "carope", all},
+    {"E13", "mamba3", "mamba3", all},
+    {"E13", "grape_a", "profiles curves=ramp profiles=1", all},
+    {"E13", "grape_ap", "grape_ap", all},
+    {"E13", "inkling", "profiles extent=L", all},
+    {"E13", "transformer_xl", "transformer_xl bidirectional=false", all},
 };
 
 // What an experiment's arm `trained` is changed to, from the same weights.
@@ -286,7 +287,7 @@ bool has(std::string_view list, std::string_view word) {
 std::span<const Preset> presets() {
   static const std::vector<Preset> list = {
       {.name = "quick",
-       .about = "seven schemes and the scalings of RoPE untuned, two seeds",
+       .about = "eighteen schemes and the scalings of RoPE untuned, two seeds",
        .width = 64,
        .layers = 2,
        .heads = 2,
@@ -346,7 +347,7 @@ std::span<const Experiment> experiments() {
       {"E8", "YaRN's factor on cos and sin"},
       {"E9", "Windows, and layers without position"},
       {"E10", "Facts asked for at the end of a text"},
-      {"E13", "The frontier: schemes of 2024 to 2026 beside RoPE, ALiBi and none", all},
+      {"E13", "The frontier of 2024 to 2026 beside RoPE, ALiBi and none", all},
   };
   return list;
 }
