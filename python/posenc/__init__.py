@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from . import positions
 from ._posenc import (
+    AngleForm,
     FileTensor,
     KvCache,
     Plan,
@@ -20,13 +21,17 @@ from ._posenc import (
     alibi_slopes,
     attend,
     attend_backward,
+    carope,
     deberta_bucket,
     fire_bias,
+    grape_m,
     kerple_gradients,
+    mamba3,
     normals,
     read_tensors,
     resample_grid,
     resample_grid_gradient,
+    selective_rope,
     t5_bucket,
 )
 from ._posenc import __version__ as __version__
@@ -56,9 +61,10 @@ _tools = [
 ]
 
 __all__ = [
-    "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend", "attend_backward",
-    "bundled_models", "deberta_bucket", "explain", "fire_bias", "kerple_gradients", "model", "normals", "plan", "positions",
-    "read_tensors", "resample_grid", "resample_grid_gradient", "t5_bucket", *_tools, *_values,
+    "AngleForm", "Error", "FileTensor", "KvCache", "Model", "Plan", "Positions", "Value", "Warning", "alibi_slopes", "attend",
+    "attend_backward", "bundled_models", "carope", "deberta_bucket", "explain", "fire_bias", "grape_m", "kerple_gradients", "mamba3",
+    "model", "normals", "plan", "positions", "read_tensors", "resample_grid", "resample_grid_gradient", "selective_rope",
+    "t5_bucket", *_tools, *_values,
 ]  # fmt: skip
 
 

@@ -103,7 +103,9 @@ def mamba3(step, name, rope_fraction, interleaved):
 
 
 def grape(module, name, of_heads):
-    rotary = module.MSGRAPEContextType1(HEADS, HEAD_DIM, share_freq_across_heads=not of_heads, cache_dtype=torch.float32)
+    rotary = module.MSGRAPEContextType1(
+        HEADS, HEAD_DIM, share_freq_across_heads=not of_heads, cache_dtype=torch.float32
+    )
     if of_heads:
         rotary.log_freq.data = random(*rotary.log_freq.shape)
     attention = module.CausalSelfAttention.__new__(module.CausalSelfAttention)

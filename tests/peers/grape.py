@@ -4,8 +4,8 @@ GRAPE-M's frequencies of each head make of queries and keys.
 
   tests/peers/grape.py CHECKOUT > tests/data/golden/grape.json      needs torch
 
-CHECKOUT is that of github.com/model-architectures/GRAPE. Its mask holds −∞ and its attention is told to be causal besides, which PyTorch
-refuses by now: the second is dropped. Its cosines are rounded to bfloat16, so p of the keys is recorded as it came out.
+CHECKOUT is that of github.com/model-architectures/GRAPE. Its mask is infinite where nothing is seen, and its attention is told to be
+causal besides, which PyTorch refuses by now: the second is dropped. Its cosines are rounded to bfloat16, so p of the keys is recorded as it came out.
 """
 
 import importlib.util

@@ -43,7 +43,12 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
       const embeddings = { values: next(counted * d), shape: [counted, d] }
       return { plan, drawn: `vectors of ${counted} positions`, reads: { scheme, tables: { embeddings } } }
     }
-    const drawn = { forgetting: 'forget gates', wall: 'forget gates of channels', path: 'directions and strengths', grape_ap: 'p of queries and of keys' }
+    const drawn = {
+      forgetting: 'forget gates',
+      wall: 'forget gates of channels',
+      path: 'directions and strengths',
+      grape_ap: 'p of queries and of keys',
+    }
     return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme, tables: {} } }
   }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
@@ -123,7 +128,11 @@ export function content(
 }
 
 // What a scheme that reads the content is given beside its fields.
-function tablesOf({ scheme, tables }: Reading, { gates, channels, w, beta, pQueries, pKeys }: Content, d: number): Reading['tables'] {
+function tablesOf(
+  { scheme, tables }: Reading,
+  { gates, channels, w, beta, pQueries, pKeys }: Content,
+  d: number,
+): Reading['tables'] {
   const length = gates.length
   if (scheme.type === 'forgetting' && !scheme.gate_bias) return { log_gates: { values: gates, shape: [1, 1, length] } }
   if (scheme.type === 'wall') return { channel_gates: { values: channels, shape: [1, 1, length, d] } }

@@ -1,6 +1,15 @@
 // What becomes of the score of two tokens, and of the outputs of a sentence.
 import { short } from '../../draw/number'
-import { apart as differ, content, otherWordsBetween, read, scores, shiftResidual, type Ready } from '../scores'
+import {
+  apart as differ,
+  content,
+  otherWordsBetween,
+  read,
+  scores,
+  shiftResidual,
+  type Content,
+  type Ready,
+} from '../scores'
 import { apart, beyond, make, none, refused, tight, within, word, type Cell, type Subject } from './verdict'
 
 // Logits of query and key alike at every place, [length][length].
@@ -121,23 +130,28 @@ export function order(of: Subject, causal: boolean): Cell {
   const { plan, reads } = make(of)
   const where = { first: 0, count: n }
   const x = word(of, n * of.d)
-  const { gates } = content(of.engine, 'random', { d: of.d, length: n }, of.seed)
-  const run = (tokens: Float64Array, gates: Float64Array) => {
+  const said = content(of.engine, 'random', { d: of.d, length: n }, of.seed)
+  const run = (tokens: Float64Array, said: Content) => {
     if (reads)
-      return read(of.engine, reads, { q: tokens, k: tokens, gates }, tokens, of.d, where, where, { causal }).out
+      return read(of.engine, reads, { ...said, q: tokens, k: tokens }, tokens, of.d, where, where, { causal }).out
     const p = plan.info.add ? plan.vectors(where, of.d) : null
     const one = p ? tokens.map((t, i) => t + p[i]) : tokens
     const all = new Float64Array(of.heads * one.length)
     for (let h = 0; h < of.heads; h++) all.set(one, h * one.length)
     return plan.attend(all, all, all, of.heads, of.d, where, where, { causal }).out
   }
+  // Rows of numbers, as many for each word.
+  const reordered = (rows: Float64Array) => {
+    const wide = rows.length / n
+    return rows.map((_, i) => rows[words[(i / wide) | 0] * wide + (i % wide)])
+  }
   let before: Float64Array
   let after: Float64Array
   try {
-    before = run(x, gates)
+    before = run(x, said)
     after = run(
-      Float64Array.from({ length: n * of.d }, (_, i) => x[words[(i / of.d) | 0] * of.d + (i % of.d)]),
-      Float64Array.from(words, w => gates[w]),
+      reordered(x),
+      Object.fromEntries(Object.entries(said).map(([name, rows]) => [name, reordered(rows)])) as Content,
     )
   } catch (error) {
     return none(refused(error))

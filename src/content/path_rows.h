@@ -1,0 +1,301 @@
+// What PaTH's attention and its gradients share: the checked arguments, all blocks of keys, and queries on their way through them.
+// A tile of queries goes backwards through blocks of keys: what a block does to a query on its way across is one
+// matrix, and the block's keys stand ready as the block's end sees them (path.h). Where a tile's own keys stand within
+// the block, what is behind each row's own key is masked out of Q Wᵀ.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "posenc/content.h"
+#include "src/content/log_gates.h"
+#include "src/content/path.h"
+#include "src/content/stream_backward.h"
+#include "src/core/try.h"
+#include "src/kernels/check.h"
+
+namespace posenc::detail {
+
+// w and β as [batch, kv_heads, keys, head_dim] and [batch, kv_heads, keys].
+struct PathFactors {
+  Tensor w, beta;
+
+  static Expected<PathFactors> of(std::string_view where, const Tensor& w_given,
+                                  const Tensor& beta_given, const Tensor& k, std::int64_t tokens) {
+    if (!w_given || !beta_given)
+      return fail(where, "path.w and path.beta must be given",
+                  w_given      ? "no beta"
+                  : beta_given ? "no w"
+                               : "neither",
+                  "the direction and strength of each token's factor");
+    POSENC_TRY(w, viewed(where, "path.w", w_given, 4));
+    POSENC_TRY(beta, viewed(where, "path.beta", beta_given, 3));
+    const std::string shape = "[" + std::to_string(k.shape[0]) + ", " + std::to_string(k.shape[1]) +
+                              ", " + std::to_string(tokens);
+    if (w.shape != std::array{k.shape[0], k.shape[1], tokens, k.shape[3]})
+      return fail(where, "path.w must be " + shape + ", " + std::to_string(k.shape[3]) + "]",
+                  shape_text(w), "one direction for each sequence, key head and token");
+    if (beta.shape[0] != k.shape[0] || beta.shape[1] != k.shape[1] || beta.shape[2] != tokens)
+      return fail(where, "path.beta must be " + shape + "]", shape_text(beta),
+                  "one number for each sequence, key head and token");
+    return PathFactors{w, beta};
+  }
+
+  // A block from token `first` on; what does not count has β = 0. keys: as PathBlock takes them.
+  template <class T>
+  PathBlock<T> block(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t dim,
+                     const T* keys, const auto& counts) const {
+    Aligned<T> rows(block_keys * dim);
+    double strengths[block_keys] = {};
+    for (std::int64_t n = 0; n < std::min(block_keys, w.shape[2] - first); ++n) {
+      if (!counts(first + n)) continue;
+      strengths[n] = beta.get(beta.offset(b, h, first + n));
+      load_rows(w, w.offset(b, h, first + n), 1, rows.data() + n * dim, dim);
+    }
+    return PathBlock<T>(std::move(rows), strengths, keys, dim);
+  }
+};
+
+// What the functions of the scheme ask, once q, k and v are known to fit.
+struct PathArguments {
+  PathFactors factors;
+  Tensor gates;                   // [batch, heads, keys]; absent: none
+  GateSums sums;                  // of them
+  std::vector<std::int64_t> own;  // [batch][queries]
+  std::int64_t queries = 0;
+  bool before_scale = false;
+
+  static Expected<PathArguments> of(std::string_view where, const Path& path,
+                                    const AttendArguments& in, const AttentionInputs& given) {
+    const std::int64_t batch = in.q.shape[0];
+    POSENC_CHECK(check_counted(where, given.keys, given.mask, batch));
+    POSENC_TRY(factors,
+               PathFactors::of(where, path.w.values, path.beta.values, in.k, given.keys.size()));
+    PathArguments made{.factors = factors,
+                       .queries = given.queries.size(),
+                       .before_scale = path.gates_before_scale};
+    if (path.log_gates) {
+      constexpr std::string_view name = "path.log_gates";
+      POSENC_TRY(gates, gates_view(where, name, path.log_gates.values, batch, in.q.shape[1],
+                                   given.keys.size()));
+      POSENC_TRY(sums, GateSums::of(where, name, gates, given.keys, given.mask));
+      made.gates = gates;
+      made.sums = std::move(sums);
+    }
+    made.own = own_keys(given.mask, given.queries, given.keys, batch);
+    return made;
+  }
+
+  const std::int64_t* own_of(std::int64_t b, std::int64_t i) const {
+    return own.data() + b * queries + i;
+  }
+
+  template <class T>
+  ForgetfulSoftmax<T> softmax(const AttentionInputs& in, const Plan& plan, std::int64_t head_dim,
+                              std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows,
+                              double* by_sum = nullptr) const {
+    ForgetfulSoftmax<T> made(gates ? &sums : nullptr, b, h, own_of(b, first), by_sum);
+    for (std::int64_t r = 0; before_scale && r < rows; ++r)
+      made.factor[r] = plan.logits.query_scale(in.queries.at(first + r, b), h) /
+                       std::sqrt(static_cast<double>(head_dim));
+    return made;
+  }
+};
+
+// All blocks of all key heads.
+template <class T>
+struct PathKeys {
+  const Streamed<T>* in;
+  std::int64_t size;                                // of a block's keys
+  std::vector<std::optional<PathBlock<T>>> blocks;  // as Streamed::block counts
+
+  PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const AttentionInputs& given)
+      : in(&streamed), size(block_keys * streamed.dim) {
+    const std::int64_t each = streamed.batch * streamed.kv_heads * streamed.blocks;
+    blocks.resize(static_cast<std::size_t>(each));
+    const std::int64_t bytes = each * (size + square) * static_cast<std::int64_t>(sizeof(T));
+    share_out(each, thread_count(given.threads, bytes), [&](std::int64_t begin, std::int64_t end) {
+      Aligned<T> keys(size);
+      for (std::int64_t n = begin; n < end; ++n) {
+        const std::int64_t b = n / in->blocks / in->kv_heads, first = n % in->blocks * block_keys;
+        visible_keys(n, given, keys.data());
+        blocks[static_cast<std::size_t>(n)].emplace(factors.block<T>(
+            b, n / in->blocks % in->kv_heads, first, in->dim, keys.data(),
+            [&](std::int64_t token) { return kept(given.mask, given.keys, b, token); }));
+      }
+    });
+  }
+  // The keys of a block, 0 where padding may hold anything: [dim][block_keys].
+  void visible_keys(std::int64_t n, const AttentionInputs& given, T* to) const {
+    std::copy_n(in->k.data() + n * size, size, to);
+    const std::int64_t b = n / in->blocks / in->kv_heads, first = n % in->blocks * block_keys;
+    for (std::int64_t j = 0; j < std::min(block_keys, in->keys - first); ++j) {
+      if (kept(given.mask, given.keys, b, first + j)) continue;
+      for (std::int64_t c = 0; c < in->dim; ++c) to[c * block_keys + j] = 0;
+    }
+  }
+  const PathBlock<T>& operator[](std::int64_t block) const {
+    return *blocks[static_cast<std::size_t>(block)];
+  }
+};
+
+// What a part of the queries adds to the gradients of a key head's blocks.
+template <class T>
+struct PathSums {
+  T *moved, *across, *u, *y, *w;  // as in PathBlock, but moved [block_keys][dim]
+  static std::int64_t size(std::int64_t dim) { return 3 * block_keys * dim + dim * dim + square; }
+  PathSums(T* at, std::int64_t dim)
+      : moved(at),
+        across(moved + block_keys * dim),
+        u(across + dim * dim),
+        y(u + square),
+        w(y + block_keys * dim) {}
+};
+
+// Queries of a head on their way through blocks of keys, from the last to the first, and the gradients' on the way back.
+template <class T>
+class PathRows {
+ public:
+  PathRows(const PathKeys<T>& keys, std::int64_t b, std::int64_t h, std::int64_t first,
+           std::int64_t rows, const std::int64_t* own, bool returns = false)
+      : keys_(&keys),
+        b_(b),
+        h_(h),
+        rows_(rows),
+        dim_(keys.in->dim),
+        own_(own),
+        q_(rows * dim_),
+        next_(rows * dim_),
+        by_w_(rows * block_keys) {
+    std::copy_n(keys.in->query(b, h, first), rows * dim_, q_.data());
+    if (!returns) return;
+    found_.resize(static_cast<std::size_t>(keys.in->blocks));
+    by_q_ = Aligned<T>(rows * dim_);
+    by_next_ = Aligned<T>(rows * dim_);
+    by_by_w_ = Aligned<T>(rows * block_keys);
+    turned_ = Aligned<T>(std::max({keys.size, dim_ * dim_, square}));
+  }
+
+  // scores [row][block_keys]; afterwards the queries stand before the block.
+  void products(std::int64_t block, T* scores) {
+    score(block, q_.data(), scores);
+    const PathBlock<T>& at = of(block);
+    if (behind(block)) {
+      multiply(q_.data(), dim_, 1, at.across.data(), rows_, dim_, dim_, next_.data());
+    } else {
+      std::copy_n(q_.data(), rows_ * dim_, next_.data());
+      multiply(by_w_.data(), block_keys, 1, at.y.data(), rows_, block_keys, dim_, next_.data(),
+               true, at.finite);
+    }
+    std::swap(q_, next_);
+    if (found_.empty()) return;
+    found_[static_cast<std::size_t>(block)] = std::move(next_);
+    next_ = Aligned<T>(rows_ * dim_);
+  }
+  void products_again(std::int64_t block, T* scores) {
+    score(block, found_[static_cast<std::size_t>(block)].data(), scores);
+  }
+
+  // by_key [key][dim]: of the block's keys as they stand; behind products_again.
+  void take(std::int64_t block, const T* by_score, T* by_key, const PathSums<T>& to) {
+    const PathBlock<T>& at = of(block);
+    const T* const q = found_[static_cast<std::size_t>(block)].data();
+    const bool finite = detail::finite(q, rows_ * dim_);
+    if (behind(block)) {
+      transpose(at.across.data(), dim_, dim_, dim_, turned_.data(), dim_);
+      multiply(by_q_.data(), dim_, 1, turned_.data(), rows_, dim_, dim_, by_next_.data());
+      transpose(at.moved.data(), block_keys, dim_, block_keys, turned_.data(), dim_);
+      multiply(by_score, block_keys, 1, turned_.data(), rows_, block_keys, dim_, by_next_.data(),
+               true, detail::finite(turned_.data(), keys_->size));
+      multiply(q, 1, dim_, by_q_.data(), dim_, rows_, dim_, to.across, true);
+      multiply(by_score, 1, block_keys, q, block_keys, rows_, dim_, to.moved, true, finite);
+    } else {
+      // by Q Wᵀ, masked as it was
+      transpose(at.u.data(), block_keys, block_keys, block_keys, turned_.data(), block_keys);
+      multiply(by_score, block_keys, 1, turned_.data(), rows_, block_keys, block_keys,
+               by_by_w_.data(), false, detail::finite(turned_.data(), square));
+      transpose(at.y.data(), dim_, block_keys, dim_, turned_.data(), block_keys);
+      multiply(by_q_.data(), dim_, 1, turned_.data(), rows_, dim_, block_keys, by_by_w_.data(),
+               true);
+      mask(block, by_by_w_.data());
+      multiply(by_w_.data(), 1, block_keys, by_score, block_keys, rows_, block_keys, to.u, true);
+      multiply(by_w_.data(), 1, block_keys, by_q_.data(), block_keys, rows_, dim_, to.y, true);
+      multiply(by_by_w_.data(), 1, block_keys, q, block_keys, rows_, dim_, to.w, true, finite);
+      multiply(by_score, 1, block_keys, q, block_keys, rows_, dim_, by_key, true, finite);
+      std::copy_n(by_q_.data(), rows_ * dim_, by_next_.data());
+      multiply(by_by_w_.data(), block_keys, 1, at.w.data(), rows_, block_keys, dim_,
+               by_next_.data(), true, at.finite);
+      transpose(columns(block), block_keys, dim_, block_keys, turned_.data(), dim_);
+      multiply(by_score, block_keys, 1, turned_.data(), rows_, block_keys, dim_, by_next_.data(),
+               true, detail::finite(turned_.data(), keys_->size));
+    }
+    std::swap(by_q_, by_next_);
+  }
+  // By the queries as they came, once they are back.
+  const T* by_queries() const { return by_q_.data(); }
+
+ private:
+  const PathBlock<T>& of(std::int64_t block) const {
+    return (*keys_)[keys_->in->block(b_, h_, block)];
+  }
+  const T* columns(std::int64_t block) const {
+    return keys_->in->k.data() + keys_->in->block(b_, h_, block) * keys_->size;
+  }
+  // Whether every row has the whole block behind it.
+  bool behind(std::int64_t block) const {
+    return std::ranges::all_of(
+        std::span(own_, static_cast<std::size_t>(rows_)),
+        [&](std::int64_t own) { return own >= (block + 1) * block_keys - 1; });
+  }
+  // Tokens behind a row's own key do nothing to it.
+  void mask(std::int64_t block, T* by_token) const {
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const std::int64_t count =
+          std::clamp<std::int64_t>(own_[r] + 1 - block * block_keys, 0, block_keys);
+      std::fill(by_token + r * block_keys + count, by_token + (r + 1) * block_keys, T{0});
+    }
+  }
+  void score(std::int64_t block, const T* q, T* scores) {
+    const PathBlock<T>& at = of(block);
+    if (behind(block)) return block_products(q, at.moved.data(), rows_, dim_, scores);
+    block_products(q, at.w_columns.data(), rows_, dim_, by_w_.data());
+    mask(block, by_w_.data());
+    block_products(q, columns(block), rows_, dim_, scores);
+    multiply(by_w_.data(), block_keys, 1, at.u.data(), rows_, block_keys, block_keys, scores, true,
+             at.finite && detail::finite(at.u.data(), square));
+  }
+
+  const PathKeys<T>* keys_;
+  std::int64_t b_, h_, rows_, dim_;
+  const std::int64_t* own_;
+  Aligned<T> q_, next_;            // as they stand, [row][dim]
+  Aligned<T> by_w_;                // Q Wᵀ of the block at hand, masked
+  std::vector<Aligned<T>> found_;  // the queries that each block met
+  Aligned<T> by_q_, by_next_, by_by_w_;
+  Aligned<T> turned_;
+};
+
+template <class T>
+class PathTile {
+ public:
+  PathTile(PathRows<T> rows, ForgetfulSoftmax<T> softmax)
+      : rows_(std::move(rows)), softmax_(softmax) {}
+  void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
+    return softmax_.fold(row, block, scores);
+  }
+  T finish(std::int64_t row) const { return softmax_.finish(row); }
+
+ protected:
+  PathRows<T> rows_;
+  ForgetfulSoftmax<T> softmax_;
+};
+
+}  // namespace posenc::detail

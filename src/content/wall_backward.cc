@@ -1,0 +1,203 @@
+// The gradients of Wall attention: by queries and keys along the way of the products, by gates as what follows from both.
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "src/content/wall.h"
+
+namespace posenc {
+namespace {
+
+using detail::Aligned;
+using detail::GatedKeys;
+using detail::query_tile;
+using detail::WallGates;
+using detail::WallRows;
+
+// With S the gradient by a logit and P_l the sum of a channel's gates up to l, of which the query has +, the key −:
+//   ∂q_ic = Σ_j S_ij k_jc e^G,   ∂k_jc = Σ_i S_ij q_ic e^G,   ∂P_ic = q_ic ∂q_ic,   ∂P_jc = −k_jc ∂k_jc
+template <class T>
+class WallGradientTile {
+ public:
+  WallGradientTile(const GatedKeys<T>& keys, const WallGates& gates, const detail::TileOf& at,
+                   T* by_q, T* by_gated, T* by_key, double* by_sum)
+      : softmax_(gates.scalar_sums(), at.b, at.h, gates.own_of(at.b, at.first), by_sum),
+        by_q_(by_q),
+        by_gated_(by_gated),
+        by_key_(by_key),
+        dim_(keys.dim) {
+    for (std::int64_t r = 0; r < at.rows; r += query_tile)
+      rows_.emplace_back(keys, at.b, at.h, at.first + r, std::min(query_tile, at.rows - r),
+                         gates.own_of(at.b, at.first + r), true);
+  }
+
+  void products(std::int64_t block, T* scores) {
+    for (std::size_t n = 0; n < rows_.size(); ++n)
+      rows_[n].products(block, scores + row_of(n) * block_keys);
+  }
+  void products_again(std::int64_t block, T* scores) {
+    for (std::size_t n = 0; n < rows_.size(); ++n)
+      rows_[n].products_again(block, scores + row_of(n) * block_keys);
+  }
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
+    return softmax_.fold(row, block, scores);
+  }
+  T finish(std::int64_t row) const { return softmax_.finish(row); }
+  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
+                     T mean, T* scores, T* by_score) {
+    softmax_.differentiate(row, block, by_weight, mean, scores, by_score);
+  }
+  void take(std::int64_t block, const T* by_score) {
+    for (std::size_t n = 0; n < rows_.size(); ++n)
+      rows_[n].take(block, by_score + row_of(n) * block_keys, by_q_ + row_of(n) * dim_, by_gated_,
+                    by_key_);
+  }
+
+ private:
+  static std::int64_t row_of(std::size_t n) { return static_cast<std::int64_t>(n) * query_tile; }
+
+  std::vector<WallRows<T>> rows_;
+  detail::ForgetfulSoftmax<T> softmax_;
+  T *by_q_, *by_gated_, *by_key_;
+  std::int64_t dim_;
+};
+
+// Where gates are to get their gradients; absent where not wanted.
+struct WallWanted {
+  Tensor channels, scalar;
+};
+
+template <class T>
+class WallGradients {
+ public:
+  WallGradients(const detail::Streamed<T>& in, detail::StreamedGradients<T>& to,
+                const WallGates& gates, const AttentionInputs& given, std::int64_t parts,
+                const WallWanted& wanted)
+      : in_(&in),
+        to_(&to),
+        gates_(&gates),
+        given_(&given),
+        wanted_(&wanted),
+        parts_(parts),
+        keys_(in, gates, given),
+        head_(in.blocks * keys_.size),
+        by_gated_(parts * in.batch * in.heads * head_),
+        by_key_(parts * in.batch * in.heads * head_),
+        by_sum_(gates.scalar
+                    ? static_cast<std::size_t>(parts * in.batch * in.heads * gates.sums.row)
+                    : 0) {}
+
+  WallGradientTile<T> operator()(const detail::TileOf& at) const {
+    // Who adds to a share is one thread.
+    auto& mine = const_cast<WallGradients&>(*this);
+    return WallGradientTile<T>(
+        keys_, *gates_, at, to_->q.data() + (in_->query(at.b, at.h, at.first) - in_->q.data()),
+        mine.by_gated_.data() + at.share * head_, mine.by_key_.data() + at.share * head_,
+        gates_->scalar ? mine.by_sum_.data() + at.share * gates_->sums.row : nullptr);
+  }
+
+  // From gated keys to keys, and from both to gates.
+  void finish(detail::StreamedGradients<T>& to) {
+    const std::int64_t heads = in_->batch * in_->kv_heads,
+                       group = heads == 0 ? 0 : in_->heads / in_->kv_heads;
+    detail::share_out(
+        heads,
+        detail::thread_count(given_->threads, heads * head_ * static_cast<std::int64_t>(sizeof(T))),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t n = begin; n < end; ++n)
+            for (std::int64_t g = 0; g < group; ++g)
+              head(n / in_->kv_heads, n % in_->kv_heads * group + g, to.k.data() + n * head_);
+        });
+    if (wanted_->scalar)
+      detail::write_gate_gradients(wanted_->scalar, gates_->scalar, given_->mask, given_->keys,
+                                   by_sum_, parts_,
+                                   [&](std::int64_t part, std::int64_t b, std::int64_t h) {
+                                     return (part * in_->batch + b) * in_->heads + h;
+                                   });
+  }
+
+ private:
+  void head(std::int64_t b, std::int64_t h, T* to) {
+    const std::int64_t dim = in_->dim, share = (b * in_->heads + h) * head_,
+                       next = in_->batch * in_->heads * head_;
+    Aligned<T> after(keys_.size), rows(keys_.size);
+    std::vector<double> sum(static_cast<std::size_t>(dim));
+    std::vector<double> by_prefix(static_cast<std::size_t>(wanted_->channels ? head_ : 0));
+    for (std::int64_t block = 0; block < in_->blocks; ++block) {
+      keys_.after(keys_.gates_of(keys_.block(b, h, block)), block_keys - 1, after.data(),
+                  sum.data());
+      detail::transpose(in_->k.data() + in_->block(b, h, block) * keys_.size, block_keys, dim,
+                        block_keys, rows.data(), dim);
+      for (std::int64_t e = 0; e < keys_.size; ++e) {
+        T by = 0;
+        for (std::int64_t part = 0; part < parts_; ++part) {
+          const std::int64_t at = part * next + share + block * keys_.size + e;
+          by += by_gated_.data()[at] * after.data()[e] + by_key_.data()[at];
+        }
+        to[block * keys_.size + e] += by;
+        // A hidden key may hold anything.
+        if (wanted_->channels && by != 0)
+          by_prefix[static_cast<std::size_t>(block * keys_.size + e)] =
+              -static_cast<double>(by) * static_cast<double>(rows.data()[e]);
+      }
+    }
+    if (!wanted_->channels) return;
+    for (std::int64_t i = 0; i < in_->queries; ++i) {
+      const std::int64_t own = *gates_->own_of(b, i);
+      if (own < 0) continue;
+      const T* const q = in_->query(b, h, i);
+      const T* const by = to_->q.data() + (q - in_->q.data());
+      for (std::int64_t c = 0; c < dim; ++c)
+        by_prefix[static_cast<std::size_t>(own * dim + c)] +=
+            static_cast<double>(q[c]) * static_cast<double>(by[c]);
+    }
+    // A gate is in the sums of its own key and of all behind it.
+    std::ranges::fill(sum, 0.0);
+    for (std::int64_t j = in_->keys - 1; j >= 0; --j) {
+      const bool kept = detail::kept(given_->mask, given_->keys, b, j);
+      for (std::int64_t c = 0; c < in_->head_dim; ++c) {
+        double& gradient = sum[static_cast<std::size_t>(c)];
+        gradient += by_prefix[static_cast<std::size_t>(j * dim + c)];
+        const bool learns =
+            kept && std::isfinite(gates_->channels.get(gates_->channels.offset(b, h, j, c)));
+        wanted_->channels.set(wanted_->channels.offset(b, h, j, c), learns ? gradient : 0);
+      }
+    }
+  }
+
+  const detail::Streamed<T>* in_;
+  detail::StreamedGradients<T>* to_;
+  const WallGates* gates_;
+  const AttentionInputs* given_;
+  const WallWanted* wanted_;
+  std::int64_t parts_;
+  GatedKeys<T> keys_;
+  std::int64_t head_;             // numbers of a head's keys
+  Aligned<T> by_gated_, by_key_;  // [share][block][block_keys][dim]
+  std::vector<double> by_sum_;    // [share][row of GateSums]
+};
+
+}  // namespace
+
+Expected<void> Wall::attend_backward(const AttentionInputs& in, const Plan& plan,
+                                     const Tensor& out_gradient,
+                                     const ContentGradients& gradients) const {
+  constexpr std::string_view where = "attend_backward";
+  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+  POSENC_TRY(gates, WallGates::of(where, *this, checked.in, in));
+  POSENC_TRY(channels, detail::gradient_like(where, "the gradient of the channel gates",
+                                             gradients.channel_gates, gates.channels));
+  POSENC_TRY(scalar, detail::optional_gate_gradient(where, gradients.log_gates, gates.scalar));
+  const WallWanted wanted{.channels = channels, .scalar = scalar};
+  const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.in.q.shape[0]);
+  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
+      return WallGradients<T>(streamed, to, gates, in, checked.parts, wanted);
+    };
+    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false, in.threads,
+                                      bind);
+  });
+}
+
+}  // namespace posenc
