@@ -127,6 +127,11 @@ Expected<Positions> positions(const std::string& text, std::string_view where) {
     if (!array) return std::unexpected(array.error());
     return positions_of(*array, text);
   }
+  if (text.contains('x')) {
+    const Expected<Grid> patches = grid(text, where);
+    if (!patches) return std::unexpected(patches.error());
+    return patch_positions(patches->height, patches->width);
+  }
   const std::vector<std::string_view> ends = split(text, ':');
   if (ends.size() > 2)
     return fail(where, "must be FIRST:END, one position, a list or a .npy file", text,

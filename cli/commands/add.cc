@@ -22,7 +22,8 @@ Run define_add(CLI::App& app) {
       ->required();
   app.add_option("OUT", options->out, "Where the sum goes, .npy")->required();
   app.add_option("--positions", options->positions,
-                 "0:512 (512 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of floats: "
+                 "0:512 (512 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
+                 "[axis][seq]; of floats: "
                  "real positions")
       ->type_name("IDS")
       ->required();

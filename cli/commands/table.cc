@@ -20,7 +20,8 @@ Run define_table(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("OUT", options->out, "Where the vectors go, [positions][width], .npy")->required();
   app.add_option("--positions", options->positions,
-                 "0:100 (100 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of floats: "
+                 "0:100 (100 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
+                 "[axis][seq]; of floats: "
                  "real positions")
       ->type_name("IDS")
       ->required();
@@ -36,7 +37,7 @@ Run define_table(CLI::App& app) {
       "         --positions 0:1500 --dtype float64\n"
       "  posenc table pe.npy --model whisper-tiny --stack encoder --positions 0:1500\n"
       "  posenc table pe.npy --scheme sinusoidal --axes_dim 128,128 --width 256 \\\n"
-      "         --positions patches.npy");
+      "         --positions 14x14");
   return [options]() -> Expected<int> {
     const Expected<NpyType> type = type_named(options->dtype);
     if (!type) return std::unexpected(type.error());

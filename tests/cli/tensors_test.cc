@@ -224,6 +224,38 @@ TEST_F(TensorCommand, AddIsEmbeddingPlusTable) {
   for (std::size_t i = 0; i < x.size(); i++) EXPECT_NEAR(sum[i], x[i] + t[i], 1e-15);
 }
 
+TEST_F(TensorCommand, VectorsStandAtThePatchesOfAPicture) {
+  const std::string scheme = " --scheme sinusoidal --axes_dim 4,4 --width 8 --dtype float64";
+  expect_good("table grid.npy --positions 2x3" + scheme);
+  EXPECT_EQ(shape("grid.npy"), (std::vector<std::int64_t>{6, 8}));
+  const std::vector<double> rows = values("grid.npy");
+  EXPECT_NEAR(rows[5 * 8 + 0], std::sin(1.0), 1e-15);
+  EXPECT_NEAR(rows[5 * 8 + 4], std::sin(2.0), 1e-15);
+  EXPECT_TRUE(has(posenc("table grid.npy --positions 2x" + scheme).err, "HEIGHTxWIDTH"));
+}
+
+TEST_F(TensorCommand, VectorsStandAtRealPositionsOfAFileOfFloats) {
+  make("at.npy", NpyType::f64, {2, 5});
+  make("x.npy", NpyType::f64, {5, 8});
+  const std::string scheme = " --scheme sinusoidal --axes_dim 4,4 --positions at.npy";
+  expect_good("table rows.npy --width 8 --dtype float64" + scheme);
+  expect_good("add x.npy sum.npy" + scheme);
+  const std::vector<double> at = values("at.npy"), rows = values("rows.npy"), x = values("x.npy"),
+                            sum = values("sum.npy");
+  EXPECT_NEAR(rows[8 + 5], std::cos(at[6]), 1e-15);
+  EXPECT_NEAR(sum[8 + 5], x[8 + 5] + rows[8 + 5], 1e-15);
+}
+
+TEST_F(TensorCommand, ALearnedTableIsResampledForAnotherGrid) {
+  make("table.npy", NpyType::f64, {1 + 6, 3});
+  expect_good("resample table.npy out.npy --from 2x3 --to 2x5 --align_corners --kept_rows 1");
+  EXPECT_EQ(shape("out.npy"), (std::vector<std::int64_t>{11, 3}));
+  const std::vector<double> table = values("table.npy"), out = values("out.npy");
+  EXPECT_EQ(out[0], table[0]);
+  EXPECT_NEAR(out[2 * 3], (table[1 * 3] + table[2 * 3]) / 2, 1e-15);
+  EXPECT_TRUE(has(posenc("resample table.npy out.npy --from 2x4 --to 2x5").err, "table must"));
+}
+
 TEST_F(TensorCommand, LearnedVectorsComeFromTheirTable) {
   make("wpe.npy", NpyType::f32, {10, 4});
   expect_good(
