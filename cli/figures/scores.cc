@@ -57,8 +57,10 @@ Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype
 struct Scores {
   std::vector<double> logits, weights;
 };
+// profiles: what tokens say to tables by distance, empty where the plan has none.
 Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
-                           const ContentScheme* content, const Mask& mask) {
+                           const ContentScheme* content, const Mask& mask,
+                           const ProfileTensors& profiles) {
   const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
   POSENC_CHECK(check_cells(heads * queries, keys, "plot scores"));
   const auto cells = static_cast<std::size_t>(heads * queries * keys);
@@ -71,9 +73,10 @@ Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
                              {1, heads, queries, q.view.shape[3]}));
   Tensor outputs = q.view;
   outputs.data = out.data.data();
-  const AttentionInputs in{
+  AttentionInputs in{
       q.view, k.view, k.view, Positions::range(keys - queries, queries), Positions::range(0, keys),
       mask};
+  in.profiles = profiles;
   if (content) {
     POSENC_CHECK(
         attend_reference(in, *content, plan, outputs, view(scores.logits), view(scores.weights)));
@@ -231,9 +234,18 @@ Expected<Figure> draw(Options& options) {
   }
   plan.add.reset();  // the embeddings got it
   POSENC_CHECK(check_table(plan, "plot scores"));
-  if (plan.relative && plan.relative->profiles > 0)
-    return fail("plot scores", "the encoding must not read profiles of the tokens", encoding.name(),
-                "posenc attend --logits takes them");
+  std::vector<double> said;
+  ProfileTensors profiles;
+  if (plan.relative && plan.relative->profiles > 0) {
+    if (!options.random_learned)
+      return fail("plot scores", "the encoding must not read profiles of the tokens",
+                  encoding.name(),
+                  "posenc attend --logits takes them, --random_learned draws some");
+    const std::int64_t each = plan.relative->profiles, heads = encoding.heads();
+    said = normals(options.seed + 3, heads * options.length * each);
+    const Tensor view = Tensor::dense(said.data(), {1, heads, options.length, each});
+    (plan.relative->uses_key ? profiles.query : profiles.key) = view;
+  }
   if (plan.relative && !options.random_learned)
     return fail("plot scores", "vectors by distance are learned, and must be given",
                 encoding.name(), "posenc attend --logits takes them, --random_learned draws some");
@@ -243,7 +255,7 @@ Expected<Figure> draw(Options& options) {
                 std::to_string(options.head));
   const Expected<Mask> mask = options.mask->over(encoding.source().mask());
   if (!mask) return std::unexpected(mask.error());
-  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask));
+  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask, profiles));
   const auto of_head = [&](const std::vector<double>& rows) {
     return std::vector<double>(rows.begin() + options.head * queries * keys,
                                rows.begin() + (options.head + 1) * queries * keys);
