@@ -74,7 +74,7 @@ peers: build/release/build.ninja  ## configurations changed at random, against t
 	@$(peers)/bin/python tests/peers/onnx_tables.py
 
 # What is there already is not run again: a stopped `make lab PRESET=standard` goes on where it was.
-lab: build/release/build.ninja  ## train small models with three schemes, say what they show (4 minutes; PRESET=standard: hours; PEERS=1: llama.cpp beside)
+lab: build/release/build.ninja  ## train small models with eighteen schemes, say what they show (4 minutes; PRESET=standard: hours; PEERS=1: llama.cpp beside)
 	@cmake/need.sh "for the lab" libopenblas0-pthread perl-doc
 	@$(call ninja,release,posenc_command)
 	@$(posenc) lab run --preset $(or $(PRESET),quick) --out out/lab/$(or $(PRESET),quick) --jobs $(JOBS)
