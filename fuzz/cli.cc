@@ -50,7 +50,9 @@ void rows(const std::string& text) {
 void ids(const std::string& text) {
   const auto read = cli::positions(text, where);
   if (!read) return check_error(read.error());
-  must(read->size() > 0 && read->axes() == 1 && read->batch() == 1, "one row of positions", text);
+  const bool patches = text.contains('x');
+  must(read->size() > 0 && read->axes() == (patches ? 2 : 1) && read->batch() == 1,
+       "one row of positions", text);
   const std::int64_t last = read->at(read->size() - 1);
   must(read->at(0) >= 0 && last >= 0, "no position is negative", text);
   if (text.find(':') != text.npos) {

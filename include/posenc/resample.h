@@ -15,6 +15,7 @@ enum class Interpolation : std::uint8_t {
   bicubic,  // 4 taps an axis, Keys' kernel with a = −0.75 (1981), with antialias −0.5, as PyTorch has it
 };
 
+// How patches of the old grid make one of the new.
 struct Resampling {
   Interpolation interpolation = Interpolation::bilinear;
   // New patch i of n stands in the old grid of m at i·(m − 1)/(n − 1), else at (i + ½)·m/n − ½.
@@ -28,6 +29,7 @@ struct Resampling {
   bool operator==(const Resampling&) const = default;
 };
 
+// Patches of a picture, rows and columns.
 struct GridSize {
   std::int64_t height = 0, width = 0;
   bool operator==(const GridSize&) const = default;

@@ -538,6 +538,7 @@ struct Axial {
   bool normalised = false;
   std::vector<std::int64_t> axes_dim = {};
   std::vector<double> axis_theta = {};
+  std::vector<double> position_scale = {};
 
   static constexpr std::string_view
       name = "axial",
@@ -561,7 +562,10 @@ struct Axial {
               "D_a, channels of each axis (Flux: 16,56,56); none: two halves", Range{.least = 2},
               "channels"},
         Field{"axis_theta", &Axial::axis_theta, "b_a, base of each axis; none: rope_theta",
-              above_one}};
+              above_one},
+        Field{"position_scale", &Axial::position_scale,
+              "positions times this first, one or one for each axis (SAM 3: window/grid)",
+              positive}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;  // needs head_dim
   bool operator==(const Axial&) const = default;

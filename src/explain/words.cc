@@ -399,6 +399,8 @@ struct Say {
     out.push_back("Patches of a picture: half of the pairs rotate by the row, half by the column" +
                   std::string(x.normalised ? ", measured from the centre of the picture" : "") +
                   ".");
+    if (x.position_scale.size() == 1)
+      out.push_back("Rows and columns are multiplied by " + shown(x.position_scale[0]) + " first.");
     rotation();
   }
   void operator()(const Pope&) {

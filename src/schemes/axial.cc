@@ -12,6 +12,7 @@
 //   Kimi K2.5 vision         b = 10000, halves, width first, in turns
 //   Gemma 4 vision           b = 100,   halves, width first, blocks: an axis pairs its own half
 //   DINOv3                   b = 100,   halves, height first, normalised
+//   SAM 3                    b = 10000, interleaved, width first, position_scale window/grid in layers without windows
 // Pitfall: swapping the axes goes unnoticed on square pictures until the loss is looked at.
 //
 // Normalised (DINOv3): the angle is 2π·c·b^(−4r/d) with the patch centre c = (2i + 1 − G)/G in
@@ -44,6 +45,12 @@ bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
          axial.frequencies == AxisFrequencies::shared;
 }
 
+// What positions of an axis are multiplied by first.
+double scale_of(const Axial& axial, std::size_t axis) {
+  const std::vector<double>& scales = axial.position_scale;
+  return scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : axis];
+}
+
 Plan compile_axes(const Axial& axial) {
   std::vector<double> frequency;
   std::vector<std::int64_t> axis_of_pair;
@@ -53,7 +60,7 @@ Plan compile_axes(const Axial& axial) {
     const std::int64_t dim = axial.axes_dim[a];
     const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[a];
     for (const double f : detail::geometric_frequencies(theta, dim, dim / 2)) {
-      frequency.push_back(f);
+      frequency.push_back(scale_of(axial, a) * f);
       axis_of_pair.push_back(axis);
     }
   }
@@ -70,6 +77,12 @@ Plan compile_axes(const Axial& axial) {
 Expected<Plan> Axial::compiled(const Geometry& geometry) const {
   const std::int64_t head_dim = geometry.head_dim;
   POSENC_CHECK(detail::usable_head_dim("axial", head_dim));
+  const std::size_t axes = axes_dim.empty() ? 2 : axes_dim.size();
+  if (position_scale.size() > 1 && position_scale.size() != axes)
+    return fail(
+        "axial",
+        "position_scale must have one number, or one for each of " + std::to_string(axes) + " axes",
+        std::to_string(position_scale.size()), "leave it out for 1");
   if (!axes_dim.empty() || !axis_theta.empty()) {
     if (!can_be_dealt_out(*this, head_dim)) {
       return fail(
@@ -104,7 +117,8 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
     const bool in_turns = frequencies == AxisFrequencies::in_turns;
     const std::size_t first = leads ? 0 : in_turns ? 1 : pairs / 2, step = in_turns ? 2 : 1;
     for (std::size_t r = 0; r < pairs / 2; ++r)
-      frequency[axis * pairs + first + step * r] = unit[axis] * series[2 * r + odd];
+      frequency[axis * pairs + first + step * r] =
+          scale_of(*this, axis) * unit[axis] * series[2 * r + odd];
   }
   Plan plan;
   plan.rotate = Rotate{.pairing = pairing,

@@ -163,6 +163,24 @@ TEST(AxialScheme, AListOfAxesBeginsEachSeriesAnew) {
   }
 }
 
+TEST(AxialScheme, PositionsAreMultipliedFirst) {
+  for (const std::vector<std::int64_t>& dims :
+       {std::vector<std::int64_t>{}, std::vector<std::int64_t>{8, 8}}) {
+    Axial axial{.axes_dim = dims};
+    const Rotate plain = axial.compiled({.head_dim = 16})->rotate.value();
+    for (const std::vector<double>& scales : {std::vector{0.5}, std::vector{0.5, 3.0}}) {
+      axial.position_scale = scales;
+      const Rotate scaled = axial.compiled({.head_dim = 16})->rotate.value();
+      for (std::int64_t axis = 0; axis < 2; ++axis)
+        for (std::int64_t r = 0; r < 8; ++r)
+          EXPECT_EQ(scaled.at(0, axis, r),
+                    (axis == 0 ? 0.5 : scales.back()) * plain.at(0, axis, r));
+    }
+    axial.position_scale = {1, 2, 3};
+    EXPECT_FALSE(axial.compiled({.head_dim = 16}));
+  }
+}
+
 TEST(AxialScheme, AListOfAxesThatCannotBeIsRefused) {
   for (const Axial& wrong :
        {Axial{.axes_dim = {3, 4}}, Axial{.axes_dim = {16, 16}}, Axial{.axes_dim = {0, 4}},

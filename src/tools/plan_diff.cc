@@ -197,8 +197,7 @@ class PlanDifferences {
     }
     const auto &table = std::get<BiasTable>(a), &other = std::get<BiasTable>(b);
     return table.rows == other.rows && table.further_axes == other.further_axes &&
-           table.bidirectional == other.bidirectional &&
-           table.values == other.values;
+           table.bidirectional == other.bidirectional && table.values == other.values;
   }
 
   static std::string bias_text(const Bias& bias) {

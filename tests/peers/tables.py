@@ -22,6 +22,7 @@ from transformers.models.levit import modeling_levit
 from transformers.models.parakeet import configuration_parakeet, modeling_parakeet
 from transformers.models.phi4_multimodal import configuration_phi4_multimodal, modeling_phi4_multimodal
 from transformers.models.sam import configuration_sam, modeling_sam
+from transformers.models.sam3 import configuration_sam3, modeling_sam3
 from transformers.models.swin import configuration_swin, modeling_swin
 from transformers.models.swinv2 import configuration_swinv2, modeling_swinv2
 from transformers.models.udop import configuration_udop, modeling_udop
@@ -343,7 +344,29 @@ def sam():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop]
+def sam3():
+    """A layer that sees a picture of 3 x 3 patches as if it were a window of 2."""
+    width = 2 * WIDTH
+    config = configuration_sam3.Sam3ViTConfig(
+        hidden_size=width, num_attention_heads=HEADS, image_size=6, patch_size=2, num_hidden_layers=1, window_size=2,
+        pretrain_image_size=6,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    module = randomized(modeling_sam3.Sam3ViTRoPEAttention(config))
+    module.o_proj = torch.nn.Identity()
+    hidden = random(1, 3, 3, width)
+    places = modeling_sam3.Sam3ViTLayer.precompute_positions(config, 0)
+    rotary = modeling_sam3.Sam3ViTRotaryEmbedding(config)
+    out = module(hidden, rotary(hidden, places))[0]
+    q, k, v = (heads_of(each(hidden).reshape(1, 9, width)) for each in (module.q_proj, module.k_proj, module.v_proj))
+    rows = torch.arange(9) // 3
+    yield record(
+        "SAM 3", {"type": "axial", "rope_theta": 10000, "position_scale": [2 / 3]}, {}, q, k, v,
+        attended(out.reshape(1, 9, width)), positions=torch.stack([rows[None], torch.arange(9)[None] - 3 * rows[None]]),
+    )  # fmt: skip
+
+
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3]
 
 
 def main():

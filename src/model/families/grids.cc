@@ -164,8 +164,17 @@ void read_class_and_grid(const Section& vision, const Tower& tower) {
   add_remark(vision, tower);
 }
 
+Axial rotation_of(const Section& vision, const Tower& tower, ProvenanceList& notes) {
+  Axial axial = tower.axial;
+  const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
+  if (theta) axial.rope_theta = theta->value;
+  note(notes, "rope_theta", number_text(axial.rope_theta), theta ? Origin::file : Origin::family,
+       theta ? theta->key : "rule of " + vision.reading.family);
+  return axial;
+}
+
 // The layers that attend to the whole picture are listed, or those that do not.
-void read_decomposed(const Section& vision, const Tower& tower) {
+void read_windows(const Section& vision, const Tower& tower) {
   LayerGroup group = group_of(vision, tower, {});
   ProvenanceList& notes = group.provenance;
   const Patches grid = patches_of(vision, tower, notes);
@@ -185,6 +194,8 @@ void read_decomposed(const Section& vision, const Tower& tower) {
     table.image_key = vision.has("pretrain_image_size") ? "pretrain_image_size" : tower.image_key;
     group.schemes.push_back(Learned{.rows = table_rows(vision, table, notes)});
   }
+  const bool rotated = tower.kind == TowerKind::rotated_windows;
+  if (rotated) group.schemes.push_back(rotation_of(vision, tower, notes));
   if (group.schemes.empty()) group.schemes = {NoPe{}};
   const auto listed = [](const auto& list, std::int64_t layer) {
     return list && std::ranges::find(list->value, layer) != list->value.end();
@@ -207,6 +218,13 @@ void read_decomposed(const Section& vision, const Tower& tower) {
   note(small.provenance, "window", by(window, window), side ? Origin::file : Origin::family,
        side ? side->key : "default of " + vision.reading.family);
   if (!small.layers.empty()) group.label = "the whole picture";
+  if (rotated && !small.layers.empty()) {
+    // Patches of the picture stand as near as if it were one window.
+    const double scale = static_cast<double>(window) / static_cast<double>(grid.width);
+    std::get<Axial>(group.schemes.back()).position_scale = {scale};
+    note(group.provenance, "position_scale", number_text(scale), Origin::derived,
+         std::to_string(window) + "/" + std::to_string(grid.width) + ", window and grid");
+  }
   std::vector<LayerGroup>& groups = vision.reading.model.groups;
   if (!vision.reading.error && !small.layers.empty()) groups.push_back(std::move(small));
   if (!vision.reading.error && !group.layers.empty()) groups.push_back(std::move(group));

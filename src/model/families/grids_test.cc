@@ -199,6 +199,19 @@ TEST(TowersByDistance, SamsLayersHaveWindowsOrThePicture) {
   EXPECT_EQ(compile(model.groups[0])->relative->row_count, 27 * 27);
 }
 
+TEST(TowersByDistance, Sam3sWholePictureStandsAsNearAsAWindow) {
+  const Model model = model_of(R"({"model_type": "sam3_vision_model", "backbone_config": {
+      "model_type": "sam3_vit_model", "hidden_size": 1024, "num_hidden_layers": 32,
+      "num_attention_heads": 16, "image_size": 1008, "patch_size": 14, "window_size": 24,
+      "global_attn_indexes": [7, 15, 23, 31], "pretrain_image_size": 336,
+      "rope_parameters": {"rope_type": "axial", "rope_theta": 10000.0}}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(scheme_of<Learned>(model.groups[0]).rows, 576);
+  EXPECT_TRUE(scheme_of<Axial>(model.groups[0], 1).position_scale.empty());
+  EXPECT_EQ(scheme_of<Axial>(model.groups[1], 1).position_scale, std::vector<double>{24.0 / 72});
+  EXPECT_EQ(compile(model.groups[1])->rotate->at(0, 1, 0), 24.0 / 72);
+}
+
 TEST(TowersByDistance, VitDetListsItsWindows) {
   const Model model = model_of(R"({"model_type": "vitdet", "hidden_size": 768,
       "num_hidden_layers": 12, "num_attention_heads": 12, "image_size": 512,

@@ -8,8 +8,10 @@ namespace {
 
 // Whisper's encoder: all sines, then all cosines, frequencies to both ends.
 // MusicGen's decoder: cosines before sines. Canary's, as NeMo has them: divided by √width.
-constexpr Sinusoidal musicgen{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends,
-                              .odd = OddWidth::zero, .cosine_first = true};
+constexpr Sinusoidal musicgen{.layout = WaveLayout::concatenated,
+                              .spacing = WaveSpacing::ends,
+                              .odd = OddWidth::zero,
+                              .cosine_first = true};
 constexpr Sinusoidal nemo{.layout = WaveLayout::concatenated, .divide_vectors = true};
 constexpr Sinusoidal whisper{.layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends};
 

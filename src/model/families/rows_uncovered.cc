@@ -103,9 +103,6 @@ constexpr Family uncovered[] = {
      .remark = "clicks, boxes and patches have vectors of their own (the schemes fourier_features, "
                "and sinusoidal with axes_dim), added in each of several small stacks that its "
                "reader does not know"},
-    {.types = "sam3_vit_model sam3_vision_model", .read = read_not_covered,
-     .remark = "layers that see the whole picture divide positions by the grid's ratio to the "
-               "window's, which no scheme says"},
     {.types = "videoprism_vision_model", .read = read_not_covered,
      .remark = "a stack for the patches of a frame, then one for the frames, each with a table"},
     {.types = "depth_pro", .read = read_not_covered,

@@ -8,6 +8,8 @@
 namespace posenc::detail {
 namespace {
 
+constexpr std::string_view tiled =
+    "the learned table is of a smaller picture, repeated over the patches of a larger one";
 constexpr std::string_view resized =
     "the learned table is stretched to the picture's grid; rows are those stored";
 constexpr std::string_view rows_by_share =
@@ -110,15 +112,19 @@ constinit const Tower by_distance[] = {
     {.types = "beit data2vec-vision", .kind = TowerKind::grid_bias, .read = read_class_and_grid},
     {.types = "sam_vision_model sam_hq_vision_model got_ocr2_vision deepseek_ocr2_sam_vision_model "
               "unlimited_ocr_sam_vision_model",
-     .kind = TowerKind::decomposed, .read = read_decomposed, .image = 1024, .extra_rows = 0,
+     .kind = TowerKind::decomposed, .read = read_windows, .image = 1024, .extra_rows = 0,
      .window = 14, .full_layers = "2 5 8 11", .remark = sam_remark},
     {.types = "slanext_vision pp_formulanet_vision", .kind = TowerKind::decomposed,
-     .read = read_decomposed, .image = 512, .extra_rows = 0, .window = 14,
+     .read = read_windows, .image = 512, .extra_rows = 0, .window = 14,
      .full_layers = "2 5 8 11", .remark = sam_remark},
-    {.types = "vitdet", .kind = TowerKind::decomposed, .read = read_decomposed, .relative = false,
+    {.types = "vitdet", .kind = TowerKind::decomposed, .read = read_windows, .relative = false,
      .remark = resized},
-    {.types = "seggpt", .kind = TowerKind::decomposed, .read = read_decomposed, .width = 1024,
+    {.types = "seggpt", .kind = TowerKind::decomposed, .read = read_windows, .width = 1024,
      .layers = 24, .heads = 16, .image = 448, .remark = resized},
+    {.types = "sam3_vit_model", .kind = TowerKind::rotated_windows, .read = read_windows,
+     .axial = {.rope_theta = 10000}, .width = 1024, .layers = 32, .heads = 16, .image = 1008,
+     .patch = 14, .extra_rows = 0, .window = 24, .full_layers = "7 15 23 31", .relative = false,
+     .remark = tiled},
 };
 
 constexpr Axial qwen{

@@ -17,7 +17,8 @@ enum class TowerKind {
   waves,
   grid_bias,
   log_cpb,
-  decomposed
+  decomposed,
+  rotated_windows
 };
 
 struct Tower;
@@ -26,7 +27,7 @@ struct Tower;
 using TowerReader = void(const Section& vision, const Tower& tower);
 TowerReader read_stages;          // Swin: grids.cc
 TowerReader read_class_and_grid;  // BEiT
-TowerReader read_decomposed;      // SAM
+TowerReader read_windows;         // SAM, SAM 3
 
 struct Tower {
   // model_type of vision_config, or of the model around it where vision_config has none

@@ -139,8 +139,10 @@ function tablesOf(
   if (scheme.type === 'path')
     return { w: { values: w, shape: [1, 1, length, d] }, beta: { values: beta, shape: [1, 1, length] } }
   if (scheme.type === 'grape_ap') {
-    const shape = [1, 1, length, d]
-    return { p_queries: { values: pQueries, shape }, p_keys: { values: pKeys, shape } }
+    return {
+      p_queries: { values: pQueries, shape: [1, 1, pQueries.length / d, d] },
+      p_keys: { values: pKeys, shape: [1, 1, length, d] },
+    }
   }
   return tables
 }
