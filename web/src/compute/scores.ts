@@ -23,6 +23,9 @@ export const onText = (engine: Engine) => [
 const units = 16 // of FIRE's network
 const counted = 16 // positions of CoPE
 
+const alibiSlopes = (engine: Engine, heads: number) =>
+  engine.plan({ type: 'alibi' }, { heads }).info.bias?.slopes ?? [1]
+
 // The scheme with what it has learned; `drawn` says what that is, '' where nothing is.
 export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Size, seed: number, head = 0): Ready {
   let taken = 0
@@ -49,7 +52,12 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
       path: 'directions and strengths',
       grape_ap: 'p of queries and of keys',
     }
-    return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme, tables: {} } }
+    // One head is computed, and has the slope that it has among all.
+    const slopes = (
+      (scheme.slopes as number[] | undefined)?.length ? scheme.slopes : alibiSlopes(engine, heads)
+    ) as number[]
+    const own = scheme.type === 'grape_ap' ? { ...scheme, slopes: [slopes[head % slopes.length]] } : scheme
+    return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme: own, tables: {} } }
   }
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
   const size = { width: d, heads, head_dim: d, length }
