@@ -48,12 +48,9 @@ Expected<Scheme> scheme_of(std::string_view text) {
   const std::vector<std::string_view> words = detail::split(text);
   Expected<Scheme> scheme = make_scheme(words.empty() ? text : words[0]);
   for (std::size_t n = 1; scheme && n < words.size(); ++n) {
-    const std::string_view field = words[n];
-    const std::size_t equals = field.find('=');
-    if (equals == std::string_view::npos)
-      return fail("bench attend", "fields are written name=value", field, "write max_distance=64");
-    const Expected<void> set =
-        set_field(*scheme, field.substr(0, equals), written_value(field.substr(equals + 1)));
+    const Expected<WrittenField> field = written_field("bench attend", words[n]);
+    if (!field) return std::unexpected(field.error());
+    const Expected<void> set = set_field(*scheme, field->name, field->value);
     if (!set) return std::unexpected(set.error());
   }
   return scheme;

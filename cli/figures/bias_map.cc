@@ -29,11 +29,14 @@ std::string slope_text(double slope) {
 // words that stand up to `length` from it each way.
 struct Places {
   Positions queries, keys;
-  std::int64_t rows = 0, columns = 0, first = 0;  // of the map
+  std::int64_t side = 0, first = 0;  // of the map
   Axis x, y;
+  bool page = false;
 };
 
-Expected<Places> places(const Plan& plan, const Geometry& of, std::int64_t length) {
+// `heads` maps of so many.
+Expected<Places> places(const Plan& plan, const Geometry& of, std::int64_t length,
+                        std::int64_t heads) {
   const auto* const table = std::get_if<BiasTable>(&*plan.bias);
   const std::int64_t axes = table != nullptr ? table->axes() : 1;
   if (axes > 1) {
@@ -41,29 +44,30 @@ Expected<Places> places(const Plan& plan, const Geometry& of, std::int64_t lengt
       return fail("plot bias", "a page has the text's axis and two more", std::to_string(axes),
                   "say --axes 2");
     const std::int64_t side = 2 * length + 1;
+    POSENC_CHECK(check_cells(heads * side, side, "plot bias"));
     std::vector<std::int64_t> ids(static_cast<std::size_t>(side * side), 0);
     for (std::int64_t cell = 0; cell < side * side; ++cell) ids.push_back(cell % side - length);
     for (std::int64_t cell = 0; cell < side * side; ++cell) ids.push_back(cell / side - length);
     POSENC_TRY(keys, Positions::signed_ids(ids, 3));
     return Places{.queries = Positions::range(0, 1),
                   .keys = keys,
-                  .rows = side,
-                  .columns = side,
+                  .side = side,
                   .first = -length,
                   .x = {.label = "Δx of the key", .column = "key_x"},
-                  .y = {.label = "Δy of the key", .column = "key_y", .down = true}};
+                  .y = {.label = "Δy of the key", .column = "key_y", .down = true},
+                  .page = true};
   }
   Positions all = Positions::range(0, length);
   if (of.grid_height > 0) {  // where a distance tells rows and columns
     POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
     all = grid.queries;
   }
+  POSENC_CHECK(check_cells(heads * all.size(), all.size(), "plot bias"));
   const std::string_view unit = of.grid_height > 0 ? "patch" : "position";
   return Places{
       .queries = all,
       .keys = all,
-      .rows = all.size(),
-      .columns = all.size(),
+      .side = all.size(),
       .x = {.label = fmt::format("key ({})", unit), .column = "key_position"},
       .y = {.label = fmt::format("query ({})", unit), .column = "query_position", .down = true}};
 }
@@ -101,13 +105,9 @@ Drawing define(CLI::App& app) {
     if (options->random_learned)
       fill_learned(*plan, options->seed, heads, options->encoding->head_dim());
     POSENC_CHECK(check_table(*plan, "plot bias"));
-    const bool of_page = plan->bias && std::holds_alternative<BiasTable>(*plan->bias) &&
-                         std::get<BiasTable>(*plan->bias).axes() > 1;
-    const std::int64_t side = of_page ? 2 * options->length + 1 : options->length;
-    POSENC_CHECK(check_cells(heads * side, side, "plot bias"));
-    POSENC_TRY(at, places(*plan, options->encoding->source().compiled_for(), options->length));
-    const std::int64_t cells = at.rows * at.columns;
-    POSENC_CHECK(check_cells(heads * at.rows, at.columns, "plot bias"));
+    POSENC_TRY(at,
+               places(*plan, options->encoding->source().compiled_for(), options->length, heads));
+    const std::int64_t side = at.side, cells = side * side;
     if (options->show.empty())
       for (std::int64_t i = 0, shown = std::min<std::int64_t>(heads, 8); i < shown; i++)
         options->show +=
@@ -134,7 +134,7 @@ Drawing define(CLI::App& app) {
         causal
             ? "Each map is a head: white where nothing is added, darker the more a key's weight is "
               "cut; keys ahead of the query are masked, grey."
-        : of_page
+        : at.page
             ? "Each map is a head: what is added to the logit of a word in the middle with a word "
               "that stands elsewhere on the page, both at one place in the text."
             : "Each map is a head: what is added to the logit of each query and key.";
@@ -142,14 +142,13 @@ Drawing define(CLI::App& app) {
     double least = 0, most = 0;
     for (const std::int64_t head : *chosen) {
       Matrix matrix;
-      matrix.rows = at.rows;
-      matrix.columns = at.columns;
+      matrix.rows = matrix.columns = side;
       matrix.first_x = matrix.first_y = static_cast<double>(at.first);
-      for (std::int64_t q = 0; q < at.rows; q++)
-        for (std::int64_t k = 0; k < at.columns; k++) {
-          const double value =
-              causal && k > q ? from_data
-                              : values[static_cast<std::size_t>(head * cells + q * at.columns + k)];
+      for (std::int64_t q = 0; q < side; q++)
+        for (std::int64_t k = 0; k < side; k++) {
+          const double value = causal && k > q
+                                   ? from_data
+                                   : values[static_cast<std::size_t>(head * cells + q * side + k)];
           if (!std::isnan(value)) {
             least = std::min(least, value);
             most = std::max(most, value);

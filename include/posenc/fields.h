@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "posenc/error.h"
+
 namespace [[gnu::visibility("default")]] posenc {
 
 // The numbers that a field may hold, both ends included: finite ones, and all of them where no end is stated.
@@ -67,8 +69,13 @@ std::vector<std::string_view> split(std::string_view spaced);  // into words
 using FieldValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
 
-// A value as one writes it, "theta=500000": true or false, a whole number, a number, or else the word.
-FieldValue written_value(std::string_view text);
+// A field as one writes it, "theta=500000": the value is true or false, a whole number, a number, or else the word.
+// Errors: no equals sign.
+struct WrittenField {
+  std::string_view name;
+  FieldValue value;
+};
+Expected<WrittenField> written_field(std::string_view where, std::string_view text);
 
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 

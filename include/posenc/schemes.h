@@ -738,8 +738,7 @@ struct AxisBuckets {
 
   static constexpr std::string_view
       name = "axis_buckets",
-      aliases = "layoutlmv2 layoutlmv3 udop",
-      title = "T5's buckets on several axes (LayoutLM, UDOP)",
+      aliases = "layoutlmv3", title = "T5's buckets on several axes (LayoutLM, UDOP)",
       formula = "B⁰[bucket(text)] + Σ_a B^a[bucket(page axis a / unit)], LayoutLM v3: /√d",
       paper = "2204.08387";
   static constexpr auto fields() {

@@ -133,13 +133,11 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
     made = std::move(*reads);
   }
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
-    if (equals == std::string_view::npos)
-      return fail("scheme", "fields are written name=value", words[i], "write factor=8");
-    const FieldValue value = written_value(words[i].substr(equals + 1));
+    const Expected<WrittenField> field = written_field("scheme", words[i]);
+    if (!field) return std::unexpected(field.error());
     const Expected<void> set = std::visit(
         [&](auto& scheme) -> Expected<void> {
-          return set_field(scheme, words[i].substr(0, equals), value);
+          return set_field(scheme, field->name, field->value);
         },
         made);
     if (!set) return std::unexpected(set.error());

@@ -148,7 +148,7 @@ class PlanBias : public RowBias<T> {
 
   static constexpr std::int64_t most_kept = 64 * 1024, most_numbers = 1024 * 1024;
 
-  // Two that lie farther apart have a row of an end, for no list of distances is as long.
+  // Keys of a block that lie farther apart are asked for one by one, so that sums of looking up stay within 32 bits.
   static constexpr std::int64_t far = std::int64_t{1} << 29;
 
   const DistanceRows& rows() const { return table_->rows; }

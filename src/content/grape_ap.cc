@@ -12,6 +12,7 @@
 #include "src/core/alibi_slope.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/rotation.h"
 
 namespace posenc {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using detail::Aligned;
 using detail::block_keys;
 using detail::most_queries;
-
-double log_sigmoid(double x) { return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x))); }
 
 // What the functions ask, once q, k and v are known to fit.
 struct ApArguments {
@@ -257,7 +256,7 @@ Expected<void> GrapeAp::attend_reference(const AttentionInputs& in, const Plan& 
             arguments.queries.get(arguments.queries.offset(row.sequence, row.head, row.query, c)) *
             arguments.keys.get(arguments.keys.offset(row.sequence, row.head, j, c));
       forgotten += arguments.slope[static_cast<std::size_t>(row.head)] *
-                   log_sigmoid(product * arguments.scale());
+                   -detail::softplus(-product * arguments.scale());
     }
   };
   return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});

@@ -10,11 +10,13 @@
 #include "posenc/angles.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
+#include "src/kernels/rotation.h"
 
 namespace posenc {
 namespace {
 
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+using detail::softplus;
+
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // One number stands for all heads, or all pairs.

@@ -45,12 +45,6 @@ bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
          axial.frequencies == AxisFrequencies::shared;
 }
 
-// What positions of an axis are multiplied by first.
-double scale_of(const Axial& axial, std::size_t axis) {
-  const std::vector<double>& scales = axial.position_scale;
-  return scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : axis];
-}
-
 Plan compile_axes(const Axial& axial) {
   std::vector<double> frequency;
   std::vector<std::int64_t> axis_of_pair;
@@ -60,7 +54,7 @@ Plan compile_axes(const Axial& axial) {
     const std::int64_t dim = axial.axes_dim[a];
     const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[a];
     for (const double f : detail::geometric_frequencies(theta, dim, dim / 2)) {
-      frequency.push_back(scale_of(axial, a) * f);
+      frequency.push_back(detail::of_axis(axial.position_scale, a) * f);
       axis_of_pair.push_back(axis);
     }
   }
@@ -78,11 +72,7 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
   const std::int64_t head_dim = geometry.head_dim;
   POSENC_CHECK(detail::usable_head_dim("axial", head_dim));
   const std::size_t axes = axes_dim.empty() ? 2 : axes_dim.size();
-  if (position_scale.size() > 1 && position_scale.size() != axes)
-    return fail(
-        "axial",
-        "position_scale must have one number, or one for each of " + std::to_string(axes) + " axes",
-        std::to_string(position_scale.size()), "leave it out for 1");
+  POSENC_CHECK(detail::check_position_scale("axial", position_scale, axes));
   if (!axes_dim.empty() || !axis_theta.empty()) {
     if (!can_be_dealt_out(*this, head_dim)) {
       return fail(
@@ -118,7 +108,7 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
     const std::size_t first = leads ? 0 : in_turns ? 1 : pairs / 2, step = in_turns ? 2 : 1;
     for (std::size_t r = 0; r < pairs / 2; ++r)
       frequency[axis * pairs + first + step * r] =
-          scale_of(*this, axis) * unit[axis] * series[2 * r + odd];
+          detail::of_axis(position_scale, axis) * unit[axis] * series[2 * r + odd];
   }
   Plan plan;
   plan.rotate = Rotate{.pairing = pairing,

@@ -34,6 +34,19 @@ inline Expected<void> known(std::string_view where, std::initializer_list<Size> 
   return {};
 }
 
+// position_scale: a number for each axis of the positions, one for all, or none, which is 1.
+inline Expected<void> check_position_scale(std::string_view where,
+                                           const std::vector<double>& scales, std::size_t axes) {
+  if (scales.size() <= 1 || scales.size() == axes) return {};
+  return fail(
+      where,
+      "position_scale must have one number, or one for each of " + std::to_string(axes) + " axes",
+      std::to_string(scales.size()), "leave it out for 1");
+}
+inline double of_axis(const std::vector<double>& scales, std::size_t axis) {
+  return scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : axis];
+}
+
 // Refuses a table of a × b entries (b at least 1) that nobody can mean.
 inline Expected<void> affordable(std::string_view where, Size a, Size b = {"", 1}) {
   if (a.value <= max_entries / b.value) return {};

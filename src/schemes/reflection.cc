@@ -408,14 +408,24 @@ std::string rule_of(const Range& range) {
   return rule;
 }
 
-FieldValue written_value(std::string_view text) {
-  if (text == "true" || text == "false") return text == "true";
-  std::int64_t whole = 0;
+Expected<WrittenField> written_field(std::string_view where, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos)
+    return fail(where, "fields are written name=value", text, "write factor=8");
+  WrittenField field{.name = text.substr(0, equals), .value = {}};
+  text.remove_prefix(equals + 1);
   const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, whole).ptr == end) return whole;
+  std::int64_t whole = 0;
   double number = 0;
-  if (std::from_chars(text.data(), end, number).ptr == end) return number;
-  return std::string(text);
+  if (text == "true" || text == "false")
+    field.value = text == "true";
+  else if (std::from_chars(text.data(), end, whole).ptr == end)
+    field.value = whole;
+  else if (std::from_chars(text.data(), end, number).ptr == end)
+    field.value = number;
+  else
+    field.value = std::string(text);
+  return field;
 }
 
 std::vector<std::string_view> detail::split(std::string_view spaced) {

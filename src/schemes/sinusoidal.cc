@@ -47,11 +47,7 @@ Expected<void> dealt_out(const Sinusoidal& scheme, std::int64_t width) {
                 "axis_base must have a base for each of " + std::to_string(axes) +
                     (axes == 1 ? " axis" : " axes"),
                 std::to_string(scheme.axis_base.size()), "leave it out to have base on all");
-  if (scheme.position_scale.size() > 1 && scheme.position_scale.size() != axes)
-    return fail(
-        "sinusoidal",
-        "position_scale must have one number, or one for each of " + std::to_string(axes) + " axes",
-        std::to_string(scheme.position_scale.size()), "leave it out for 1");
+  POSENC_CHECK(detail::check_position_scale("sinusoidal", scheme.position_scale, axes));
   std::vector<std::int64_t> order = scheme.axis_order;
   std::ranges::sort(order);
   for (std::size_t a = 0; a < order.size(); ++a) fits = fits && std::cmp_equal(order[a], a);
@@ -80,9 +76,7 @@ Expected<Plan> Sinusoidal::compiled(const Geometry& geometry) const {
     return fail("sinusoidal", "row_offset must lie within ±2^53", std::to_string(row_offset),
                 "use the model's padding_idx + 1, or 0");
   }
-  const auto scale_of = [&](std::size_t axis) {
-    return position_scale.empty() ? 1 : position_scale[position_scale.size() == 1 ? 0 : axis];
-  };
+  const auto scale_of = [&](std::size_t axis) { return detail::of_axis(position_scale, axis); };
   const auto series = [&](double of_base, std::int64_t channels, std::int64_t pairs, double scale) {
     const std::int64_t dim =
         spacing == WaveSpacing::width ? channels : 2 * std::max<std::int64_t>(1, pairs - 1);

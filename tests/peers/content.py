@@ -28,11 +28,17 @@ def stub(name, **members):
     sys.modules[name].__dict__.update(members)
 
 
-def function_of(path, name):
-    spec = importlib.util.spec_from_file_location(path.parent.name, path)
+def module_of(path):
+    """The file's, under a name of its folder's and its own."""
+    name = f"{path.parent.name}_{path.stem}".replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, name)
+    return module
+
+
+def function_of(path, name):
+    return getattr(module_of(path), name)
 
 
 def random(*shape):
@@ -46,7 +52,7 @@ def log_gates(*shape):
 
 def numbers(x):
     """A tensor [batch, tokens, heads, ...] in the order [batch, heads, tokens, ...]."""
-    return [float(f"{number:.9g}") for number in x.transpose(1, 2).flatten().tolist()]
+    return [float(f"{number:.9g}") for number in x.detach().transpose(1, 2).flatten().tolist()]
 
 
 def main():

@@ -9,14 +9,14 @@ mamba_ssm (PyPI's source package). What asks for triton is stood in for: selecti
 length are torch's here, and Mamba-3 has a plain function beside its kernel.
 """
 
-import importlib.util
 import json
 import pathlib
 import sys
-import types
 
 import torch
 import torch.nn.functional as F
+
+from content import module_of, numbers, random, stub
 
 BATCH, HEADS, TOKENS, HEAD_DIM, WIDTH = 1, 2, 9, 8, 16
 
@@ -31,28 +31,6 @@ class ShortConvolution(torch.nn.Conv1d):
     def forward(self, x, cache=None, output_final_state=False, cu_seqlens=None):
         padded = F.pad(x.transpose(1, 2), (self.kernel_size[0] - 1, 0))
         return super().forward(padded).transpose(1, 2), None
-
-
-def stub(name, **members):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__dict__.update(members)
-
-
-def module_of(path):
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def random(*shape):
-    """Numbers of few digits."""
-    return torch.randn(*shape).to(torch.bfloat16).float()
-
-
-def numbers(x):
-    """A tensor [batch, tokens, heads, ...] in the order [batch, heads, tokens, ...]."""
-    return [float(f"{number:.9g}") for number in x.detach().transpose(1, 2).flatten().tolist()]
 
 
 def record(name, q, k, rotated, said, gate=None, **more):

@@ -8,7 +8,6 @@ CHECKOUT is that of github.com/model-architectures/GRAPE. Its mask is infinite w
 causal besides, which PyTorch refuses by now: the second is dropped. Its cosines are rounded to bfloat16, so p of the keys is recorded as it came out.
 """
 
-import importlib.util
 import json
 import pathlib
 import sys
@@ -17,19 +16,9 @@ import types
 import torch
 import torch.nn.functional as F
 
+from content import module_of, random
+
 HEADS, TOKENS, HEAD_DIM, P_DIM = 3, 70, 4, 8  # more than a block of 64 keys
-
-
-def module_of(path):
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def random(*shape):
-    """Numbers of few digits."""
-    return torch.randn(*shape).to(torch.bfloat16).float()
 
 
 def listed(x):

@@ -164,15 +164,6 @@ void read_class_and_grid(const Section& vision, const Tower& tower) {
   add_remark(vision, tower);
 }
 
-Axial rotation_of(const Section& vision, const Tower& tower, ProvenanceList& notes) {
-  Axial axial = tower.axial;
-  const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
-  if (theta) axial.rope_theta = theta->value;
-  note(notes, "rope_theta", number_text(axial.rope_theta), theta ? Origin::file : Origin::family,
-       theta ? theta->key : "rule of " + vision.reading.family);
-  return axial;
-}
-
 // The layers that attend to the whole picture are listed, or those that do not.
 void read_windows(const Section& vision, const Tower& tower) {
   LayerGroup group = group_of(vision, tower, {});
@@ -195,7 +186,7 @@ void read_windows(const Section& vision, const Tower& tower) {
     group.schemes.push_back(Learned{.rows = table_rows(vision, table, notes)});
   }
   const bool rotated = tower.kind == TowerKind::rotated_windows;
-  if (rotated) group.schemes.push_back(rotation_of(vision, tower, notes));
+  if (rotated) group.schemes.push_back(axial_of(vision, tower, notes));
   if (group.schemes.empty()) group.schemes = {NoPe{}};
   const auto listed = [](const auto& list, std::int64_t layer) {
     return list && std::ranges::find(list->value, layer) != list->value.end();

@@ -39,6 +39,19 @@ std::int64_t grids_of(const Section& vision, const Tower& tower) {
 
 }  // namespace
 
+Axial axial_of(const Section& vision, const Tower& tower, ProvenanceList& notes) {
+  Axial axial = tower.axial;
+  const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
+  const auto beside = vision.number("rope_theta", above_one);
+  const auto& found = theta ? theta : beside;
+  if (found) axial.rope_theta = found->value;
+  const std::string rule = "rule of " + vision.reading.family;
+  note(notes, "rope_theta", number_text(axial.rope_theta), found ? Origin::file : Origin::family,
+       found ? found->key : rule);
+  note(notes, "pairing", name(axial.pairing), Origin::family, rule);
+  return axial;
+}
+
 std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes) {
   const Range range{.least = 1, .most = static_cast<double>(most_width)};
   if (tower.rows > 0) return vision.size(notes, "rows", tower.rows_key, tower.rows, most_width);
@@ -195,15 +208,7 @@ void read_tower(const Section& vision, std::string_view outer_type) {
     group.schemes.push_back(waves);
   }
   if (rotated) {
-    Axial axial = tower->axial;
-    const auto theta = vision.section("rope_parameters").number("rope_theta", above_one);
-    const auto beside = vision.number("rope_theta", above_one);
-    const auto& found = theta ? theta : beside;
-    if (found) axial.rope_theta = found->value;
-    note(group.provenance, "rope_theta", number_text(axial.rope_theta),
-         found ? Origin::file : Origin::family, found ? found->key : "rule of " + reading.family);
-    note(group.provenance, "pairing", name(axial.pairing), Origin::family,
-         "rule of " + reading.family);
+    Axial axial = axial_of(vision, *tower, group.provenance);
     if (axial.normalised) {
       const std::int64_t side =
           vision.size(group.provenance, "image_size", "image_size", tower->image, most_head_dim) /

@@ -67,6 +67,9 @@ const Tower* find_tower(std::string_view type);  // null: not known
 std::vector<std::int64_t> sides(const Section& vision, std::string_view key, std::int64_t fallback,
                                 ProvenanceList& notes);
 
+// The tower's rotation by rows and columns, with the file's base.
+Axial axial_of(const Section& vision, const Tower& tower, ProvenanceList& notes);
+
 // Rows of the table: as the file counts them, else the patches of the picture and the extra tokens.
 std::int64_t table_rows(const Section& vision, const Tower& tower, ProvenanceList& notes);
 
