@@ -462,9 +462,10 @@ Expected<AttendRow> measure_attend(const AttendCase& what, const BenchMachine& m
       blas != nullptr ? std::optional<Timed>(std::in_place, gemm, what.threads) : std::nullopt;
   std::vector<double> acts, bares, reads, gemms, ratios, forwards, longs;
   const auto least = static_cast<std::size_t>(std::max(effort.least_runs, 1));
+  constexpr double warm_seconds = 0.05;  // what takes longer than this finds its own in no cache
   while (true) {
-    // What was measured last, longer than the caches are large, left nothing of a short text in them.
-    if (beside_long) (void)act();
+    // What was measured last, larger than the caches are, left nothing of a short text in them.
+    if (acts.empty() || acts.back() < warm_seconds) (void)act();
     acts.push_back(act_time.once());
     bares.push_back(bare_time.once());
     reads.push_back(read_time.once());

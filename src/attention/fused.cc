@@ -64,6 +64,7 @@ class QueryBlock {
     sum_ = scratch_.take<T>(rows_);
     scale_ = scratch_.take<T>(rows_);
     seen_ = scratch_.take<VisibleRange>(job.block);
+    biases_ = scratch_.take<typename RowBias<T>::Rows>(group_);
     k_ = scratch_.take<T>(key_block * step_);
     v_ = scratch_.take<T>(key_block * v_step_own_);
     panel_ = panel_columns<T>();
@@ -251,6 +252,7 @@ class QueryBlock {
   void attend_block() {
     for (Index i = 0; i < at_.query_count; ++i)
       seen_[i] = visibility_.range(at_.queries, i, at_.keys, at_.key_count, at_.sequence);
+    for (Index g = 0; g < group_; ++g) biases_[g] = bias_.rows(g);
     const Index rows = group_ * at_.query_count;
     for (Index row = 0; row < rows; row += gemm_rows)
       attend_tile(row, std::min(gemm_rows, rows - row));
@@ -287,6 +289,8 @@ class QueryBlock {
     const Index first = short_ ? begin : begin / panel_ * panel_;
     const Index last = short_ ? end : first + (end - first + whole - 1) / whole * whole;
     const T* const q = q_ + first_row * step_;
+    const T* plus[gemm_rows];
+    const bool added = !short_ && find_sums(tile, rows, first, plus);
     if (short_) {
       for (Index r = 0; r < rows; ++r)
         dots(q + r * step_, k_rows_ + begin * k_step_, k_step_, end - begin, depth_,
@@ -302,7 +306,8 @@ class QueryBlock {
                    .b = panels_ + first * depth_,
                    .b_step = panel_,
                    .depth = depth_,
-                   .panel_step = panel_ * depth_});
+                   .panel_step = panel_ * depth_,
+                   .plus = added ? plus : nullptr});
     }
     bool alike = true;  // all rows see the same keys
     for (Index r = 0; r < rows; ++r) {
@@ -324,8 +329,29 @@ class QueryBlock {
                  .skips_zeros = !alike && !values_finite()});
   }
 
+  // Whether biases may be added to the products as these are stored, before a row is read once more: those of all rows, in
+  // full, `plus` then from key `first` on. A row that sees nothing takes any.
+  bool find_sums(TileRow* tile, Index rows, Index first, const T** plus) const {
+    if (plan_.logits.softcap != 0) return false;
+    const T* any = nullptr;
+    for (Index r = 0; r < rows; ++r) {
+      if (tile[r].seen.empty()) continue;
+      if (tile[r].bias == nullptr || tile[r].bias_factor != 1) return false;
+      any = tile[r].bias;
+    }
+    for (Index r = 0; r < rows; ++r) {
+      plus[r] = (tile[r].seen.empty() ? any : tile[r].bias) + first;
+      tile[r].bias = nullptr;
+    }
+    return true;
+  }
+
   // A row's bias, and what it leaves to see.
   void find_bias(TileRow& row, T* buffer) {
+    if (const auto& of_head = biases_[row.group]; of_head.first != nullptr) {
+      row.bias = of_head.first + row.query * of_head.step;
+      return;
+    }
     const T scale = scale_[row.group * at_.query_count + row.query];
     const auto bias = bias_.row(row.group, row.query, scale, row.seen, buffer);
     row.bias = bias.bias;
@@ -436,6 +462,7 @@ class QueryBlock {
 
   BiasBlock at_;  // what is at work
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;
+  typename RowBias<T>::Rows* biases_ = nullptr;                           // [head of the group]
   VisibleRange* seen_ = nullptr;                                          // [query]
   T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
   T* all_q_ = nullptr;                                                    // q_ of each region

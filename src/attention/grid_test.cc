@@ -50,6 +50,44 @@ TEST_P(Grid, BiasesAreThoseOfPlainLoops) {
   }
 }
 
+// Blocks of keys begin and end within rows of the picture; a table may be all heads' own.
+TEST_P(Grid, BlocksOfKeysMayCutRowsOfAPicture) {
+  std::vector<double> table;
+  GradientProblem p = picture(17, 34, false, table);
+  p.batch = 1;
+  p.filled();
+  expect_reference(p);
+  auto& bias = std::get<BiasTable>(*p.plan.bias);
+  bias.values = Table::borrow(Tensor::dense(table.data(), {1, bias.row_count}));
+  p.filled();
+  expect_reference(p);
+}
+
+// A part of a picture's patches looks at all of it.
+TEST_P(Grid, QueriesMayBeSomeOfThePatches) {
+  std::vector<double> table;
+  GradientProblem p = picture(9, 30, false, table);
+  p.batch = 1;
+  p.queries = p.keys.slice(0, 100, 75);
+  p.filled();
+  expect_reference(p);
+}
+
+// The second has another width, then its rows in another order: what was found of the first says nothing of them.
+TEST_P(Grid, SequencesMayHaveLargePicturesOfTheirOwn) {
+  std::vector<double> table;
+  GradientProblem p = picture(20, 30, false, table);
+  const std::int64_t stride = p.keys.at(30) - p.keys.at(0);
+  p.batch = 3;
+  std::vector<std::int64_t> ids;
+  for (std::int64_t t = 0; t < 600; ++t) ids.push_back(p.keys.at(t));
+  for (std::int64_t t = 0; t < 600; ++t) ids.push_back(t / 30 * stride + t % 30 / 2);
+  for (std::int64_t t = 0; t < 600; ++t) ids.push_back((19 - t / 30) * stride + t % 30);
+  p.queries = p.keys = *Positions::ids(ids, 1, 3);
+  p.filled();
+  expect_reference(p);
+}
+
 // Every sequence has other positions: nothing may be kept of the one before.
 TEST_P(Grid, SequencesMayHavePicturesOfTheirOwn) {
   std::vector<double> table;

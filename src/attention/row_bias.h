@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "posenc/plan.h"
+#include "src/attention/grid_rows.h"
 #include "src/attention/visible.h"
 #include "src/kernels/rows.h"
 #include "src/kernels/scratch.h"
@@ -33,6 +34,13 @@ class RowBias {
   };
   // Before the rows of a block are asked for.
   virtual void begin(const BiasBlock& block) = 0;
+  // Rows of the block's head `g` that lie in the same distance from each other, whole vectors of each readable: query i's
+  // begins at first + i · step. first is null where they are to be asked for one by one.
+  struct Rows {
+    const T* first = nullptr;
+    std::int64_t step = 0;
+  };
+  virtual Rows rows(std::int64_t /*g*/) { return {}; }
   // Of query `query` of the block's head `g`, whose logits are scaled by `scale`. What the query sees may
   // be narrowed. `buffer` [key_count, padded] is the caller's, to be returned filled or left.
   virtual Row row(std::int64_t g, std::int64_t query, T scale, VisibleRange& seen, T* buffer) = 0;
@@ -49,9 +57,9 @@ inline std::int64_t row_at(const DistanceRows& rows, std::int64_t distance) {
 }
 
 // The plan's bias, by slopes or by a table. Where queries and keys both follow each other, one window of
-// numbers by distance serves every row of a block: each row reads it from one number further on. On a grid, where they
-// do not, a table's rows are kept for short sequences, which windows of a picture are: all of a batch read them. For longer
-// ones they are put together of runs of keys that do follow each other.
+// numbers by distance serves every row of a block: each row reads it from one number further on. Where they do not, a
+// table's rows are kept for short sequences, which windows of a picture are: all of a batch read them. Of longer ones a
+// grid's are read as they lie (GridRows), and others are put together of runs of keys that do follow each other.
 template <class T>
 class PlanBias : public RowBias<T> {
  public:
@@ -60,7 +68,8 @@ class PlanBias : public RowBias<T> {
       : bias_(plan.bias ? &*plan.bias : nullptr),
         slopes_(plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr),
         table_(plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr),
-        group_(group) {
+        group_(group),
+        grid_(table_ == nullptr ? 1 : table_->values.values.with_rank(2).shape[0], group) {
     if (bias_ == nullptr) return;
     step_ = padded(most_queries + most_keys) + row_lanes;
     window_ = scratch_.take_zeros<T>(group * step_);
@@ -84,23 +93,33 @@ class PlanBias : public RowBias<T> {
       by_distance(block.first_head + g, longest_, distances_, window_ + g * step_);
   }
 
+  RowBias<T>::Rows rows(std::int64_t g) override {
+    if (windowed_ && (slopes_ == nullptr || !slopes_->before_scale))
+      return {window_ + g * step_ + last_query_, -1};
+    if (!windowed_ && keeps_) return {kept(block_->first_head + g), kept_step_};
+    return {};
+  }
   RowBias<T>::Row row(std::int64_t g, std::int64_t query, T scale, VisibleRange& seen,
                       T* buffer) override {
     if (bias_ == nullptr) return {};
+    if (const auto all = PlanBias::rows(g); all.first != nullptr)
+      return {all.first + query * all.step, T{1}};
     const T factor = slopes_ != nullptr && slopes_->before_scale ? scale : T{1};
     if (windowed_) return {window_ + g * step_ + (last_query_ - query), factor};
-    if (table_ != nullptr && keeps_)
-      return {kept(block_->first_head + g) + query * kept_step_, T{1}};
-    std::fill_n(buffer, block_->key_count + row_lanes, T{0});
     const std::int64_t position = block_->queries.position(query);
     const std::int64_t head = block_->first_head + g;
     if (table_ != nullptr && looks_up_) {
       const T* numbers = line(head);
-      by_runs(numbers, position, seen, buffer);
+      const DistanceLine<T> first{numbers, std::ssize(rows().row)};
+      if (axes_ == 1)
+        if (const T* const whole = grid_.row(of_head(head), position, first)) return {whole, T{1}};
+      std::fill_n(buffer, block_->key_count + row_lanes, T{0});
+      by_runs(first, position, seen, buffer);
       for (std::int64_t axis = 1; axis < axes_; ++axis)
         add_by_axis(axis, numbers += line_length(axis - 1), query, seen, buffer);
       return {buffer, factor};
     }
+    std::fill_n(buffer, block_->key_count + row_lanes, T{0});
     for (std::int64_t j = seen.begin; j < seen.end; ++j) {
       by_distance(head, position - block_->keys.position(j), 1, buffer + j);
       for (std::int64_t axis = 1; axis < axes_; ++axis) {
@@ -157,8 +176,15 @@ class PlanBias : public RowBias<T> {
   void begin_table() {
     const std::int64_t queries = block_->query_count, keys = block_->key_count;
     const std::int64_t heads = values_.shape[0];
+    line_step_ = 0;
+    for (std::int64_t axis = 0; axis < axes_; ++axis) line_step_ += line_length(axis);
+    if (lines_ == nullptr && heads * line_step_ <= most_numbers) {
+      lines_ = scratch_.template take_zeros<T>(heads * line_step_);
+      has_line_ = scratch_.template take_zeros<char>(heads);
+    }
+    looks_up_ = lines_ != nullptr;
     const std::int64_t step = padded(keys) + row_lanes;
-    keeps_ = axes_ == 1 && block_->queries.shared() && block_->keys.shared() &&
+    keeps_ = looks_up_ && axes_ == 1 && block_->queries.shared() && block_->keys.shared() &&
              block_->queries.first() == 0 && block_->keys.first() == 0 &&
              queries * step <= most_kept && heads * queries * step <= most_numbers &&
              (kept_ == nullptr || (queries == kept_queries_ && keys == kept_keys_));
@@ -168,18 +194,8 @@ class PlanBias : public RowBias<T> {
       has_kept_ = scratch_.template take_zeros<char>(heads);
     }
     if (keeps_) return;
-    line_step_ = 0;
-    for (std::int64_t axis = 0; axis < axes_; ++axis) line_step_ += line_length(axis);
-    if (lines_ == nullptr && heads * line_step_ <= most_numbers) {
-      lines_ = scratch_.template take_zeros<T>(heads * line_step_);
-      has_line_ = scratch_.template take_zeros<char>(heads);
-    }
-    looks_up_ = lines_ != nullptr;
-    for (std::int64_t j = keys - 1; j >= 0; --j) {
-      const bool goes_on =
-          j + 1 < keys && block_->keys.position(j + 1) == block_->keys.position(j) + 1;
-      run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
-    }
+    find_runs();
+    if (looks_up_ && axes_ == 1) grid_.begin(block_->keys, keys, run_end_, rows());
     for (std::int64_t axis = 1; axis < axes_; ++axis) {
       for (std::int64_t j = 0; j < keys; ++j) {
         const std::int64_t apart = block_->keys.position(j, axis) - block_->keys.position(0, axis);
@@ -188,16 +204,23 @@ class PlanBias : public RowBias<T> {
       }
     }
   }
+  void find_runs() {
+    for (std::int64_t j = block_->key_count - 1; j >= 0; --j) {
+      const bool goes_on =
+          j + 1 < block_->key_count && block_->keys.position(j + 1) == block_->keys.position(j) + 1;
+      run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
+    }
+  }
   // The rows of all queries, [query][kept_step_].
   const T* kept(std::int64_t head) {
     const std::int64_t h = of_head(head);
     T* const to = kept_ + h * kept_queries_ * kept_step_;
     if (has_kept_[h] != 0) return to;
     has_kept_[h] = 1;
+    find_runs();
     for (std::int64_t i = 0; i < kept_queries_; ++i)
-      for (std::int64_t j = 0; j < kept_keys_; ++j)
-        by_distance(h, block_->queries.position(i) - block_->keys.position(j), 1,
-                    to + i * kept_step_ + j);
+      by_runs({line(head), std::ssize(rows().row)}, block_->queries.position(i), {0, kept_keys_},
+              to + i * kept_step_);
     return to;
   }
   std::int64_t line_length(std::int64_t axis) const {
@@ -226,20 +249,11 @@ class PlanBias : public RowBias<T> {
                 static_cast<std::int32_t>(of_first_key), seen.end - seen.begin,
                 buffer + seen.begin);
   }
-  void by_runs(const T* numbers, std::int64_t position, const VisibleRange& seen, T* buffer) const {
-    const std::int64_t listed = std::ssize(rows().row);
-    for (std::int64_t j = seen.begin; j < seen.end;) {
-      const std::int64_t end = std::min(run_end_[j], seen.end);
-      // Key j of the run has the number x + j; those of the list are keys `listed_from` to `listed_to`.
-      const std::int64_t x = rows().last() - position + block_->keys.position(j) - j;
-      const std::int64_t listed_from = std::clamp(-x, j, end),
-                         listed_to = std::clamp(listed - x, listed_from, end);
-      std::fill(buffer + j, buffer + listed_from, numbers[0]);
-      // Whole vectors: what lies behind them is written next, or room.
-      for (std::int64_t c = listed_from; c < listed_to; c += row_lanes)
-        std::copy_n(numbers + x + c, row_lanes, buffer + c);
-      std::fill(buffer + listed_to, buffer + end, numbers[listed - 1]);
-      j = end;
+  void by_runs(const DistanceLine<T>& line, std::int64_t position, const VisibleRange& seen,
+               T* buffer) const {
+    for (std::int64_t j = seen.begin, end = 0; j < seen.end; j = end) {
+      end = std::min(run_end_[j], seen.end);
+      line.copy(rows().last() - position + block_->keys.position(j), end - j, buffer + j);
     }
   }
 
@@ -249,6 +263,7 @@ class PlanBias : public RowBias<T> {
   const BiasTable* table_;
   Tensor values_;  // of the table, [head or 1][row]
   const std::int64_t group_;
+  GridRows<T> grid_;
   std::int64_t axes_ = 1;
   std::int64_t step_ = 0, last_query_ = 0;
   std::int64_t longest_ = 0, distances_ = 0;  // of a window: its first distance, and how many

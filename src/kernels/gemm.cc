@@ -25,9 +25,13 @@ constexpr int panel_vectors = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
 template <class T>
 constexpr std::int64_t panel = std::max<std::int64_t>(panel_vectors * lanes<T>, 4);
 
-// One tile of c: `rows` x `vectors` vectors from `c` on.
-template <int rows, int vectors, bool adds, class T>
-HWY_INLINE void Tile(const Gemm<T>& p, const T* a, const T* b, T* c) {
+// What a product is added to.
+enum class To { nothing, c, plus };
+
+// One tile of c: `rows` x `vectors` vectors from `column` of c's row on, which is p.plus[0]'s too.
+template <int rows, int vectors, To to, class T>
+HWY_INLINE void Tile(const Gemm<T>& p, const T* a, const T* b, T* c, std::int64_t column,
+                     const T* const* plus) {
   const hn::ScalableTag<T> d;
   const std::int64_t a_row = p.a_row, a_step = p.a_step, b_step = p.b_step, depth = p.depth;
   hn::Vec<hn::ScalableTag<T>> sum[rows][vectors];
@@ -35,7 +39,8 @@ HWY_INLINE void Tile(const Gemm<T>& p, const T* a, const T* b, T* c) {
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v)
-      sum[r][v] = adds ? hn::LoadU(d, c + r * p.c_step + v * lanes<T>) : hn::Zero(d);
+      sum[r][v] =
+          to == To::c ? hn::LoadU(d, c + r * p.c_step + column + v * lanes<T>) : hn::Zero(d);
   }
   for (std::int64_t k = 0; k < depth; ++k, a += a_step, b += b_step) {
     hn::Vec<hn::ScalableTag<T>> from[vectors];
@@ -51,31 +56,37 @@ HWY_INLINE void Tile(const Gemm<T>& p, const T* a, const T* b, T* c) {
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; ++v) hn::StoreU(sum[r][v], d, c + r * p.c_step + v * lanes<T>);
+    for (int v = 0; v < vectors; ++v) {
+      const std::int64_t at = column + v * lanes<T>;
+      if constexpr (to == To::plus) sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, plus[r] + at));
+      hn::StoreU(sum[r][v], d, c + r * p.c_step + at);
+    }
   }
 }
 
 // A single sum of MulAdds waits for each of them; where columns are few, rows keep the units busy.
-template <int rows, bool adds, class T>
+template <int rows, To to, class T>
 HWY_NOINLINE void Rows(const Gemm<T>& p, std::int64_t row) {
   const T* const a = p.a + row * p.a_row;
   T* const c = p.c + row * p.c_step;
+  const T* const* const plus = to == To::plus ? p.plus + row : nullptr;
   for (std::int64_t start = 0; start < p.columns; start += panel<T>) {
     const T* const b = p.b + (p.panel_step != 0 ? start / panel<T> * p.panel_step : start);
     const std::int64_t count = std::min(panel<T>, p.columns - start);
     std::int64_t i = 0;
     const auto part = [&]<int vectors>(std::integral_constant<int, vectors>) HWY_ATTR {
       for (; i + vectors * lanes<T> <= count; i += vectors * lanes<T>)
-        Tile<rows, vectors, adds>(p, a, b + i, c + start + i);
+        Tile<rows, vectors, to>(p, a, b + i, c, start + i, plus);
     };
     part(std::integral_constant<int, panel_vectors>());
     if constexpr (panel_vectors > 2) part(std::integral_constant<int, 2>());
     part(std::integral_constant<int, 1>());
     for (; i < count; ++i) {
       for (int r = 0; r < rows; ++r) {
-        T sum = adds ? c[r * p.c_step + start + i] : T{0};
+        T sum = to == To::c ? c[r * p.c_step + start + i] : T{0};
         for (std::int64_t k = 0; k < p.depth; ++k)
           sum += a[r * p.a_row + k * p.a_step] * b[k * p.b_step + i];
+        if constexpr (to == To::plus) sum += plus[r][start + i];
         c[r * p.c_step + start + i] = sum;
       }
     }
@@ -108,19 +119,20 @@ HWY_NOINLINE void SkipZeros(const Gemm<T>& p) {
   }
 }
 
-template <bool adds, class T>
+template <To to, class T>
 void AllRows(const Gemm<T>& p) {
   std::int64_t row = 0;
-  for (; row + gemm_rows <= p.rows; row += gemm_rows) Rows<gemm_rows, adds>(p, row);
-  if (row + 4 <= p.rows) Rows<4, adds>(p, row), row += 4;
-  if (row + 2 <= p.rows) Rows<2, adds>(p, row), row += 2;
-  if (row < p.rows) Rows<1, adds>(p, row);
+  for (; row + gemm_rows <= p.rows; row += gemm_rows) Rows<gemm_rows, to>(p, row);
+  if (row + 4 <= p.rows) Rows<4, to>(p, row), row += 4;
+  if (row + 2 <= p.rows) Rows<2, to>(p, row), row += 2;
+  if (row < p.rows) Rows<1, to>(p, row);
 }
 
 template <class T>
 void Multiply(const Gemm<T>& p) {
   if (p.skips_zeros) return SkipZeros(p);
-  p.adds ? AllRows<true>(p) : AllRows<false>(p);
+  if (p.plus != nullptr) return AllRows<To::plus>(p);
+  p.adds ? AllRows<To::c>(p) : AllRows<To::nothing>(p);
 }
 
 // Squares of four by four: two rounds of pairs woven into each other.
@@ -273,6 +285,7 @@ void multiply(const Gemm<T>& p) {
       for (std::int64_t i = 0; i < p.columns; ++i)
         c[i] += factor * b[p.panel_step != 0 ? i / panel * p.panel_step + i % panel : i];
     }
+    for (std::int64_t i = 0; i < p.columns && p.plus != nullptr; ++i) c[i] += p.plus[row][i];
   }
 }
 

@@ -19,6 +19,8 @@ struct Gemm {
   // Columns lie in panels of panel_columns(), one matrix behind the other, `panel_step` apart; 0: in one.
   std::int64_t panel_step = 0;
   bool adds = false;  // to what c holds
+  // [row] of [column]: added to the whole of each sum, as it is stored; null: nothing. Not with `adds` or `skips_zeros`.
+  const T* const* plus = nullptr;
   bool skips_zeros =
       false;  // a factor a(row, k) of 0 adds nothing, even where b holds NaN or infinity
 };

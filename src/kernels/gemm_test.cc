@@ -59,6 +59,44 @@ TEST_P(Gemm, AreTheSumsOfEveryWidth) {
   }
 }
 
+// What is added lies in a row's own place for each row.
+template <class T>
+void expect_sums_and_more(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t terms = 4;
+  const auto a = random<T>(rows * terms, 1), b = random<T>(terms * columns, 2),
+             more = random<T>(rows + columns, 3);
+  std::vector<T> bare(static_cast<std::size_t>(rows * columns)), c = bare;
+  std::vector<const T*> plus;
+  for (std::int64_t r = 0; r < rows; ++r) plus.push_back(more.data() + (rows - r));
+  detail::Gemm<T> product{.c = bare.data(),
+                          .c_step = columns,
+                          .rows = rows,
+                          .columns = columns,
+                          .a = a.data(),
+                          .a_row = terms,
+                          .b = b.data(),
+                          .b_step = columns,
+                          .depth = terms};
+  detail::gemm(product);
+  product.c = c.data();
+  product.plus = plus.data();
+  detail::gemm(product);
+  for (std::int64_t e = 0; e < rows * columns; ++e)
+    ASSERT_EQ(c[static_cast<std::size_t>(e)],
+              bare[static_cast<std::size_t>(e)] +
+                  plus[static_cast<std::size_t>(e / columns)][e % columns])
+        << rows << " x " << columns << ": " << e;
+}
+
+TEST_P(Gemm, AddsRowsThatLieAnywhere) {
+  for (std::int64_t rows = 1; rows < 15; ++rows) {
+    for (const std::int64_t columns : {0, 1, 7, 16, 33, 64, 97, 130}) {
+      expect_sums_and_more<float>(rows, columns);
+      expect_sums_and_more<double>(rows, columns);
+    }
+  }
+}
+
 // x [keys][depth] as panels: rows of a by keys, as many of each as tiles have and some more and fewer.
 template <class T>
 void expect_products_by_panels(std::int64_t rows, std::int64_t keys) {
