@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -57,9 +58,9 @@ Expected<Vectors> read_vectors(const std::string& path, const std::string& dtype
 struct Scores {
   std::vector<double> logits, weights;
 };
-// profiles: what tokens say to tables by distance, empty where the plan has none.
+// places: of keys, of which queries are the last. profiles: what tokens say to tables by distance, empty where the plan has none.
 Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
-                           const ContentScheme* content, const Mask& mask,
+                           const ContentScheme* content, const Mask& mask, const Positions& places,
                            const ProfileTensors& profiles) {
   const std::int64_t heads = q.view.shape[1], queries = q.view.shape[2], keys = k.view.shape[2];
   POSENC_CHECK(check_cells(heads * queries, keys, "plot scores"));
@@ -73,9 +74,8 @@ Expected<Scores> scores_of(const Vectors& q, const Vectors& k, const Plan& plan,
                              {1, heads, queries, q.view.shape[3]}));
   Tensor outputs = q.view;
   outputs.data = out.data.data();
-  AttentionInputs in{
-      q.view, k.view, k.view, Positions::range(keys - queries, queries), Positions::range(0, keys),
-      mask};
+  AttentionInputs in{q.view, k.view, k.view, places.slice(0, keys - queries, queries),
+                     places, mask};
   in.profiles = profiles;
   if (content) {
     POSENC_CHECK(
@@ -187,6 +187,20 @@ Expected<std::pair<Vectors, Vectors>> random_tensors(const Options& options,
   return std::pair{std::move(q), std::move(k)};
 }
 
+// Where tokens stand: the patches of the picture that the plan is for, else one behind the other.
+Expected<Positions> places(const Plan& plan, const Geometry& of, std::int64_t tokens) {
+  if (of.grid_height == 0) return Positions::range(0, tokens);
+  const std::int64_t patches = of.grid_height * of.grid_width;
+  if (tokens != patches)
+    return fail("plot scores", "a picture has as many tokens as patches",
+                fmt::format("{} for {} x {}", tokens, of.grid_height, of.grid_width),
+                "say no --length, or another --grid");
+  if (plan.rotate && plan.rotate->axes == 2)
+    return Positions::grid(std::array{of.grid_height, of.grid_width});
+  POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
+  return grid.queries;
+}
+
 std::string words_of(const Options& options, bool given) {
   if (given) return "Queries and keys as given";
   switch (words_named(options.content)) {
@@ -226,6 +240,9 @@ Expected<Figure> draw(Options& options) {
     encoding.source().set_where_known("bidirectional", FieldValue(true));
   if (options.random_learned) encoding.source().fill_later();
   POSENC_TRY(plan, encoding.plan(of_tensor));
+  const Geometry geometry = encoding.source().compiled_for();
+  if (!options.length_given && geometry.grid_height > 0)
+    options.length = geometry.grid_height * geometry.grid_width;
   std::optional<ContentScheme> content;
   if (encoding.source().content()) content = *encoding.source().content();
   if (!given) {
@@ -255,7 +272,8 @@ Expected<Figure> draw(Options& options) {
                 std::to_string(options.head));
   const Expected<Mask> mask = options.mask->over(encoding.source().mask());
   if (!mask) return std::unexpected(mask.error());
-  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask, profiles));
+  POSENC_TRY(at, places(plan, geometry, keys));
+  POSENC_TRY(all, scores_of(q, k, plan, content ? &*content : nullptr, *mask, at, profiles));
   const auto of_head = [&](const std::vector<double>& rows) {
     return std::vector<double>(rows.begin() + options.head * queries * keys,
                                rows.begin() + (options.head + 1) * queries * keys);
@@ -283,8 +301,9 @@ Expected<Figure> draw(Options& options) {
   const auto panel = [&](std::string title, std::vector<double>& values, ColourScale scale) {
     Panel out;
     out.title = std::move(title);
-    out.x = {.label = "key (position)", .column = "key_position"};
-    out.y = {.label = "query (position)", .column = "query_position", .down = true};
+    const std::string_view unit = geometry.grid_height > 0 ? "patch" : "position";
+    out.x = {.label = fmt::format("key ({})", unit), .column = "key_position"};
+    out.y = {.label = fmt::format("query ({})", unit), .column = "query_position", .down = true};
     out.scale = std::move(scale);
     out.matrix = Matrix{.rows = queries,
                         .columns = keys,
@@ -306,7 +325,8 @@ Drawing define(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--dtype", options->dtype, "bfloat16: they are uint16 holding bfloat16")
       ->type_name("TYPE");
-  CLI::Option* length = app.add_option("--length", options->length, "Random queries and keys")
+  CLI::Option* length = app.add_option("--length", options->length,
+                                       "Random queries and keys; of a --grid its patches")
                             ->check(CLI::Range(2, 8192));
   app.add_option("--content", options->content,
                  "random; alike: position alone differs; same: one vector for all; equal: ones")

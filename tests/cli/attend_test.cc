@@ -409,6 +409,20 @@ TEST_F(AttendCommand, WithOneVectorEverywhereOnlyTheDistanceCounts) {
       EXPECT_NEAR(logits[i * 12 + j], logits[(i - 1) * 12 + j - 1], 1e-13);
 }
 
+// Four columns a row: patches 0 and 5 stand to each other as 6 and 11 do, and otherwise than 0 and 4.
+TEST_F(AttendCommand, OnAPictureRowsAndColumnsCount) {
+  for (const std::string scheme : {"axial", "decomposed --random_learned"}) {
+    SCOPED_TRACE(scheme);
+    const Outcome plot =
+        posenc("plot scores --content same --grid 3x4 --bidirectional --csv - --scheme " + scheme);
+    ASSERT_EQ(plot.code, 0) << plot.err;
+    const auto logits = panel_values(plot.out, "logits", 3);
+    ASSERT_EQ(logits.size(), 144u);
+    EXPECT_NEAR(logits[0 * 12 + 5], logits[6 * 12 + 11], 1e-12);
+    EXPECT_GT(std::abs(logits[0 * 12 + 5] - logits[0 * 12 + 4]), 1e-3);
+  }
+}
+
 TEST_F(AttendCommand, WhatASchemeHasLearnedMayBeRandom) {
   for (const std::string scheme : {"fire", "cope", "forgetting", "wall", "path", "grape_ap", "t5",
                                    "shaw", "learned --rows 12 --width 64"}) {
