@@ -38,7 +38,8 @@ Run define_base(CLI::App& app) {
       ->check(CLI::Range(2, 1024))
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return std::atoll(text.c_str()) % 2 == 0 ? std::string() : "must be even, got " + text;
+            return std::strtoll(text.c_str(), nullptr, 10) % 2 == 0 ? std::string()
+                                                                    : "must be even, got " + text;
           },
           "EVEN"));
   app.add_option("--length", flags->lengths, "Lengths (8192, 128k), separated by commas")

@@ -101,6 +101,7 @@ class Runs {
     {
       Progress progress("lab", todo_.size());
       std::vector<std::jthread> threads;
+      threads.reserve(static_cast<std::size_t>(jobs));
       for (int i = 0; i < jobs; ++i) threads.emplace_back([this, &progress] { work(progress); });
     }
     if (failed_) return std::unexpected(*failed_);

@@ -169,6 +169,7 @@ std::string watch_page(const Surveyed& found, const Terminal& term) {
   }
 
   std::vector<const lab::HeadFacts*> order;
+  order.reserve(heads.size());
   for (const lab::HeadFacts& head : heads) order.push_back(&head);
   const auto first = [&](double lab::HeadFacts::* fact, bool most, double times,
                          std::string_view unit) {  // the four heads that lead

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/arguments/flags.h"
+#include "cli/arguments/parse.h"
 #include "cli/commands/lab.h"
 #include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
@@ -42,12 +43,11 @@ Expected<lab::Stretch> stretch_of(const std::string& text, double factor) {
   }
   if (std::get_if<Unscaled>(&*known) != nullptr) made = {.scaling = "none", .factor = 1};
   if (colon == std::string::npos) return made;
-  try {
-    std::size_t used = 0;
-    made.factor = std::stod(text.substr(colon + 1), &used);
-    if (used == text.size() - colon - 1 && std::isfinite(made.factor) && made.factor > 0)
-      return made;
-  } catch (const std::exception&) {
+  const Expected<double> factor_said =
+      number(std::string_view(text).substr(colon + 1), "--scalings");
+  if (factor_said && *factor_said > 0) {
+    made.factor = *factor_said;
+    return made;
   }
   return fail("--scalings", "a factor must be a number above 0", text, "write it like dynamic:2");
 }
@@ -250,11 +250,10 @@ Run define_perplexity(CLI::App& app) {
         Expected<lab::LossCurve> curve = lab::loss_curve(
             model->llama, model->tokens, *windows, result.length, block, stretch,
             [&](std::int64_t done) {
-              const std::int64_t of_window = result.length - 1;
-              const double curves =
-                  static_cast<double>(result.curves.size()) +
-                  (static_cast<double>(done / of_window) + work.share(done % of_window)) /
-                      static_cast<double>(result.windows);
+              const std::int64_t of_window = result.length - 1, whole = done / of_window;
+              const double curves = static_cast<double>(result.curves.size()) +
+                                    (static_cast<double>(whole) + work.share(done % of_window)) /
+                                        static_cast<double>(result.windows);
               progress.tell_share(curves / static_cast<double>(stretches.size()),
                                   fmt::format("{}, {} of {}", lab::title(stretch),
                                               result.curves.size() + 1, stretches.size()));

@@ -148,6 +148,7 @@ Figure lengths_figure(const std::vector<lab::Outcome>& outcomes, const lab::Resu
                 .shared_axes = true};
   const auto curve = [&](const lab::Row& row) {
     std::vector<double> y;
+    y.reserve(row.cells.size());
     for (const lab::Interval& cell : row.cells) y.push_back(cell.n > 0 ? cell.mean : NAN);
     return y;
   };
@@ -197,7 +198,7 @@ struct Titled {
 
 // A panel for each table: a line for each arm, its mean over seeds.
 Figure means_figure(const std::vector<Titled>& list, std::string title, std::string caption,
-                    std::string y, std::string column) {
+                    const std::string& y, const std::string& column) {
   Figure figure{
       .title = std::move(title),
       .caption = std::move(caption),

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/arguments/parse.h"
 #include "cli/command.h"

@@ -68,8 +68,8 @@ Drawing define(CLI::App& app) {
       figure.panels.push_back(std::move(made));
     }
     figure.columns = std::min<std::int64_t>(std::ssize(figure.panels), 2);
-    figure.height = 230.0 * static_cast<double>((std::ssize(figure.panels) + figure.columns - 1) /
-                                                figure.columns);
+    const std::int64_t lines = (std::ssize(figure.panels) + figure.columns - 1) / figure.columns;
+    figure.height = 230.0 * static_cast<double>(lines);
     figure.shared_axes = true;
     figure.scale = {.label = "rank",
                     .column = "rank",

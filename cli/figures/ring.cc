@@ -14,6 +14,7 @@
 #include "cli/figures/common.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
+#include "cli/pages/terminal.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -97,7 +98,8 @@ Expected<Figure> draw(const Options& options) {
   for (std::int64_t power = 1; power <= options.ranks; power *= 2)
     ticks.emplace_back(static_cast<double>(power), std::to_string(power));
   const auto most = static_cast<double>(options.ranks);
-  for (double ranks = 1; ranks <= most * 1.0001; ranks *= std::pow(2, 0.125)) {
+  for (int eighth = 0; std::exp2(eighth / 8.0) <= most * 1.0001; ++eighth) {
+    const double ranks = std::exp2(eighth / 8.0);
     const Cost cost = cost_of(options, ranks);
     const double whole = ranks * cost.block, sent = (ranks - 1) * cost.message;
     ring.x.push_back(ranks), gather.x.push_back(ranks), cover.x.push_back(ranks);

@@ -20,6 +20,7 @@
 #include "posenc/apply.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
+#include "posenc/tools.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {

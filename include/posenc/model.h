@@ -61,6 +61,8 @@ struct LayerGroup {
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
   bool learned_factors =
       false;  // frequencies are multiplied by learned numbers: Rope::frequency_factors, where the weights are there
+  bool added_each_layer =
+      false;  // to what queries and keys are projected from (DETR), and not once to the embedding
   std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
   std::string cache_note = {};      // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
   std::vector<Provenance> provenance = {};

@@ -354,7 +354,7 @@ void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
   out.member("heading", facts.heading).member("words", facts.words);
   write_list(out, "bands", std::span<const Band>(facts.bands));
   out.member("amplitude_note", facts.amplitude_note).member("logits_note", group.logits_note);
-  out.member("sink_logits", group.sink_logits);
+  out.member("sink_logits", group.sink_logits).member("added_each_layer", group.added_each_layer);
   out.member("cache_bytes_per_token", facts.cache_bytes_per_token);
   out.member("cache_note", group.cache_note);
   write_list(out, "provenance", std::span<const Provenance>(group.provenance));

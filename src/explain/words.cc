@@ -186,13 +186,18 @@ struct Say {
     out.push_back("The position itself, times " + shown(x.scale) +
                   ", is added to one channel of the embedding.");
   }
+  // Where vectors are added; `once`: where most models do.
+  std::string added_to(std::string_view once) const {
+    if (!subject.group.added_each_layer) return "to " + std::string(once);
+    return "in every layer to what queries and keys are projected from, and not to values";
+  }
   void operator()(const Sinusoidal& x) {
     const bool axes = x.axes_dim.size() > 1;
     out.push_back(
         std::string("Sines and cosines of ") +
         (axes ? "each of " + grouped(std::ssize(x.axes_dim)) + " coordinates" : "the position") +
-        " are added to each token's embedding before the first layer; nothing is learned "
-        "and any position has its vector.");
+        " are added " + added_to("each token's embedding before the first layer") +
+        "; nothing is learned and any position has its vector.");
     if (axes) out.push_back("Each coordinate has channels of its own: " + listed(x.axes_dim) + ".");
     if (!x.position_scale.empty())
       out.push_back("A coordinate is multiplied by " + shown(x.position_scale[0]) +
@@ -215,6 +220,8 @@ struct Say {
     out.push_back("Sines and cosines of 2π times mixtures of " + s(x.axes, "coordinate") +
                   " stand for a point; the mixtures are drawn at random before training and kept.");
     if (!x.frequencies) out.push_back("Those here are drawn anew: the checkpoint has its own.");
+    if (subject.group.added_each_layer)
+      out.push_back("They are added " + added_to("the embedding") + ".");
   }
   void operator()(const Learned& x) {
     if (!x.axis_rows.empty()) {
@@ -225,9 +232,10 @@ struct Say {
       return;
     }
     const std::int64_t positions = x.rows - x.row_offset;
-    std::string text = std::string("A learned vector for each position is added to the ") +
-                       (subject.group.stack == Stack::vision ? "patch" : "token") +
-                       "'s embedding. The table has " + s(x.rows, "row");
+    std::string text = "A learned vector for each position is added " +
+                       added_to(subject.group.stack == Stack::vision ? "the patch's embedding"
+                                                                     : "the token's embedding") +
+                       ". The table has " + s(x.rows, "row");
     if (x.row_offset > 0) text += " and position p reads row p + " + grouped(x.row_offset);
     out.push_back(text + ".");
     if (!is_tower(subject.group.stack))

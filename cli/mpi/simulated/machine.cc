@@ -85,6 +85,7 @@ Expected<void> simulated_attend(const AttentionInputs& in, const Plan& plan, con
 
 extern "C" {
 
+// NOLINTBEGIN(bugprone-reserved-identifier): so the linker's --wrap names them.
 void* __real__Znwm(std::size_t bytes);
 void __real__ZdlPv(void* memory);
 
@@ -100,5 +101,6 @@ void __wrap__ZdlPv(void* memory) {
   posenc::tensors().erase(memory) == 1 ? SMPI_SHARED_FREE(memory) : __real__ZdlPv(memory);
 }
 void __wrap__ZdlPvm(void* memory, std::size_t) { __wrap__ZdlPv(memory); }
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // extern "C"

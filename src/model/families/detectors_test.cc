@@ -52,5 +52,21 @@ TEST(Detectors, WithoutALevelAreRefused) {
   EXPECT_FALSE(read_config(R"({"model_type": "rt_detr", "encode_proj_layers": []})"));
 }
 
+TEST(Prompts, AreRandomFrequenciesOfTheirOwnDeviation) {
+  const Model model =
+      detector(R"({"model_type": "sam2_prompt_encoder", "hidden_size": 64, "scale": 3})");
+  const auto clicks = part<FourierFeatures>(model, 0);
+  EXPECT_EQ(clicks.sigma, 3);
+  EXPECT_EQ(model.groups[0].geometry.width, 64);
+}
+
+TEST(Prompts, MeetEveryLayerOfTheMaskDecoder) {
+  const Model model = detector(R"({"model_type": "sam_mask_decoder", "num_hidden_layers": 3,
+      "num_attention_heads": 4})");
+  part<FourierFeatures>(model, 0);
+  EXPECT_EQ(model.groups[0].layers.size(), 3u);
+  EXPECT_EQ(model.groups[0].geometry.head_dim, 64);
+}
+
 }  // namespace
 }  // namespace posenc

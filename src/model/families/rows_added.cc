@@ -20,16 +20,19 @@ constexpr std::string_view page_boxes =
     "in the plan";
 
 constexpr std::string_view detector =
-    "sinusoids and rows are added, in every layer, to what queries and keys are projected from and "
-    "not to values; a patch stands at its shares of the picture, (row + 1)/rows and "
-    "(column + 1)/columns";
+    "a patch stands at its shares of the picture, (row + 1)/rows and (column + 1)/columns";
 constexpr std::string_view conditional =
-    "sinusoids are added, in every layer, to what queries and keys are projected from and not to "
-    "values; a patch stands at its shares of the picture, (row + 1)/rows and (column + 1)/columns; "
-    "rows of the decoder's queries are projected on their own";
+    "a patch stands at its shares of the picture, (row + 1)/rows and (column + 1)/columns; rows of "
+    "the decoder's queries are projected on their own";
+constexpr std::string_view prompts =
+    "points lie from -1 to 1 across the picture, and their vector, beside which a learned one says "
+    "what kind of point it is, stands for a click or a corner of a box; frequencies are a tensor "
+    "of the checkpoint, and nothing attends here";
+constexpr std::string_view masks =
+    "the vectors are those that the prompt encoder makes of clicks, and of patches by the same "
+    "frequencies; between clicks and patches heads are narrower by attention_downsample_rate";
 constexpr std::string_view hybrid =
-    "sinusoids are added, in every layer of the encoder, to what queries and keys are projected "
-    "from and not to values; the decoder, whose queries sample a few places, is not explained";
+    "the decoder, whose queries sample a few places, is not explained";
 
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
@@ -149,6 +152,17 @@ constexpr Family added[] = {
      .shares = true, .remark = conditional},
     {.types = "rt_detr rt_detr_v2 d_fine deimv2 pp_doclayout_v2 pp_doclayout_v4",
      .read = read_detector, .sizes = {256, 1, 8}, .waves = concatenated, .remark = hybrid},
+
+    {.types = "sam3_detr_encoder sam3_lite_text_detr_encoder", .read = read_detector,
+     .sizes = {256, 6, 8}, .shares = true, .remark = detector},
+    {.types = "sam_prompt_encoder sam_hq_prompt_encoder sam2_prompt_encoder "
+              "sam2_video_prompt_encoder edgetam_prompt_encoder edgetam_video_prompt_encoder "
+              "sam3_tracker_prompt_encoder sam3_tracker_video_prompt_encoder",
+     .read = read_prompts, .sizes = {256, 1}, .remark = prompts},
+    {.types = "sam_mask_decoder sam_hq_mask_decoder sam2_mask_decoder sam2_video_mask_decoder "
+              "edgetam_mask_decoder edgetam_video_mask_decoder sam3_tracker_mask_decoder "
+              "sam3_tracker_video_mask_decoder",
+     .read = read_prompts, .sizes = {256, 2, 8}, .remark = masks},
 
     // --- biases and vectors by distance ----------------------------------------------------------
     {.types = "bloom", .read = read_bloom, .sizes = {64, 2, 8}},

@@ -89,20 +89,19 @@ constexpr Family uncovered[] = {
     {.types = "dab-detr", .read = read_not_covered,
      .remark = "sinusoids by axis (the scheme sinusoidal with axis_base) of boxes that its layers "
                "correct are projected, and multiplied by the boxes' sizes"},
-    {.types = "sam_mask_decoder sam_prompt_encoder sam_hq_mask_decoder sam_hq_prompt_encoder sam2 "
-              "sam2_vision_model sam2_mask_decoder sam2_prompt_encoder sam2_video "
-              "sam2_video_mask_decoder sam2_video_prompt_encoder edgetam edgetam_vision_model "
-              "edgetam_mask_decoder edgetam_prompt_encoder edgetam_video "
-              "edgetam_video_mask_decoder edgetam_video_prompt_encoder sam3_tracker "
-              "sam3_tracker_mask_decoder sam3_tracker_prompt_encoder sam3_tracker_video "
-              "sam3_tracker_video_mask_decoder sam3_tracker_video_prompt_encoder sam3_video "
-              "sam3_detr_encoder sam3_detr_decoder sam3_geometry_encoder sam3_mask_decoder "
-              "sam3_lite_text_detr_encoder sam3_lite_text_detr_decoder "
-              "sam3_lite_text_geometry_encoder sam3_lite_text_mask_decoder",
+    {.types = "sam2 sam2_vision_model sam2_video", .read = read_not_covered,
+     .remark = "stages of several widths, whose table is stretched and has a window's added, stand "
+               "before what clicks say (the type sam2_prompt_encoder)"},
+    {.types = "edgetam edgetam_vision_model edgetam_video", .read = read_not_covered,
+     .remark = "convolutions stand before what clicks say (the type edgetam_prompt_encoder)"},
+    {.types = "sam3_detr_decoder sam3_lite_text_detr_decoder", .read = read_not_covered,
+     .remark = "sinusoids of boxes that its layers correct are projected (the scheme sinusoidal), "
+               "and logits get a perceptron's bias of how patches lie to a box's edges"},
+    {.types = "sam3_geometry_encoder sam3_mask_decoder sam3_lite_text_geometry_encoder "
+              "sam3_lite_text_mask_decoder",
      .read = read_not_covered,
-     .remark = "clicks, boxes and patches have vectors of their own (the schemes fourier_features, "
-               "and sinusoidal with axes_dim), added in each of several small stacks that its "
-               "reader does not know"},
+     .remark = "what meets the picture's features are points and boxes, each of which has a "
+               "projection, sinusoids and features cut out of the picture"},
     {.types = "videoprism_vision_model", .read = read_not_covered,
      .remark = "a stack for the patches of a frame, then one for the frames, each with a table"},
     {.types = "depth_pro", .read = read_not_covered,
