@@ -131,8 +131,8 @@ std::string watch_page(const Surveyed& found, const Terminal& term) {
     widest = std::max(widest, to - from);
   }
   constexpr std::size_t number = 7, gap = 3, of_layer = 5, of_entropy = 9;
-  const std::size_t cells = std::clamp<std::size_t>(
-      (page_width() - of_layer - of_entropy) / 3 - number - gap - 1, 8, widest);
+  const std::size_t room = (page_width() - of_layer - of_entropy) / 3 - number - gap - 1;
+  const std::size_t cells = std::min(widest, std::max<std::size_t>(room, 8));
   double farthest = 0;
   for (const lab::HeadFacts& head : heads) farthest = std::max(farthest, head.distance);
 

@@ -462,7 +462,7 @@ class QueryBlock {
 
   BiasBlock at_;  // what is at work
   Index key_head_ = 0, first_query_ = 0, panel_ = 0;
-  typename RowBias<T>::Rows* biases_ = nullptr;                           // [head of the group]
+  RowBias<T>::Rows* biases_ = nullptr;                                    // [head of the group]
   VisibleRange* seen_ = nullptr;                                          // [query]
   T *q_ = nullptr, *raw_q_ = nullptr, *out_ = nullptr;                    // [row][step]
   T* all_q_ = nullptr;                                                    // q_ of each region

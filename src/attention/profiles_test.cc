@@ -244,8 +244,9 @@ TEST(ProfileErrors, NameWhatIsMissingOrTooMuch) {
   in = p.inputs();
   in.profiles.key = in.profiles.query;
   EXPECT_NE(refused(p, in).find("profiles.key must be absent"), std::string::npos);
+  in = p.inputs();
   p.plan = {};
-  EXPECT_NE(refused(p, p.inputs()).find("profiles.query must be absent"), std::string::npos);
+  EXPECT_NE(refused(p, in).find("profiles.query must be absent"), std::string::npos);
 }
 
 TEST(ProfileErrors, ALearnedTemperatureHasNoGradientBesideThem) {

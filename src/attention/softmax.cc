@@ -202,8 +202,10 @@ void ExponentialsOf(T* x, T shift) {
 // e^−|x| with subnormal numbers kept: they tell how near a gate is to being shut.
 template <class D, class V>
 HWY_INLINE V ExponentialOfMinus(D d, V x) {
-  const auto minus = hn::Neg(hn::Abs(x));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, minus));
+  // Highway's rounds to an integer, which no NaN is.
+  const auto none = hn::IsNaN(x);
+  const auto minus = hn::Neg(hn::Abs(hn::IfThenZeroElse(none, x)));
+  return hn::IfThenElse(none, x, hn::Exp(d, minus));
 }
 
 template <class T>

@@ -10,6 +10,7 @@ namespace posenc {
 namespace {
 
 using detail::Aligned;
+using detail::block_keys;
 using detail::GatedKeys;
 using detail::query_tile;
 using detail::WallGates;

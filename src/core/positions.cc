@@ -288,7 +288,7 @@ Expected<Positions> Positions::select(std::span<const std::int64_t> places) cons
   }
   some.own(ids);
   const auto taken = [&](auto&& of) {
-    const Ids all = memory(count);
+    Ids all = memory(count);
     std::ranges::transform(places, all.get(), of);
     return all;
   };

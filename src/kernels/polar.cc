@@ -14,17 +14,23 @@ namespace posenc::detail::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// e^−|x|, 1 of NaN: Highway's rounds to an integer, which no NaN is.
+template <class D, class V>
+HWY_INLINE V ExponentialOfMinus(D d, V x) {
+  return hn::Exp(d, hn::Neg(hn::Abs(hn::IfThenZeroElse(hn::IsNaN(x), x))));
+}
+
 // x -> max(x, 0) + ln(1 + e^−|x|); NaN of NaN, which Highway's e^x does not give.
 template <class D, class V>
 HWY_INLINE V Softplus(D d, V x) {
-  const auto tail = hn::Log1p(d, hn::Exp(d, hn::Neg(hn::Abs(x))));
+  const auto tail = hn::Log1p(d, ExponentialOfMinus(d, x));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(hn::Max(x, hn::Zero(d)), tail));
 }
 
 // e^min(x, 0)/(1 + e^−|x|), whatever of NaN.
 template <class D, class V>
 HWY_INLINE V SoftplusSlope(D d, V x) {
-  const auto one = hn::Set(d, hn::TFromD<D>{1}), e = hn::Exp(d, hn::Neg(hn::Abs(x)));
+  const auto one = hn::Set(d, hn::TFromD<D>{1}), e = ExponentialOfMinus(d, x);
   const auto top = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one);
   return hn::Div(top, hn::Add(one, e));
 }

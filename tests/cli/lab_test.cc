@@ -76,6 +76,7 @@ TEST_F(LabCommand, PerplexityKeepsToTheWidthOfThePage) {
 
 TEST_F(LabCommand, WatchHasACellForEachHeadOfALayer) {
   const Outcome page = posenc("lab watch small.gguf text.txt");
+  ASSERT_EQ(page.code, 0) << page.err;
   EXPECT_TRUE(has(page.out, "A cell is a head")) << page.out;
   EXPECT_TRUE(has(page.out, "8 heads give it more than half")) << page.out;
 }

@@ -46,7 +46,7 @@ def run(raw, length=None):
                 "window": group["window"],
                 "chunked": group["chunked"],
                 "causal": group["causal"],
-                "scaling": logits["multiplier"] / group["head_dim"] ** 0.5,
+                "scaling": group["head_dim"] and logits["multiplier"] / group["head_dim"] ** 0.5,
                 "head_dim": group["head_dim"],
                 "logits": logits,
             }

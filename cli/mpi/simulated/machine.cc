@@ -18,6 +18,7 @@ namespace {
 // Pairs of a query and a key that it sees, for what the benchmark asks: causal text of one axis, with a window or none.
 std::int64_t pairs_of(const AttentionInputs& in) {
   std::vector<std::int64_t> keys;
+  keys.reserve(static_cast<std::size_t>(in.keys.size()));
   for (std::int64_t j = 0; j < in.keys.size(); ++j) keys.push_back(in.keys.at(j));
   std::ranges::sort(keys);
   const auto up_to = [&](std::int64_t position) {
@@ -35,7 +36,8 @@ std::int64_t pairs_of(const AttentionInputs& in) {
 void take_time_of_memory(double bytes) {
   const sg_host_t machine = sg_host_self();
   const char* const said = sg_host_get_property_value(machine, "memory");
-  if (said != nullptr) smpi_execute_flops(bytes / std::atof(said) * sg_host_get_speed(machine));
+  if (said != nullptr)
+    smpi_execute_flops(bytes / std::strtod(said, nullptr) * sg_host_get_speed(machine));
 }
 
 Expected<void> take_time(const AttentionInputs& in, const Tensor& out, const Tensor& log_sums) {
