@@ -104,6 +104,9 @@ constexpr Family uncovered[] = {
                "projection, sinusoids and features cut out of the picture"},
     {.types = "videoprism_vision_model", .read = read_not_covered,
      .remark = "a stack for the patches of a frame, then one for the frames, each with a table"},
+    {.types = "sam3_video", .read = read_not_covered,
+     .remark = "a detector (the type sam3) and a tracker (sam3_tracker_video), each described by a "
+               "part of the file"},
     {.types = "depth_pro", .read = read_not_covered,
      .remark = "three towers of pictures, each described by a part of the file"},
     {.types = "lxmert", .read = read_not_covered,

@@ -158,6 +158,8 @@ void read_tower(const Section& vision, std::string_view outer_type) {
   const auto said = vision.word("model_type");
   const Tower* tower = said ? find_tower(said->value) : nullptr;
   if (!tower && (!said || said->value == outer_type)) tower = find_tower(outer_type);
+  if (const Section backbone = vision.section("backbone_config"); !tower && backbone)
+    return read_tower(backbone, {});
   if (!tower) {
     const Family* family = said ? find_family(said->value) : nullptr;
     const std::string why =

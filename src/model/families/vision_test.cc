@@ -109,6 +109,13 @@ TEST(Towers, ClipCountsPatchesAndTheClassToken) {
   EXPECT_EQ(part<Learned>(model).rows, 577);
 }
 
+// SAM 3's tower beside its text model.
+TEST(Towers, MayStandInABackbone) {
+  const Model model = beside("llama", R"("vision_config": {"model_type": "sam3_vision_model",
+      "backbone_config": {"model_type": "sam3_vit_model", "num_hidden_layers": 9}})");
+  EXPECT_EQ(part<Learned>(model).rows, 576);
+}
+
 TEST(Towers, AnUnknownTowerIsAWarning) {
   const Model model = beside("llama", R"("vision_config": {"model_type": "zork_vision"})");
   EXPECT_EQ(model.warnings.at(0).code, "vision_not_explained");
