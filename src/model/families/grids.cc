@@ -182,7 +182,8 @@ void read_windows(const Section& vision, const Tower& tower) {
   if (absolute) {
     // ViTDet's table is of the picture in pretraining, and keeps the row of its class token.
     Tower table = tower;
-    table.image_key = vision.has("pretrain_image_size") ? "pretrain_image_size" : tower.image_key;
+    if (tower.pretrain_image > 0)
+      table.image_key = "pretrain_image_size", table.image = tower.pretrain_image;
     group.schemes.push_back(Learned{.rows = table_rows(vision, table, notes)});
   }
   const bool rotated = tower.kind == TowerKind::rotated_windows;

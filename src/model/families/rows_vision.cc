@@ -118,13 +118,13 @@ constinit const Tower by_distance[] = {
      .read = read_windows, .image = 512, .extra_rows = 0, .window = 14,
      .full_layers = "2 5 8 11", .remark = sam_remark},
     {.types = "vitdet", .kind = TowerKind::decomposed, .read = read_windows, .relative = false,
-     .remark = resized},
+     .pretrain_image = 224, .remark = resized},
     {.types = "seggpt", .kind = TowerKind::decomposed, .read = read_windows, .width = 1024,
-     .layers = 24, .heads = 16, .image = 448, .remark = resized},
+     .layers = 24, .heads = 16, .image = 448, .pretrain_image = 224, .remark = resized},
     {.types = "sam3_vit_model", .kind = TowerKind::rotated_windows, .read = read_windows,
      .axial = {.rope_theta = 10000}, .width = 1024, .layers = 32, .heads = 16, .image = 1008,
      .patch = 14, .extra_rows = 0, .window = 24, .full_layers = "7 15 23 31", .relative = false,
-     .remark = tiled},
+     .pretrain_image = 336, .remark = tiled},
 };
 
 constexpr Axial qwen{

@@ -56,6 +56,7 @@ struct Tower {
   std::int64_t window = 0;
   std::string_view full_layers = {};
   bool relative = true;
+  std::int64_t pretrain_image = 0;  // default of pretrain_image_size, whose picture the table is of
   std::string_view remark = {};
 };
 
