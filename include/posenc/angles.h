@@ -90,7 +90,7 @@ struct SaidAngles {
 // The angles, out [batch, head, seq, pair], summed in double; where they are wanted, next [batch, head, pair]: those that the token behind the
 // last begins with. Take both in double where texts are long.
 // Errors: shapes; no rotation, or one with axes, phases or a mixture of cosines.
-Expected<void> content_angles(const AngleForm& form, const SaidAngles& in, const Tensor& out,
+Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, const Tensor& out,
                               const Tensor& next = {});
 
 // Where content_angles_gradient writes what; what is absent is not wanted.
@@ -102,7 +102,7 @@ struct SaidGradients {
 // Its gradients, given that by the angles [batch, head, seq, pair], which angle_gradient() makes of what rotate_by() gave: of queries and
 // keys rotated by the same angles, the sum of both. Written, not added to.
 // Errors: those of content_angles.
-Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& in,
+Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& given,
                                        const Tensor& angles_gradient,
                                        const SaidGradients& gradients);
 

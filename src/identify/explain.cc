@@ -172,6 +172,7 @@ class Explanation {
       return static_cast<std::size_t>(i * (in_.dump.tokens - 1) / (taken - 1));
     };
     std::vector<std::int64_t> positions;
+    positions.reserve(static_cast<std::size_t>(taken));
     for (std::int64_t i = 0; i < taken; ++i)
       positions.push_back(in_.dump.positions.front()[token(i)] + in_.dump.origin +
                           out_.offset.value_or(0));

@@ -87,10 +87,10 @@ std::size_t significant_digits(double number) {
   return count;
 }
 
-std::optional<double> base_of(const std::vector<Measured>& list, std::int64_t dim, double share,
+std::optional<double> base_of(const std::vector<Measured>& measured, std::int64_t dim, double share,
                               DType kept) {
   double sum = 0, weights = 0;
-  for (const Measured& m : list) {
+  for (const Measured& m : measured) {
     const double e = exponent(m, dim);
     if (e == 0) continue;
     const double blur = m.resolution / m.frequency;  // of the logarithm

@@ -104,6 +104,7 @@ std::string to_json(std::span<const IdentifiedLayer> layers) {
   out.end().key("groups").array();
   for (const std::vector<std::size_t>& group : alike(layers)) {
     std::vector<std::string> names;
+    names.reserve(group.size());
     for (const std::size_t i : group) names.push_back(layers[i].name);
     out.value(names);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "posenc/apply.h"
+#include "src/identify/dump.h"
 #include "src/identify/frequency_fit.h"
 
 namespace posenc::detail {

@@ -1,6 +1,7 @@
 // Tables are dumps of vectors that are known: what a table of cosines and sines makes of (1, 0) in every pair.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,8 +74,8 @@ Dump dump_of(const Numbers& cos, Columns cos_at, const Numbers& sin, Columns sin
 }
 
 std::vector<std::int64_t> all_rows(const Numbers& table) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t t = 0; t < table.rows; ++t) rows.push_back(t);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows));
+  std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #ifndef __wasm__
-#include <time.h>
+#include <ctime>
 #endif
 
 namespace posenc::detail {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "posenc/apply.h"
 #include "posenc/error.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"

@@ -223,15 +223,15 @@ Expected<AngleForm> grape_m(std::int64_t head_dim, double theta) {
 }
 
 Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, const Tensor& out,
-                              const Tensor& next_view) {
+                              const Tensor& next) {
   constexpr std::string_view where = "content_angles";
   POSENC_TRY(in, Arguments::of(where, form, given, "out", out));
   POSENC_CHECK(detail::check_distinct(where, in.angles));
-  Tensor next;
-  if (next_view) {
-    POSENC_TRY(view, in.row(where, "next", next_view));
+  Tensor behind;
+  if (next) {
+    POSENC_TRY(view, in.row(where, "next", next));
     POSENC_CHECK(detail::check_distinct(where, view));
-    next = view;
+    behind = view;
   }
   const auto pairs = static_cast<std::size_t>(in.pairs);
   std::vector<double> step(pairs), gate(pairs, 1), sums(pairs * static_cast<std::size_t>(in.heads));
@@ -261,8 +261,8 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
         }
       }
     }
-    for (std::int64_t h = 0; next && h < in.heads; ++h)
-      for (std::int64_t r = 0; r < in.pairs; ++r) next.set(next.offset(b, h, r), angle(h, r));
+    for (std::int64_t h = 0; behind && h < in.heads; ++h)
+      for (std::int64_t r = 0; r < in.pairs; ++r) behind.set(behind.offset(b, h, r), angle(h, r));
   }
   return {};
 }
@@ -281,7 +281,7 @@ Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& 
     POSENC_TRY(view, detail::viewed(where, name, to, like.rank));
     POSENC_CHECK(detail::check_shape(where, name, view, like));
     POSENC_CHECK(detail::check_distinct(where, view));
-    return std::move(view);
+    return view;
   };
   POSENC_TRY(by_said, wanted("the gradient of said", gradients.said, in.said));
   POSENC_TRY(by_gate, wanted("the gradient of gate", gradients.gate, in.gate));

@@ -17,6 +17,7 @@ Expected<Plan> ClippedBias::compiled(const Geometry& geometry) const {
   const std::int64_t count = left + 1 + right;
   POSENC_CHECK(detail::shaped("clipped_bias: table", table, {count, geometry.heads}));
   std::vector<std::int32_t> row;
+  row.reserve(static_cast<std::size_t>(count));
   for (std::int64_t r = 0; r < count; ++r)  // r = i − j + right
     row.push_back(
         static_cast<std::int32_t>(row_order == RowOrder::key_minus_query ? count - 1 - r : r));

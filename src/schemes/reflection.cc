@@ -414,14 +414,14 @@ Expected<WrittenField> written_field(std::string_view where, std::string_view te
     return fail(where, "fields are written name=value", text, "write factor=8");
   WrittenField field{.name = text.substr(0, equals), .value = {}};
   text.remove_prefix(equals + 1);
-  const char* const end = text.data() + text.size();
+  const char *const begin = text.data(), *const end = begin + text.size();
   std::int64_t whole = 0;
   double number = 0;
   if (text == "true" || text == "false")
     field.value = text == "true";
-  else if (std::from_chars(text.data(), end, whole).ptr == end)
+  else if (std::from_chars(begin, end, whole).ptr == end)
     field.value = whole;
-  else if (std::from_chars(text.data(), end, number).ptr == end)
+  else if (std::from_chars(begin, end, number).ptr == end)
     field.value = number;
   else
     field.value = std::string(text);

@@ -11,6 +11,7 @@
 // Distances grow with the text, and so does the table: compile for the length.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,8 +103,8 @@ std::vector<double> projected(const TransformerXl& scheme, const Sizes& of,
 
 Expected<Plan> TransformerXl::compiled(const Geometry& geometry) const {
   POSENC_TRY(of, sizes_of(*this, geometry));
-  std::vector<std::int32_t> row;
-  for (std::int64_t n = 0; n < of.count; ++n) row.push_back(static_cast<std::int32_t>(n));
+  std::vector<std::int32_t> row(static_cast<std::size_t>(of.count));
+  std::iota(row.begin(), row.end(), 0);
   const DistanceRows rows{.first = of.first, .row = std::move(row), .saturates = false};
   Relative relative{.rows = rows, .row_count = of.count, .uses_query = biases, .uses_key = true};
   BiasTable bias{.rows = rows, .row_count = of.count, .values = {}, .bidirectional = bidirectional};

@@ -161,7 +161,7 @@ class LlamaRun {
       Rope* rope = mutable_rope(group);
       if (!rope || is_tower(group.stack)) continue;
       if (told_.rotary_dim && !group.cache_note.contains("MLA"))
-        rope->rotary_dim = *told_.rotary_dim;
+        rope->rotary_dim = told_.rotary_dim;
       // llama_model::get_rope_freq_base: flags are for layers that see everything.
       if (group.window && mixed) {
         if (told_.base_swa) rope->rope_theta = *told_.base_swa;

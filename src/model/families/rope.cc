@@ -245,7 +245,8 @@ class RopeReader {
       found.mixes = true;
       note(notes_, key, value->text(), Origin::file, p.where(key));
     }
-    const Range kept{.least = 0, .most = static_cast<double>(ask_.head_dim / 2)};
+    const std::int64_t pairs = ask_.head_dim / 2;
+    const Range kept{.least = 0, .most = static_cast<double>(pairs)};
     if (const auto count = p.integer("num_inv_freq", kept)) found.mixed = count->value;
   }
 

@@ -100,7 +100,7 @@ void read_xlnet(const Section& config, const Family& family) {
                                              ": distances from there on share a vector, which "
                                              "the plan does not say");
   LayerGroup group =
-      uniform_group(both ? Stack::encoder : Stack::text, dims, both == false, std::move(notes));
+      uniform_group(both ? Stack::encoder : Stack::text, dims, !both, std::move(notes));
   group.schemes = {TransformerXl{.layout = family.waves.layout, .bidirectional = both}};
   add_encoder(config, family, std::move(group), dims.context);
 }
