@@ -77,7 +77,7 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
   POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, columns));
   POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, columns));
   POSENC_TRY(value, relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim));
-  return RelativeTables{.rows = &r.rows, .query = query, .key = key, .value = value};
+  return RelativeTables{.part = &r, .query = query, .key = key, .value = value};
 }
 
 Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan,
@@ -141,7 +141,8 @@ Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
     }
     return {};
   };
-  if (plan.relative) POSENC_CHECK(check(plan.relative->rows, 0));
+  for (std::int64_t list = 0; plan.relative && list < plan.relative->lists(); ++list)
+    POSENC_CHECK(check(plan.relative->list(list), 0));
   const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   for (std::int64_t axis = 0; table != nullptr && axis < table->axes(); ++axis)
     POSENC_CHECK(check(table->of_axis(axis), axis));
