@@ -59,7 +59,7 @@ class RelativeTerms {
     strip_step_ =
         (most_keys + gemm_rows + 3 * row_lanes + 2 * panel_) / row_lanes * row_lanes + row_lanes;
     strips_ = scratch_.take_zeros<T>(gemm_rows * strip_step_);
-    const std::int64_t columns = most_queries + most_keys + 2 * row_lanes + 2 * panel_;
+    const std::int64_t columns = most_queries + most_keys + row_lanes + 2 * panel_;
     gathered_ = scratch_.take_zeros<T>(columns * key_.step);
     panels_step_ = (columns + panel_) * key_.columns;
     strip_panels_ = scratch_.take<T>((key_.heads == 1 ? 1 : group_) * panels_step_);
@@ -102,9 +102,9 @@ class RelativeTerms {
     for (std::int64_t r = 0, count = 0; r < rows; r += count) {
       const std::int64_t g = (first + r) / queries_, query = (first + r) % queries_;
       count = std::min(rows - r, queries_ - query);
-      // Whole vectors on both sides of what is asked for hold numbers too.
-      const std::int64_t least = queries_ - query - count + begin;
-      const std::int64_t most = queries_ - 1 - query + end + 2 * row_lanes;
+      // Whole vectors of keys, from the block's first on, hold numbers.
+      const std::int64_t least = queries_ - query - count + begin / row_lanes * row_lanes;
+      const std::int64_t most = queries_ - 1 - query + padded(end);
       const std::int64_t from = least / panel_ * panel_;
       const std::int64_t whole = std::min(panel_, row_lanes);
       for (std::int64_t each = r; each < r + count; ++each) strip_from_[each] = from;
@@ -204,14 +204,15 @@ class RelativeTerms {
   // backwards: from the last row to the first.
   Vectors vectors(const Tensor& table, bool one_row = false, bool backwards = false) {
     if (!table) return {};
-    Tensor view = table.with_rank(4);
+    const Tensor view = table.with_rank(4);
     const std::int64_t heads = view.shape[1], step = padded(view.shape[3]);
     const std::int64_t rows = one_row ? 1 : listed_;
+    Tensor walked = view;
+    if (backwards) walked.stride[2] = -view.stride[2];
     T* const numbers = scratch_.take<T>(heads * rows * step);
-    if (backwards) view.stride[2] = -view.stride[2];
     for (std::int64_t h = 0; h < heads; ++h)
-      load_rows(view, view.offset(0, h, backwards ? rows - 1 : 0), rows, numbers + h * rows * step,
-                step);
+      load_rows(walked, view.offset(0, h, backwards ? rows - 1 : 0), rows,
+                numbers + h * rows * step, step);
     return {numbers, heads, rows, view.shape[3], step};
   }
   // One vector for every distance, as Transformer-XL's u is given.
@@ -223,27 +224,25 @@ class RelativeTerms {
   bool stripped() const { return strips_ != nullptr && windowed_; }
   const T* strip(std::int64_t g, std::int64_t query) const {
     const std::int64_t r = g * queries_ + query - tile_;
-    return strips_ + r * strip_step_ - strip_from_[r] + row_lanes + queries_ - 1 - query;
+    return strips_ + r * strip_step_ - strip_from_[r] + queries_ - 1 - query;
   }
   // Whole vectors may be read from any of them on.
   std::int64_t product_step() const { return padded(listed_) + std::max(panel_, row_lanes); }
   std::int64_t channel_step() const { return padded(most_queries_ + most_keys_) + row_lanes; }
 
-  // The vectors of a window's distances in their order, transposed, row_lanes zeros before and behind them.
+  // The vectors of a window's distances in their order, transposed, row_lanes zeros behind them.
   void lay_out_distances() {
     const std::int64_t size = block_->query_count + block_->key_count - 1;
     for (std::int64_t h = 0; h < (key_.heads == 1 ? 1 : group_); ++h) {
       for (std::int64_t x = 0; x < size; ++x) {
-        T* const to = gathered_ + (row_lanes + x) * key_.step;
+        T* const to = gathered_ + x * key_.step;
         if (row_window_[x] == no_row)
           std::fill_n(to, key_.step, T{0});
         else
           std::copy_n(key_.at(first_head_ + h, row_window_[x]), key_.step, to);
       }
-      const std::int64_t count = size + 2 * row_lanes;
-      std::fill_n(gathered_ + (row_lanes + size) * key_.step, (row_lanes + panel_) * key_.step,
-                  T{0});
-      transpose_to_panels(gathered_, key_.step, count + panel_, key_.columns,
+      std::fill_n(gathered_ + size * key_.step, (row_lanes + panel_) * key_.step, T{0});
+      transpose_to_panels(gathered_, key_.step, size + row_lanes + panel_, key_.columns,
                           strip_panels_ + h * panels_step_);
     }
   }
