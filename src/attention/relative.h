@@ -102,8 +102,8 @@ class RelativeTerms {
     for (std::int64_t r = 0, count = 0; r < rows; r += count) {
       const std::int64_t g = (first + r) / queries_, query = (first + r) % queries_;
       count = std::min(rows - r, queries_ - query);
-      // Whole vectors of keys, from the block's first on, hold numbers.
-      const std::int64_t least = queries_ - query - count + begin / row_lanes * row_lanes;
+      // The panels of keys in which they lie hold numbers whole, as products of the keys have them.
+      const std::int64_t least = queries_ - query - count + begin / panel_ * panel_;
       const std::int64_t most = queries_ - 1 - query + padded(end);
       const std::int64_t from = least / panel_ * panel_;
       const std::int64_t whole = std::min(panel_, row_lanes);
