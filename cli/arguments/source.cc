@@ -337,7 +337,7 @@ Expected<void> Source::check_required(const SchemeInfo& of,
 
 Expected<ContentScheme> Source::content_from_flags(ContentScheme scheme) const {
   POSENC_TRY(given, set_fields(scheme));
-  if (!fill_later_) POSENC_CHECK(check_required(info(scheme), given));
+  if (!fill_) POSENC_CHECK(check_required(info(scheme), given));
   for (const auto& [name, option] : tables_) {
     if (option->count() == 0) continue;
     POSENC_TRY(table, tensor_named(option->results().back()));
@@ -450,6 +450,7 @@ Expected<Plan> Source::plan(const Geometry& of_tensor, Angles angles) {
     POSENC_TRY(table, tensor_named(option->results().back()));
     POSENC_CHECK(set_table(scheme, name, std::move(table)));
   }
+  if (fill_) fill_(scheme, whole);
   return compile(scheme, whole, angles);
 }
 

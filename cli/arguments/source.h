@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ class Source {
   // `command` is the name that errors begin with.
   Source(CLI::App& app, std::string command, bool takes_content = false);
 
-  // Before plan(): what a content scheme has learned need not be given, since the caller fills it in.
-  void fill_later() { fill_later_ = true; }
+  // Before plan(): what a scheme has learned need not be given, since the caller fills it in: of a content scheme later, of
+  // another by `fill`, which it is asked for before it is compiled.
+  void fill_learned(std::function<void(Scheme&, const Geometry&)> fill) { fill_ = std::move(fill); }
 
   // The plan for a tensor that fixes some of the geometry (0: it does not).
   // Errors: neither or both of --model and --scheme, a flag of another scheme, what compile() says.
@@ -81,7 +83,7 @@ class Source {
   Table given_;  // of --table
   bool takes_content_;
   std::optional<ContentScheme> content_;
-  bool fill_later_ = false;
+  std::function<void(Scheme&, const Geometry&)> fill_;  // empty: everything must be given
 };
 
 // A flag that sets a field of some schemes or scalings.

@@ -101,6 +101,19 @@ std::vector<double> random_vectors(Words words, bool keys, std::uint64_t seed, s
   return out;
 }
 
+void fill_learned(Scheme& scheme, std::uint64_t seed, const Geometry& geometry) {
+  auto* const xl = std::get_if<TransformerXl>(&scheme);
+  const std::int64_t width = geometry.width, rows = geometry.heads * geometry.head_dim;
+  if (xl == nullptr || width <= 0 || rows <= 0 || xl->projection) return;
+  Numbers numbers(seed);
+  std::vector<double> projection = numbers.next(rows * width);
+  for (double& x : projection) x /= std::sqrt(static_cast<double>(width));
+  xl->projection = Table::own(std::move(projection), rows, width);
+  if (!xl->biases) return;
+  numbers.fill(xl->content_bias, geometry.heads, geometry.head_dim);
+  numbers.fill(xl->position_bias, geometry.heads, geometry.head_dim);
+}
+
 void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64_t head_dim) {
   Numbers numbers(seed);
   if (Rows* rows = plan.add ? std::get_if<Rows>(&plan.add->kind) : nullptr)

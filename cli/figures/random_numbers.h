@@ -8,6 +8,7 @@
 
 #include "posenc/content.h"
 #include "posenc/plan.h"
+#include "posenc/schemes.h"
 
 namespace posenc::cli {
 
@@ -20,6 +21,8 @@ Words words_named(std::string_view name);
 std::vector<double> random_vectors(Words words, bool keys, std::uint64_t seed, std::int64_t heads,
                                    std::int64_t length, std::int64_t head_dim);
 
+// Of Transformer-XL, whose table follows from them: W_R of variance 1/width, u and v. Of others nothing.
+void fill_learned(Scheme& scheme, std::uint64_t seed, const Geometry& geometry);
 // Fills the tables that are missing, each with the next numbers of one sequence.
 void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64_t head_dim);
 // FIRE's network has 16 units, CoPE 16 positions; a forget gate is σ(x + 2), of like words alike.

@@ -239,7 +239,10 @@ Expected<Figure> draw(Options& options) {
   }
   if (options.mask->bidirectional())
     encoding.source().set_where_known("bidirectional", FieldValue(true));
-  if (options.random_learned) encoding.source().fill_later();
+  if (options.random_learned)
+    encoding.source().fill_learned([&options](Scheme& scheme, const Geometry& geometry) {
+      fill_learned(scheme, options.seed, geometry);
+    });
   POSENC_TRY(plan, encoding.plan(of_tensor));
   const Geometry geometry = encoding.source().compiled_for();
   if (!options.length_given && geometry.grid_height > 0)

@@ -317,16 +317,25 @@ inline constexpr std::int32_t no_row = -1;
 // (query table); added to the output: Σ_j α_ij · value[row(i−j)]. Tables are [row][head_dim], or
 // [head][row][head_dim] where heads differ; an absent table adds nothing, and neither does a row of no_row.
 //
+// A distance may name a row in each of several lists (`further_rows`), whose vectors are summed: on a picture one of the
+// rows and one of the columns between two patches (ViTDet, 2203.16527), where a list of sums would have as many vectors
+// as there are pairs of both.
+//
 // With `profiles` u the first two meet other tensors than q and k, of u channels: a profile of every query
 // and one of every key (ProfileTensors of attention.h), and their tables are [row][u]. What they give is added
 // after the logit's scale, times its temperature alone.
 struct Relative {
   DistanceRows rows = {};
+  std::vector<DistanceRows> further_rows = {};  // of the same distance, in the same tables
   std::int64_t row_count = 0;
   bool uses_query = false, uses_key = true, uses_value = false;
   Table query = {}, key = {}, value = {};
   std::int64_t max_distance = 0;
   std::int64_t profiles = 0;  // u; 0: the tables meet q and k
+  std::int64_t lists() const { return 1 + static_cast<std::int64_t>(further_rows.size()); }
+  const DistanceRows& list(std::int64_t index) const {
+    return index == 0 ? rows : further_rows[static_cast<std::size_t>(index - 1)];
+  }
   // Channels of the query and key tables.
   std::int64_t columns(std::int64_t head_dim) const { return profiles > 0 ? profiles : head_dim; }
   bool operator==(const Relative&) const = default;

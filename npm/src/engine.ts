@@ -77,6 +77,7 @@ export type PlanInfo = {
   } | null
   relative: {
     row_count: number
+    further_rows?: object[] // lists beside the first: a distance reads a row of each
     uses_query: boolean
     uses_key: boolean
     uses_value: boolean

@@ -25,12 +25,13 @@ def _bias(plan: Plan, heads: int, length: int, device):
 
 
 def _relative(plan: Plan, x, part: str, length: int, device):
-    """x · the vectors of a table, [batch, head, token, row], and the row of each distance; None where there is no table."""
+    """x · the vectors of a table, [batch, head, token, row], and the rows of each distance, a list each; None where there is no table."""
     table = plan.table(part)
     if table is None:
         return None
     table = torch.as_tensor(table, dtype=x.dtype, device=device)
-    rows = torch.tensor(plan.relative_rows(-(length - 1), length - 1), device=device)
+    lists = range(1 + len(plan.to_dict()["relative"].get("further_rows", [])))
+    rows = [torch.tensor(plan.relative_rows(-(length - 1), length - 1, each), device=device) for each in lists]
     return x @ table.transpose(-1, -2), rows
 
 
@@ -81,10 +82,10 @@ def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=Non
 
     def modified(score, batch, head, q_idx, kv_idx):
         distance = q_idx - kv_idx + length - 1
-        if of_queries is not None:
-            score = score + of_queries[0][batch, head, q_idx, of_queries[1][distance]] / root
-        if of_keys is not None:
-            score = score + of_keys[0][batch, head // shared, kv_idx, of_keys[1][distance]] / root
+        for rows in of_queries[1] if of_queries is not None else ():
+            score = score + of_queries[0][batch, head, q_idx, rows[distance]] / root
+        for rows in of_keys[1] if of_keys is not None else ():
+            score = score + of_keys[0][batch, head // shared, kv_idx, rows[distance]] / root
         if before_scale:
             score = score + bias[head, distance] / root
         if scale is not None:

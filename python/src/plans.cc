@@ -178,14 +178,18 @@ nb::object table_numbers(const CompiledPlan& plan, std::string_view part) {
   return table ? table_array(*table) : nb::none();
 }
 
-// The rows of vectors by distance that belong to distances first to last.
+// The rows of vectors by distance that belong to distances first to last, of one of the plan's lists.
 std::vector<std::int64_t> relative_rows(const CompiledPlan& plan, std::int64_t first,
-                                        std::int64_t last) {
+                                        std::int64_t last, std::int64_t list) {
   if (!plan.plan.relative)
     refuse("relative_rows", "the plan must have vectors by distance", "none");
+  const Relative& relative = *plan.plan.relative;
+  if (list < 0 || list >= relative.lists())
+    refuse("relative_rows", "list must lie in 0 to " + std::to_string(relative.lists() - 1),
+           std::to_string(list));
   std::vector<std::int64_t> rows;
   for (std::int64_t distance = first; distance <= last; ++distance)
-    rows.push_back(unwrap(plan.plan.relative->rows.at(distance)));
+    rows.push_back(unwrap(relative.list(list).at(distance)));
   return rows;
 }
 
@@ -305,9 +309,9 @@ void bind_plans(nb::module_& m) {
       .def("table", &table_numbers, nb::arg("part"),
            "The table of a part, add, bias, query, key or value, in float64; None where there is "
            "none.")
-      .def("relative_rows", &relative_rows, nb::arg("first"), nb::arg("last"),
+      .def("relative_rows", &relative_rows, nb::arg("first"), nb::arg("last"), nb::arg("list") = 0,
            "The rows of the tables query, key and value that belong to distances (query - key) "
-           "first to last.")
+           "first to last; of a plan that sums several rows, those of one of its lists.")
       .def("with_logits", &with_logits, nb::kw_only(), nb::arg("multiplier").none() = nb::none(),
            nb::arg("softcap").none() = nb::none(), nb::arg("temperature").none() = nb::none(),
            nb::arg("beta").none() = nb::none(), nb::arg("floor").none() = nb::none(),

@@ -46,6 +46,9 @@ PLANS = {
     "T5": lambda: with_tables(posenc.T5(num_buckets=8, max_distance=16), "bias"),
     "Shaw": lambda: with_tables(posenc.Shaw(max_distance=5, use_values=False), "key"),
     "DeBERTa": lambda: with_tables(posenc.Deberta(position_buckets=8, max_relative_positions=16), "key", "query"),
+    "one row of a picture": lambda: posenc.plan(
+        posenc.Decomposed(), heads=HEADS, kv_heads=2, head_dim=DIM, grid_height=1, grid_width=LENGTH
+    ).with_table("key", tensor(1 + 2 * LENGTH - 1, DIM)),
     "softcap": lambda: compiled(posenc.Rope()).with_logits(softcap=2.0, multiplier=3.0),
     "temperature": lambda: compiled(posenc.Rope()).with_logits(temperature="log", beta=0.3, floor=4),
     "temperature of heads": lambda: compiled(posenc.Rope()).with_table("temperature", tensor(2, HEADS)),

@@ -37,9 +37,9 @@ Expected<Tensor> relative_table(std::string_view where, std::string_view name, b
               shape_text(*view), "check max_distance and head_dim against the table");
 }
 
-// Every distance of any query and any key on an axis is listed: a quick look.
-bool reaches(const DistanceRows& rows, const Positions& queries, const Positions& keys,
-             std::int64_t axis) {
+// Every distance of any query and any key on an axis is listed, of those that a mask by position leaves: a quick look.
+bool reaches(const DistanceRows& rows, const Mask& mask, const Positions& queries,
+             const Positions& keys, std::int64_t axis) {
   if (rows.saturates) return true;
   const auto ends = [axis](const Positions& positions) {
     if (positions.contiguous())
@@ -55,7 +55,16 @@ bool reaches(const DistanceRows& rows, const Positions& queries, const Positions
   };
   if (queries.size() == 0 || keys.size() == 0) return true;
   const auto q = ends(queries), k = ends(keys);
-  return q.first - k.second >= rows.first && q.second - k.first <= rows.last();
+  std::int64_t least = q.first - k.second, most = q.second - k.first;
+  const bool by_position = queries.axes() == 1 && keys.axes() == 1;
+  if (by_position && mask.prefix == 0 && mask.blocks == nullptr) {
+    if (mask.causal) least = std::max<std::int64_t>(least, 0);
+    if (mask.window > 0) {
+      least = std::max(least, 1 - mask.window);
+      most = std::min(most, mask.window - 1);
+    }
+  }
+  return least >= rows.first && most <= rows.last();
 }
 
 }  // namespace
@@ -77,7 +86,7 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
   POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, columns));
   POSENC_TRY(key, relative_table(where, "key", r.uses_key, r.key, r, heads, columns));
   POSENC_TRY(value, relative_table(where, "value", r.uses_value, r.value, r, heads, value_dim));
-  return RelativeTables{.rows = &r.rows, .query = query, .key = key, .value = value};
+  return RelativeTables{.part = &r, .query = query, .key = key, .value = value};
 }
 
 Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan,
@@ -130,7 +139,7 @@ Expected<void> check_plain(std::string_view where, const Plan& plan) {
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
   const Positions &queries = *in.queries, &keys = *in.keys;
   const auto check = [&](const DistanceRows& rows, std::int64_t axis) -> Expected<void> {
-    if (reaches(rows, queries, keys, axis)) return {};
+    if (reaches(rows, *in.mask, queries, keys, axis)) return {};
     for (std::int64_t b = 0; b < in.q.shape[0]; ++b) {
       for (std::int64_t i = 0; i < queries.size(); ++i) {
         for (std::int64_t j = 0; j < keys.size(); ++j) {
@@ -141,7 +150,8 @@ Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
     }
     return {};
   };
-  if (plan.relative) POSENC_CHECK(check(plan.relative->rows, 0));
+  for (std::int64_t list = 0; plan.relative && list < plan.relative->lists(); ++list)
+    POSENC_CHECK(check(plan.relative->list(list), 0));
   const auto* const table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   for (std::int64_t axis = 0; table != nullptr && axis < table->axes(); ++axis)
     POSENC_CHECK(check(table->of_axis(axis), axis));

@@ -18,7 +18,7 @@ struct RegionOf {
 
 // The plan's vectors by distance, each [head or 1][row][head_dim]; those it does not use are absent.
 struct RelativeTables {
-  const DistanceRows* rows = nullptr;
+  const Relative* part = nullptr;  // of the plan; null: it has none
   Tensor query, key, value;
 };
 

@@ -60,6 +60,22 @@ DistanceRows random_rows(Chance& chance, std::int64_t& count) {
   return rows;
 }
 
+// Lists beside the first: runs of distances that share a row, or go from one to the next either way, or have none.
+void add_further_rows(Chance& chance, Relative& relative) {
+  for (std::int64_t lists = chance.whole(1, 2); lists > 0; --lists) {
+    DistanceRows rows{.first = chance.whole(-40, 0)};
+    std::vector<std::int32_t> row;
+    for (const std::int64_t listed = 1 + chance.whole(0, 80); std::ssize(row) < listed;) {
+      const std::int64_t step = chance.whole(-1, 1), first = chance.whole(-1, relative.row_count);
+      for (std::int64_t n = chance.whole(1, 25), at = first; n > 0; --n, at += step)
+        row.push_back(static_cast<std::int32_t>(
+            at < 0 ? no_row : std::min(at, relative.row_count - 1)));
+    }
+    rows.row = std::move(row);
+    relative.further_rows.push_back(std::move(rows));
+  }
+}
+
 // Of queries or keys or both; some distances have no row, and a window may have none.
 Relative random_profiles(Chance& chance, std::int64_t heads) {
   Relative relative;
@@ -67,6 +83,7 @@ Relative random_profiles(Chance& chance, std::int64_t heads) {
   std::vector<std::int32_t> row(relative.rows.row.begin(), relative.rows.row.end());
   if (chance.in(2)) row.front() = row.back() = no_row;
   relative.rows.row = std::move(row);
+  if (chance.in(3)) add_further_rows(chance, relative);
   relative.profiles = chance.whole(1, 20);
   relative.uses_query = chance.in(2);
   relative.uses_key = !relative.uses_query || chance.in(2);
@@ -119,6 +136,7 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
   } else if (part == 3) {
     Relative relative;
     relative.rows = random_rows(chance, relative.row_count);
+    if (chance.in(3)) add_further_rows(chance, relative);
     relative.uses_query = chance.in(2);
     relative.uses_key = chance.in(2);
     relative.uses_value = chance.in(2);

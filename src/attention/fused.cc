@@ -360,7 +360,7 @@ class QueryBlock {
   // The bias with what vectors by distance add to it.
   void add_relative(TileRow& row, T* buffer) {
     if (row.bias == nullptr) {
-      row.bias = relative_.alone(row.group, row.query);
+      row.bias = relative_.alone(row.group, row.query, row.seen, buffer);
       row.bias_factor = 1;
       if (row.bias != nullptr) return;
       std::fill_n(buffer, at_.key_count + row_lanes, T{0});
@@ -492,7 +492,7 @@ void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch) {
   constexpr Index most_keys = 1024;
   const Index queries = in.q.shape[2], keys = in.k.shape[2];
   if (!job.plan->rotate || job.plan->rotate->polar || job.plan->rotate->regions ||
-      in.relative.rows != nullptr || in.keys_rotated)
+      in.relative.part != nullptr || in.keys_rotated)
     return;
   if (queries < short_rows || keys > most_keys || in.q.shape[1] == 1) return;
   const auto rotated = [&](Tensor& x, const Positions& positions, Side side) {

@@ -139,15 +139,72 @@ TEST_P(Grid, WindowsOfAPackAreThoseOfABatch) {
   expect_reference(p);
 }
 
-TEST_P(Grid, VectorsMeetQueriesByRowsAndColumns) {
-  std::vector<double> table;
-  GradientProblem p = picture(6, 7, false, table);
-  std::vector<double> rows = random(11 * gradient_dim, 41), columns = random(13 * gradient_dim, 42);
+GradientProblem vectors(std::int64_t height, std::int64_t width) {
+  const GridPositions at = *grid_positions(height, width);
+  GradientProblem p{.queries = at.queries, .keys = at.keys, .mask = {.causal = false}};
+  std::vector<double> rows = random((2 * height - 1) * gradient_dim, 41),
+                      columns = random((2 * width - 1) * gradient_dim, 42);
   Decomposed scheme;
-  scheme.row_vectors = Table::borrow(Tensor::dense(rows.data(), {11, gradient_dim}));
-  scheme.column_vectors = Table::borrow(Tensor::dense(columns.data(), {13, gradient_dim}));
-  p.plan = *compile(scheme, {.head_dim = gradient_dim, .grid_height = 6, .grid_width = 7});
+  scheme.row_vectors = Table::borrow(Tensor::dense(rows.data(), {2 * height - 1, gradient_dim}));
+  scheme.column_vectors =
+      Table::borrow(Tensor::dense(columns.data(), {2 * width - 1, gradient_dim}));
+  p.plan = *compile(scheme, {.head_dim = gradient_dim, .grid_height = height, .grid_width = width});
+  return p.filled();
+}
+
+TEST_P(Grid, VectorsMeetQueriesByRowsAndColumns) {
+  for (const auto& [height, width] :
+       {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 40}, {6, 7}, {3, 17}, {18, 20}, {40, 8}}) {
+    SCOPED_TRACE(height);
+    GradientProblem p = vectors(height, width);
+    expect_reference(p);
+  }
+}
+
+TEST_P(Grid, VectorsMeetQueriesOfAnyOrder) {
+  GradientProblem p = vectors(5, 6);
+  std::vector<std::int64_t> ids;
+  for (std::int64_t t = 0; t < 30; ++t) ids.push_back(p.queries.at(t));
+  for (std::int64_t t = 0; t < 30; ++t) ids.push_back(p.queries.at(t * 7 % 30));
+  p.queries = p.keys = *Positions::ids(ids, 1, 2);
   expect_reference(p);
+}
+
+TEST_P(Grid, VectorsMeetWhatMasksLeave) {
+  GradientProblem p = vectors(5, 6);
+  std::vector<std::uint8_t> keep(60);
+  for (std::size_t j = 0; j < keep.size(); ++j) keep[j] = j % 5 != 2;
+  p.mask = {.causal = true, .window = 20, .keep = keep.data()};
+  p.filled();
+  expect_reference(p);
+}
+
+TEST_P(Grid, VectorsMeetOnePatch) {
+  GradientProblem p = vectors(5, 6);
+  p.queries = *Positions::ids(std::vector<std::int64_t>{p.keys.at(17)});
+  p.filled();
+  expect_reference(p);
+}
+
+// A bias that stands beside them is added, not replaced.
+TEST_P(Grid, VectorsStandBesideABias) {
+  std::vector<double> table;
+  GradientProblem p = vectors(5, 6);
+  p.plan = *merged(p.plan, picture(5, 6, false, table).plan);
+  expect_reference(p);
+}
+
+TEST(GridGradients, OfVectorsAreTheSlopesOfTheLoss) {
+  GradientProblem p = vectors(2, 3);
+  Relative& part = *p.plan.relative;
+  part.uses_query = part.uses_value = true;
+  for (const auto& [numbers, table] : {std::pair{&p.key, &part.key},
+                                       {&p.query, &part.query},
+                                       {&p.value, &part.value}}) {
+    *numbers = random(part.row_count * gradient_dim, 61);
+    *table = Table::borrow(Tensor::dense(numbers->data(), {part.row_count, gradient_dim}));
+  }
+  expect_gradients(p);
 }
 
 TEST(GridGradients, AreTheSlopesOfTheLoss) {

@@ -73,14 +73,26 @@ double softmax(std::span<double> row, double sink) {
   return sum == 0 ? hidden : peak + std::log(sum);
 }
 
-// x · the table's vector for a distance; 0 without the table.
-double product(const Tensor& table, std::int64_t head, std::int64_t row, const double* x) {
+// x · the table's vectors in these rows; 0 without the table.
+double product(const Tensor& table, std::int64_t head, const std::vector<std::int64_t>& rows,
+               const double* x) {
   double sum = 0;
-  if (!table || row == no_row) return sum;
-  for (std::int64_t c = 0; c < table.shape[2]; ++c) {
-    sum += x[c] * table.get(table.offset(table.shape[0] == 1 ? 0 : head, row, c));
+  for (const std::int64_t row : rows) {
+    if (!table || row == no_row) continue;
+    for (std::int64_t c = 0; c < table.shape[2]; ++c)
+      sum += x[c] * table.get(table.offset(table.shape[0] == 1 ? 0 : head, row, c));
   }
   return sum;
+}
+
+// The row of each list for a distance.
+Expected<std::vector<std::int64_t>> rows_at(const Relative& relative, std::int64_t distance) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t list = 0; list < relative.lists(); ++list) {
+    POSENC_TRY(row, relative.list(list).at(distance));
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 // One head of one sequence at a time: its logits [query][key], then its output.
@@ -116,18 +128,18 @@ struct Head {
         double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
                          rotated_q.dim());
         double profile = 0;
-        if (relative.rows != nullptr && plan.relative->profiles > 0) {
-          POSENC_TRY(row, relative.rows->at(distance));
+        if (relative.part != nullptr && relative.part->profiles > 0) {
+          POSENC_TRY(rows, rows_at(*relative.part, distance));
           if (relative.key)
-            profile += product(relative.key, head, row, query_profiles.row(sequence, head, i));
+            profile += product(relative.key, head, rows, query_profiles.row(sequence, head, i));
           if (relative.query)
-            profile += product(relative.query, head, row, key_profiles.row(sequence, head, j));
+            profile += product(relative.query, head, rows, key_profiles.row(sequence, head, j));
           profile *= plan.logits.query_scale(position, head) / plan.logits.multiplier;
-        } else if (relative.rows != nullptr) {
-          POSENC_TRY(row, relative.rows->at(distance));
+        } else if (relative.part != nullptr) {
+          POSENC_TRY(rows, rows_at(*relative.part, distance));
           // These vectors meet q and k as they came, not rotated.
-          sum += product(relative.key, head, row, q.row(sequence, head, i));
-          sum += product(relative.query, head, row, k.row(sequence, key_head, j));
+          sum += product(relative.key, head, rows, q.row(sequence, head, i));
+          sum += product(relative.query, head, rows, k.row(sequence, key_head, j));
         }
         POSENC_TRY(bias, plan.bias
                              ? detail::bias_at(*plan.bias, head, {queries, keys, sequence, i, j})
@@ -176,10 +188,12 @@ struct Head {
         if (!relative.value) continue;
         const Tensor& table =
             relative.value;  // logits() asked for the same rows, so none is missing
-        const std::int64_t r = *relative.rows->at(queries.at(i, sequence) - keys.at(j, sequence));
-        if (r == no_row) continue;
-        for (std::int64_t c = 0; c < dim; ++c) {
-          relative_to[c] += weight * table.get(table.offset(table.shape[0] == 1 ? 0 : head, r, c));
+        const auto rows = rows_at(*relative.part, queries.at(i, sequence) - keys.at(j, sequence));
+        for (const std::int64_t r : *rows) {
+          if (r == no_row) continue;
+          for (std::int64_t c = 0; c < dim; ++c)
+            relative_to[c] +=
+                weight * table.get(table.offset(table.shape[0] == 1 ? 0 : head, r, c));
         }
       }
     }

@@ -14,17 +14,17 @@ template <class T>
 class RelativeGradient {
  public:
   RelativeGradient(const BackwardInputs<T>& in, const BackwardTask<T>& task)
-      : in_(in), task_(task), rows_(in.in->relative.rows) {
+      : in_(in), task_(task), part_(in.in->relative.part) {
     if (!present()) return;
     const std::int64_t count = in.plan->relative->row_count;
     key_product_ = scratch_.take<T>(count);
     value_product_ = scratch_.take<T>(count);
     row_delta_ = scratch_.take<double>(count);
     row_weight_ = scratch_.take<double>(count);
-    row_of_ = scratch_.take<std::int32_t>(in.k.seq());
+    row_of_ = scratch_.take<std::int32_t>(part_->lists() * in.k.seq());
   }
 
-  bool present() const { return rows_ != nullptr; }
+  bool present() const { return part_ != nullptr; }
   void begin(const BiasBlock& block) { block_ = &block; }
 
   // Adds s_i (q_i·a^K + k_j·a^Q) to a row of products of queries and keys, g_i·a^V to those of values.
@@ -39,15 +39,13 @@ class RelativeGradient {
     for (std::int64_t r = least_; r <= most_ && in_.relative_value; ++r)
       value_product_[r] = dot(in_.plain_out_gradient.row(b, head, query),
                               vector(in_.relative_value, head, r), in_.relative_value.step());
-    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      const std::int32_t row = row_of_[j];
-      if (row == no_row) continue;
+    each_row(seen, [&](std::int64_t j, std::int32_t row) {
       if (in_.relative_key) product[j] += key_product_[row];
       if (in_.relative_value) delta[j] += value_product_[row];
       if (in_.relative_query)
         product[j] +=
             scale * dot(key(head, j), vector(in_.relative_query, head, row), in_.plain_k.step());
-    }
+    });
   }
 
   // Weights and gradients by logits of a row, 0 where hidden; `g` counts the head within its group. The
@@ -58,18 +56,17 @@ class RelativeGradient {
     if (least_ > most_) return;
     std::fill(row_delta_ + least_, row_delta_ + most_ + 1, 0.0);
     std::fill(row_weight_ + least_, row_weight_ + most_ + 1, 0.0);
-    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      const std::int32_t r = row_of_[j];
-      if (weight[j] == 0 || r == no_row) continue;
+    each_row(seen, [&](std::int64_t j, std::int32_t r) {
+      if (weight[j] == 0) return;
       row_delta_[r] += static_cast<double>(delta[j]);
       row_weight_[r] += static_cast<double>(weight[j]);
-      if (!in_.relative_query) continue;
+      if (!in_.relative_query) return;
       add_multiple(task_.keys->plain_k.row(b, key_head(head), j), delta[j] * scale,
                    vector(in_.relative_query, head, r), in_.plain_k.columns());
       if (sums().query)
         add_multiple(sums().query.of(g) + r * in_.plain_k.columns(),
                      static_cast<double>(delta[j] * scale), key(head, j), in_.plain_k.columns());
-    }
+    });
     for (std::int64_t r = least_; r <= most_; ++r) {
       const double row_delta = row_delta_[r];
       if (in_.relative_key && row_delta != 0) {
@@ -103,23 +100,32 @@ class RelativeGradient {
   void find_rows(std::int64_t query, const VisibleRange& seen) {
     const std::int64_t position = block_->queries.position(query);
     least_ = in_.plan->relative->row_count, most_ = -1;
-    for (std::int64_t j = seen.begin; j < seen.end; ++j) {
-      row_of_[j] = static_cast<std::int32_t>(row_at(*rows_, position - block_->keys.position(j)));
-      if (row_of_[j] == no_row) continue;
-      least_ = std::min<std::int64_t>(least_, row_of_[j]);
-      most_ = std::max<std::int64_t>(most_, row_of_[j]);
-    }
+    for (std::int64_t list = 0; list < part_->lists(); ++list)
+      for (std::int64_t j = seen.begin; j < seen.end; ++j)
+        row_of_[list * in_.k.seq() + j] = static_cast<std::int32_t>(
+            row_at(part_->list(list), position - block_->keys.position(j)));
+    each_row(seen, [this](std::int64_t, std::int32_t row) {
+      least_ = std::min<std::int64_t>(least_, row);
+      most_ = std::max<std::int64_t>(most_, row);
+    });
+  }
+  // Calls act(key, row) for the rows that have been found.
+  template <class Act>
+  void each_row(const VisibleRange& seen, const Act& act) const {
+    for (std::int64_t list = 0; list < part_->lists(); ++list)
+      for (std::int64_t j = seen.begin; j < seen.end; ++j)
+        if (const std::int32_t row = row_of_[list * in_.k.seq() + j]; row != no_row) act(j, row);
   }
 
   Scratch scratch_;
   const BackwardInputs<T>& in_;
   const BackwardTask<T>& task_;
-  const DistanceRows* const rows_;
+  const Relative* const part_;
   const BiasBlock* block_ = nullptr;
   std::int64_t least_ = 0, most_ = -1;
   T *key_product_ = nullptr, *value_product_ = nullptr;  // [row], of one query
   double *row_delta_ = nullptr, *row_weight_ = nullptr;  // the same
-  std::int32_t* row_of_ = nullptr;                       // [key], of one query
+  std::int32_t* row_of_ = nullptr;                       // [list][key], of one query
 };
 
 }  // namespace posenc::detail

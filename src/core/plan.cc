@@ -359,7 +359,9 @@ Expected<void> check_axes(const Rotate& rotate, const Bias& bias) {
 }
 
 Expected<void> check(const Relative& relative, std::int64_t head_dim) {
-  if (auto ok = check("relative", relative.rows, relative.row_count, no_row); !ok) return ok;
+  for (std::int64_t list = 0; list < relative.lists(); ++list)
+    if (auto ok = check("relative", relative.list(list), relative.row_count, no_row); !ok)
+      return ok;
   if (auto ok = at_least("relative.profiles", 0, relative.profiles); !ok) return ok;
   if (!relative.uses_query && !relative.uses_key && !relative.uses_value) {
     return fail("plan", "relative must use at least one of its tables", "none",

@@ -268,6 +268,11 @@ void write(Out& out, const Relative& relative) {
   out.member("uses_key", relative.uses_key).member("uses_value", relative.uses_value);
   out.member("profiles", relative.profiles);
   write(out.key("rows"), relative.rows);
+  if (relative.lists() > 1) {
+    out.key("further_rows").array();
+    for (const DistanceRows& rows : relative.further_rows) write(out, rows);
+    out.end();
+  }
   out.end();
 }
 

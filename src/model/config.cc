@@ -152,7 +152,8 @@ std::size_t numbers_of(const Plan& plan) {
   const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   if (table && table->values.owned) count += table->values.owned->size();
   if (table) count += table->rows.row.size();
-  if (plan.relative) count += plan.relative->rows.row.size();
+  for (std::int64_t list = 0; plan.relative && list < plan.relative->lists(); ++list)
+    count += plan.relative->list(list).row.size();
   return count;
 }
 

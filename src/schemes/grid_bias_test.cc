@@ -94,13 +94,17 @@ TEST(Decomposed, AddsAVectorOfRowsAndOneOfColumns) {
   const auto plan = compile(scheme, {.head_dim = 4, .grid_height = H, .grid_width = W});
   ASSERT_TRUE(plan) << plan.error().message();
   const GridPositions at = *grid_positions(H, W);
-  const Tensor& key = plan->relative->key.values;
-  const std::int64_t row =
-      *plan->relative->rows.at(at.queries.at(0) - at.keys.at(5));  // Δ (−1, −2)
-  for (std::int64_t c = 0; c < 4; ++c)
-    EXPECT_NEAR(key.get(key.offset(row, c)),
-                2 * (rows[static_cast<std::size_t>(c)] + columns[static_cast<std::size_t>(c)]),
-                1e-15);
+  const Relative& part = *plan->relative;
+  EXPECT_EQ(part.row_count, 3 + 5);
+  ASSERT_EQ(part.lists(), 2);
+  const std::int64_t distance = at.queries.at(0) - at.keys.at(5);  // Δ (−1, −2)
+  const Tensor& key = part.key.values;
+  for (std::int64_t c = 0; c < 4; ++c) {
+    EXPECT_EQ(key.get(key.offset(*part.list(0).at(distance), c)),
+              2 * rows[static_cast<std::size_t>(c)]);
+    EXPECT_EQ(key.get(key.offset(*part.list(1).at(distance), c)),
+              2 * columns[static_cast<std::size_t>(c)]);
+  }
 }
 
 TEST(ClippedBias, SharesItsEnds) {

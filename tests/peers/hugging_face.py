@@ -345,7 +345,8 @@ def _run(raw, length):
     for key, value in SMALL.items():
         if hasattr(config, key) and isinstance(getattr(config, key), (int, type(None))):
             setattr(config, key, value)
-    if getattr(config, "is_encoder_decoder", False):
+    parts = [config, *(getattr(config, name, None) for name in config.sub_configs)]
+    if any(getattr(part, "is_encoder_decoder", False) for part in parts):
         raise Refused("has an encoder and a decoder")
     config._attn_implementation = "probe"
     try:

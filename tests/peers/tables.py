@@ -15,6 +15,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers
 from transformers.models.beit import configuration_beit, modeling_beit
+from transformers.models.fastspeech2_conformer import configuration_fastspeech2_conformer, modeling_fastspeech2_conformer
 from transformers.models.inkling import configuration_inkling, modeling_inkling
 from transformers.models.layoutlmv2 import configuration_layoutlmv2, modeling_layoutlmv2
 from transformers.models.layoutlmv3 import configuration_layoutlmv3, modeling_layoutlmv3
@@ -23,6 +24,7 @@ from transformers.models.parakeet import configuration_parakeet, modeling_parake
 from transformers.models.phi4_multimodal import configuration_phi4_multimodal, modeling_phi4_multimodal
 from transformers.models.sam import configuration_sam, modeling_sam
 from transformers.models.sam3 import configuration_sam3, modeling_sam3
+from transformers.models.seamless_m4t import configuration_seamless_m4t, modeling_seamless_m4t
 from transformers.models.swin import configuration_swin, modeling_swin
 from transformers.models.swinv2 import configuration_swinv2, modeling_swinv2
 from transformers.models.udop import configuration_udop, modeling_udop
@@ -163,6 +165,42 @@ def parakeet():
         {"type": "transformer_xl", "layout": "interleaved"},
         {"projection": module.relative_k_proj.weight, "content_bias": module.bias_u, "position_bias": module.bias_v},
         *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)),
+        attended(out),
+    )
+
+
+def fastspeech2():
+    config = configuration_fastspeech2_conformer.FastSpeech2ConformerConfig(
+        hidden_size=WIDTH, encoder_num_attention_heads=HEADS, decoder_num_attention_heads=HEADS
+    )
+    part = config.encoder_config
+    module = randomized(modeling_fastspeech2_conformer.FastSpeech2ConformerAttention(config, part))
+    module.linear_out = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    _, places = modeling_fastspeech2_conformer.FastSpeech2ConformerRelPositionalEncoding(config, part).eval()(hidden)
+    out, _ = module(hidden, pos_emb=places.double())
+    yield record(
+        "FastSpeech 2 Conformer",
+        {"type": "transformer_xl", "layout": "interleaved"},
+        {"projection": module.linear_pos.weight, "content_bias": module.pos_bias_u, "position_bias": module.pos_bias_v},
+        *(heads_of(each(hidden)) for each in (module.linear_q, module.linear_k, module.linear_v)),
+        attended(out),
+    )
+
+
+def seamless():
+    config = configuration_seamless_m4t.SeamlessM4TConfig(hidden_size=WIDTH, speech_encoder_attention_heads=HEADS)
+    config._attn_implementation = "eager"
+    module = randomized(modeling_seamless_m4t.SeamlessM4TConformerSelfAttention(config))
+    module.linear_out = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    places = modeling_seamless_m4t.SeamlessM4TConformerRelPositionalEmbedding(config)(hidden)
+    out, _ = module(hidden, relative_position_embeddings=places.double())
+    yield record(
+        "Seamless M4T",
+        {"type": "transformer_xl", "layout": "interleaved"},
+        {"projection": module.linear_pos.weight, "content_bias": module.pos_bias_u, "position_bias": module.pos_bias_v},
+        *(heads_of(each(hidden)) for each in (module.linear_q, module.linear_k, module.linear_v)),
         attended(out),
     )
 
@@ -366,7 +404,7 @@ def sam3():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3]
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless]
 
 
 def main():

@@ -55,6 +55,49 @@ TEST(FamilyConformer, ParakeetHasTransformerXlsTermsInterleaved) {
   EXPECT_EQ(compile(model.groups[0], model.context)->relative->row_count, 9999);
 }
 
+TEST(FamilyConformer, CohereWritesBesideParakeetsEncoder) {
+  const Model model = model_of(R"({"model_type": "cohere_asr", "hidden_size": 1024,
+      "num_hidden_layers": 8, "num_attention_heads": 8, "max_position_embeddings": 1024,
+      "encoder_config": {"model_type": "parakeet_encoder", "hidden_size": 1280,
+      "num_hidden_layers": 48, "num_attention_heads": 8, "max_position_embeddings": 5000}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  EXPECT_EQ(model.groups[0].stack, Stack::encoder);
+  EXPECT_EQ(scheme_of<TransformerXl>(model.groups[0]).layout, WaveLayout::interleaved);
+  EXPECT_EQ(model.groups[1].stack, Stack::decoder);
+  EXPECT_TRUE(model.groups[1].causal);
+  EXPECT_EQ(scheme_of<Learned>(model.groups[1]).rows, 1024);
+}
+
+TEST(FamilyConformer, FastSpeechHasTwo) {
+  const std::string sizes = R"("hidden_size": 384, "encoder_layers": 4, "decoder_layers": 3,
+      "encoder_num_attention_heads": 2, "decoder_num_attention_heads": 4)";
+  for (const std::string& file :
+       {R"({"model_type": "fastspeech2_conformer", )" + sizes + "}",
+        R"({"model_type": "fastspeech2_conformer_with_hifigan", "model_config": {)" + sizes +
+            "}}"}) {
+    const Model model = model_of(file);
+    ASSERT_EQ(model.groups.size(), 2u) << file;
+    EXPECT_EQ(model.groups[0].geometry.head_dim, 192);
+    EXPECT_EQ(model.groups[1].geometry.head_dim, 96);
+    EXPECT_EQ(model.groups[1].layers.size(), 3u);
+    EXPECT_FALSE(model.groups[1].causal);
+    EXPECT_EQ(scheme_of<TransformerXl>(model.groups[1]).layout, WaveLayout::interleaved);
+  }
+}
+
+TEST(FamilyConformer, SeamlessHearsReadsAndWrites) {
+  const Model model = model_of(R"({"model_type": "seamless_m4t", "hidden_size": 1024,
+      "encoder_layers": 24, "encoder_attention_heads": 16, "decoder_layers": 24,
+      "decoder_attention_heads": 16, "speech_encoder_layers": 12, "pad_token_id": 0,
+      "speech_encoder_attention_heads": 16, "max_position_embeddings": 1024})");
+  ASSERT_EQ(model.groups.size(), 3u);
+  EXPECT_EQ(scheme_of<Sinusoidal>(model.groups[0]).row_offset, 1);
+  EXPECT_EQ(model.groups[2].stack, Stack::audio);
+  EXPECT_EQ(model.groups[2].layers.size(), 12u);
+  EXPECT_EQ(scheme_of<TransformerXl>(model.groups[2]).layout, WaveLayout::interleaved);
+  EXPECT_TRUE(warns(model, "units of sound"));
+}
+
 TEST(FamilyConformer, Wav2Vec2BertClipsUnevenly) {
   const std::string sizes = R"({"model_type": "wav2vec2-bert", "hidden_size": 1024,
       "num_attention_heads": 16, "num_hidden_layers": 24)";
@@ -196,7 +239,7 @@ TEST(TowersByDistance, SamsLayersHaveWindowsOrThePicture) {
   EXPECT_EQ(model.groups[1].geometry.grid_height, 64);
   scheme_of<Decomposed>(model.groups[1]);
   EXPECT_EQ(scheme_of<Learned>(model.groups[1], 1).rows, 4096);
-  EXPECT_EQ(compile(model.groups[0])->relative->row_count, 27 * 27);
+  EXPECT_EQ(compile(model.groups[0])->relative->row_count, 27 + 27);
 }
 
 TEST(TowersByDistance, Sam3sWholePictureStandsAsNearAsAWindow) {

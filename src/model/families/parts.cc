@@ -54,7 +54,8 @@ void read_sides(const Section& config, const Family& family) {
   }
 }
 
-// Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one.
+// Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one: it rotates by the row's base,
+// or adds learned rows.
 void read_parts(const Section& config, const Family& family) {
   const Section encoder =
                     config.section("encoder encoder_config audio_config asr_config text_encoder"),
@@ -71,7 +72,7 @@ void read_parts(const Section& config, const Family& family) {
   if (decoder) return read_part(decoder, Stack::decoder);
   if (family.sizes.layers == 0) return;
   Family rest = family;
-  rest.read = read_decoder;
+  rest.read = family.theta > 0 ? read_decoder : read_learned;
   read_side(config, rest, Stack::decoder);
 }
 

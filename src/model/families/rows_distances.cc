@@ -2,6 +2,7 @@
 // clipped distances.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "src/model/families/layer_rules.h"
@@ -106,9 +107,8 @@ void read_xlnet(const Section& config, const Family& family) {
 }
 
 // A Conformer's distances, of the kind that the file says or else the class: Transformer-XL's, or Shaw's without values.
-void read_conformer(const Section& config, const Family& family) {
-  ProvenanceList notes;
-  const ModelDims dims = read_dims(config, family, notes);
+std::optional<Scheme> conformer_scheme(const Section& config, const Family& family,
+                                       ProvenanceList& notes) {
   const Json* const raw = config.raw("position_embeddings_type");
   const auto said = config.word("position_embeddings_type");
   const std::string kind = said                      ? said->value
@@ -118,28 +118,70 @@ void read_conformer(const Section& config, const Family& family) {
   const bool in_file = raw != nullptr;
   note(notes, "position_embeddings_type", kind, in_file ? Origin::file : Origin::family,
        in_file ? config.where("position_embeddings_type") : "default of " + config.reading.family);
-  LayerGroup group = uniform_group(Stack::encoder, dims, false, {});
-  if (kind == "relative") {
-    group.schemes = {TransformerXl{.layout = WaveLayout::interleaved}};
-  } else if (kind == "relative_key") {
+  if (kind == "relative") return TransformerXl{.layout = WaveLayout::interleaved};
+  if (kind == "none") return NoPe{};
+  if (kind == "relative_key") {
     Shaw scheme{.use_values = false};
     scheme.max_distance =
         config.size(notes, "left", "left_max_position_embeddings", family.clipped_left, 1 << 20);
     scheme.max_ahead =
         config.size(notes, "right", "right_max_position_embeddings", family.clipped_right, 1 << 20);
-    group.schemes = {scheme};
-  } else if (kind == "none") {
-    group.schemes = {NoPe{}};
-  } else if (!config.reading.error) {
+    return scheme;
+  }
+  if (!config.reading.error) {
     config.reading.refuse(config.where("position_embeddings_type"),
                           kind == "rotary" ? "rotates what queries and keys are projected from, "
                                              "which no plan says"
                                            : "is not a known kind",
                           "'" + kind + "'", "relative and relative_key are read");
   }
-  group.provenance = std::move(notes);
+  return std::nullopt;
+}
+
+void read_conformer(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const auto scheme = conformer_scheme(config, family, notes);
+  if (!scheme) return;
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  group.schemes = {*scheme};
   const auto source = config.integer("max_source_positions", at_least_one);
   add_encoder(config, family, std::move(group), source ? source->value : dims.context);
+}
+
+// FastSpeech 2: one Conformer reads phonemes, another writes the spectrum, and both see both ways. With a vocoder the model
+// is a part of the file.
+void read_two_conformers(const Section& file, const Family& family) {
+  const Section part = file.section("model_config");
+  const Section& config = part ? part : file;
+  for (const Stack stack : {Stack::encoder, Stack::decoder}) {
+    Family side = family;
+    side.side = name(stack);
+    ProvenanceList notes;
+    const ModelDims dims = read_dims(config, side, notes);
+    LayerGroup group = uniform_group(stack, dims, false, std::move(notes));
+    group.schemes = {TransformerXl{.layout = WaveLayout::interleaved}};
+    add_group(config.reading, std::move(group), dims.context);
+  }
+}
+
+// Seamless: M2M-100's stacks, and a Conformer that hears.
+void read_seamless(const Section& config, const Family& family) {
+  read_m2m(config, family);
+  ProvenanceList notes;
+  ModelDims dims;
+  dims.width = config.size(notes, "width", "hidden_size", family.sizes.width, most_width);
+  dims.layers =
+      config.size(notes, "layers", "speech_encoder_layers", family.sizes.layers, most_layers);
+  dims.heads = dims.kv_heads =
+      config.size(notes, "heads", "speech_encoder_attention_heads", family.sizes.heads, most_heads);
+  dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
+  const auto scheme = conformer_scheme(config, family, notes);
+  if (!scheme || config.reading.error) return;
+  LayerGroup group = uniform_group(Stack::audio, dims, false, std::move(notes));
+  group.schemes = {*scheme};
+  const std::int64_t context = config.reading.model.context;
+  add_encoder(config, family, std::move(group), context);
 }
 
 // Granite's encoders of sound cut the text into blocks of context_size, and have a vector for each distance.
@@ -233,6 +275,12 @@ constexpr Family distances[] = {
     {.types = "parakeet_rnnt parakeet_tdt nemotron_asr_streaming nemotron3_5_asr",
      .read = read_parts, .remark = joint},
     {.types = "wav2vec2-conformer", .read = read_conformer, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "cohere_asr", .read = read_parts, .context = 1024, .sizes = {1024, 8, 8}},
+    {.types = "fastspeech2_conformer fastspeech2_conformer_with_hifigan",
+     .read = read_two_conformers, .context = 5000, .sizes = {384, 4, 2}},
+    {.types = "seamless_m4t", .read = read_seamless, .context = 1024, .sizes = {1024, 24, 16},
+     .waves = fairseq, .scale_embedding = true,
+     .remark = "the stacks that make units of sound of text, as M2M-100's, are not explained"},
 
     // --- clipped ----------------------------------------------------------------------------------
     {.types = "wav2vec2-bert", .read = read_conformer, .sizes = {1024, 24, 16}, .causal = false,

@@ -49,11 +49,16 @@ constexpr Family uncovered[] = {
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
 
     // --- relative, as Transformer-XL and its kin --------------------------------------------------
-    {.types = "transfo-xl funnel cohere_asr fastspeech2_conformer "
-              "fastspeech2_conformer_with_hifigan seamless_m4t gemma3n_audio gemma4_audio",
-     .read = read_not_covered,
+    {.types = "transfo-xl", .read = read_not_covered,
+     .remark = "a memory of earlier segments stands before its keys, and distances from clamp_len "
+               "on share a vector, beside the terms of the scheme transformer_xl"},
+    {.types = "funnel", .read = read_not_covered,
      .remark = "queries and learned biases meet projected sinusoids of the distance (the scheme "
-               "transformer_xl), in stacks or blocks that its reader does not know"},
+               "transformer_xl), in stages that have fewer and fewer tokens, and queries fewer than "
+               "keys between them"},
+    {.types = "gemma3n_audio gemma4_audio", .read = read_not_covered,
+     .remark = "a softcap follows the product of queries with projected sinusoids of the distance "
+               "(the scheme transformer_xl without biases), which no plan says"},
     {.types = "seamless_m4t_v2", .read = read_not_covered,
      .remark = "its vectors by distance are cut off unevenly (shaw with max_ahead), in one of five "
                "stacks"},
