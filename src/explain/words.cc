@@ -486,17 +486,22 @@ struct Say {
         if (rotate.at(0, a, r) != 0) ++count[static_cast<std::size_t>(a)];
     std::string text = "Pairs take their position from ids of their own, each as a list says: ";
     for (std::size_t a = 0; a < count.size(); ++a)
-      text += (a ? ", " : "") + std::to_string(count[a]) + " by " + axis_name(a);
+      text += (a ? ", " : "") + std::to_string(count[a]) + " by " + axis_name(a, count.size());
     out.push_back(text + ". Text has the same id in all of them.");
   }
-  static std::string axis_name(std::size_t axis) {
-    constexpr std::string_view names[] = {"time", "height", "width"};
-    return axis < 3 ? std::string(names[axis]) : "axis " + std::to_string(axis);
+  // Two axes are NeoMME's, four HunYuan VL's.
+  static std::string axis_name(std::size_t axis, std::size_t axes) {
+    constexpr std::string_view two[] = {"row", "column"}, three[] = {"time", "height", "width"},
+                               four[] = {"place in the text", "width", "height", "picture"};
+    if (axes == 2) return std::string(two[axis]);
+    if (axes == 4) return std::string(four[axis]);
+    return axis < 3 ? std::string(three[axis]) : "axis " + std::to_string(axis);
   }
   void sections(const Rope& x) {
     std::string text = "Pairs take their position from ids of their own: ";
     for (std::size_t i = 0; i < x.mrope_section.size(); i++)
-      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " + axis_name(i);
+      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " +
+              axis_name(i, x.mrope_section.size());
     out.push_back(text +
                   (x.mrope_interleaved ? ", alternating from pair to pair." : ", in blocks.") +
                   " Text has the same id in all of them.");

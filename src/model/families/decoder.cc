@@ -41,6 +41,8 @@ class DecoderReader {
     layers_ = read_layers(config_, family_, dims_, causal_, notes_);
     const bool each_side = both_ways || (!causal_ && family_.window_each_side);
     if (each_side && layers_.window) *layers_.window *= 2;
+    for (LayerKind& kind : layers_.kinds)
+      if (each_side) kind.window *= 2;
     if (!causal_ && !each_side && family_.window_grows && layers_.window)
       *layers_.window = 2 * (*layers_.window / 2 + 1);
     if (both_ways && is_chunked(family_.other)) {
@@ -121,9 +123,10 @@ class DecoderReader {
       return group;
     }
     if (has_window(kind.type)) {
-      group.window = layers_.window;
+      group.window = kind.window > 0 ? kind.window : layers_.window;
       group.chunked = is_chunked(kind.type);
-      if (!layers_.window_note.field.empty()) group.provenance.push_back(layers_.window_note);
+      if (kind.window == 0 && !layers_.window_note.field.empty())
+        group.provenance.push_back(layers_.window_note);
     }
     add_rotation(kind, dims, group);
     if (family_.logits) family_.logits(config_, group);
@@ -145,6 +148,7 @@ class DecoderReader {
     if (kind.theta > 0) text += ", base " + number_text(kind.theta);
     if (kind.heads > 0) text += ", " + std::to_string(kind.heads) + " heads";
     if (kind.kv_heads > 0) text += ", " + std::to_string(kind.kv_heads) + " kv heads";
+    if (kind.window > 0) text += ", window " + std::to_string(kind.window);
     return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
   }
 

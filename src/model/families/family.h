@@ -126,6 +126,9 @@ struct Family {
   std::string_view axes_dim =
       {};  // their default; "": a third of the head each, time takes the rest
   PairAxesRule* pair_axes = nullptr;  // deals pairs to axes where sections do not say it
+  std::int64_t alternating_axes =
+      0;                           // as many axes take pairs in turns, which no key says (NeoMME)
+  bool sections_disputed = false;  // transformers deals channels, others pairs (HunYuan VL)
 
   // Layers that are not alike.
   bool layer_types = false;  // the class has them, so parameters may be given by layer type

@@ -125,6 +125,8 @@ constexpr Family alike[] = {
     {.types = "emu3_text_model", .context = 9216, .sizes = {4096, 32, 32, 8}, .theta = 1e6},
     {.types = "hunyuan_v1_dense hunyuan_v1_moe hunyuan", .context = 2048, .sizes = {4096, 32, 32},
      .theta = 10000, .alpha = true},
+    {.types = "hunyuan_vl hunyuan_vl_text", .context = 2048, .sizes = {4096, 32, 32},
+     .theta = 10000, .alpha = true, .sections_disputed = true},
     {.types = "internlm2 internlm", .context = 2048, .theta = 10000},
     {.types = "internlm3", .context = 32 * K, .sizes = {4096, 48, 32, 2, 128}, .theta = 10000},
     {.types = "deepseek orion minicpm exaone aquila xverse Yi", .theta = 10000},

@@ -169,6 +169,43 @@ TEST(FamilyRows, ErniesPairsTakeHeightAndWidthInTurns) {
     EXPECT_NE(plan->rotate->at(0, r >= 24 ? 0 : 1 + r % 2, r), 0) << r;
 }
 
+TEST(FamilyRows, NeoMMEsTwoAxesTakePairsInTurns) {
+  const Model model =
+      small_model("neomme", R"("sliding_window": 16, "per_layer_config": {"1": {}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  for (const LayerGroup& group : model.groups) {
+    const Expected<Plan> plan = compile(group);
+    ASSERT_TRUE(plan) << plan.error().message();
+    EXPECT_EQ(plan->rotate->pairs(), group.window ? 32 : 8);
+    for (std::int64_t r = 0; r < plan->rotate->pairs(); ++r)
+      EXPECT_NE(plan->rotate->at(0, r % 2, r), 0) << r;
+  }
+}
+
+TEST(FamilyRows, NeoMMEsLayersHaveWindowsOfTheirOwn) {
+  const auto windows = [](std::string_view more) {
+    std::string text;
+    for (const LayerGroup& group : small_model("neomme", more).groups)
+      text += std::to_string(group.layers.size()) + "x" + std::to_string(group.window.value_or(0)) +
+              " ";
+    return text;
+  };
+  EXPECT_EQ(windows(R"("sliding_window": 16)"), "3x32 3x2048 2x0 ");
+  EXPECT_EQ(windows(R"("sliding_window": 16, "per_layer_config": {"02": {"sliding_window": 8}})"),
+            "5x32 1x16 2x0 ");
+}
+
+TEST(FamilyRows, HunYuanVLsPairsHaveFourAxesAndTransformersIsToldOf) {
+  const Model model = small_model("hunyuan_vl_text", R"("rope_scaling": {
+      "type": "xdrope", "alpha": 1000, "xdrope_section": [8, 8, 8, 8]})");
+  const Expected<Plan> plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  for (std::int64_t r = 0; r < 32; ++r) EXPECT_NE(plan->rotate->at(0, r / 8, r), 0) << r;
+  EXPECT_TRUE(rows_warn(model, "sections_disputed"));
+  EXPECT_FALSE(
+      rows_warn(small_model("hunyuan_vl_text", R"("rope_theta": 1e4)"), "sections_disputed"));
+}
+
 TEST(FamilyRows, ADiffusionTransformersAxesAreInItsFile) {
   const Model model = read_model_text(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 2,
       "num_single_layers": 3, "attention_head_dim": 64, "axes_dims_rope": [16, 24, 24]})");
@@ -249,7 +286,7 @@ TEST(FamilyRows, WavLMsBucketsHaveAGate) {
 }
 
 TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
-  for (const char* type : {"levit", "hunyuan_vl", "longcat_flash", "dots3_note"}) {
+  for (const char* type : {"reformer", "longcat_flash", "dots3_note"}) {
     const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
     ASSERT_FALSE(model) << type;
     EXPECT_EQ(model.error().rule, "is known and not covered");

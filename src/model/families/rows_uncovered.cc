@@ -124,9 +124,6 @@ constexpr Family uncovered[] = {
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
      .remark = "layers that slide have latent heads of another width"},
-    {.types = "hunyuan_vl hunyuan_vl_text neomme neomme_text", .read = read_not_covered,
-     .remark = "its position axes are dealt to channels in a way that no layout of mrope_section "
-               "says"},
     {.types = "zaya", .read = read_not_covered,
      .remark = "convolutions mix tokens before they are rotated"},
     {.types = "diffusion_gemma diffusion_gemma_text", .read = read_not_covered,
