@@ -225,6 +225,12 @@ class DecoderReader {
       note(group.provenance, "rotate_values", "true", Origin::family,
            "keys serve as values, and the output is rotated back");
     }
+    read_values(*found.rope, group.provenance);
+    if (family_.rotated_heads > 0) {
+      found.rope->rotated_heads = family_.rotated_heads;
+      note(group.provenance, "rotated_heads", std::to_string(family_.rotated_heads), Origin::family,
+           "rule of " + reading_.family);
+    }
     found.rope->reversed = family_.reversed;
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
@@ -251,6 +257,15 @@ class DecoderReader {
       return;
     }
     group.schemes = {std::move(*found.rope)};
+  }
+
+  // Values that are rotated as keys are, where the output is not rotated back.
+  void read_values(Rope& rope, ProvenanceList& notes) {
+    const auto said = config_.flag(family_.values_key);
+    if (!family_.values_stay && !(said && said->value)) return;
+    rope.rotate_values = rope.values_stay = true;
+    note(notes, "rotate_values", "true, and they stay", said ? Origin::file : Origin::family,
+         said ? said->key : "rule of " + reading_.family);
   }
 
   // Qwen2.5-1M's, whose published code (a fork of vLLM) alone reads it.

@@ -252,9 +252,7 @@ constexpr Family alike[] = {
     {.types = "helium", .context = 4096, .sizes = {2560, 24, 20, 20, 128}, .pairing = interleaved,
      .theta = 100000},
     {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,
-     .pairing = interleaved, .theta = 10000,
-     .remark = "roformer: if rotary_value is true, the values are rotated too, and the output is "
-               "not rotated back"},
+     .pairing = interleaved, .theta = 10000, .values_key = "rotary_value"},
 };
 // clang-format on
 

@@ -28,11 +28,16 @@ bool rows_warn(const Model& model, std::string_view code) {
   return std::ranges::find(model.warnings, code, &Warning::code) != model.warnings.end();
 }
 
+const LayerGroup* group_of_layer(const Model& model, std::int64_t layer) {
+  const LayerGroup* group = find_group(model, layer, Stack::text);
+  return group ? group : find_group(model, layer, Stack::encoder);
+}
+
 // Of the eight layers, '1' where one rotates and 'w' where it has a window.
 std::string where_rotated(const Model& model) {
   std::string pattern;
   for (std::int64_t i = 0; i < 8; ++i) {
-    const LayerGroup* group = find_group(model, i, Stack::text);
+    const LayerGroup* group = group_of_layer(model, i);
     pattern += group && std::holds_alternative<Rope>(group->schemes[0]) ? '1' : '0';
   }
   return pattern;
@@ -40,7 +45,7 @@ std::string where_rotated(const Model& model) {
 std::string where_windowed(const Model& model) {
   std::string pattern;
   for (std::int64_t i = 0; i < 8; ++i) {
-    const LayerGroup* group = find_group(model, i, Stack::text);
+    const LayerGroup* group = group_of_layer(model, i);
     pattern += group && group->window ? 'w' : '.';
   }
   return pattern;
@@ -204,6 +209,35 @@ TEST(FamilyRows, HunYuanVLsPairsHaveFourAxesAndTransformersIsToldOf) {
   EXPECT_TRUE(rows_warn(model, "sections_disputed"));
   EXPECT_FALSE(
       rows_warn(small_model("hunyuan_vl_text", R"("rope_theta": 1e4)"), "sections_disputed"));
+}
+
+TEST(FamilyRows, ClvpsValuesAreRotatedAndStay) {
+  const Model model = small_model("clvp_encoder", R"("projection_dim": 256)");
+  const Rope rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
+  EXPECT_TRUE(rope.rotate_values && rope.values_stay);
+  EXPECT_EQ(compile(model.groups[0])->rotate->rotary_dim, 32);
+  EXPECT_EQ(where_rotated(small_model("clvp_encoder", R"("use_rotary_embedding": false)")),
+            "00000000");
+}
+
+TEST(FamilyRows, RoFormersValuesAreRotatedWhereTheFileSaysSo) {
+  const auto values = [](std::string_view more) {
+    const auto plan = compile(small_model("roformer", more).groups.at(0));
+    return plan->rotate->values && plan->rotate->values_stay;
+  };
+  EXPECT_TRUE(values(R"("rotary_value": true)"));
+  EXPECT_FALSE(values(R"("rotary_value": false)"));
+}
+
+TEST(FamilyRows, OneHeadOfQwenOmnisSpectraRotates) {
+  const Model model = small_model("qwen2_5_omni_dit", R"("block_size": 24,
+      "look_ahead_layers": [3], "look_backward_layers": [0, 5])");
+  EXPECT_EQ(where_windowed(model), ".ww.w.ww");
+  const auto plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->rotate->heads, model.groups[0].geometry.heads);
+  EXPECT_EQ(plan->rotate->at(1, 0, 0), 0);
+  EXPECT_EQ(plan->rotate->at(0, 0, 0), 1);
 }
 
 TEST(FamilyRows, ADiffusionTransformersAxesAreInItsFile) {
