@@ -16,7 +16,7 @@ namespace {
 bool same_geometry(const Rotate& a, const Rotate& b) {
   return a.pairing == b.pairing && a.first_dim == b.first_dim && a.rotary_dim == b.rotary_dim &&
          a.blocks == b.blocks && a.heads == b.heads && a.axes == b.axes && a.values == b.values &&
-         a.growth == b.growth && a.angles == b.angles;
+         a.values_stay == b.values_stay && a.growth == b.growth && a.angles == b.angles;
 }
 
 Expected<void> check(const Plan& plan, const Rotate& first) {

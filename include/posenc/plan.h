@@ -233,10 +233,12 @@ struct Rotate {
   std::optional<Regions> regions = {};  // in attention alone: rotate() knows no pairs
   bool polar = false;
   bool values = false;                // values rotated too, and the attention's output rotated back
+  bool values_stay = false;           // with values: the output is not rotated back (CLVP)
   Angles angles = Angles::exact;      // with hf_float every frequency is a float
   std::optional<GgmlRope> ggml = {};  // with ggml_float, and only then: what is computed with there
 
   std::int64_t pairs() const { return rotary_dim / 2; }
+  bool rotates_outputs() const { return values && !values_stay; }
   // Channels that a head comes out wider.
   std::int64_t widening() const { return polar ? pairs() : 0; }
   double at(std::int64_t head, std::int64_t axis, std::int64_t pair) const {

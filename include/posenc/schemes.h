@@ -184,6 +184,7 @@ struct Shaw {
   std::optional<std::int64_t> max_ahead = {};
   bool use_values = true;
   bool use_keys = false;
+  bool zero_beyond = false;
   RowOrder row_order = RowOrder::key_minus_query;
   Table key = {}, value = {}, query = {};  // [k + 1 + ahead][head_dim], borrowed
 
@@ -200,6 +201,8 @@ struct Shaw {
               not_negative, "tokens", "right_max_position_embeddings"},
         Field{"use_values", &Shaw::use_values, "vectors on the values as well"},
         Field{"use_keys", &Shaw::use_keys, "also k_j·a_c (BERT's relative_key_query)"},
+        Field{"zero_beyond", &Shaw::zero_beyond,
+              "distances beyond have no vector, and are not clipped (VITS)"},
         Field{"row_order", &Shaw::row_order, "which way the table's rows run"}};
   }
   Expected<Plan> compiled(const Geometry& geometry) const;
@@ -444,6 +447,8 @@ struct Rope {
   std::vector<std::int64_t> pair_axes = {};
   std::vector<double> frequency_factors = {};
   bool rotate_values = false;
+  bool values_stay = false;
+  std::optional<std::int64_t> rotated_heads = {};
   bool reversed = false;
   ImaginaryHeads imaginary_heads = ImaginaryHeads::none;
   DistanceMap distance_map = DistanceMap::none;
@@ -475,6 +480,11 @@ struct Rope {
               "divisor of each pair beside any scaling (GGUF rope_freqs)", positive, "",
               "freq_factors rope_freqs"},
         Field{"rotate_values", &Rope::rotate_values, "values rotated, and the output rotated back"},
+        Field{"values_stay", &Rope::values_stay,
+              "with rotate_values: the output is not rotated back (RoFormer's rotary_value, CLVP)"},
+        Field{"rotated_heads", &Rope::rotated_heads,
+              "heads that rotate, the first ones (Qwen2.5-Omni's writer of sound: 1); none: all",
+              at_least_one, "heads"},
         Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"},
         Field{"imaginary_heads", &Rope::imaginary_heads,
               "query heads that have a phase of −π/2 (RoPE++)", any_number, "", "imaginary"},
@@ -491,7 +501,7 @@ struct Rope {
               "dual_chunk: so much less than chunk_size is a chunk",
               Range{.least = 0, .most = 1e12}, "tokens"}};
   }
-  // Needs head_dim; where some heads are imaginary, heads.
+  // Needs head_dim; where some heads are imaginary or do not rotate, heads.
   Expected<Plan> compiled(const Geometry& geometry) const;
   bool operator==(const Rope&) const = default;
 };

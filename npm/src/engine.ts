@@ -66,6 +66,8 @@ export type PlanInfo = {
       rest_sine: number
     } | null
     regions: { window: number; chunk: number; region: object[] } | null // distance maps: attend alone rotates
+    values: boolean // values rotate too, and the output back
+    values_stay: boolean // with values: the output stays
     polar: boolean // PoPE: a head comes out wider, by a channel for each pair
   } | null
   bias: {

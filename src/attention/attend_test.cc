@@ -184,6 +184,7 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
     phase.radians = chance.normals(phase.heads * plan.rotate->pairs());
     plan.rotate->phase = phase;
   }
+  if (plan.rotate) plan.rotate->values_stay = plan.rotate->values && chance.in(2);
   if (chance.in(3)) plan.logits.multiplier = 1.3;
   if (chance.in(4)) plan.logits = {.multiplier = 0.9, .beta = 0.1, .floor = 7, .offset = 1};
   return plan;

@@ -394,11 +394,9 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
     };
     rotated(in.q, *arguments.queries, Side::query);
     rotated(in.k, *arguments.keys, Side::key);
-    if (plan.rotate->values) {
-      // The output is rotated back as values were rotated, and that rotation's transpose is itself.
-      rotated(in.v, *arguments.keys, Side::value);
-      rotated(in.out_gradient, *arguments.queries, Side::value);
-    }
+    if (plan.rotate->values) rotated(in.v, *arguments.keys, Side::value);
+    // The output is rotated back as values were rotated, and that rotation's transpose is itself.
+    if (plan.rotate->rotates_outputs()) rotated(in.out_gradient, *arguments.queries, Side::value);
   }
   in.finite = in.q.finite() && in.k.finite() && in.v.finite() && in.out_gradient.finite();
   each_query(arguments, [&](Index b, Index h, Index i) {

@@ -50,8 +50,8 @@ class QueryBlock {
         v_step_own_(padded(v_dim_)),
         rotates_queries_(plan_.rotate && !job.queries_rotated),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
-        rotates_outputs_(plan_.rotate && plan_.rotate->values),
-        rotates_values_(rotates_outputs_ && !in_.keys_rotated),
+        rotates_outputs_(plan_.rotate && plan_.rotate->rotates_outputs()),
+        rotates_values_(plan_.rotate && plan_.rotate->values && !in_.keys_rotated),
         meanwhile_(job.caller == this_thread() ? in_.meanwhile : nullptr) {
     if (plan_.rotate && plan_.rotate->regions) {
       regions_ = &*plan_.rotate->regions;

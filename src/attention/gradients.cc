@@ -260,10 +260,9 @@ void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>
   // Queries come scaled, the sums by them do not.
   add(in.q, by_query.q, *in.in->queries, 1);
   add(in.k, by_key.k, *in.in->keys, 1);
-  if (rotation.values) {
-    add(in.v, by_key.v, *in.in->keys, 1);
+  if (rotation.values) add(in.v, by_key.v, *in.in->keys, 1);
+  if (rotation.rotates_outputs())
     add(by_query.rotated_out, in.out_gradient, *in.in->queries, -1);  // rotated the other way
-  }
   total.copy_to(to);
 }
 
@@ -316,7 +315,7 @@ void backward(const Arguments& arguments, const Plan& plan) {
   QuerySums<T> by_query{.q = HeadRows<T>::zeros(detail::widened(plan, q))};
   const auto met = [](const Tensor& profiles, const Tensor& x) { return profiles ? profiles : x; };
   if (in.relative_key) by_query.plain_q = HeadRows<T>::zeros(met(arguments.in.profiles.query, q));
-  if (to.rotation_frequency && plan.rotate->values)
+  if (to.rotation_frequency && plan.rotate->rotates_outputs())
     by_query.rotated_out = HeadRows<T>::zeros(arguments.in.out);
   by_query.sinks.resize(detail::rows_wanted(arguments.in, bool(to.sink_logits)));
   by_query.temperatures.resize(

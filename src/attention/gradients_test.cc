@@ -32,6 +32,10 @@ void rotated_values(Problem& p) {
   p.plan.rotate->values = true;
   p.plan.rotate->amplitude = 1.2;
 }
+void staying_values(Problem& p) {
+  rotated_values(p);
+  p.plan.rotate->values_stay = true;
+}
 void mixed(Problem& p) {
   p.kv_heads = p.heads = 2;
   p.plan.rotate = Rotate{.rotary_dim = 4, .heads = 2, .axes = 2, .frequency = random(2 * 2 * 2, 9)};
@@ -185,18 +189,18 @@ INSTANTIATE_TEST_SUITE_P(
     Plans, AttendBackward,
     testing::Values(Part{"nothing", [](Problem&) {}}, Part{"rope", rope},
                     Part{"partial_rope", partial_rope}, Part{"xpos", xpos},
-                    Part{"rotated_values", rotated_values}, Part{"mixed", mixed},
-                    Part{"query_phases", query_phases}, Part{"key_phases", key_phases},
-                    Part{"near_and_far", near_and_far}, Part{"chunks", chunks},
-                    Part{"mixture", mixture}, Part{"shared_mixture", shared_mixture},
-                    Part{"polar", polar}, Part{"interleaved_polar", interleaved_polar},
-                    Part{"slopes", slopes}, Part{"slopes_before_scale", slopes_before_scale},
-                    Part{"bias", bias}, Part{"shared_bias", shared_bias}, Part{"shaw", shaw},
-                    Part{"deberta", deberta}, Part{"every_table", every_table},
-                    Part{"shared_tables", shared_tables}, Part{"logits", logits},
-                    Part{"query_profiles", query_profiles}, Part{"key_profiles", key_profiles},
-                    Part{"every_profile", every_profile}, Part{"rope_and_slopes", rope_and_slopes},
-                    Part{"everything", everything}),
+                    Part{"rotated_values", rotated_values}, Part{"staying_values", staying_values},
+                    Part{"mixed", mixed}, Part{"query_phases", query_phases},
+                    Part{"key_phases", key_phases}, Part{"near_and_far", near_and_far},
+                    Part{"chunks", chunks}, Part{"mixture", mixture},
+                    Part{"shared_mixture", shared_mixture}, Part{"polar", polar},
+                    Part{"interleaved_polar", interleaved_polar}, Part{"slopes", slopes},
+                    Part{"slopes_before_scale", slopes_before_scale}, Part{"bias", bias},
+                    Part{"shared_bias", shared_bias}, Part{"shaw", shaw}, Part{"deberta", deberta},
+                    Part{"every_table", every_table}, Part{"shared_tables", shared_tables},
+                    Part{"logits", logits}, Part{"query_profiles", query_profiles},
+                    Part{"key_profiles", key_profiles}, Part{"every_profile", every_profile},
+                    Part{"rope_and_slopes", rope_and_slopes}, Part{"everything", everything}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(AttendBackward, CausalIsTheSlopeOfTheLoss) {

@@ -246,7 +246,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
       write_squares(logit, weights, b, h);  // which they have become
     }
   }
-  if (rotates_values)
+  if (rotates_values && plan.rotate->rotates_outputs())
     POSENC_CHECK(rotate_inverse(plan, sums.view(), queries, Side::value, sums.view()));
   sums.add(relative_sums);
   sums.copy_to(in.out);

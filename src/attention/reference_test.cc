@@ -123,6 +123,19 @@ TEST(AttendPlan, RotationSeesOffsetsAlone) {
   expect_near(a.out, b.out);
 }
 
+// o_i = Σ_j α_ij R_j v_j
+TEST(AttendPlan, ValuesMayStayRotated) {
+  Plan plan = rotating_plan();
+  plan.rotate->values = plan.rotate->values_stay = true;
+  Attention stays, back;
+  stays.run(plan);
+  plan.rotate->values_stay = false;
+  back.run(plan);
+  const Tensor out = Tensor::dense(back.out.data(), {1, stays.heads, stays.seq, stays.dim});
+  ASSERT_TRUE(rotate(plan, out, Positions::range(0, 6), Side::value, out));
+  expect_near(stays.out, back.out);
+}
+
 // o_i = R_iᵀ Σ_j α_ij R_j v_j = Σ_j α_ij R_{j−i} v_j: a rotation by j − i, which is negative.
 TEST(AttendPlan, RotatedValuesArriveRotatedByTheirOffset) {
   Plan plan = rotating_plan();

@@ -127,6 +127,7 @@ struct Call {
         }
       }
     }
+    if (plan.rotate && !plan.rotate->rotates_outputs()) return result;
     EXPECT_TRUE(rotate_inverse(plan, result.view, query_positions, Side::value, result.view));
     return result;
   }
@@ -235,6 +236,9 @@ inline std::vector<Call> calls() {
   all.push_back(text("rotated values", 70, 70));
   all.back().plan = rotating(20);
   all.back().plan.rotate->values = true;
+  all.push_back(text("rotated values that stay", 70, 70));
+  all.back().plan = rotating(20);
+  all.back().plan.rotate->values = all.back().plan.rotate->values_stay = true;
   all.push_back(text("logits that grow with the query", 70, 70));
   all.back().plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 8};
   for (Call& call : all) call.fill();

@@ -184,7 +184,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
 template <class T>
 Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, const Tensor& out,
                                   Threads threads) {
-  if (plan.rotate && plan.rotate->values) {
+  if (plan.rotate && plan.rotate->rotates_outputs()) {
     const Tensor rows = padded_view(outputs.data(), batch, heads, queries, value_dim, v_step);
     POSENC_CHECK(rotate_inverse(plan, rows, positions, Side::value, rows, threads));
   }

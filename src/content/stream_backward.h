@@ -182,7 +182,8 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
   const bool rotates_values = plan.rotate && plan.rotate->values;
   // The output was rotated back by the inverse of the values' rotation, whose transpose is that rotation.
   const Tensor out_rows = view_of(g, in.heads, in.queries, in.value_dim);
-  if (rotates_values) POSENC_CHECK(rotate(plan, out_rows, queries, Side::value, out_rows, threads));
+  if (rotates_values && plan.rotate->rotates_outputs())
+    POSENC_CHECK(rotate(plan, out_rows, queries, Side::value, out_rows, threads));
 
   StreamedGradients<T> to(in, parts, with_raw);
   auto make = bind(in, to);

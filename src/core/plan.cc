@@ -271,6 +271,9 @@ Expected<void> check_polar(const Rotate& rotate) {
 }
 
 Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
+  if (rotate.values_stay && !rotate.values)
+    return fail("plan", "values stay rotated only where they are rotated", "values_stay alone",
+                "set values too");
   if (rotate.rotary_dim <= 0 || rotate.rotary_dim % 2 != 0) {
     return fail("plan", "rotary_dim must be even and positive", std::to_string(rotate.rotary_dim),
                 "every channel needs a partner");

@@ -299,6 +299,11 @@ SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelli
         "frequency_factors: only tensors of a GGUF have them (rope_freqs.weight)");
     rope.frequency_factors.clear();
   }
+  if (rope.rotated_heads)
+    say(notes, Kind::lost, "rotated_heads: no key says that some heads do not rotate");
+  if (rope.rotate_values) say(notes, Kind::lost, "rotate_values: no key says that values rotate");
+  rope.rotated_heads.reset();
+  rope.rotate_values = rope.values_stay = false;
   rope.pair_axes
       .clear();  // which axis a pair takes is in the family's own code, and no key says it
   if (const auto* ntk = std::get_if<NtkAware>(&rope.scaling))

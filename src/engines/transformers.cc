@@ -17,6 +17,8 @@ void transformers_reads(EngineRope& rope) {
   }
   refuse_with_transformers(rope);
   if (rope.warned("partial_disputed")) lose_partial(rope);
+  if (rope.warned("sections_disputed"))
+    rope.lost("sections deal channels to axes, not pairs: pictures are not rotated");
   round_tables(rope);
 }
 

@@ -232,7 +232,8 @@ void write(Out& out, const Rotate& rotate) {
   write(out.key("mix"), rotate.mix);
   write(out.key("regions"), rotate.regions);
   out.member("polar", rotate.polar);
-  out.member("values", rotate.values).member("angles", name(rotate.angles));
+  out.member("values", rotate.values).member("values_stay", rotate.values_stay);
+  out.member("angles", name(rotate.angles));
   write(out.key("ggml"), rotate.ggml);
   out.end();
 }

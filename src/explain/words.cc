@@ -65,6 +65,9 @@ std::string say_lengths(const Lengths& valid) {
 std::string say_window(const LayerGroup& group, std::int64_t window) {
   if (group.stack == Stack::vision)
     return "Each patch sees only the " + grouped(window) + " of its own window.";
+  if (group.chunked && !group.causal)
+    return "Each token sees only its own chunk of " + grouped(window) +
+           " tokens, on either side; the rest reaches it only through other layers.";
   if (group.chunked)
     return "Each token sees only itself and what came before it in its own chunk of " +
            grouped(window) + " tokens; the rest reaches it only through other layers.";
@@ -247,6 +250,7 @@ struct Say {
     out.push_back("Each key" + std::string(x.use_values ? " and value" : "") +
                   " gets a learned vector for its distance from the query, clipped to ±" +
                   grouped(x.max_distance) + " tokens.");
+    if (x.zero_beyond) out.back() = before_clipping(x);
   }
   void operator()(const Profiles& x) {
     const std::string who = x.of_keys ? "key" : "query";
@@ -378,8 +382,19 @@ struct Say {
       out.push_back("Each frequency is first divided by a factor of its own from the file.");
     rotation();
     if (x.reversed) out.push_back("Every pair rotates the other way: by −p·f.");
-    if (x.rotate_values)
+    if (x.rotate_values && !x.values_stay)
       out.push_back("Values are rotated too, and the attention's output is rotated back.");
+    if (x.rotate_values && x.values_stay)
+      out.push_back(
+          "Values are rotated too, and the attention's output is not rotated back: it tells where "
+          "its keys stand, and not only how far off.");
+    if (rotate.heads > 1 && x.rotated_heads)
+      out.push_back(*x.rotated_heads == 1
+                        ? "Head 0 alone rotates; the other " + s(rotate.heads - 1, "head") + " " +
+                              (rotate.heads == 2 ? "has" : "have") + " no position."
+                        : "Heads 0 to " + std::to_string(*x.rotated_heads - 1) +
+                              " alone rotate; the other " +
+                              s(rotate.heads - *x.rotated_heads, "head") + " have no position.");
     if (rotate.regions) distance_map(x, *rotate.regions);
     if (rotate.phase)
       out.push_back(
@@ -448,6 +463,14 @@ struct Say {
   }
 
  private:
+  static std::string before_clipping(const Shaw& x) {
+    const std::int64_t ahead = x.max_ahead.value_or(x.max_distance);
+    return "Each key" + std::string(x.use_values ? " and value" : "") + " within " +
+           grouped(x.max_distance) + " tokens" +
+           (ahead == x.max_distance ? std::string(" on either side")
+                                    : " before the query and " + grouped(ahead) + " ahead") +
+           " gets a learned vector for its distance from the query; those farther off get none.";
+  }
   static std::string say_scaling(const Scaling& scaling) {
     return std::visit([](const auto& x) { return say(x); }, scaling);
   }
@@ -486,17 +509,22 @@ struct Say {
         if (rotate.at(0, a, r) != 0) ++count[static_cast<std::size_t>(a)];
     std::string text = "Pairs take their position from ids of their own, each as a list says: ";
     for (std::size_t a = 0; a < count.size(); ++a)
-      text += (a ? ", " : "") + std::to_string(count[a]) + " by " + axis_name(a);
+      text += (a ? ", " : "") + std::to_string(count[a]) + " by " + axis_name(a, count.size());
     out.push_back(text + ". Text has the same id in all of them.");
   }
-  static std::string axis_name(std::size_t axis) {
-    constexpr std::string_view names[] = {"time", "height", "width"};
-    return axis < 3 ? std::string(names[axis]) : "axis " + std::to_string(axis);
+  // Two axes are NeoMME's, four HunYuan VL's.
+  static std::string axis_name(std::size_t axis, std::size_t axes) {
+    constexpr std::string_view two[] = {"row", "column"}, three[] = {"time", "height", "width"},
+                               four[] = {"place in the text", "width", "height", "picture"};
+    if (axes == 2) return std::string(two[axis]);
+    if (axes == 4) return std::string(four[axis]);
+    return axis < 3 ? std::string(three[axis]) : "axis " + std::to_string(axis);
   }
   void sections(const Rope& x) {
     std::string text = "Pairs take their position from ids of their own: ";
     for (std::size_t i = 0; i < x.mrope_section.size(); i++)
-      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " + axis_name(i);
+      text += (i ? ", " : "") + std::to_string(x.mrope_section[i]) + " by " +
+              axis_name(i, x.mrope_section.size());
     out.push_back(text +
                   (x.mrope_interleaved ? ", alternating from pair to pair." : ", in blocks.") +
                   " Text has the same id in all of them.");
@@ -513,6 +541,9 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   std::string text = "RoPE, " + std::string(name(rope->pairing));
   if (!rope->mrope_section.empty() || !rope->pair_axes.empty()) text += ", M-RoPE";
   if (plan.rotate->phase) text += ", imaginary heads";
+  if (plan.rotate->heads > 1 && rope->rotated_heads)
+    text += ", " + std::to_string(*rope->rotated_heads) + " of " +
+            std::to_string(plan.rotate->heads) + " heads";
   if (plan.rotate->rotary_dim < head_dim)
     text += ", " + std::to_string(plan.rotate->rotary_dim) + " of " + std::to_string(head_dim) +
             " channels";

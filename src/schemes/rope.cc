@@ -6,6 +6,9 @@
 //
 // Partial: the first ⌊p·head_dim⌋ channels rotate, with the exponent over that number. Where it is
 // odd, Hugging Face makes ⌈n/2⌉ frequencies with denominator n, and 2·⌈n/2⌉ channels rotate.
+// Rotated heads: the first ones rotate, the others have frequencies of 0. Each needs a key head of its own.
+// Values that stay: what DeepSeek-V4 rotates back in the output is left as it is, Σ_j α_ij R_j v_j, so that the output tells
+// where its keys stand and not how far off.
 // Reversed: −f_r, for code that subtracts where others add. The logits are those of other weights, in which a pair's
 // channels have changed places.
 // Imaginary heads (RoPE++, 2512.07525): the query is rotated by p·f_r − π/2, so that its logits are the imaginary part of
@@ -16,6 +19,7 @@
 #include "src/schemes/common.h"
 #include "src/schemes/mrope.h"
 
+#include <algorithm>
 #include <numbers>
 #include <string>
 
@@ -41,6 +45,27 @@ Expected<Phase> imaginary_phase(const Rope& rope, std::int64_t heads, std::int64
                          imaginary ? quarter : 0.0);
   }
   return phase;
+}
+
+// The frequencies of all heads, of which the first ones alone rotate: [heads][axes][pair].
+Expected<void> rotate_first_heads(std::int64_t rotated, const Geometry& geometry, Rotate& rotate) {
+  const std::int64_t heads = geometry.heads;
+  POSENC_CHECK(detail::known("rope: rotated_heads", {{"heads", heads}}));
+  POSENC_CHECK(detail::affordable("rope: rotated_heads", {"heads", heads},
+                                  {"frequencies", std::ssize(rotate.frequency)}));
+  if (rotated < 1 || rotated > heads)
+    return fail("rope: rotated_heads", "must lie within 1 and " + std::to_string(heads) + " heads",
+                std::to_string(rotated), "leave it out where all rotate");
+  if (geometry.kv_heads > 0 && geometry.kv_heads != heads)
+    return fail("rope: rotated_heads", "kv_heads must equal heads, " + std::to_string(heads),
+                std::to_string(geometry.kv_heads), "a key rotates as its query does");
+  if (rotated == heads) return {};
+  const std::vector<double> one = rotate.frequency;
+  rotate.heads = heads;
+  rotate.frequency.assign(one.size() * static_cast<std::size_t>(heads), 0.0);
+  for (std::int64_t h = 0; h < rotated; ++h)
+    std::ranges::copy(one, rotate.frequency.begin() + h * std::ssize(one));
+  return {};
 }
 
 // The regions of a distance map, with c = chunk_size − local_size, w = map_window and k = map_group:
@@ -144,12 +169,14 @@ Expected<Plan> Rope::compiled(const Geometry& geometry) const {
   rotate.frequency = scaled->frequency;
   rotate.amplitude = scaled->amplitude;
   rotate.values = rotate_values;
+  rotate.values_stay = values_stay;
   if (!mrope_section.empty() || !pair_axes.empty()) {
     POSENC_TRY(axis, detail::axis_of_each_pair(*this, rotate.pairs()));
     rotate.axes = static_cast<std::int64_t>(mrope_section.size());
     for (const std::int64_t each : pair_axes) rotate.axes = std::max(rotate.axes, each + 1);
     rotate.frequency = detail::spread_over_axes(scaled->frequency, axis, rotate.axes);
   }
+  if (rotated_heads) POSENC_CHECK(rotate_first_heads(*rotated_heads, geometry, rotate));
   if (imaginary_heads != ImaginaryHeads::none) {
     POSENC_TRY(phase, imaginary_phase(*this, geometry.heads, rotate.pairs()));
     rotate.phase = std::move(phase);

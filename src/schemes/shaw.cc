@@ -6,6 +6,7 @@
 // Row order: Shaw and tensor2tensor count key − query (row 0: the key lies k or more in the past);
 // BERT counts query − key, with k = max_position − 1, so that no distance is ever clipped. Reading
 // one table in the other order mirrors it, and nothing fails loudly.
+// With zero_beyond the vectors end at k and at ahead: keys farther off get none (VITS).
 // BERT's relative_key_query has one table for both products: the key table serves for both.
 #include <string>
 #include <utility>
@@ -49,6 +50,11 @@ Expected<Plan> Shaw::compiled(const Geometry& geometry) const {
   for (std::int64_t r = 0; r < rows; ++r) {  // r = distance + ahead, distance = i − j
     const std::int64_t row = row_order == RowOrder::key_minus_query ? rows - 1 - r : r;
     listed.push_back(static_cast<std::int32_t>(row));
+  }
+  if (zero_beyond) {
+    listed.insert(listed.begin(), no_row);
+    listed.push_back(no_row);
+    --relative.rows.first;
   }
   relative.rows.row = std::move(listed);
   Plan plan;

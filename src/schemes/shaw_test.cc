@@ -33,6 +33,15 @@ TEST(ShawScheme, ClipsDistances) {
   EXPECT_EQ(*relative.rows.at(-1000), 4);
 }
 
+TEST(ShawScheme, VectorsMayEndInsteadOfBeingClipped) {
+  const Relative relative = relative_of({.max_distance = 2, .max_ahead = 1, .zero_beyond = true});
+  EXPECT_EQ(relative.row_count, 4);
+  for (const std::int64_t beyond : {-1000, -2, 3, 1000})
+    EXPECT_EQ(*relative.rows.at(beyond), no_row);
+  for (std::int64_t distance = -1; distance <= 2; ++distance)
+    EXPECT_EQ(*relative.rows.at(distance), 2 - distance);
+}
+
 TEST(ShawScheme, DistanceZeroAloneIsOneRow) {
   EXPECT_EQ(relative_of({.max_distance = 0}).rows.row, std::vector<std::int32_t>{0});
 }

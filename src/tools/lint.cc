@@ -53,6 +53,7 @@ constexpr LintRule lint_rules[] = {
     {"local_theta_fixed", note, ""},
     {"partial_conflict", error, "keep one of the two"},
     {"partial_disputed", warning, "check the engine you serve with"},
+    {"sections_disputed", warning, "check the engine you serve with"},
     {"own_code_key", warning, "check which of the two you run"},
     {"unknown_key", warning, "correct its spelling, or drop the key"},
     {"unread_key", warning, "drop the key, or correct model_type"},

@@ -138,12 +138,17 @@ class PlanDifferences {
               .pair = off.worst,
               .position = off.shows_from(),
               .message = told(off, rotate, length_)});
-    if (rotate.values != other.values)
+    const auto of_values = [](const Rotate& each) {
+      return !each.values ? "not rotated" : each.values_stay ? "rotated, and stay so" : "rotated";
+    };
+    if (rotate.values != other.values || rotate.values_stay != other.values_stay)
       differ({.code = "values",
               .position = 1,
-              .expected = rotate.values ? "rotated" : "not rotated",
-              .found = other.values ? "rotated" : "not rotated",
-              .message = "values rotate in one of them"});
+              .expected = of_values(rotate),
+              .found = of_values(other),
+              .message = rotate.values != other.values
+                             ? "values rotate in one of them"
+                             : "the output is rotated back in one of them"});
     if (rotate.growth != other.growth)
       differ({.code = "xpos",
               .position = 1,

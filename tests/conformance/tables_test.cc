@@ -1,5 +1,5 @@
 // Attention with tables by distance as families' own modules compute it (tests/peers/tables.py): profiles, Transformer-XL's
-// terms, clipped distances, and pictures.
+// terms, clipped distances, pictures; and rotations of values, of some heads, of boxes.
 #include <map>
 
 #include "posenc/gradients.h"
@@ -45,7 +45,7 @@ Made made(const Json& record) {
   for (const auto& [name, tensor] : record.at("tables").items()) all.tables[name] = Numbers(tensor);
   for (auto& [name, tensor] : all.tables) {
     if (auto* shaw = std::get_if<Shaw>(&*scheme)) {
-      shaw->key = tensor.table();
+      (name == "value" ? shaw->value : shaw->key) = tensor.table();
     } else {
       EXPECT_TRUE(set_table(*scheme, name, tensor.table())) << name;
     }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Rotations by several axes: diffusers' transformers and Ernie 4.5 VL, each by its own position module and its own
+"""Rotations by several axes: diffusers' transformers, Ernie 4.5 VL, NeoMME and HunYuan VL, each by its own position module and its own
 code of applying it, on random vectors; recorded in tests/data/golden/axes.json with the ids and a small config.json.
 
   tests/peers/axes.py > tests/data/golden/axes.json      needs diffusers beside transformers
 """
 
+import copy
 import importlib
 import inspect
 import json
@@ -31,6 +32,8 @@ from diffusers.models.transformers import (
     transformer_wan,
     transformer_z_image,
 )
+from transformers.models.hunyuan_vl import configuration_hunyuan_vl, modeling_hunyuan_vl
+from transformers.models.neomme import configuration_neomme, modeling_neomme
 from transformers.models.ernie4_5_vl_moe import configuration_ernie4_5_vl_moe, modeling_ernie4_5_vl_moe
 
 TOKENS = 6
@@ -158,6 +161,35 @@ def ernie():
     yield record(config, ids, x, out)
 
 
+def neomme():
+    """Two axes that alternate, of layers of two kinds."""
+    config = {"model_type": "neomme", "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32}
+    for kind in ("full_attention", "sliding_attention"):
+        config["num_hidden_layers"] = 1 if kind == "full_attention" else 2
+        config["layer_types"] = ["sliding_attention", "full_attention"][-config["num_hidden_layers"] :]
+        made = configuration_neomme.NeoMMEConfig(**config)
+        embed = modeling_neomme.NeoMMERotaryEmbedding(made)
+        ids, x = random_ids(2), vectors(TOKENS, 32)
+        cos, sin = embed(x, ids.T[:, None], kind)
+        out, _ = modeling_neomme.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)
+        yield record(dict(config), ids, x, out)
+
+
+def hunyuan_vl():
+    """Text, which stands at the same place on each axis. Of pictures this class makes no rotation."""
+    config = {
+        "model_type": "hunyuan_vl_text", "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 2,
+        "num_hidden_layers": 2, "head_dim": 32,
+        "rope_scaling": {"type": "xdrope", "alpha": 1000.0, "factor": 1.0, "xdrope_section": [4, 4, 4, 4]},
+    }
+    made = configuration_hunyuan_vl.HunYuanVLTextConfig(**copy.deepcopy(config))
+    embed = modeling_hunyuan_vl.HunYuanVLRotaryEmbedding(made)
+    ids, x = random_ids(1).expand(-1, 4), vectors(TOKENS, 32)
+    cos, sin = embed(x, ids.T[:, None])
+    out, _ = modeling_hunyuan_vl.apply_rotary_pos_emb(x, x, cos, sin, unsqueeze_dim=2)
+    yield record(config, ids, x, out)
+
+
 # --- real positions -----------------------------------------------------------------------------------
 
 
@@ -226,7 +258,7 @@ def defaults():
 
 
 REALS = [cosmos, mochi]
-ROTATIONS = [flux, flux2, hidream, hunyuan_video, hunyuan_image, z_image, lumina2, wan, qwen_image, ernie]
+ROTATIONS = [flux, flux2, hidream, hunyuan_video, hunyuan_image, z_image, lumina2, wan, qwen_image, ernie, neomme, hunyuan_vl]
 
 
 def main():

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 
 Refused = hugging_face.Refused
 
-PROJECTIONS = "linear_q to_q att_proj Wq Wqkv q_proj query qkv query_proj q qkv_proj k_proj q_lin in_proj_weight c_attn wq query_key_value".split()
+PROJECTIONS = "linear_q to_q att_proj Wq Wqkv q_proj query qkv query_proj q qkv_proj k_proj q_lin in_proj_weight c_attn wq query_key_value queries_keys_values keys_values".split()
 # Attention to something else, or behind the layers: its keys are not those of the tokens.
 OTHER = re.compile(
     r"cross|enc_attn|encoder_attn|encdec|temporal|(^|\.)head|pool|qformer|merger|x_attn|resampl|message|\bmit\b|aggregat"
@@ -79,7 +79,7 @@ def attentions(model):
         head_dim = next(
             (
                 getattr(module, n)
-                for n in ("head_dim", "attention_head_size", "d_kv", "key_value_proj_dim")
+                for n in ("head_dim", "attention_head_size", "d_kv", "key_value_proj_dim", "key_dim")
                 if hasattr(module, n)
             ),
             None,

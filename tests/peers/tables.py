@@ -15,6 +15,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers
 from transformers.models.beit import configuration_beit, modeling_beit
+from transformers.models.bros import configuration_bros, modeling_bros
+from transformers.models.clvp import configuration_clvp, modeling_clvp
 from transformers.models.fastspeech2_conformer import configuration_fastspeech2_conformer, modeling_fastspeech2_conformer
 from transformers.models.inkling import configuration_inkling, modeling_inkling
 from transformers.models.layoutlmv2 import configuration_layoutlmv2, modeling_layoutlmv2
@@ -22,12 +24,15 @@ from transformers.models.layoutlmv3 import configuration_layoutlmv3, modeling_la
 from transformers.models.levit import modeling_levit
 from transformers.models.parakeet import configuration_parakeet, modeling_parakeet
 from transformers.models.phi4_multimodal import configuration_phi4_multimodal, modeling_phi4_multimodal
+from transformers.models.qwen2_5_omni import configuration_qwen2_5_omni, modeling_qwen2_5_omni
+from transformers.models.roformer import configuration_roformer, modeling_roformer
 from transformers.models.sam import configuration_sam, modeling_sam
 from transformers.models.sam3 import configuration_sam3, modeling_sam3
 from transformers.models.seamless_m4t import configuration_seamless_m4t, modeling_seamless_m4t
 from transformers.models.swin import configuration_swin, modeling_swin
 from transformers.models.swinv2 import configuration_swinv2, modeling_swinv2
 from transformers.models.udop import configuration_udop, modeling_udop
+from transformers.models.vits import configuration_vits, modeling_vits
 from transformers.models.wav2vec2_bert import configuration_wav2vec2_bert, modeling_wav2vec2_bert
 from transformers.models.wavlm import modeling_wavlm
 from transformers.models.xlnet import configuration_xlnet, modeling_xlnet
@@ -224,6 +229,86 @@ def wav2vec2_bert():
     )
 
 
+def vits():
+    """Seven tokens, of whose distances those beyond 2 have no vectors."""
+    config = configuration_vits.VitsConfig(hidden_size=WIDTH, num_attention_heads=HEADS, window_size=2)
+    module = randomized(modeling_vits.VitsAttention(config))
+    module.out_proj = torch.nn.Identity()
+    hidden = random(1, TOKENS, WIDTH)
+    out, _ = module(hidden)
+    yield record(
+        "VITS", {"type": "shaw", "max_distance": 2, "zero_beyond": True},
+        {"key": module.emb_rel_k[0], "value": module.emb_rel_v[0]},
+        *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)), attended(out),
+    )  # fmt: skip
+
+
+# --- rotations that no reading of keys shows ------------------------------------------------------------
+
+
+def clvp():
+    """Of 40 channels 32 rotate, those of values too."""
+    config = configuration_clvp.ClvpEncoderConfig(hidden_size=80, num_attention_heads=HEADS, projection_dim=128)
+    module = randomized(modeling_clvp.ClvpSelfAttention(config))
+    module.out_proj = torch.nn.Identity()
+    hidden = random(1, TOKENS, 80)
+    angles = modeling_clvp.ClvpRotaryPositionalEmbedding(config).double()(hidden)
+    out, _ = module(hidden, angles, position_ids=torch.arange(TOKENS)[None])
+    yield record(
+        "CLVP", {"type": "rope", "rotary_dim": 32, "rotate_values": True, "values_stay": True}, {},
+        *(heads_of(each(hidden)) for each in (module.q_proj, module.k_proj, module.v_proj)), attended(out),
+    )  # fmt: skip
+
+
+def roformer():
+    config = configuration_roformer.RoFormerConfig(hidden_size=WIDTH, num_attention_heads=HEADS, rotary_value=True)
+    module = randomized(modeling_roformer.RoFormerSelfAttention(config))
+    hidden = random(1, TOKENS, WIDTH)
+    angles = torch.arange(TOKENS)[:, None] * 10000.0 ** (-2 * torch.arange(HEAD_DIM // 2) / HEAD_DIM)
+    out = module(hidden, sinusoidal_pos=torch.cat([angles.sin(), angles.cos()], -1)[None, None])[0]
+    yield record(
+        "RoFormer", {"type": "rope", "pairing": "interleaved", "rotate_values": True, "values_stay": True}, {},
+        *(heads_of(each(hidden)) for each in (module.query, module.key, module.value)), attended(out),
+    )  # fmt: skip
+
+
+def omni():
+    """Qwen2.5-Omni's writer of spectra: the first of two heads rotates. One block, which all tokens see."""
+    config = configuration_qwen2_5_omni.Qwen2_5OmniDiTConfig(hidden_size=WIDTH, num_attention_heads=HEADS, head_dim=HEAD_DIM)
+    config._attn_implementation = "sdpa"
+    module = randomized(modeling_qwen2_5_omni.DiTAttention(config))
+    module.to_out = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.Identity()])
+    hidden = random(1, TOKENS, WIDTH)
+    rotary = modeling_qwen2_5_omni.Qwen2_5OmniDiTRotaryEmbedding(config).double()
+    out = module(hidden, rotary(hidden, torch.arange(TOKENS)[None]))
+    yield record(
+        "Qwen2.5-Omni", {"type": "rope", "pairing": "interleaved", "rotated_heads": 1}, {},
+        *(heads_of(each(hidden)) for each in (module.to_q, module.to_k, module.to_v)), attended(out),
+    )  # fmt: skip
+
+
+def bros():
+    """q . W s(b_j - b_i), s the sines and cosines of how eight coordinates of two boxes differ, is a rotation by eight axes: of
+    W^T q, whose number for a cosine stands before that for the sine, and of a key that is (1, 0) in each pair. Both stand before the
+    head's own channels; the scale is that of the latter. Coordinates are in thousandths of a page, in the model in hundredths."""
+    config = configuration_bros.BrosConfig(hidden_size=128, num_attention_heads=HEADS)
+    module = randomized(modeling_bros.BrosSelfAttention(config))
+    boxes = randomized(modeling_bros.BrosBboxEmbeddings(config))
+    ids = torch.randint(0, 1000, (8, 1, TOKENS))
+    hidden = random(1, TOKENS, 128)
+    out = module(hidden, boxes(ids.permute(1, 2, 0) / 1000 * config.bbox_scale))[0]
+    q, k, v = (heads_of(each(hidden)) for each in (module.query, module.key, module.value))
+    each = config.dim_bbox_sinusoid_emb_1d
+    sines, cosines = (q @ boxes.bbox_projection.weight).view(1, HEADS, TOKENS, 8, 2, each // 2).unbind(-2)
+    turned = torch.stack([cosines, sines], -1).flatten(-3)
+    still = torch.tensor([1.0, 0.0]).repeat(turned.shape[-1] // 2).expand_as(turned)
+    yield record(
+        "BROS", {"type": "axial", "rope_theta": 10000, "axes_dim": [each] * 8, "position_scale": [config.bbox_scale / 1000]}, {},
+        torch.cat([turned, q], -1), torch.cat([still, k], -1), v, attended(out), positions=ids,
+        logits={"multiplier": ((turned.shape[-1] + q.shape[-1]) / q.shape[-1]) ** 0.5},
+    )  # fmt: skip
+
+
 def phi4_audio():
     """The bias by its own module; attention around it is the plain one."""
     config = configuration_phi4_multimodal.Phi4MultimodalAudioConfig(
@@ -404,7 +489,7 @@ def sam3():
     )  # fmt: skip
 
 
-FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless]
+FAMILIES = [inkling, wavlm, xlnet, parakeet, wav2vec2_bert, phi4_audio, swin, swinv2, beit, levit, sam, layoutlmv2, layoutlmv3, udop, sam3, fastspeech2, seamless, vits, clvp, roformer, omni, bros]
 
 
 def main():

@@ -41,6 +41,8 @@ class DecoderReader {
     layers_ = read_layers(config_, family_, dims_, causal_, notes_);
     const bool each_side = both_ways || (!causal_ && family_.window_each_side);
     if (each_side && layers_.window) *layers_.window *= 2;
+    for (LayerKind& kind : layers_.kinds)
+      if (each_side) kind.window *= 2;
     if (!causal_ && !each_side && family_.window_grows && layers_.window)
       *layers_.window = 2 * (*layers_.window / 2 + 1);
     if (both_ways && is_chunked(family_.other)) {
@@ -121,9 +123,10 @@ class DecoderReader {
       return group;
     }
     if (has_window(kind.type)) {
-      group.window = layers_.window;
+      group.window = kind.window > 0 ? kind.window : layers_.window;
       group.chunked = is_chunked(kind.type);
-      if (!layers_.window_note.field.empty()) group.provenance.push_back(layers_.window_note);
+      if (kind.window == 0 && !layers_.window_note.field.empty())
+        group.provenance.push_back(layers_.window_note);
     }
     add_rotation(kind, dims, group);
     if (family_.logits) family_.logits(config_, group);
@@ -145,6 +148,7 @@ class DecoderReader {
     if (kind.theta > 0) text += ", base " + number_text(kind.theta);
     if (kind.heads > 0) text += ", " + std::to_string(kind.heads) + " heads";
     if (kind.kv_heads > 0) text += ", " + std::to_string(kind.kv_heads) + " kv heads";
+    if (kind.window > 0) text += ", window " + std::to_string(kind.window);
     return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
   }
 
@@ -221,6 +225,12 @@ class DecoderReader {
       note(group.provenance, "rotate_values", "true", Origin::family,
            "keys serve as values, and the output is rotated back");
     }
+    read_values(*found.rope, group.provenance);
+    if (family_.rotated_heads > 0) {
+      found.rope->rotated_heads = family_.rotated_heads;
+      note(group.provenance, "rotated_heads", std::to_string(family_.rotated_heads), Origin::family,
+           "rule of " + reading_.family);
+    }
     found.rope->reversed = family_.reversed;
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
@@ -247,6 +257,15 @@ class DecoderReader {
       return;
     }
     group.schemes = {std::move(*found.rope)};
+  }
+
+  // Values that are rotated as keys are, where the output is not rotated back.
+  void read_values(Rope& rope, ProvenanceList& notes) {
+    const auto said = config_.flag(family_.values_key);
+    if (!family_.values_stay && !(said && said->value)) return;
+    rope.rotate_values = rope.values_stay = true;
+    note(notes, "rotate_values", "true, and they stay", said ? Origin::file : Origin::family,
+         said ? said->key : "rule of " + reading_.family);
   }
 
   // Qwen2.5-1M's, whose published code (a fork of vLLM) alone reads it.

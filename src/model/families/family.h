@@ -119,6 +119,9 @@ struct Family {
   bool rotary_half = false;  // half of a head rotates, and no key says otherwise (ChatGLM)
   bool alpha = false;        // dynamic with alpha is NTK-aware (HunYuan)
   bool reversed = false;     // rotates the other way (nanochat)
+  std::int64_t rotated_heads = 0;     // of every layer, the first ones; 0: all
+  bool values_stay = false;           // values are rotated too, and the output not back (CLVP)
+  std::string_view values_key = {};   // true: the same (RoFormer)
   std::string_view sections = {};     // default of mrope_section
   bool sections_interleaved = false;  // always, whatever the file says
   std::string_view axes_keys =
@@ -126,6 +129,9 @@ struct Family {
   std::string_view axes_dim =
       {};  // their default; "": a third of the head each, time takes the rest
   PairAxesRule* pair_axes = nullptr;  // deals pairs to axes where sections do not say it
+  std::int64_t alternating_axes =
+      0;                           // as many axes take pairs in turns, which no key says (NeoMME)
+  bool sections_disputed = false;  // transformers deals channels, others pairs (HunYuan VL)
 
   // Layers that are not alike.
   bool layer_types = false;  // the class has them, so parameters may be given by layer type
@@ -154,6 +160,7 @@ struct Family {
   std::string_view kv_heads_of_layers = {};  // layers have unlike heads; "": they have not
   std::string_view local_kv_heads_key = {};  // where those of layers that slide stand; "": as all
   std::int64_t local_kv_heads = 0;           // its default
+  std::string_view other_keys = {};          // which spell a size elsewhere, and another thing here
   std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
 
   // Attention.

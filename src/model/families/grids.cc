@@ -143,6 +143,89 @@ void read_stages(const Section& vision, const Tower& tower) {
   add_remark(vision, tower);
 }
 
+namespace {
+
+// What LeViT does behind a stage: ["Subsample", channels of a query, heads, …, stride], as its class makes it of the file
+// where the file has none.
+struct Shrink {
+  std::int64_t key_dim = 0, heads = 0, stride = 2;
+};
+
+Shrink shrink_behind(const Section& vision, std::size_t stage, std::int64_t key_dim,
+                     std::int64_t width) {
+  const Json* const all = vision.raw("down_ops");
+  const auto* const list = all != nullptr ? all->get<Json::Array>() : nullptr;
+  if (list == nullptr || stage >= list->size()) return {key_dim, width / key_dim};
+  const auto* const op = (*list)[stage].get<Json::Array>();
+  const auto at = [&](std::size_t place) {
+    const auto* const number = (*op)[place].get<std::int64_t>();
+    return number != nullptr ? *number : 0;
+  };
+  const Shrink found = op != nullptr && op->size() == 6 ? Shrink{at(1), at(2), at(5)} : Shrink{};
+  const bool fits = found.key_dim >= 1 && found.key_dim <= most_head_dim && found.heads >= 1 &&
+                    found.heads <= most_heads && found.stride >= 1 && found.stride <= most_side;
+  if (!fits && !vision.reading.error)
+    vision.reading.refuse(vision.where("down_ops"),
+                          "must have channels, heads and a stride of each step", all->text(),
+                          "correct the file");
+  return found;
+}
+
+}  // namespace
+
+// Stages of grids: each layer has a bias by rows and columns without their signs, and behind a stage one stands in which
+// every second patch asks all of them, so that its positions are a stride apart.
+void read_shrinking(const Section& vision, const Tower& tower) {
+  ProvenanceList notes;
+  const auto widths = numbers_of_stages(vision, "hidden_sizes", "128 256 384", notes),
+             depths = numbers_of_stages(vision, "depths", tower.depths, notes),
+             heads = numbers_of_stages(vision, "num_attention_heads", tower.stage_heads, notes),
+             key_dims = numbers_of_stages(vision, "key_dim", "16 16 16", notes);
+  const Patches whole = patches_of(vision, tower, notes);
+  if (vision.reading.error) return;
+  const std::size_t stages = depths.size();
+  if (stages < 1 || stages > 16 || widths.size() != stages || heads.size() != stages ||
+      key_dims.size() != stages || whole.height != whole.width) {
+    vision.reading.refuse(vision.where("depths"),
+                          "must have a stage for each of hidden_sizes, num_attention_heads and "
+                          "key_dim, at most 16, of square pictures",
+                          std::to_string(stages), "correct the file");
+    return;
+  }
+  std::int64_t first = 0, side = whole.height;
+  const auto add = [&](std::int64_t layers, std::int64_t width, std::int64_t key_dim,
+                       std::int64_t of_heads, const std::string& label) {
+    if (layers > most_layers - first) {
+      vision.reading.refuse(vision.where("depths"),
+                            "must be " + std::to_string(most_layers) + " layers or fewer",
+                            std::to_string(first + layers), "correct the file");
+      return;
+    }
+    ModelDims dims{.width = width, .layers = layers, .heads = of_heads, .kv_heads = of_heads};
+    dims.head_dim = key_dim;
+    LayerGroup group = uniform_group(Stack::vision, dims, false, notes);
+    for (std::int64_t& layer : group.layers) layer += first;
+    first += layers;
+    group.label = label;
+    group.geometry.grid_height = group.geometry.grid_width = side;
+    group.schemes = {GridBias{.absolute = true}};
+    vision.reading.model.groups.push_back(std::move(group));
+  };
+  for (std::size_t s = 0; s < stages && !vision.reading.error; ++s) {
+    const std::string name = "stage " + std::to_string(s + 1);
+    add(depths[s], widths[s], key_dims[s], heads[s], name + ": " + by(side, side) + " patches");
+    if (s + 1 == stages || vision.reading.error) break;
+    const Shrink next = shrink_behind(vision, s, key_dims[0], widths[s]);
+    if (vision.reading.error) return;
+    const std::int64_t left = (side - 1) / next.stride + 1;
+    add(1, widths[s + 1], next.key_dim, next.heads,
+        "behind " + name + ": " + by(left, left) + " patches, one in " +
+            std::to_string(next.stride) + " each way, see " + by(side, side));
+    side = left;
+  }
+  add_remark(vision, tower);
+}
+
 void read_class_and_grid(const Section& vision, const Tower& tower) {
   LayerGroup group = group_of(vision, tower, {});
   ProvenanceList& notes = group.provenance;

@@ -30,6 +30,51 @@ bool warns(const Model& model, std::string_view words) {
                              [&](const Warning& each) { return each.message.contains(words); });
 }
 
+TEST(FamilyLevit, EveryStageHasItsGridAndQueriesAStrideApartBehindIt) {
+  const Model model = model_of(R"({"model_type": "levit", "image_size": 224, "patch_size": 16,
+      "hidden_sizes": [128, 256, 384], "depths": [2, 3, 4], "num_attention_heads": [4, 6, 8],
+      "key_dim": [16, 16, 16], "down_ops": [["Subsample", 16, 8, 4, 2, 2],
+      ["Subsample", 16, 16, 4, 2, 2]]})");
+  std::string found;
+  for (const LayerGroup& group : model.groups) {
+    EXPECT_TRUE(scheme_of<GridBias>(group).absolute);
+    const auto plan = compile(group);
+    ASSERT_TRUE(plan) << plan.error().message();
+    found += std::to_string(group.layers.size()) + "x" + std::to_string(group.geometry.heads) +
+             ":" + std::to_string(std::get<BiasTable>(*plan->bias).row_count) + " ";
+  }
+  EXPECT_EQ(found, "2x4:196 1x8:196 3x6:49 1x16:49 4x8:16 ");
+}
+
+TEST(FamilySeamless, SoundsHaveDistancesAndTextsSinusoids) {
+  for (const std::string version : {"", "_v2"}) {
+    const Model model = model_of(R"({"model_type": "seamless_m4t)" + version + R"(",
+        "hidden_size": 512, "speech_encoder_layers": 3, "speech_encoder_attention_heads": 8,
+        "encoder_layers": 4, "encoder_attention_heads": 8, "decoder_layers": 5,
+        "decoder_attention_heads": 8, "max_position_embeddings": 2048, "pad_token_id": 0})");
+    ASSERT_EQ(model.groups.size(), 3u);
+    EXPECT_EQ(model.groups[0].stack, Stack::audio);
+    EXPECT_EQ(model.groups[0].layers.size(), 3u);
+    if (version.empty()) {
+      scheme_of<TransformerXl>(model.groups[0]);
+    } else {
+      EXPECT_EQ(scheme_of<Shaw>(model.groups[0]).max_ahead, 8);
+    }
+    EXPECT_EQ(scheme_of<Sinusoidal>(model.groups[1]).row_offset, 1);
+    EXPECT_EQ(model.groups[2].layers.size(), 5u);
+    EXPECT_EQ(model.context, 2048);
+  }
+}
+
+TEST(FamilyVits, VectorsEndAtItsWindow) {
+  const std::string sizes = R"({"model_type": "vits", "hidden_size": 192, "num_hidden_layers": 6,
+      "num_attention_heads": 2, "window_size": )";
+  const Shaw scheme = scheme_of<Shaw>(model_of(sizes + "4}").groups.at(0));
+  EXPECT_TRUE(scheme.zero_beyond && scheme.use_values);
+  EXPECT_EQ(scheme.max_distance, 4);
+  scheme_of<NoPe>(model_of(sizes + "null}").groups.at(0));
+}
+
 TEST(FamilyXlnet, SeesBothWaysUnlessItSaysOtherwise) {
   const std::string sizes =
       R"({"model_type": "xlnet", "d_model": 768, "n_head": 12, "n_layer": 12)";
@@ -83,19 +128,6 @@ TEST(FamilyConformer, FastSpeechHasTwo) {
     EXPECT_FALSE(model.groups[1].causal);
     EXPECT_EQ(scheme_of<TransformerXl>(model.groups[1]).layout, WaveLayout::interleaved);
   }
-}
-
-TEST(FamilyConformer, SeamlessHearsReadsAndWrites) {
-  const Model model = model_of(R"({"model_type": "seamless_m4t", "hidden_size": 1024,
-      "encoder_layers": 24, "encoder_attention_heads": 16, "decoder_layers": 24,
-      "decoder_attention_heads": 16, "speech_encoder_layers": 12, "pad_token_id": 0,
-      "speech_encoder_attention_heads": 16, "max_position_embeddings": 1024})");
-  ASSERT_EQ(model.groups.size(), 3u);
-  EXPECT_EQ(scheme_of<Sinusoidal>(model.groups[0]).row_offset, 1);
-  EXPECT_EQ(model.groups[2].stack, Stack::audio);
-  EXPECT_EQ(model.groups[2].layers.size(), 12u);
-  EXPECT_EQ(scheme_of<TransformerXl>(model.groups[2]).layout, WaveLayout::interleaved);
-  EXPECT_TRUE(warns(model, "units of sound"));
 }
 
 TEST(FamilyConformer, Wav2Vec2BertClipsUnevenly) {

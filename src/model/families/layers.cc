@@ -144,7 +144,9 @@ class LayerReader {
         if (has_window(kind.type)) kind.type = full;
       return;
     }
-    if (!causal_) draft_.window_note.detail += ", half of it on each side";
+    const bool in_chunks = std::ranges::any_of(
+        draft_.kinds, [](const LayerKind& kind) { return is_chunked(kind.type); });
+    if (!causal_ && !in_chunks) draft_.window_note.detail += ", half of it on each side";
     const bool everywhere = std::ranges::all_of(
         draft_.kinds, [](const LayerKind& kind) { return has_window(kind.type); });
     if (everywhere && draft_.dims.context > 0 && *draft_.window >= draft_.dims.context)

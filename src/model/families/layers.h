@@ -19,6 +19,7 @@ struct LayerKind {
   bool shares = false;                   // keys and values are an earlier layer's (Gemma 3n, 4)
   double theta = 0;                      // its own base; 0: that of all
   std::int64_t heads = 0, kv_heads = 0;  // its own; 0: as many as all
+  std::int64_t window = 0;               // its own; 0: that of all
   bool operator==(const LayerKind&) const = default;
 };
 

@@ -57,8 +57,9 @@ void read_sides(const Section& config, const Family& family) {
 // Where only the encoder is a part, the file itself is the decoder, if the row has sizes for one: it rotates by the row's base,
 // or adds learned rows.
 void read_parts(const Section& config, const Family& family) {
-  const Section encoder =
-                    config.section("encoder encoder_config audio_config asr_config text_encoder"),
+  const Section encoder = config.section(
+                    "encoder encoder_config audio_config asr_config text_encoder "
+                    "dit_config"),
                 decoder = config.section("decoder decoder_config");
   if (!encoder) {
     config.reading.refuse(config.where("encoder"), "is missing", {},

@@ -105,6 +105,7 @@ class RopeReader {
     const auto& said = type ? type : old;
     if (!said) return "default";
     type_key_ = said->key;
+    if (said->value == "xdrope" && family_.alpha) return "dynamic";  // with alpha, as HunYuan's
     if (said->value != "mrope") return said->value;
     if (!p.has("mrope_section")) {
       reading_.refuse(p.where("mrope_section"), "is missing: the type is mrope", "",
@@ -174,7 +175,8 @@ class RopeReader {
   void read_fields(bool ntk) {
     const Section& p = parameters_.section;
     constexpr std::string_view elsewhere =
-        "type rope_type rope_theta mrope_section mrope_interleaved llama_4_scaling_beta "
+        "type rope_type rope_theta mrope_section xdrope_section mrope_interleaved "
+        "llama_4_scaling_beta "
         "llama_4_scaling_original_max_position_embeddings";
     for (const JsonMember& member : p.members()) {
       if (reading_.error) return;
@@ -533,7 +535,8 @@ class RopeReader {
 
   void read_sections() {
     const Section& p = parameters_.section;
-    auto sections = p.integers("mrope_section", not_negative);
+    if (family_.alternating_axes > 0) return alternate();
+    auto sections = p.integers("mrope_section xdrope_section", not_negative);
     Origin origin = Origin::file;
     if (!sections) {
       if (family_.sections.empty() || reading_.error) return;
@@ -554,12 +557,36 @@ class RopeReader {
     for (const std::int64_t pairs : sections->value)
       list += (list.empty() ? "" : ", ") + std::to_string(pairs);
     note(notes_, "mrope_section", "[" + list + "]", origin, sections->key);
+    if (family_.sections_disputed && sections->value.size() > 1) {
+      reading_.warn("sections_disputed",
+                    sections->key +
+                        " deals pairs to axes, as the model's first code, vLLM, mlx-vlm and "
+                        "llama.cpp do; transformers 5.23 deals channels, each section doubled, so "
+                        "that the two channels of a pair follow different axes, which is no "
+                        "rotation; text is the same either way, pictures are not");
+    }
     if (family_.pair_axes != nullptr) return;
     const auto interleaved = p.flag("mrope_interleaved");
     rope_.mrope_interleaved = family_.sections_interleaved || (interleaved && interleaved->value);
     note(notes_, "mrope_interleaved", rope_.mrope_interleaved ? "true" : "false",
          interleaved ? Origin::file : Origin::family,
          interleaved ? interleaved->key : "rule of " + reading_.family);
+  }
+
+  // Axes that take pairs in turns are sections of one length, interleaved.
+  void alternate() {
+    const std::int64_t axes = family_.alternating_axes,
+                       channels = rope_.rotary_dim.value_or(static_cast<std::int64_t>(
+                           static_cast<double>(ask_.head_dim) * rope_.partial_rotary_factor)),
+                       pairs = channels / 2;
+    if (pairs % axes != 0 && !reading_.error)
+      reading_.refuse(parameters_.section.where("partial_rotary_factor"),
+                      "must leave each of " + std::to_string(axes) + " axes as many pairs",
+                      std::to_string(pairs) + " pairs", "correct it or head_dim");
+    rope_.mrope_section.assign(static_cast<std::size_t>(axes), pairs / axes);
+    rope_.mrope_interleaved = true;
+    note(notes_, "mrope_section", std::to_string(axes) + " axes take pairs in turns",
+         Origin::family, "rule of " + reading_.family);
   }
 
   const Section& config_;

@@ -61,6 +61,11 @@ constexpr Family added[] = {
     {.types = "git", .read = read_learned, .context = 1024, .sizes = {768, 6, 12},
      .remark = "git: patches stand in front of the text and see each other both ways"},
     {.types = "blip_text_model", .read = read_learned, .context = 512, .sizes = {768, 12, 8}},
+    {.types = "bros", .read = read_learned, .context = 512, .sizes = {768, 12, 12},
+     .causal = false,
+     .remark = "bros: queries meet projected sinusoids of how the corners of two boxes differ, "
+               "which is a rotation by axes of W^T q beside each head and is not in the plan "
+               "(docs/axes.md)"},
     {.types = "bert ernie visual_bert roc_bert splinter squeezebert dpr align_text_model "
               "chinese_clip_text_model flava_text_model instructblip_qformer "
               "instructblipvideo_qformer",

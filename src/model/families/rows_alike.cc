@@ -125,6 +125,8 @@ constexpr Family alike[] = {
     {.types = "emu3_text_model", .context = 9216, .sizes = {4096, 32, 32, 8}, .theta = 1e6},
     {.types = "hunyuan_v1_dense hunyuan_v1_moe hunyuan", .context = 2048, .sizes = {4096, 32, 32},
      .theta = 10000, .alpha = true},
+    {.types = "hunyuan_vl hunyuan_vl_text", .context = 2048, .sizes = {4096, 32, 32},
+     .theta = 10000, .alpha = true, .sections_disputed = true},
     {.types = "internlm2 internlm", .context = 2048, .theta = 10000},
     {.types = "internlm3", .context = 32 * K, .sizes = {4096, 48, 32, 2, 128}, .theta = 10000},
     {.types = "deepseek orion minicpm exaone aquila xverse Yi", .theta = 10000},
@@ -250,9 +252,7 @@ constexpr Family alike[] = {
     {.types = "helium", .context = 4096, .sizes = {2560, 24, 20, 20, 128}, .pairing = interleaved,
      .theta = 100000},
     {.types = "roformer", .context = 1536, .sizes = {768, 12, 12}, .causal = false,
-     .pairing = interleaved, .theta = 10000,
-     .remark = "roformer: if rotary_value is true, the values are rotated too, and the output is "
-               "not rotated back"},
+     .pairing = interleaved, .theta = 10000, .values_key = "rotary_value"},
 };
 // clang-format on
 

@@ -125,13 +125,14 @@ void position_temperature(const Section& config, LayerGroup& group) {
   group.logits_note = "attn_temperature_tuning";
 }
 
-// Beam: each sixth layer and the last attend fully, and what has no parameters has no position.
-void mark_beam(LayerDraft& layers) {
+// Beam and NeoMME: each sixth layer and the last attend fully.
+void mark_sixth_and_last(LayerDraft& layers) {
   for (std::int64_t i = 0; i + 1 < layers.count(); ++i)
     if ((i + 1) % 6 != 0) layers.at(i).type = layers.family.other;
   note(layers.notes, "layer_types", "each sixth layer and the last attend fully", Origin::family,
        "rule of " + layers.config.reading.family);
 }
+// Beam: what has no parameters has no position.
 void with_parameters(LayerDraft& layers) {
   const Json* const parameters = layers.config.raw("rope_parameters");
   for (LayerKind& kind : layers.kinds) {
@@ -245,6 +246,25 @@ void mark_mimo(LayerDraft& layers) {
        "rule of " + layers.config.reading.family);
 }
 
+// NeoMME: a window for each layer, in an object by the layer's number; without it each second sliding layer has 1024.
+void windows_of_layers(LayerDraft& layers) {
+  const Section own = layers.config.section("per_layer_config");
+  const Range tokens{.least = 1, .most = static_cast<double>(most_length)};
+  const std::int64_t usual = layers.window.value_or(0);
+  bool said = false;
+  for (std::int64_t i = 0, slides = 0; i < layers.count(); ++i) {
+    if (!has_window(layers.at(i).type)) continue;
+    const bool far = slides++ % 2 == 1;
+    const std::string number = std::to_string(i);
+    const Section layer = own.section(number + " " + (i < 10 ? "0" + number : number));
+    const auto window = layer.integer("sliding_window", tokens);
+    said = said || window.has_value();
+    layers.at(i).window = window ? window->value : far && !own ? 1024 : usual;
+  }
+  note(layers.notes, "windows", "of each layer", said ? Origin::file : Origin::family,
+       said ? own.path() : "each second sliding layer sees 1024 to each side");
+}
+
 // LFM 3: convolutions, with full attention and windows between them.
 void mark_lfm3(LayerDraft& layers) {
   for (std::int64_t i = 0; i < layers.count(); ++i)
@@ -312,7 +332,7 @@ constexpr Family alternating[] = {
     {.types = "mllama mllama_text_model", .context = 128 * K, .sizes = {4096, 40, 32, 8},
      .theta = 500000, .forced = cross_attention_layers},
     {.types = "beam", .context = 8192, .sizes = {5120, 52, 48, 8, 128}, .theta = 10000,
-     .layer_types = true, .pattern = {mark_beam}, .rotates = with_parameters, .window = 512,
+     .layer_types = true, .pattern = {mark_sixth_and_last}, .rotates = with_parameters, .window = 512,
      .logits = beam_temperature},
     {.types = "qwen2 internvl", .context = 32 * K, .sizes = {4096, 32, 32, 32}, .theta = 10000,
      .layer_types = true, .pattern = past_layer, .every = 28, .window = 4096,
@@ -480,6 +500,13 @@ constexpr Family alternating[] = {
      .partial = 0.5, .partial_keys = partial_factor, .layer_types = true,
      .pattern = {mark_third}, .other = "recurrent", .forced = attention_slides, .window = 2048,
      .window_keys = "attention_window_size"},
+    {.types = "neomme neomme_text", .context = 16 * K, .sizes = {1024, 17, 16, 4, 64},
+     .causal = false,
+     .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_theta": 1000000, "partial_rotary_factor": 0.25}})",
+     .partial_keys = partial_factor, .alternating_axes = 2, .layer_types = true,
+     .pattern = {mark_sixth_and_last}, .rotates = windows_of_layers, .window = 256,
+     .window_each_side = true},
     {.types = "zamba", .context = 4096, .sizes = {3712, 76, 16, 16}, .layer_types = true,
      .pattern = {mark_zamba}, .every = 6, .other = "mamba", .rotates = no_layer,
      .heads_width = "attention_hidden_size", .heads_times = 2, .logits = half_of_head_dim},

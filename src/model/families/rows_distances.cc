@@ -165,25 +165,6 @@ void read_two_conformers(const Section& file, const Family& family) {
   }
 }
 
-// Seamless: M2M-100's stacks, and a Conformer that hears.
-void read_seamless(const Section& config, const Family& family) {
-  read_m2m(config, family);
-  ProvenanceList notes;
-  ModelDims dims;
-  dims.width = config.size(notes, "width", "hidden_size", family.sizes.width, most_width);
-  dims.layers =
-      config.size(notes, "layers", "speech_encoder_layers", family.sizes.layers, most_layers);
-  dims.heads = dims.kv_heads =
-      config.size(notes, "heads", "speech_encoder_attention_heads", family.sizes.heads, most_heads);
-  dims.head_dim = head_dim_of(config, notes, dims.width, dims.heads);
-  const auto scheme = conformer_scheme(config, family, notes);
-  if (!scheme || config.reading.error) return;
-  LayerGroup group = uniform_group(Stack::audio, dims, false, std::move(notes));
-  group.schemes = {*scheme};
-  const std::int64_t context = config.reading.model.context;
-  add_encoder(config, family, std::move(group), context);
-}
-
 // Granite's encoders of sound cut the text into blocks of context_size, and have a vector for each distance.
 void read_blocks(const Section& config, const Family& family) {
   ProvenanceList notes;
@@ -240,6 +221,41 @@ void read_clipped(const Section& config, const Family& family) {
   add_encoder(config, family, std::move(group), 0);
 }
 
+// VITS: vectors for as many distances as window_size to each side, on keys and values, and none beyond.
+void read_vits(const Section& config, const Family& family) {
+  ProvenanceList notes;
+  const ModelDims dims = read_dims(config, family, notes);
+  const auto window = config.integer("window_size", Range{.least = 0, .most = 1 << 20});
+  const Json* const raw = config.raw("window_size");
+  const std::int64_t most = window ? window->value : raw && raw->is_null() ? 0 : 4;
+  note(notes, "max_distance", std::to_string(most), raw ? Origin::file : Origin::family,
+       raw ? config.where("window_size") : "default of " + config.reading.family);
+  LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
+  if (most > 0)
+    group.schemes = {Shaw{.max_distance = most, .zero_beyond = true}};
+  else
+    group.schemes = {NoPe{}};
+  add_encoder(config, family, std::move(group), 0);
+}
+
+// Seamless M4T: a Conformer for sounds, and an encoder and a decoder of text with sinusoids.
+void read_seamless(const Section& config, const Family& family) {
+  Model& model = config.reading.model;
+  Family sounds = family;
+  sounds.side = "speech_encoder";
+  sounds.remark = {};
+  const std::size_t first = model.groups.size();
+  read_conformer(config, sounds);
+  for (std::size_t i = first; i < model.groups.size(); ++i) model.groups[i].stack = Stack::audio;
+  model.context = model.trained_context = 0;
+  if (config.reading.error) return;
+  read_m2m(config, family);
+  config.reading.warn("family_remark", family.remark);
+}
+
+constexpr std::string_view units =
+    "the layers that write units of sound (t2u_*) are of the text's build, but that those of their "
+    "encoder have no position; they are not listed";
 constexpr std::string_view short_convolutions =
     "a convolution mixes keys and values with those of the few tokens before, which no plan says";
 constexpr Sinusoidal sines_first{.layout = WaveLayout::concatenated};
@@ -271,6 +287,11 @@ constexpr Family distances[] = {
     {.types = "nemotron_asr_streaming_encoder", .read = read_conformer, .context = 5000,
      .sizes = {1024, 24, 8}, .causal = false,
      .remark = "a frame sees its chunk of frames and some chunks before, which the plan does not say"},
+    {.types = "seamless_m4t", .read = read_seamless, .context = 1024, .sizes = {1024, 24, 16},
+     .causal = false, .other_keys = "max_source_positions", .waves = fairseq, .scale_embedding = true, .remark = units},
+    {.types = "seamless_m4t_v2", .read = read_seamless, .context = 4096, .sizes = {1024, 24, 16},
+     .causal = false, .other_keys = "max_source_positions", .waves = fairseq, .scale_embedding = true, .clipped_left = 64,
+     .clipped_right = 8, .remark = units},
     {.types = "parakeet_ctc", .read = read_parts},
     {.types = "parakeet_rnnt parakeet_tdt nemotron_asr_streaming nemotron3_5_asr",
      .read = read_parts, .remark = joint},
@@ -278,13 +299,13 @@ constexpr Family distances[] = {
     {.types = "cohere_asr", .read = read_parts, .context = 1024, .sizes = {1024, 8, 8}},
     {.types = "fastspeech2_conformer fastspeech2_conformer_with_hifigan",
      .read = read_two_conformers, .context = 5000, .sizes = {384, 4, 2}},
-    {.types = "seamless_m4t", .read = read_seamless, .context = 1024, .sizes = {1024, 24, 16},
-     .waves = fairseq, .scale_embedding = true,
-     .remark = "the stacks that make units of sound of text, as M2M-100's, are not explained"},
 
     // --- clipped ----------------------------------------------------------------------------------
     {.types = "wav2vec2-bert", .read = read_conformer, .sizes = {1024, 24, 16}, .causal = false,
      .clipped_left = 64, .clipped_right = 8},
+    {.types = "vits", .read = read_vits, .sizes = {192, 6, 2}, .causal = false,
+     .remark = "vits: between its layers, and behind them, convolutions know the order of "
+               "neighbours, which no plan says"},
     {.types = "granite_speech_encoder granite_speech_plus_encoder", .read = read_blocks,
      .context = 512, .sizes = {1024, 10, 8}, .causal = false, .window = 200},
     {.types = "granite_speech5_encoder", .read = read_blocks, .context = 512,

@@ -45,6 +45,10 @@ constexpr Inner inner_types[] = {
      "the picture and the prompt see each other both ways, and what is generated is causal; "
      "positions count from 1"},
     {"bark", "semantic", "three models of one build follow each other; the first is explained"},
+    {"clvp", "clvp_encoder",
+     "the encoder of texts is explained: that of speech is of its build, and the decoder that "
+     "stands "
+     "apart (decoder_config) is a clvp_decoder"},
     {"rag", "bart", "the model that finds passages is not explained"},
 };
 

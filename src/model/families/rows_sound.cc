@@ -3,8 +3,57 @@
 #include "src/model/families/layer_rules.h"
 #include "src/model/families/rows.h"
 
+#include <algorithm>
+#include <string>
+
 namespace posenc::detail {
 namespace {
+
+// CLVP rotates as many channels as half of a head of its projection has, and at least 32.
+void read_clvp(const Section& config, const Family& family) {
+  const Range heads_range{.least = 1, .most = static_cast<double>(most_heads)},
+      width_range{.least = 1, .most = static_cast<double>(most_width)};
+  const auto width = config.integer("projection_dim", width_range);
+  const auto heads = config.integer("num_attention_heads", heads_range);
+  const auto rotates = config.flag("use_rotary_embedding");
+  Family filled = family;
+  filled.rotary_dim = std::max<std::int64_t>((width ? width->value : family.sizes.width) /
+                                                 (2 * (heads ? heads->value : family.sizes.heads)),
+                                             32);
+  if (rotates && !rotates->value) filled.rotates = no_layer;
+  if (filled.rotary_dim % 2 != 0)
+    config.reading.refuse(config.where("projection_dim"), "must leave an even number to rotate",
+                          std::to_string(filled.rotary_dim), "correct it");
+  read_decoder(config, filled);
+  for (LayerGroup& group : config.reading.model.groups) {
+    for (Provenance& value : group.provenance) {
+      if (value.field != "rotary_dim") continue;
+      value.origin = Origin::derived;
+      value.detail = "projection_dim / (2 · heads), at least 32";
+    }
+  }
+}
+
+// Qwen2.5-Omni's writer of sound: blocks that do not see each other, but for the layers whose lists say that they see one
+// block before or after besides.
+void mark_blocks(LayerDraft& layers) {
+  const auto listed = [&](std::string_view key, std::vector<std::int64_t> usual) {
+    const auto said = layers.config.integers(key, not_negative);
+    return said ? said->value : usual;
+  };
+  const auto before = listed("look_backward_layers", {0, 20}),
+             after = listed("look_ahead_layers", {10});
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const bool back = std::ranges::find(before, i) != before.end(),
+               ahead = std::ranges::find(after, i) != after.end();
+    layers.at(i).type = back && ahead ? "attention with a block before and one after"
+                        : back        ? "attention with the block before"
+                        : ahead       ? "attention with the block after"
+                                      : layers.family.other;
+  }
+  note(layers.notes, "layer_types", "blocks, but for look_backward_layers and look_ahead_layers",
+       Origin::family, "rule of " + layers.config.reading.family);
+}
 
 // Whisper's encoder: all sines, then all cosines, frequencies to both ends.
 // MusicGen's decoder: cosines before sines. Canary's, as NeMo has them: divided by √width.
@@ -48,6 +97,18 @@ constexpr Family sound[] = {
     {.types = "glmasr_encoder dots3_note_audio_encoder", .context = 1500,
      .sizes = {1280, 32, 20}, .causal = false, .theta = 10000, .partial = 0.5,
      .partial_keys = partial_factor},
+    {.types = "clvp_encoder", .read = read_clvp, .sizes = {768, 20, 12}, .causal = false,
+     .theta = 10000, .values_stay = true},
+    {.types = "qwen2_5_omni_dit", .context = 32 * K, .sizes = {1024, 22, 16, 0, 64},
+     .causal = false, .pairing = interleaved, .theta = 10000, .rotated_heads = 1,
+     .pattern = {mark_blocks}, .other = "chunked_attention", .window = 24,
+     .window_keys = "block_size",
+     .other_keys = "emb_dim",
+     .remark = "qwen2_5_omni_dit: in layers of look_backward_layers and look_ahead_layers a token "
+               "sees its block and the one before or after, which the plan does not say"},
+    {.types = "qwen2_5_omni_token2wav", .read = read_parts,
+     .remark = "qwen2_5_omni_token2wav: the network that makes sound of spectra has convolutions "
+               "alone"},
     {.types = "lasr_encoder", .context = 10000, .sizes = {512, 17, 8}, .causal = false,
      .theta = 10000},
     {.types = "nemotron3_diarization_audio", .context = 5000, .sizes = {512, 31, 8},

@@ -28,11 +28,16 @@ bool rows_warn(const Model& model, std::string_view code) {
   return std::ranges::find(model.warnings, code, &Warning::code) != model.warnings.end();
 }
 
+const LayerGroup* group_of_layer(const Model& model, std::int64_t layer) {
+  const LayerGroup* group = find_group(model, layer, Stack::text);
+  return group ? group : find_group(model, layer, Stack::encoder);
+}
+
 // Of the eight layers, '1' where one rotates and 'w' where it has a window.
 std::string where_rotated(const Model& model) {
   std::string pattern;
   for (std::int64_t i = 0; i < 8; ++i) {
-    const LayerGroup* group = find_group(model, i, Stack::text);
+    const LayerGroup* group = group_of_layer(model, i);
     pattern += group && std::holds_alternative<Rope>(group->schemes[0]) ? '1' : '0';
   }
   return pattern;
@@ -40,7 +45,7 @@ std::string where_rotated(const Model& model) {
 std::string where_windowed(const Model& model) {
   std::string pattern;
   for (std::int64_t i = 0; i < 8; ++i) {
-    const LayerGroup* group = find_group(model, i, Stack::text);
+    const LayerGroup* group = group_of_layer(model, i);
     pattern += group && group->window ? 'w' : '.';
   }
   return pattern;
@@ -169,6 +174,72 @@ TEST(FamilyRows, ErniesPairsTakeHeightAndWidthInTurns) {
     EXPECT_NE(plan->rotate->at(0, r >= 24 ? 0 : 1 + r % 2, r), 0) << r;
 }
 
+TEST(FamilyRows, NeoMMEsTwoAxesTakePairsInTurns) {
+  const Model model =
+      small_model("neomme", R"("sliding_window": 16, "per_layer_config": {"1": {}})");
+  ASSERT_EQ(model.groups.size(), 2u);
+  for (const LayerGroup& group : model.groups) {
+    const Expected<Plan> plan = compile(group);
+    ASSERT_TRUE(plan) << plan.error().message();
+    EXPECT_EQ(plan->rotate->pairs(), group.window ? 32 : 8);
+    for (std::int64_t r = 0; r < plan->rotate->pairs(); ++r)
+      EXPECT_NE(plan->rotate->at(0, r % 2, r), 0) << r;
+  }
+}
+
+TEST(FamilyRows, NeoMMEsLayersHaveWindowsOfTheirOwn) {
+  const auto windows = [](std::string_view more) {
+    std::string text;
+    for (const LayerGroup& group : small_model("neomme", more).groups)
+      text += std::to_string(group.layers.size()) + "x" + std::to_string(group.window.value_or(0)) +
+              " ";
+    return text;
+  };
+  EXPECT_EQ(windows(R"("sliding_window": 16)"), "3x32 3x2048 2x0 ");
+  EXPECT_EQ(windows(R"("sliding_window": 16, "per_layer_config": {"02": {"sliding_window": 8}})"),
+            "5x32 1x16 2x0 ");
+}
+
+TEST(FamilyRows, HunYuanVLsPairsHaveFourAxesAndTransformersIsToldOf) {
+  const Model model = small_model("hunyuan_vl_text", R"("rope_scaling": {
+      "type": "xdrope", "alpha": 1000, "xdrope_section": [8, 8, 8, 8]})");
+  const Expected<Plan> plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  for (std::int64_t r = 0; r < 32; ++r) EXPECT_NE(plan->rotate->at(0, r / 8, r), 0) << r;
+  EXPECT_TRUE(rows_warn(model, "sections_disputed"));
+  EXPECT_FALSE(
+      rows_warn(small_model("hunyuan_vl_text", R"("rope_theta": 1e4)"), "sections_disputed"));
+}
+
+TEST(FamilyRows, ClvpsValuesAreRotatedAndStay) {
+  const Model model = small_model("clvp_encoder", R"("projection_dim": 256)");
+  const Rope rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
+  EXPECT_TRUE(rope.rotate_values && rope.values_stay);
+  EXPECT_EQ(compile(model.groups[0])->rotate->rotary_dim, 32);
+  EXPECT_EQ(where_rotated(small_model("clvp_encoder", R"("use_rotary_embedding": false)")),
+            "00000000");
+}
+
+TEST(FamilyRows, RoFormersValuesAreRotatedWhereTheFileSaysSo) {
+  const auto values = [](std::string_view more) {
+    const auto plan = compile(small_model("roformer", more).groups.at(0));
+    return plan->rotate->values && plan->rotate->values_stay;
+  };
+  EXPECT_TRUE(values(R"("rotary_value": true)"));
+  EXPECT_FALSE(values(R"("rotary_value": false)"));
+}
+
+TEST(FamilyRows, OneHeadOfQwenOmnisSpectraRotates) {
+  const Model model = small_model("qwen2_5_omni_dit", R"("block_size": 24,
+      "look_ahead_layers": [3], "look_backward_layers": [0, 5])");
+  EXPECT_EQ(where_windowed(model), ".ww.w.ww");
+  const auto plan = compile(model.groups.at(0));
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_EQ(plan->rotate->heads, model.groups[0].geometry.heads);
+  EXPECT_EQ(plan->rotate->at(1, 0, 0), 0);
+  EXPECT_EQ(plan->rotate->at(0, 0, 0), 1);
+}
+
 TEST(FamilyRows, ADiffusionTransformersAxesAreInItsFile) {
   const Model model = read_model_text(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 2,
       "num_single_layers": 3, "attention_head_dim": 64, "axes_dims_rope": [16, 24, 24]})");
@@ -249,7 +320,7 @@ TEST(FamilyRows, WavLMsBucketsHaveAGate) {
 }
 
 TEST(FamilyRows, WhatNoPlanSaysIsRefusedWithTheReason) {
-  for (const char* type : {"levit", "hunyuan_vl", "longcat_flash", "dots3_note"}) {
+  for (const char* type : {"reformer", "longcat_flash", "dots3_note"}) {
     const auto model = read_config(R"({"model_type": ")" + std::string(type) + R"("})");
     ASSERT_FALSE(model) << type;
     EXPECT_EQ(model.error().rule, "is known and not covered");

@@ -59,14 +59,6 @@ constexpr Family uncovered[] = {
     {.types = "gemma3n_audio gemma4_audio", .read = read_not_covered,
      .remark = "a softcap follows the product of queries with projected sinusoids of the distance "
                "(the scheme transformer_xl without biases), which no plan says"},
-    {.types = "seamless_m4t_v2", .read = read_not_covered,
-     .remark = "its vectors by distance are cut off unevenly (shaw with max_ahead), in one of five "
-               "stacks"},
-    {.types = "vits", .read = read_not_covered,
-     .remark = "its vectors by distance end at window_size and are not repeated beyond"},
-    {.types = "bros", .read = read_not_covered,
-     .remark = "queries meet projected sinusoids of how the corners of two boxes differ, which no "
-               "scheme says"},
     {.types = "cpmant", .read = read_not_covered,
      .remark = "its buckets depend on the segments of the prompt as well"},
     {.types = "prophetnet xlm-prophetnet", .read = read_not_covered,
@@ -74,15 +66,15 @@ constexpr Family uncovered[] = {
                "query's content"},
 
     // --- relative, of pictures --------------------------------------------------------------------
-    {.types = "levit", .read = read_not_covered,
-     .remark = "a learned bias by rows and columns (the scheme grid_bias with absolute), in stages "
-               "between which queries are fewer than keys"},
     {.types = "pp_formulanet pp_formulanet_text pp_chart2table_vision deepseek_ocr2_vision "
               "unlimited_ocr_vision",
      .read = read_not_covered,
      .remark = "behind SAM's tower stands another model, described by a part of the file"},
     {.types = "dinat", .read = read_not_covered,
-     .remark = "a learned bias by the distance within a neighbourhood, which no scheme says"},
+     .remark = "a query sees its neighbourhood alone, kernel_size patches each way, dilation apart "
+               "and moved inwards at the borders, which no mask says; the bias is grid_bias' for a "
+               "grid of kernel_size, by the distance over the dilation: attend once a query with "
+               "the keys it sees"},
     {.types = "hiera pvt sam2_hiera_det_model", .read = read_not_covered,
      .remark = "stages of several widths each mix fewer tokens than the one before"},
 
@@ -116,25 +108,18 @@ constexpr Family uncovered[] = {
      .remark = "three towers of pictures, each described by a part of the file"},
     {.types = "lxmert", .read = read_not_covered,
      .remark = "three stacks, of which one has a table and another the boxes of its objects"},
-    {.types = "clvp clvp_encoder", .read = read_not_covered,
-     .remark = "values are rotated and stay so, which no plan says"},
     {.types = "superglue lightglue efficientloftr esmfold2", .read = read_not_covered,
      .remark = "positions are points in a picture or in space, not numbers of tokens"},
     {.types = "decision_transformer", .read = read_not_covered,
      .remark = "its positions are the time steps of an episode, three tokens at each"},
     {.types = "vjepa2", .read = read_not_covered,
      .remark = "its pairs meet two angles each, which is no rotation"},
-    {.types = "qwen2_5_omni_dit qwen2_5_omni_token2wav", .read = read_not_covered,
-     .remark = "only the first head rotates"},
 
     // --- attention of a kind of its own -----------------------------------------------------------
     {.types = "longcat_flash", .read = read_not_covered,
      .remark = "each layer attends twice, and channels without position are scaled on their own"},
     {.types = "dots3_note dots3_note_text", .read = read_not_covered,
      .remark = "layers that slide have latent heads of another width"},
-    {.types = "hunyuan_vl hunyuan_vl_text neomme neomme_text", .read = read_not_covered,
-     .remark = "its position axes are dealt to channels in a way that no layout of mrope_section "
-               "says"},
     {.types = "zaya", .read = read_not_covered,
      .remark = "convolutions mix tokens before they are rotated"},
     {.types = "diffusion_gemma diffusion_gemma_text", .read = read_not_covered,

@@ -109,6 +109,8 @@ constinit const Tower by_distance[] = {
     {.types = "swin2sr", .kind = TowerKind::log_cpb, .read = read_stages, .width = 180, .image = 64,
      .patch = 1, .depths = "6 6 6 6 6 6", .stage_heads = "6 6 6 6 6 6", .merges = false,
      .window = 8, .remark = swin_remark},
+    {.types = "levit", .kind = TowerKind::grid_bias, .read = read_shrinking,
+     .depths = "4 4 4", .stage_heads = "4 8 12"},
     {.types = "beit data2vec-vision", .kind = TowerKind::grid_bias, .read = read_class_and_grid},
     {.types = "sam_vision_model sam_hq_vision_model got_ocr2_vision deepseek_ocr2_sam_vision_model "
               "unlimited_ocr_sam_vision_model",

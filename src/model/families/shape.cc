@@ -129,14 +129,26 @@ std::optional<Found<std::int64_t>> said_head_dim(const Section& config, const Fa
   return std::nullopt;
 }
 
+namespace {
+
+// The spellings that the family does not use for something else.
+std::string spellings(const Family& family, std::string_view names) {
+  std::string left;
+  for (const std::string_view name : split(names))
+    if (!contains_word(family.other_keys, name)) left += std::string(name) + " ";
+  return left;
+}
+
+}  // namespace
+
 ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
   Reading& reading = config.reading;
   ModelDims dims;
   const std::size_t first = notes.size();
   dims.layers = layers_of(config, family, notes);
-  dims.width =
-      config.size(notes, "width", "hidden_size n_embd d_model n_embed dim emb_dim embed_dim",
-                  family.sizes.width, most_width);
+  dims.width = config.size(
+      notes, "width", spellings(family, "hidden_size n_embd d_model n_embed dim emb_dim embed_dim"),
+      family.sizes.width, most_width);
   dims.heads = config.size(notes, "heads",
                            sided(family, "attention_heads num_attention_heads") +
                                "num_attention_heads n_head n_heads num_heads attention_heads",
@@ -182,10 +194,11 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   const auto value_dim = config.integer("v_head_dim", head_range);
   dims.value_dim = value_dim ? value_dim->value : dims.head_dim;
 
-  const auto context = config.integer(
-      "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
-      "max_sequence_length model_max_length max_source_positions",
-      Range{.least = 1, .most = static_cast<double>(most_length)});
+  const auto context =
+      config.integer(spellings(family,
+                               "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
+                               "max_sequence_length model_max_length max_source_positions"),
+                     Range{.least = 1, .most = static_cast<double>(most_length)});
   dims.context = context ? context->value : family.context;
   if (context) {
     note(notes, "context", std::to_string(dims.context), Origin::file, context->key);

@@ -27,6 +27,7 @@ struct Tower;
 using TowerReader = void(const Section& vision, const Tower& tower);
 TowerReader read_stages;          // Swin: grids.cc
 TowerReader read_class_and_grid;  // BEiT
+TowerReader read_shrinking;       // LeViT
 TowerReader read_windows;         // SAM, SAM 3
 
 struct Tower {
