@@ -173,6 +173,7 @@ export type Group = {
   amplitude_note: string
   logits_note: string
   sink_logits: boolean
+  added_each_layer: boolean
 }
 export type Explained = {
   model: string
