@@ -194,7 +194,7 @@ class PlanBias : public RowBias<T> {
       has_kept_ = scratch_.template take_zeros<char>(heads);
     }
     if (keeps_) return;
-    find_runs();
+    block_->keys.find_runs(keys, run_end_);
     if (looks_up_ && axes_ == 1) grid_.begin(block_->keys, keys, run_end_, rows());
     for (std::int64_t axis = 1; axis < axes_; ++axis) {
       for (std::int64_t j = 0; j < keys; ++j) {
@@ -204,20 +204,13 @@ class PlanBias : public RowBias<T> {
       }
     }
   }
-  void find_runs() {
-    for (std::int64_t j = block_->key_count - 1; j >= 0; --j) {
-      const bool goes_on =
-          j + 1 < block_->key_count && block_->keys.position(j + 1) == block_->keys.position(j) + 1;
-      run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
-    }
-  }
   // The rows of all queries, [query][kept_step_].
   const T* kept(std::int64_t head) {
     const std::int64_t h = of_head(head);
     T* const to = kept_ + h * kept_queries_ * kept_step_;
     if (has_kept_[h] != 0) return to;
     has_kept_[h] = 1;
-    find_runs();
+    block_->keys.find_runs(kept_keys_, run_end_);
     for (std::int64_t i = 0; i < kept_queries_; ++i)
       by_runs({line(head), std::ssize(rows().row)}, block_->queries.position(i), {0, kept_keys_},
               to + i * kept_step_);

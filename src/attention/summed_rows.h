@@ -30,11 +30,7 @@ class SummedRows {
 
   void begin(const BiasBlock& block) {
     block_ = &block;
-    for (std::int64_t j = block.key_count - 1; j >= 0; --j) {
-      const bool goes_on =
-          j + 1 < block.key_count && block.keys.position(j + 1) == block.keys.position(j) + 1;
-      run_end_[j] = goes_on ? run_end_[j + 1] : j + 1;
-    }
+    block.keys.find_runs(block.key_count, run_end_);
   }
 
   // to[key] = Σ over lists of the query's products, for the keys that it sees. `products` are of the table's rows from the last

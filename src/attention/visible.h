@@ -77,6 +77,13 @@ class PositionBlock {
   }
   std::int64_t segment(std::int64_t t) const { return positions_->segment(first_ + t); }
   std::int64_t first() const { return first_; }
+  // end[t]: where the run of tokens ends, of the first `count`, whose positions follow t's one by one.
+  void find_runs(std::int64_t count, std::int64_t* end) const {
+    for (std::int64_t t = count - 1; t >= 0; --t) {
+      const bool goes_on = t + 1 < count && position(t + 1) == position(t) + 1;
+      end[t] = goes_on ? end[t + 1] : t + 1;
+    }
+  }
   // Every sequence of a batch has these positions.
   bool shared() const { return positions_->batch() == 1 && positions_->axes() == 1; }
   // Whether token t is of a block of the mask that may have tokens in `other`.
