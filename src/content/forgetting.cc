@@ -2,6 +2,7 @@
 // row.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,7 +58,7 @@ struct Gates {
                detail::gates_view(where, name,
                                   forgetting.log_gates ? forgetting.log_gates.values : everywhere,
                                   batch, heads, keys.size()));
-    POSENC_TRY(sums, detail::GateSums::of(where, name, gates, keys, mask));
+    POSENC_TRY(sums, detail::GateSums::of(where, name, gates, queries, keys, mask));
     return Gates{.constant = std::move(constant),
                  .view = gates,
                  .sums = std::move(sums),
@@ -92,20 +93,26 @@ class ForgettingBias : public detail::RowBias<T> {
     }
     const detail::GateSums& sums = gates_.sums;
     const std::size_t at = sums.at(block_->sequence, block_->first_head + g, 0);
-    const std::int64_t oldest = sums.oldest[at + static_cast<std::size_t>(own)];
-    seen.begin = std::max(seen.begin, oldest - first_key);
+    const detail::GateSums::Run& run = sums.run_of(at + static_cast<std::size_t>(own));
+    seen.begin = std::max(seen.begin, run.oldest - first_key);
     if (seen.empty()) return {};
-    const double* const sum = sums.sum.data() + at;
+    const double sum = sums.sum[at + static_cast<std::size_t>(own)];
     Shared& shared = shared_[g];
     // Far from the first row a float would lose what the difference needs.
-    if (seen.begin < shared.begin || seen.end > shared.end ||
-        std::abs(sum[own] - shared.sum) > gates_.near) {
+    if (seen.begin < shared.begin || seen.end > shared.end || shared.run != &run ||
+        std::abs(sum - shared.sum) > gates_.near) {
       shared = {.begin = std::max<std::int64_t>(seen.begin - most_shared, 0),
                 .end = std::min(seen.end + most_shared, block_->key_count),
-                .sum = sum[own],
+                .run = &run,
+                .sum = sum,
                 .index = (shared.index + 1) % rows_of_head};
-      detail::line_of_doubles(sum + first_key + shared.begin, -1, sum[own],
-                              shared.end - shared.begin, row_of(g) + shared.begin);
+      T* const to = row_of(g);
+      detail::GateWalk(sums, block_->sequence, block_->first_head + g, own)
+          .back_to(std::max(first_key + shared.begin, run.oldest), first_key + shared.end,
+                   [&](std::int64_t first, std::int64_t count, const double* of, double offset) {
+                     detail::line_of_doubles(of, -1, detail::gate_offset<T>(offset), count,
+                                             to + (first - first_key));
+                   });
     }
     return {row_of(g), 1};
   }
@@ -121,6 +128,7 @@ class ForgettingBias : public detail::RowBias<T> {
   // What the row of biases that rows of a head share now holds: keys [begin, end), from the sum that is c_i.
   struct Shared {
     std::int64_t begin = 0, end = 0;
+    const detail::GateSums::Run* run = nullptr;
     double sum = 0;
     std::int64_t index = 0;  // of rows_of_head
   };
@@ -140,22 +148,26 @@ class ForgettingBias : public detail::RowBias<T> {
 template <class T>
 class ForgettingBiasGradient final : public ForgettingBias<T> {
  public:
-  // by_sum [head of the group][row of GateSums]: minus what the running sums of the keys get.
-  ForgettingBiasGradient(const Gates& gates, std::int64_t group, std::int64_t keys, double* by_sum)
-      : ForgettingBias<T>(gates, group, keys), by_sum_(by_sum) {}
+  // by_gates [head of the group][GateGradients::size]
+  ForgettingBiasGradient(const Gates& gates, std::int64_t group, std::int64_t keys,
+                         double* by_gates)
+      : ForgettingBias<T>(gates, group, keys), by_gates_(by_gates) {}
 
   void take_gradient(std::int64_t g, std::int64_t query, T, const detail::VisibleRange& seen,
                      const T* by_logit) override {
-    double* const by_sum = by_sum_ + g * this->gates_.sums.row;
-    const std::int64_t count = seen.end - seen.begin;
-    detail::add_to_doubles(by_logit + seen.begin, count, by_sum + seen.begin);
-    double whole = 0;
-    for (std::int64_t j = seen.begin; j < seen.end; ++j) whole += static_cast<double>(by_logit[j]);
-    by_sum[this->own_key(query)] -= whole;
+    const std::int64_t row = this->gates_.sums.row, own = this->own_key(query);
+    const detail::GateGradients gates(by_gates_ + g * detail::GateGradients::size(row), row);
+    double before = 0;
+    for (std::int64_t first = seen.begin; first < seen.end;) {
+      const std::int64_t block = first / detail::block_keys,
+                         end = std::min((block + 1) * detail::block_keys, seen.end);
+      before = gates.take(first, end - first, by_logit + first, T{1}, own, before);
+      first = end;
+    }
   }
 
  private:
-  double* by_sum_;
+  double* by_gates_;
 };
 
 }  // namespace
@@ -186,7 +198,8 @@ Expected<void> Forgetting::attend_reference(const AttentionInputs& in, const Pla
         gates.own[static_cast<std::size_t>(row.sequence * gates.queries + row.query)];
     double forgotten = 0;
     for (std::int64_t j = own; j >= 0; --j) {
-      row.logits[static_cast<std::size_t>(j)] += forgotten;
+      double& logit = row.logits[static_cast<std::size_t>(j)];
+      if (logit != -std::numeric_limits<double>::infinity()) logit += forgotten;
       if (detail::kept(in.mask, in.keys, row.sequence, j))
         forgotten += gates.view.get(gates.view.offset(row.sequence, row.head, j));
     }
@@ -202,17 +215,17 @@ Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan
   POSENC_TRY(gates, Gates::of(where, *this, checked.in, in.queries, in.keys, in.mask));
   POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the log gates",
                                            gradients.log_gates, gates.view));
-  const detail::GateSums& sums = gates.sums;
-  std::vector<double> by_sum(static_cast<std::size_t>(checked.shares() * sums.row));
+  const std::int64_t size = detail::GateGradients::size(gates.sums.row);
+  std::vector<double> by_gates(static_cast<std::size_t>(checked.shares() * size));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
       return ForgettingBiasGradient<T>(gates, checked.in.group(), in.keys.size(),
-                                       by_sum.data() + first_share * sums.row);
+                                       by_gates.data() + first_share * size);
     });
   });
   if (!wanted) return {};
   const std::int64_t heads = checked.in.q.shape[1];
-  detail::write_gate_gradients(wanted, gates.view, in.mask, in.keys, by_sum, checked.parts,
+  detail::write_gate_gradients(wanted, gates.view, in.mask, in.keys, by_gates, checked.parts,
                                [&](std::int64_t part, std::int64_t b, std::int64_t h) {
                                  return (b * checked.parts + part) * heads + h;
                                });

@@ -69,21 +69,21 @@ class PathGradients {
         keys_(in, arguments.factors, given),
         head_(in.blocks * PathSums<T>::size(in.dim)),
         sums_(parts * in.batch * in.kv_heads * head_),
-        by_sum_(arguments.gates
-                    ? static_cast<std::size_t>(parts * in.batch * in.heads * arguments.sums.row)
-                    : 0) {}
+        by_gates_(arguments.gates
+                      ? static_cast<std::size_t>(parts * in.batch * in.heads * gate_numbers())
+                      : 0) {}
 
   PathGradientTile<T> operator()(const detail::TileOf& at) const {
     auto& mine =
         const_cast<PathGradients&>(*this);  // who adds to a part's sums of a key head is one thread
-    double* const by_sum =
-        arguments_->gates ? mine.by_sum_.data() + at.share * arguments_->sums.row : nullptr;
+    double* const by_gates =
+        arguments_->gates ? mine.by_gates_.data() + at.share * gate_numbers() : nullptr;
     const std::int64_t block = in_->block(at.b, at.h, 0);
     return PathGradientTile<T>(
         PathTile<T>(PathRows<T>(keys_, at.b, at.h, at.first, at.rows,
                                 arguments_->own_of(at.b, at.first), true),
                     arguments_->softmax<T>(*given_, *plan_, in_->head_dim, at.b, at.h, at.first,
-                                           at.rows, by_sum)),
+                                           at.rows, by_gates)),
         at.rows, in_->dim, to_->q.data() + (in_->query(at.b, at.h, at.first) - in_->q.data()),
         to_->k.data() + at.part * to_->key_numbers + block * keys_.size,
         mine.sums_.data() + at.part * part_size() + block * PathSums<T>::size(in_->dim));
@@ -100,13 +100,14 @@ class PathGradients {
                       });
     if (!wanted_->gates) return;
     detail::write_gate_gradients(wanted_->gates, arguments_->gates, given_->mask, given_->keys,
-                                 by_sum_, parts_,
+                                 by_gates_, parts_,
                                  [&](std::int64_t part, std::int64_t b, std::int64_t h) {
                                    return (part * in_->batch + b) * in_->heads + h;
                                  });
   }
 
  private:
+  std::int64_t gate_numbers() const { return detail::GateGradients::size(arguments_->sums.row); }
   std::int64_t part_size() const { return in_->batch * in_->kv_heads * head_; }
 
   // Back through PathBlock's constructor; by_key [block_keys][dim] is added to.
@@ -224,9 +225,9 @@ class PathGradients {
   const PathWanted* wanted_;
   std::int64_t parts_;
   PathKeys<T> keys_;
-  std::int64_t head_;           // sums of a key head
-  Aligned<T> sums_;             // [part][batch][kv_heads][block][PathSums]
-  std::vector<double> by_sum_;  // [share][row of GateSums]
+  std::int64_t head_;             // sums of a key head
+  Aligned<T> sums_;               // [part][batch][kv_heads][block][PathSums]
+  std::vector<double> by_gates_;  // [share][gate_numbers()]
 };
 
 }  // namespace

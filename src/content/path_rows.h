@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,16 +49,22 @@ struct PathFactors {
     return PathFactors{w, beta};
   }
 
-  // A block from token `first` on; what does not count has β = 0. keys: as PathBlock takes them.
+  // A block from token `first` on; what does not count has β = 0. keys: as PathBlock takes them. spoiled
+  // [block_keys], if given, marks factors that are not finite; these are left out of the block.
   template <class T>
   PathBlock<T> block(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t dim,
-                     const T* keys, const auto& counts) const {
+                     const T* keys, const auto& counts, std::uint8_t* spoiled = nullptr) const {
     Aligned<T> rows(block_keys * dim);
     double strengths[block_keys] = {};
     for (std::int64_t n = 0; n < std::min(block_keys, w.shape[2] - first); ++n) {
       if (!counts(first + n)) continue;
+      T* const row = rows.data() + n * dim;
       strengths[n] = beta.get(beta.offset(b, h, first + n));
-      load_rows(w, w.offset(b, h, first + n), 1, rows.data() + n * dim, dim);
+      load_rows(w, w.offset(b, h, first + n), 1, row, dim);
+      if (spoiled == nullptr || (std::isfinite(strengths[n]) && finite(row, dim))) continue;
+      spoiled[n] = 1;
+      strengths[n] = 0;
+      std::fill_n(row, dim, T{0});
     }
     return PathBlock<T>(std::move(rows), strengths, keys, dim);
   }
@@ -85,7 +92,7 @@ struct PathArguments {
       constexpr std::string_view name = "path.log_gates";
       POSENC_TRY(gates, gates_view(where, name, path.log_gates.values, batch, in.q.shape[1],
                                    given.keys.size()));
-      POSENC_TRY(sums, GateSums::of(where, name, gates, given.keys, given.mask));
+      POSENC_TRY(sums, GateSums::of(where, name, gates, given.queries, given.keys, given.mask));
       made.gates = gates;
       made.sums = std::move(sums);
     }
@@ -100,8 +107,8 @@ struct PathArguments {
   template <class T>
   ForgetfulSoftmax<T> softmax(const AttentionInputs& in, const Plan& plan, std::int64_t head_dim,
                               std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows,
-                              double* by_sum = nullptr) const {
-    ForgetfulSoftmax<T> made(gates ? &sums : nullptr, b, h, own_of(b, first), by_sum);
+                              double* by_gates = nullptr) const {
+    ForgetfulSoftmax<T> made(gates ? &sums : nullptr, b, h, rows, own_of(b, first), by_gates);
     for (std::int64_t r = 0; before_scale && r < rows; ++r)
       made.factor[r] = plan.logits.query_scale(in.queries.at(first + r, b), h) /
                        std::sqrt(static_cast<double>(head_dim));
@@ -115,11 +122,15 @@ struct PathKeys {
   const Streamed<T>* in;
   std::int64_t size;                                // of a block's keys
   std::vector<std::optional<PathBlock<T>>> blocks;  // as Streamed::block counts
+  // [batch][kv_heads][block][block_keys]: factors that are not finite. Blocks are made without them, since 0 · NaN would
+  // reach pairs that they do not stand between; PathRows gives those that they do.
+  std::vector<std::uint8_t> spoiled;
 
   PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const AttentionInputs& given)
       : in(&streamed), size(block_keys * streamed.dim) {
     const std::int64_t each = streamed.batch * streamed.kv_heads * streamed.blocks;
     blocks.resize(static_cast<std::size_t>(each));
+    spoiled.resize(static_cast<std::size_t>(each * block_keys));
     const std::int64_t bytes = each * (size + square) * static_cast<std::int64_t>(sizeof(T));
     share_out(each, thread_count(given.threads, bytes), [&](std::int64_t begin, std::int64_t end) {
       Aligned<T> keys(size);
@@ -128,7 +139,8 @@ struct PathKeys {
         visible_keys(n, given, keys.data());
         blocks[static_cast<std::size_t>(n)].emplace(factors.block<T>(
             b, n / in->blocks % in->kv_heads, first, in->dim, keys.data(),
-            [&](std::int64_t token) { return kept(given.mask, given.keys, b, token); }));
+            [&](std::int64_t token) { return kept(given.mask, given.keys, b, token); },
+            spoiled.data() + n * block_keys));
       }
     });
   }
@@ -175,6 +187,7 @@ class PathRows {
         next_(rows * dim_),
         by_w_(rows * block_keys) {
     std::copy_n(keys.in->query(b, h, first), rows * dim_, q_.data());
+    find_spoiled();
     if (!returns) return;
     found_.resize(static_cast<std::size_t>(keys.in->blocks));
     by_q_ = Aligned<T>(rows * dim_);
@@ -264,20 +277,40 @@ class PathRows {
   }
   void score(std::int64_t block, const T* q, T* scores) {
     const PathBlock<T>& at = of(block);
-    if (behind(block)) return block_products(q, at.moved.data(), rows_, dim_, scores);
-    block_products(q, at.w_columns.data(), rows_, dim_, by_w_.data());
-    mask(block, by_w_.data());
-    block_products(q, columns(block), rows_, dim_, scores);
-    multiply(by_w_.data(), block_keys, 1, at.u.data(), rows_, block_keys, block_keys, scores, true,
-             at.finite && detail::finite(at.u.data(), square));
+    if (behind(block)) {
+      block_products(q, at.moved.data(), rows_, dim_, scores);
+    } else {
+      block_products(q, at.w_columns.data(), rows_, dim_, by_w_.data());
+      mask(block, by_w_.data());
+      block_products(q, columns(block), rows_, dim_, scores);
+      multiply(by_w_.data(), block_keys, 1, at.u.data(), rows_, block_keys, block_keys, scores,
+               true, at.finite && detail::finite(at.u.data(), square));
+    }
+    for (std::int64_t r = 0; r < std::ssize(spoiled_); ++r) {
+      const std::int64_t last = spoiled_[static_cast<std::size_t>(r)] - block * block_keys;
+      std::fill_n(scores + r * block_keys, std::clamp<std::int64_t>(last, 0, block_keys),
+                  std::numeric_limits<T>::quiet_NaN());
+    }
+  }
+  // The last factor that is not finite, of those that a row's queries meet.
+  void find_spoiled() {
+    const std::uint8_t* const of = keys_->spoiled.data() + keys_->in->block(b_, h_, 0) * block_keys;
+    const std::int64_t tokens = keys_->in->blocks * block_keys;
+    if (std::find(of, of + tokens, std::uint8_t{1}) == of + tokens) return;
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      std::int64_t last = own_[r];
+      while (last >= 0 && of[last] == 0) --last;
+      spoiled_.push_back(last);
+    }
   }
 
   const PathKeys<T>* keys_;
   std::int64_t b_, h_, rows_, dim_;
   const std::int64_t* own_;
-  Aligned<T> q_, next_;            // as they stand, [row][dim]
-  Aligned<T> by_w_;                // Q Wᵀ of the block at hand, masked
-  std::vector<Aligned<T>> found_;  // the queries that each block met
+  std::vector<std::int64_t> spoiled_;  // [row], as find_spoiled() leaves them; empty: none
+  Aligned<T> q_, next_;                // as they stand, [row][dim]
+  Aligned<T> by_w_;                    // Q Wᵀ of the block at hand, masked
+  std::vector<Aligned<T>> found_;      // the queries that each block met
   Aligned<T> by_q_, by_next_, by_by_w_;
   Aligned<T> turned_;
 };
@@ -286,7 +319,7 @@ template <class T>
 class PathTile {
  public:
   PathTile(PathRows<T> rows, ForgetfulSoftmax<T> softmax)
-      : rows_(std::move(rows)), softmax_(softmax) {}
+      : rows_(std::move(rows)), softmax_(std::move(softmax)) {}
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
   T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
     return softmax_.fold(row, block, scores);

@@ -122,6 +122,38 @@ std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
   return own;
 }
 
+bool TokensInReach::has(std::int64_t b, std::int64_t j) {
+  if (in_reach_.empty()) find();
+  return in_reach_[static_cast<std::size_t>(b * keys_->size() + j)] != 0;
+}
+
+void TokensInReach::find() {
+  const std::int64_t keys = keys_->size(), queries = queries_->size();
+  in_reach_.assign(static_cast<std::size_t>(batch_ * keys), 0);
+  const MaskWords seen(*mask_, *queries_, *keys_, batch_);
+  const std::vector<std::int64_t> own = own_keys(*mask_, *queries_, *keys_, batch_);
+  std::vector<std::int64_t> begins(static_cast<std::size_t>(keys) + 1);
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    std::ranges::fill(begins, 0);
+    for (std::int64_t i = 0; i < queries; ++i) {
+      const std::int64_t last = own[static_cast<std::size_t>(b * queries + i)];
+      for (std::int64_t block = 0; block * block_keys <= last; ++block) {
+        const std::uint64_t word = seen.word(b, i, block);
+        if (word == 0) continue;
+        const std::int64_t oldest = block * block_keys + std::countr_zero(word);
+        ++begins[static_cast<std::size_t>(oldest)];
+        --begins[static_cast<std::size_t>(last) + 1];
+        break;
+      }
+    }
+    std::int64_t open = 0;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      open += begins[static_cast<std::size_t>(j)];
+      in_reach_[static_cast<std::size_t>(b * keys + j)] = open > 0 ? 1 : 0;
+    }
+  }
+}
+
 template <class T>
 Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
                                       const Positions& queries, const Positions& keys,

@@ -88,6 +88,24 @@ Expected<void> check_counted(std::string_view where, const Positions& keys, cons
 std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
                                    const Positions& keys, std::int64_t batch);
 
+// Which tokens stand at a key that some query sees, or behind one up to that query's own key: what a scheme sums up between
+// the two is theirs. What the others say is of no effect, and may be anything. Found out when it is first asked for.
+class TokensInReach {
+ public:
+  TokensInReach(const Mask& mask, const Positions& queries, const Positions& keys,
+                std::int64_t batch)
+      : mask_(&mask), queries_(&queries), keys_(&keys), batch_(batch) {}
+  bool has(std::int64_t b, std::int64_t j);
+
+ private:
+  void find();
+
+  const Mask* mask_;
+  const Positions *queries_, *keys_;
+  std::int64_t batch_;
+  std::vector<std::uint8_t> in_reach_;  // [batch][key]; empty: not yet asked
+};
+
 // The arguments in the number computed with, rotated. Rows of head_dim and value_dim are padded
 // with zeros to `dim` and `v_step`.
 template <class T>

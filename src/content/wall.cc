@@ -19,7 +19,7 @@ class WallTile {
   WallTile(const GatedKeys<T>& keys, const WallGates& gates, std::int64_t b, std::int64_t h,
            std::int64_t first, std::int64_t rows)
       : rows_(keys, b, h, first, rows, gates.own_of(b, first)),
-        softmax_(gates.scalar_sums(), b, h, gates.own_of(b, first)) {}
+        softmax_(gates.scalar_sums(), b, h, rows, gates.own_of(b, first)) {}
 
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
   T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {

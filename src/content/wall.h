@@ -33,9 +33,11 @@ void wall_exponentials(T* x, std::int64_t count) {  // a multiple of block_keys
 
 // What the functions ask, once q, k and v are known to fit.
 struct WallGates {
-  Tensor channels;                // [batch, heads, keys, head_dim]
-  Tensor scalar;                  // [batch, heads, keys]; absent: none
-  GateSums sums;                  // of scalar
+  Tensor channels;  // [batch, heads, keys, head_dim]
+  Tensor scalar;    // [batch, heads, keys]; absent: none
+  GateSums sums;    // of scalar
+  std::vector<std::uint8_t>
+      counts;  // [batch][keys]: tokens whose channel gates are read; empty: all that are kept
   std::vector<std::int64_t> own;  // [batch][queries]
   std::int64_t queries = 0;
 
@@ -56,24 +58,42 @@ struct WallGates {
                   shape_text(channels), "one for each sequence, query head, key and channel");
     }
     WallGates gates{.channels = channels, .queries = given.queries.size()};
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t j = 0; j < keys; ++j) {
-        if (!kept(given.mask, given.keys, b, j)) continue;
-        for (std::int64_t h = 0; h < heads; ++h)
-          for (std::int64_t c = 0; c < dim; ++c)
-            POSENC_CHECK(checked_gate(where, channel_gates_name,
-                                      channels.get(channels.offset(b, h, j, c)), j));
-      }
-    }
+    POSENC_CHECK(gates.check_channels(where, given));
     if (wall.log_gates) {
       POSENC_TRY(scalar,
                  gates_view(where, wall_log_gates_name, wall.log_gates.values, batch, heads, keys));
-      POSENC_TRY(sums, GateSums::of(where, wall_log_gates_name, scalar, given.keys, given.mask));
+      POSENC_TRY(sums, GateSums::of(where, wall_log_gates_name, scalar, given.queries, given.keys,
+                                    given.mask));
       gates.scalar = scalar;
       gates.sums = std::move(sums);
     }
     gates.own = own_keys(given.mask, given.queries, given.keys, batch);
     return gates;
+  }
+
+  // What is of no effect may hold anything, and is not read.
+  Expected<void> check_channels(std::string_view where, const AttentionInputs& given) {
+    TokensInReach reach(given.mask, given.queries, given.keys, channels.shape[0]);
+    for (std::int64_t b = 0; b < channels.shape[0]; ++b)
+      for (std::int64_t j = 0; j < channels.shape[2]; ++j)
+        if (kept(given.mask, given.keys, b, j))
+          for (std::int64_t h = 0; h < channels.shape[1]; ++h)
+            POSENC_CHECK(check_token(where, reach, b, h, j));
+    return {};
+  }
+  Expected<void> check_token(std::string_view where, TokensInReach& reach, std::int64_t b,
+                             std::int64_t h, std::int64_t j) {
+    for (std::int64_t c = 0; c < channels.shape[3]; ++c) {
+      const double gate = channels.get(channels.offset(b, h, j, c));
+      if (gate <= 0) continue;
+      if (reach.has(b, j)) POSENC_CHECK(checked_gate(where, channel_gates_name, gate, j));
+      counts.resize(static_cast<std::size_t>(channels.shape[0] * channels.shape[2]), 1);
+      counts[static_cast<std::size_t>(b * channels.shape[2] + j)] = 0;
+    }
+    return {};
+  }
+  bool reads(std::int64_t b, std::int64_t j) const {
+    return counts.empty() || counts[static_cast<std::size_t>(b * channels.shape[2] + j)] != 0;
   }
 
   const GateSums* scalar_sums() const { return scalar ? &sums : nullptr; }
@@ -140,7 +160,7 @@ struct GatedKeys {
     const std::int64_t first = block * block_keys, count = std::min(block_keys, in->keys - first);
     T* const g = gates.data() + n * size;
     for (std::int64_t j = 0; j < count; ++j) {
-      if (!kept(given.mask, given.keys, b, first + j)) continue;
+      if (!kept(given.mask, given.keys, b, first + j) || !of.reads(b, first + j)) continue;
       load_rows(of.channels, of.channels.offset(b, h, first + j), 1, g + j * dim, dim);
     }
     after(g, block_keys - 1, factors, totals.data() + n * dim);

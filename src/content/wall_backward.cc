@@ -22,8 +22,8 @@ template <class T>
 class WallGradientTile {
  public:
   WallGradientTile(const GatedKeys<T>& keys, const WallGates& gates, const detail::TileOf& at,
-                   T* by_q, T* by_gated, T* by_key, double* by_sum)
-      : softmax_(gates.scalar_sums(), at.b, at.h, gates.own_of(at.b, at.first), by_sum),
+                   T* by_q, T* by_gated, T* by_key, double* by_gates)
+      : softmax_(gates.scalar_sums(), at.b, at.h, at.rows, gates.own_of(at.b, at.first), by_gates),
         by_q_(by_q),
         by_gated_(by_gated),
         by_key_(by_key),
@@ -85,9 +85,9 @@ class WallGradients {
         head_(in.blocks * keys_.size),
         by_gated_(parts * in.batch * in.heads * head_),
         by_key_(parts * in.batch * in.heads * head_),
-        by_sum_(gates.scalar
-                    ? static_cast<std::size_t>(parts * in.batch * in.heads * gates.sums.row)
-                    : 0) {}
+        by_gates_(gates.scalar
+                      ? static_cast<std::size_t>(parts * in.batch * in.heads * gate_numbers())
+                      : 0) {}
 
   WallGradientTile<T> operator()(const detail::TileOf& at) const {
     // Who adds to a share is one thread.
@@ -95,7 +95,7 @@ class WallGradients {
     return WallGradientTile<T>(
         keys_, *gates_, at, to_->q.data() + (in_->query(at.b, at.h, at.first) - in_->q.data()),
         mine.by_gated_.data() + at.share * head_, mine.by_key_.data() + at.share * head_,
-        gates_->scalar ? mine.by_sum_.data() + at.share * gates_->sums.row : nullptr);
+        gates_->scalar ? mine.by_gates_.data() + at.share * gate_numbers() : nullptr);
   }
 
   // From gated keys to keys, and from both to gates.
@@ -112,13 +112,15 @@ class WallGradients {
         });
     if (wanted_->scalar)
       detail::write_gate_gradients(wanted_->scalar, gates_->scalar, given_->mask, given_->keys,
-                                   by_sum_, parts_,
+                                   by_gates_, parts_,
                                    [&](std::int64_t part, std::int64_t b, std::int64_t h) {
                                      return (part * in_->batch + b) * in_->heads + h;
                                    });
   }
 
  private:
+  std::int64_t gate_numbers() const { return detail::GateGradients::size(gates_->sums.row); }
+
   void head(std::int64_t b, std::int64_t h, T* to) {
     const std::int64_t dim = in_->dim, share = (b * in_->heads + h) * head_,
                        next = in_->batch * in_->heads * head_;
@@ -153,15 +155,17 @@ class WallGradients {
         by_prefix[static_cast<std::size_t>(own * dim + c)] +=
             static_cast<double>(q[c]) * static_cast<double>(by[c]);
     }
-    // A gate is in the sums of its own key and of all behind it.
+    // A gate is in the sums of its own key and of all behind it. Of one that lets nothing through they come to nothing.
+    constexpr double closed = sizeof(T) == sizeof(double) ? -746 : -104;  // e^ of it is 0
     std::ranges::fill(sum, 0.0);
     for (std::int64_t j = in_->keys - 1; j >= 0; --j) {
       const bool kept = detail::kept(given_->mask, given_->keys, b, j);
       for (std::int64_t c = 0; c < in_->head_dim; ++c) {
         double& gradient = sum[static_cast<std::size_t>(c)];
         gradient += by_prefix[static_cast<std::size_t>(j * dim + c)];
-        const bool learns =
-            kept && std::isfinite(gates_->channels.get(gates_->channels.offset(b, h, j, c)));
+        const double gate = gates_->channels.get(gates_->channels.offset(b, h, j, c));
+        if (kept && gate < closed) gradient = 0;
+        const bool learns = kept && std::isfinite(gate);
         wanted_->channels.set(wanted_->channels.offset(b, h, j, c), learns ? gradient : 0);
       }
     }
@@ -176,7 +180,7 @@ class WallGradients {
   GatedKeys<T> keys_;
   std::int64_t head_;             // numbers of a head's keys
   Aligned<T> by_gated_, by_key_;  // [share][block][block_keys][dim]
-  std::vector<double> by_sum_;    // [share][row of GateSums]
+  std::vector<double> by_gates_;  // [share][gate_numbers()]
 };
 
 }  // namespace
