@@ -16,7 +16,8 @@ namespace [[gnu::visibility("default")]] posenc {
 // out[b, h, t, r] = start[b, h, r] + factor[r] · Σ_{s≤t} steps[b, h, s, r], tensors [batch, head, seq, pair] of any dtype and strides,
 // summed in double; out may be steps itself. factor [pair], empty: ones, such as the frequencies of selective RoPE's temperature. start
 // [batch, head, pair]: the last angles of the tokens before (decoding), absent: zeros. Sums round as doubles do; take out in double
-// where texts are long.
+// where texts are long. Full turns are taken off from 2^26 radians on, so that what is between two tokens stays as exact however
+// large a finite step before them is.
 // Errors: shapes.
 Expected<void> summed_angles(const Tensor& steps, std::span<const double> factor,
                              const Tensor& start, const Tensor& out);
@@ -87,7 +88,7 @@ struct SaidAngles {
   Tensor start = {};  // [batch, head, pair]: `next` of the call before; absent: zeros
 };
 
-// The angles, out [batch, head, seq, pair], summed in double; where they are wanted, next [batch, head, pair]: those that the token behind the
+// The angles, out [batch, head, seq, pair], summed in double, without full turns from 2^26 radians on; where they are wanted, next [batch, head, pair]: those that the token behind the
 // last begins with. Take both in double where texts are long.
 // Errors: shapes; no rotation, or one with axes, phases or a mixture of cosines.
 Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, const Tensor& out,

@@ -9,6 +9,9 @@ from . import _posenc
 from ._posenc import Plan
 from .errors import Error
 
+# A log gate below minus this lets nothing through that a logit in float could bring back.
+_STEEP = 2.0**20
+
 
 def _refused(rule: str):
     return Error(f"posenc.torch.flex_attention: {rule}; posenc.torch.attention takes any", "flex_attention", rule)
@@ -52,9 +55,19 @@ def _content(scheme, length: int, device):
         return lambda batch, head, i, j: added[head, i, j]
     if scheme.name == "forgetting":
         gates = torch.as_tensor(scheme.table("log_gates"), dtype=torch.float64, device=device)
-        kept = gates.reshape(-1, *gates.shape[-2:]).cumsum(-1)
+        gates = gates.reshape(-1, *gates.shape[-2:])
+        # A difference of sums is as good as the larger one, so gates that hide all before them are summed apart.
+        steep = gates < -_STEEP
+        kept = gates.masked_fill(steep, 0).cumsum(-1)
+        parts = steep.cumsum(-1)
         rows = len(kept)
-        return lambda batch, head, i, j: (kept[batch % rows, head, i] - kept[batch % rows, head, j]).float()
+
+        def forgotten(batch, head, i, j):
+            at_i, at_j = (batch % rows, head, i), (batch % rows, head, j)
+            parted = (parts[at_i] - parts[at_j]) * -_STEEP
+            return (kept[at_i] - kept[at_j] + parted).float()
+
+        return forgotten
     raise _refused(f"{scheme.name} weighs a key by those between, which no score_mod sees")
 
 

@@ -80,6 +80,16 @@ def test_schemes_that_read_the_content():
         assert torch.allclose(made, pt.attention(q, k, v, compiled(posenc.Rope()), scheme=scheme), atol=2e-5)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("steep", [-1e9, float(torch.finfo(torch.float32).min), -float("inf")])
+def test_steep_gates_spoil_nothing_behind_them(steep):
+    q, k, v = qkv()
+    gates = -tensor(2, HEADS, LENGTH).abs()
+    gates[:, :, [0, 3]] = steep
+    made = pt.flex_attention(q, k, v, compiled(posenc.NoPe()), scheme=posenc.Forgetting(log_gates=gates))
+    assert torch.allclose(made, pt.attention(q, k, v, compiled(posenc.NoPe()), scheme=posenc.Forgetting(log_gates=gates)), atol=2e-5)
+
+
 def test_what_no_score_mod_says_is_refused():
     q, k, v = qkv()
     nothing = compiled(posenc.NoPe())

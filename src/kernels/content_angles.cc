@@ -9,6 +9,7 @@
 
 #include "posenc/angles.h"
 #include "src/core/try.h"
+#include "src/kernels/angle_sum.h"
 #include "src/kernels/check.h"
 #include "src/kernels/rotation.h"
 
@@ -234,35 +235,33 @@ Expected<void> content_angles(const AngleForm& form, const SaidAngles& given, co
     behind = view;
   }
   const auto pairs = static_cast<std::size_t>(in.pairs);
-  std::vector<double> step(pairs), gate(pairs, 1), sums(pairs * static_cast<std::size_t>(in.heads));
+  std::vector<double> step(pairs), gate(pairs, 1);
+  std::vector<detail::AngleSum> sums(pairs * static_cast<std::size_t>(in.heads));
   for (std::int64_t b = 0; b < in.batch; ++b) {
-    std::ranges::fill(sums, 0.0);
-    std::vector<double> begin(sums.size());
-    for (std::int64_t h = 0; in.start && h < in.heads; ++h)
+    for (std::int64_t h = 0; h < in.heads; ++h)
       for (std::int64_t r = 0; r < in.pairs; ++r)
-        begin[static_cast<std::size_t>(h * in.pairs + r)] = in.start.get(in.start.offset(b, h, r));
-    const auto angle = [&](std::int64_t h, std::int64_t r) {
-      const auto at = static_cast<std::size_t>(h * in.pairs + r);
-      return begin[at] + in.rotate->at(h, 0, r) * sums[at];
-    };
+        sums[static_cast<std::size_t>(h * in.pairs + r)] = {
+            in.start ? in.start.get(in.start.offset(b, h, r)) : 0, in.rotate->at(h, 0, r)};
     for (std::int64_t t = 0; t < in.seq; ++t) {
       for (std::int64_t h = 0; h < in.heads; ++h) {
         // Heads that share what is said share its steps.
         if (h == 0 || in.said.shape[1] != 1) in.steps(b, h, t, step);
         if (h == 0 || (in.gate && in.gate.shape[1] != 1)) in.gates(b, h, t, gate);
-        double* const sum = sums.data() + h * in.pairs;
+        detail::AngleSum* const sum = sums.data() + h * in.pairs;
         const std::int64_t to = in.angles.offset(b, h, t);
         for (std::int64_t r = 0; r < in.pairs; ++r) {
           const auto at = static_cast<std::size_t>(r);
           const double turn = step[at] * gate[at];
-          if (form.own_step) sum[r] += turn;
-          in.angles.set(to + r * in.angles.stride[3], angle(h, r));
-          if (!form.own_step) sum[r] += turn;
+          if (form.own_step) sum[r].add(turn);
+          in.angles.set(to + r * in.angles.stride[3], sum[r].angle());
+          if (!form.own_step) sum[r].add(turn);
         }
       }
     }
     for (std::int64_t h = 0; behind && h < in.heads; ++h)
-      for (std::int64_t r = 0; r < in.pairs; ++r) behind.set(behind.offset(b, h, r), angle(h, r));
+      for (std::int64_t r = 0; r < in.pairs; ++r)
+        behind.set(behind.offset(b, h, r),
+                   sums[static_cast<std::size_t>(h * in.pairs + r)].angle());
   }
   return {};
 }

@@ -269,6 +269,16 @@ std::string refusal(const AngleForm& form, const SaidAngles& in, std::int64_t pa
   return done ? "" : done.error().message();
 }
 
+TEST(ContentAngles, BehindASteepStepKeepTheirDifferences) {
+  const AngleForm form = selective_rope(4).value();
+  std::vector<double> said(2 * 40), angles(said.size());
+  for (std::size_t n = 0; n < said.size(); ++n) said[n] = n < 2 ? -3.4e38 : 0.25;
+  const Tensor in = Tensor::dense(said.data(), {1, 1, 40, 2});
+  ASSERT_TRUE(content_angles(form, {.said = in}, Tensor::dense(angles.data(), {1, 1, 40, 2})));
+  for (std::size_t n = 2; n < said.size(); ++n)
+    EXPECT_NEAR(angles[n] - angles[n - 2], form.plan.rotate->frequency[n % 2] * 0.25, 1e-12);
+}
+
 TEST(ContentAnglesErrors, SayWhatDoesNotFit) {
   const AngleForm form = selective_rope(dim).value();
   const Numbers said(1, 1, seq, dim / 2), few(1, 2, seq, 1), start(1, 2, 1, dim / 2);

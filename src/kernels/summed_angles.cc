@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "src/core/try.h"
+#include "src/kernels/angle_sum.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
@@ -28,25 +29,13 @@ Expected<Arguments> checked(std::string_view where, std::string_view name, const
   return Arguments{x, out};
 }
 
-// out = begin + factor · the sums so far, from the first token on or from the last.
-void sum(const Arguments& in, std::span<const double> factor, const Tensor& start,
-         bool from_behind) {
-  const Tensor &x = in.from, &out = in.out;
-  const std::int64_t seq = x.shape[2];
-  for (std::int64_t b = 0; b < x.shape[0]; ++b) {
-    for (std::int64_t h = 0; h < x.shape[1]; ++h) {
-      for (std::int64_t r = 0; r < x.shape[3]; ++r) {
-        const double times = factor.empty() ? 1 : factor[static_cast<std::size_t>(r)];
-        const double begin = start ? start.get(start.offset(b, h, r)) : 0;
-        double sum = 0;
-        for (std::int64_t n = 0; n < seq; ++n) {
-          const std::int64_t t = from_behind ? seq - 1 - n : n;
-          sum += x.get(x.offset(b, h, t, r));
-          out.set(out.offset(b, h, t, r), begin + times * sum);
-        }
-      }
-    }
-  }
+// act(b, h, r, factor) of each pair of each head.
+template <class Act>
+void each_pair(const Tensor& x, std::span<const double> factor, const Act& act) {
+  for (std::int64_t b = 0; b < x.shape[0]; ++b)
+    for (std::int64_t h = 0; h < x.shape[1]; ++h)
+      for (std::int64_t r = 0; r < x.shape[3]; ++r)
+        act(b, h, r, factor.empty() ? 1 : factor[static_cast<std::size_t>(r)]);
 }
 
 }  // namespace
@@ -63,7 +52,14 @@ Expected<void> summed_angles(const Tensor& steps, std::span<const double> factor
     POSENC_CHECK(detail::check_shape(where, "start", view, like));
     begin = view;
   }
-  sum(in, factor, begin, false);
+  const Tensor &x = in.from, &to = in.out;
+  each_pair(x, factor, [&](std::int64_t b, std::int64_t h, std::int64_t r, double times) {
+    detail::AngleSum sum(begin ? begin.get(begin.offset(b, h, r)) : 0, times);
+    for (std::int64_t t = 0; t < x.shape[2]; ++t) {
+      sum.add(x.get(x.offset(b, h, t, r)));
+      to.set(to.offset(b, h, t, r), sum.angle());
+    }
+  });
   return {};
 }
 
@@ -71,7 +67,14 @@ Expected<void> summed_angles_gradient(const Tensor& angles_gradient, std::span<c
                                       const Tensor& out) {
   POSENC_TRY(in,
              checked("summed_angles_gradient", "angles_gradient", angles_gradient, factor, out));
-  sum(in, factor, {}, true);
+  const Tensor &x = in.from, &to = in.out;
+  each_pair(x, factor, [&](std::int64_t b, std::int64_t h, std::int64_t r, double times) {
+    double sum = 0;
+    for (std::int64_t t = x.shape[2] - 1; t >= 0; --t) {
+      sum += x.get(x.offset(b, h, t, r));
+      to.set(to.offset(b, h, t, r), times * sum);
+    }
+  });
   return {};
 }
 

@@ -52,6 +52,37 @@ TEST(SummedAngles, GoOnWhereTheTokensBeforeEnded) {
       EXPECT_NEAR(parts[static_cast<std::size_t>(i)], whole[static_cast<std::size_t>(i)], 1e-13);
 }
 
+// A step larger than a double can hold beside others: what is between two tokens behind it is what they say.
+TEST(SummedAngles, BehindASteepStepKeepTheirDifferences) {
+  const std::vector<double> factor = {1, 0.5, -2};
+  for (const double steep : {1e9, -1e20, 3.4e38, -1.7e308}) {
+    std::vector<double> steps = random(heads * seq * pairs, 6), angles(steps.size());
+    const auto at = [](std::int64_t h, std::int64_t t, std::int64_t r) {
+      return static_cast<std::size_t>((h * seq + t) * pairs + r);
+    };
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t r = 0; r < pairs; ++r) steps[at(h, 2, r)] = steep;
+    ASSERT_TRUE(summed_angles(view(steps, pairs), factor, {}, view(angles, pairs)));
+    for (std::int64_t h = 0; h < heads; ++h)
+      for (std::int64_t r = 0; r < pairs; ++r)
+        for (std::int64_t t = 3; t < seq; ++t)
+          EXPECT_NEAR(angles[at(h, t, r)] - angles[at(h, t - 1, r)],
+                      factor[static_cast<std::size_t>(r)] * steps[at(h, t, r)], 1e-12)
+              << steep << " before token " << t;
+  }
+}
+
+TEST(SummedAngles, WithoutFullTurnsRotateAlike) {
+  const double start = 3e8, step = 0.5;
+  std::vector<double> from(heads * pairs, start), steps(heads * seq * pairs, step),
+      angles(steps.size());
+  const Tensor begin = Tensor::dense(from.data(), {1, heads, pairs});
+  ASSERT_TRUE(summed_angles(view(steps, pairs), {}, begin, view(angles, pairs)));
+  for (std::int64_t t = 0; t < seq; ++t)
+    EXPECT_NEAR(std::sin(angles[static_cast<std::size_t>(t * pairs)]),
+                std::sin(start + step * static_cast<double>(t + 1)), 1e-7);
+}
+
 // Of a loss Σ weight · rotated, by differences.
 TEST(SummedAngles, HaveTheirGradient) {
   const Plan plan = compile(Rope{}, {.head_dim = dim}).value();
