@@ -57,6 +57,14 @@ Expected<std::vector<Rotation>> rotations(const Model& model, std::int64_t asked
   return found;
 }
 
+// What measuring them takes: ggml's angles are formed a row of pairs at a time.
+double expected_seconds(const std::vector<Rotation>& found) {
+  double seconds = 0;
+  for (const Rotation& rotation : found)
+    seconds += 0.4 + 1e-4 * static_cast<double>(rotation.plan.rotate->pairs());
+  return seconds;
+}
+
 // --- the page ------------------------------------------------------------------------------------
 
 std::string error_text(double error) { return fmt::format("{:.1e}", error); }
@@ -228,9 +236,10 @@ Run define_precision(CLI::App& app) {
   app.add_flag("--json", options->json)->description("All of it as JSON (docs/json.md)");
   app.footer(
       "Each engine forms its angles in its own way; what is off there no cosine makes good again.\n"
-      "Errors are the largest of the 1024 positions before each column's, over all pairs, against "
-      "long\n"
-      "double. Engines keep cosines in float32, Hugging Face and vLLM in the tensor's own type. "
+      "Errors are the largest of the 1024 positions before each column's (of some of them where "
+      "pairs are\n"
+      "thousands), over all pairs, against long double. Engines keep cosines in float32, Hugging "
+      "Face and vLLM in the tensor's own type. "
       "The "
       "three\n"
       "last lines are slips that programs have made (docs/rope.md).\n\n"
@@ -248,6 +257,10 @@ Run define_precision(CLI::App& app) {
     Expected<std::vector<Rotation>> found = rotations(*model, options->at, options->layer);
     if (!found) return std::unexpected(found.error());
     {
+      const double seconds = expected_seconds(*found);
+      if (seconds > 1)
+        fmt::print(stderr, "precision: {} {}, about {}\n", found->size(),
+                   found->size() == 1 ? "rotation" : "rotations", time_text(seconds));
       Progress progress("precision", found->size());
       for (Rotation& rotation : *found) {
         const auto at = static_cast<std::size_t>(&rotation - found->data());

@@ -242,7 +242,8 @@ struct EngineError {
 // Errors up to some lengths, the marks.
 struct PhaseErrors {
   static constexpr std::int64_t window = 1024;
-  std::vector<std::int64_t> marks = {};  // each measured in the `window` positions before it
+  // Each is measured in the `window` positions before it; of thousands of pairs in some of these.
+  std::vector<std::int64_t> marks = {};
   std::vector<EngineError> engines = {};
 };
 
