@@ -16,15 +16,15 @@
 namespace posenc::cli {
 
 // Each in a file of figures/.
-extern const Kind heatmap, dimensions, differences, binary, similarity, turns, rotation,
-    wavelengths, decay, bias_map, scores, logits, bucket_stairs, phase, precision, layouts, ring;
+extern const Kind heatmap, channels, differences, binary, similarity, turns, rotation, wavelengths,
+    decay, bias_map, scores, logits, bucket_stairs, phase, precision, layouts, ring;
 
 namespace {
 
 // In the order in which one would read them.
-constexpr const Kind* kinds[] = {&heatmap, &dimensions, &binary,        &differences, &similarity,
-                                 &turns,   &rotation,   &wavelengths,   &decay,       &bias_map,
-                                 &scores,  &logits,     &bucket_stairs, &phase,       &precision,
+constexpr const Kind* kinds[] = {&heatmap, &channels, &binary,        &differences, &similarity,
+                                 &turns,   &rotation, &wavelengths,   &decay,       &bias_map,
+                                 &scores,  &logits,   &bucket_stairs, &phase,       &precision,
                                  &layouts, &ring};
 
 constexpr std::string_view gallery_about =
@@ -88,6 +88,7 @@ Run define_kind(CLI::App& app) {
       ->type_name("WIDTHxHEIGHT")
       ->default_str("7 inches, 216 pixels each");
   options->drawing = kind.define(app);
+  if (!kind.alias.empty()) app.alias(std::string(kind.alias));
   std::string examples = "Examples:";
   for (const std::string_view example : kind.examples)
     examples += fmt::format("\n  posenc plot {} {}", kind.name, example);

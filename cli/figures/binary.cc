@@ -55,7 +55,7 @@ Drawing define(CLI::App& app) {
       Panel bit, wave;
       bit.title = fmt::format("bit {}: period {}", k, 2LL << k);
       wave.title =
-          fmt::format("dimension {} (sin): period {}", 2 * k, wavelength_text(frequency[pair]));
+          fmt::format("channel {} (sin): period {}", 2 * k, wavelength_text(frequency[pair]));
       const double end = static_cast<double>(options->length) - 0.5;
       bit.x = {
           .label = "position (tokens)", .column = "position_tokens", .least = -0.5, .most = end};

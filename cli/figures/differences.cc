@@ -1,4 +1,4 @@
-// How far apart the vectors of two positions are: by position, or dimension by dimension.
+// How far apart the vectors of two positions are: by position, or channel by channel.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -108,12 +108,12 @@ Expected<Figure> by_position(const Options& options) {
   return figure;
 }
 
-Expected<Figure> by_dimension(const Options& options) {
+Expected<Figure> by_channel(const Options& options) {
   Expected<std::vector<std::int64_t>> chosen =
       indices(options.origins.empty() ? "50,99" : options.origins, "--origins", 1LL << 53);
   if (!chosen) return std::unexpected(chosen.error());
   if (chosen->size() > 3)
-    return fail("--origins", "at most 3 positions by dimension", std::to_string(chosen->size()));
+    return fail("--origins", "at most 3 positions by channel", std::to_string(chosen->size()));
   std::vector<std::int64_t> with_zero = {0};
   with_zero.insert(with_zero.end(), chosen->begin(), chosen->end());
   const Expected<Positions> where = Positions::ids(with_zero);
@@ -126,9 +126,9 @@ Expected<Figure> by_dimension(const Options& options) {
   figure.columns = 2;
   figure.shared_axes = true;
   figure.title =
-      fmt::format("Difference from position 0, dimension by dimension, width {}", options.width);
+      fmt::format("Difference from position 0, channel by channel, width {}", options.width);
   figure.caption =
-      "What a position changes in each dimension, against position 0. No wave is smaller than "
+      "What a position changes in each channel, against position 0. No wave is smaller than "
       "another: late pairs differ little only because they have not turned far yet. A "
       "sinusoidal pair moves by twice the sine of half its angle.";
   const auto width = static_cast<std::size_t>(options.width);
@@ -138,13 +138,13 @@ Expected<Figure> by_dimension(const Options& options) {
       Panel panel;
       panel.title = fmt::format("{}, position {}",
                                 rotated ? "RoPE of a random vector" : "sinusoidal", (*chosen)[i]);
-      panel.x = {.label = "dimension",
-                 .column = "dimension",
+      panel.x = {.label = "channel",
+                 .column = "channel",
                  .least = 0,
                  .most = static_cast<double>(width - 1)};
       panel.y = {.label = "difference", .column = "difference"};
       Series line;
-      line.name = "difference of the dimension";
+      line.name = "difference of the channel";
       line.colour = line_colour(1);
       line.width = 0.9;
       Series above, below;
@@ -173,23 +173,24 @@ Expected<Figure> by_dimension(const Options& options) {
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--by", options->by,
-                 "position: distance over positions; dimension: what changes in each dimension")
-      ->check(CLI::IsMember({"position", "dimension"}));
+                 "position: distance over positions; channel: what changes in each channel")
+      ->check(CLI::IsMember({"position", "channel", "dimension"}))
+      ->type_name("position|channel");
   add_positions(app, options->positions, "By position: along the axis");
   app.add_option("--origins", options->origins,
-                 "Positions compared with; by dimension: compared with position 0")
-      ->default_str("0,50,99, or 50,99 by dimension");
+                 "Positions compared with; by channel: compared with position 0")
+      ->default_str("0,50,99, or 50,99 by channel");
   app.add_option("--width", options->width, "Channels")->check(CLI::Range(2, 65536));
   app.add_option("--base", options->base, "Base of the frequencies");
   app.add_option("--seed", options->seed, "Of the random vector that RoPE turns");
   return [options] {
-    return options->by == "position" ? by_position(*options) : by_dimension(*options);
+    return options->by == "position" ? by_position(*options) : by_channel(*options);
   };
 }
 
 constexpr std::string_view examples[] = {
     "differences.png --origins 0,50,99 --positions 0:100",
-    "differences-dimension.png --by dimension --origins 50,99",
+    "differences-channel.png --by channel --origins 50,99",
     "differences-far.png --origins 0 --positions 0:30000 --width 512",
 };
 

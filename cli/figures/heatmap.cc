@@ -1,4 +1,4 @@
-// The table of an encoding, or the cosines and sines of its angles, positions × dimensions.
+// The table of an encoding, or the cosines and sines of its angles, positions × channels.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ Drawing define(CLI::App& app) {
         for (const double value : matrix.values) most = std::max(most, std::abs(value));
         if (most == 0) most = 1;
       }
-      panel.x = {.label = "dimension", .column = "dimension"};
+      panel.x = {.label = "channel", .column = "channel"};
       const std::string name = options->encoding->name();
       figure.title =
           options->encoding->of_model()
@@ -57,7 +57,7 @@ Drawing define(CLI::App& app) {
       figure.scale.label = "value";
       figure.scale.column = "value";
       figure.caption = std::holds_alternative<Waves>(plan->add->kind)
-                           ? "Each row is the vector of a position. Every dimension is a wave: "
+                           ? "Each row is the vector of a position. Every channel is a wave: "
                              "fast at the left, "
                              "and towards the right too slow to change within these positions."
                            : "Each row is the vector of a position, as the model holds it.";

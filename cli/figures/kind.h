@@ -21,7 +21,8 @@ struct Kind {
   std::string_view name, about;      // about: one sentence
   Drawing (*define)(CLI::App& app);  // adds the kind's own flags
   std::span<const std::string_view>
-      examples;  // what follows `posenc plot KIND`; the gallery draws them
+      examples;                 // what follows `posenc plot KIND`; the gallery draws them
+  std::string_view alias = {};  // another name it answers to
 };
 
 }  // namespace posenc::cli

@@ -85,7 +85,7 @@ Drawing define(CLI::App& app) {
         arrow.in_legend = false;
         arrow.mark = Mark::arrows;
         const auto steps = static_cast<double>(std::max<std::int64_t>(1, where->size() - 1));
-        arrow.colour = t == 0 ? ink : sequential(0.9 * static_cast<double>(t) / steps);
+        arrow.colour = t == 0 ? ink : sequential(0.25 + 0.65 * static_cast<double>(t) / steps);
         arrow.x = {std::cos(angle)};
         arrow.y = {std::sin(angle)};
         panel.series.push_back(std::move(arrow));

@@ -117,7 +117,7 @@ TEST_F(Plot, KindsAreListedWithASentenceEach) {
 TEST_F(Plot, HeatMapsNumbersAreTheTables) {
   const auto table = numbers("heatmap --scheme sinusoidal --width 8 --positions 5:9");
   ASSERT_EQ(table.size(), 1u + 4 * 8);
-  EXPECT_EQ(table[0], (std::vector<std::string>{"dimension", "position_tokens", "value"}));
+  EXPECT_EQ(table[0], (std::vector<std::string>{"channel", "position_tokens", "value"}));
   for (std::size_t i = 1; i < table.size(); i++) {
     const double d = std::stod(table[i][0]), p = std::stod(table[i][1]);
     const double angle = p * std::pow(10000, -std::floor(d / 2) / 4);
@@ -217,7 +217,7 @@ TEST_F(Plot, BadFlagsSayTheCure) {
       {"plot bias x.png --scheme t5", "--table"},
       {"plot turns x.png --pairs 32", "0 to 31"},
       {"plot turns x.png --scheme alibi", "rotates nothing"},
-      {"plot dimensions x.png --dimensions ''", "at least one"},
+      {"plot channels x.png --channels ''", "at least one"},
       {"plot wavelengths x.png --model none-such", "none-such"},
       {"plot wavelengths x.png --model gpt2", "nothing rotates"},
       {"plot wavelengths x.png --scalings longrope", "--model"},
@@ -339,18 +339,29 @@ TEST(Shrink, ALineKeepsItsExtremes) {
   EXPECT_EQ(thin.x.back(), 99999);
 }
 
-TEST(Colours, LightnessOfTheSequentialMapGrows) {
-  double before = -1;
+TEST(Colours, LightnessOfTheSequentialMapFalls) {
+  double before = 256;
   for (int i = 0; i <= 100; i++) {
     const Colour c = sequential(i / 100.0);
     const double lightness = 0.2126 * c.red + 0.7152 * c.green + 0.0722 * c.blue;
-    EXPECT_GT(lightness, before);
+    EXPECT_LT(lightness, before);
     before = lightness;
   }
 }
 
-TEST(Colours, ZeroIsWhiteInADivergingMap) {
-  EXPECT_EQ(colour_of({.least = -3, .most = 1, .diverging = true}, 0), (Colour{255, 255, 255}));
+// web/test/colour.test.ts holds the same.
+TEST(Colours, AreThoseOfThePlayground) {
+  EXPECT_EQ(diverging(-1), (Colour{158, 48, 0}));
+  EXPECT_EQ(diverging(-0.5), (Colour{207, 149, 123}));
+  EXPECT_EQ(diverging(0.5), (Colour{126, 169, 213}));
+  EXPECT_EQ(diverging(1), (Colour{0, 91, 175}));
+  EXPECT_EQ(sequential(0), (Colour{238, 238, 238}));
+  EXPECT_EQ(sequential(0.5), (Colour{0, 143, 130}));
+  EXPECT_EQ(sequential(1), (Colour{22, 22, 22}));
+}
+
+TEST(Colours, ZeroIsNearlyWhiteInADivergingMap) {
+  EXPECT_EQ(colour_of({.least = -3, .most = 1, .diverging = true}, 0), (Colour{245, 245, 245}));
 }
 
 TEST(Ticks, NumbersAreRoundAndReadable) {

@@ -14,11 +14,16 @@ const shown = page =>
       return String(data.reduce((sum, x) => (Math.imul(sum, 31) + x) | 0, width))
     })
     // A trace draws how it came here, which no link holds.
-    const drawn = [...main.querySelectorAll('svg path, svg circle, svg line, svg polyline')]
+    const drawn = [...main.querySelectorAll('svg :is(path, circle, line, polyline, rect, text)')]
     const lines = drawn
       .filter(e => !e.closest('.trace'))
       .map(e =>
-        ['d', 'cx', 'cy', 'x1', 'y1', 'x2', 'y2', 'points', 'transform'].map(name => e.getAttribute(name)).join(' '),
+        // How a line looks belongs to it. What stands for the one under the pointer, or was made of a counter, does not.
+        [...e.attributes]
+          .filter(({ name }) => name !== 'class' && name !== 'id')
+          .map(({ name, value }) => `${name}=${value}`)
+          .sort()
+          .join(' '),
       )
     // A block's own words, so that what differs can be named.
     const words = [...main.querySelectorAll('*')]

@@ -96,3 +96,16 @@ describe('values become pixels', () => {
     expect(painted([-Infinity, NaN, 0.5])).toEqual([999, 999, 127]))
   test('a range of one value is no division by zero', () => expect(painted([3, 3], 3, 3)).toEqual([0, 0]))
 })
+
+// `posenc plot` draws with the same colours; tests/cli/plot_test.cc holds these.
+test('maps end as those of the command do', () => {
+  const ends = (name: MapName) => [0, 255].map(i => channels(palette(name, false)[i]))
+  expect(ends('diverging')).toEqual([
+    [158, 48, 0],
+    [0, 91, 175],
+  ])
+  expect(ends('sequential')).toEqual([
+    [238, 238, 238],
+    [22, 22, 22],
+  ])
+})

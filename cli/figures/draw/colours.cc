@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <numbers>
 
 namespace posenc::cli {
 namespace {
@@ -15,30 +15,39 @@ constexpr Colour rgb(unsigned hex) {
 constexpr Colour okabe_ito[line_colours] = {rgb(0x000000), rgb(0x0072b2), rgb(0xd55e00),
                                             rgb(0x009e73), rgb(0xcc79a7), rgb(0x56b4e9),
                                             rgb(0xe69f00), rgb(0xb9a900)};
-constexpr Colour viridis[] = {rgb(0x440154), rgb(0x482878), rgb(0x3e4a89), rgb(0x31688e),
-                              rgb(0x26828e), rgb(0x1f9e89), rgb(0x35b779), rgb(0x6dcd59),
-                              rgb(0xb4de2c), rgb(0xfde725)};
-constexpr Colour red_blue[] = {rgb(0x053061), rgb(0x2166ac), rgb(0x4393c3), rgb(0x92c5de),
-                               rgb(0xd1e5f0), rgb(0xffffff), rgb(0xfddbc7), rgb(0xf4a582),
-                               rgb(0xd6604d), rgb(0xb2182b), rgb(0x67001f)};
-
-// Between equally spaced stops.
-Colour between(std::span<const Colour> stops, double at) {
-  const double place = std::clamp(at, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
-  const std::size_t left = std::min(static_cast<std::size_t>(place), stops.size() - 2);
-  const double share = place - static_cast<double>(left);
-  const auto mix = [share](std::uint8_t a, std::uint8_t b) {
-    return static_cast<std::uint8_t>(std::lround(a + share * (b - a)));
+// OKLab (Ottosson 2020): equal steps look like equal steps.
+Colour oklab(double lightness, double a, double b) {
+  const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3),
+               m = std::pow(lightness - 0.1055613458 * a - 0.0638541728 * b, 3),
+               s = std::pow(lightness - 0.0894841775 * a - 1.291485548 * b, 3);
+  const auto channel = [](double x) {
+    x = std::clamp(x, 0.0, 1.0);
+    const double shown = x <= 0.0031308 ? 12.92 * x : 1.055 * std::pow(x, 1 / 2.4) - 0.055;
+    return static_cast<std::uint8_t>(std::lround(255 * shown));
   };
-  const Colour &a = stops[left], &b = stops[left + 1];
-  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
+  return {channel(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+          channel(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s),
+          channel(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s)};
+}
+
+Colour of_hue(double lightness, double chroma, double degrees) {
+  const double radians = degrees * std::numbers::pi / 180;
+  return oklab(lightness, chroma * std::cos(radians), chroma * std::sin(radians));
 }
 
 }  // namespace
 
 Colour line_colour(std::size_t index) { return okabe_ito[index % std::size(okabe_ito)]; }
-Colour sequential(double at) { return between(viridis, at); }
-Colour diverging(double at) { return between(red_blue, 0.5 + 0.5 * at); }
+
+// The maps are those of the playground on a light page (web/src/draw/colour.ts); a test of each holds the same colours.
+Colour sequential(double at) {
+  const double u = std::clamp(at, 0.0, 1.0);
+  return of_hue(0.95 - 0.75 * u, 0.12 * std::sin(std::numbers::pi * u), 100 + 170 * u);
+}
+Colour diverging(double at) {
+  const double a = std::min(std::abs(at), 1.0);
+  return of_hue(0.97 - 0.5 * a, 0.16 * a, at < 0 ? 45 : 250);
+}
 
 Colour colour_of(const ColourScale& scale, double value) {
   if (std::isnan(value)) return nothing;

@@ -13,10 +13,10 @@ Colour line_colour(std::size_t index);
 
 inline constexpr Colour ink{0x22, 0x22, 0x22}, pale{0x8a, 0x8a, 0x8a}, nothing{0xe8, 0xe8, 0xe8};
 
-// viridis, 0 to 1: lightness grows evenly.
+// 0 to 1, light to dark in even steps.
 Colour sequential(double at);
 
-// ColorBrewer's RdBu, −1 (blue) over white at 0 to 1 (red).
+// −1 (orange) over nearly white at 0 to 1 (blue).
 Colour diverging(double at);
 
 // The colour of a value; NaN is grey.

@@ -66,7 +66,7 @@ struct Note {
 struct ColourScale {
   std::string label = {}, column = {};
   double least = 0, most = 1;
-  bool diverging = false;  // white at 0; else dark to light
+  bool diverging = false;  // orange below 0, blue above; else light to dark
 };
 
 struct Panel {

@@ -21,6 +21,15 @@ export function powers([low, high]: [number, number]): number[] | undefined {
   return last > first ? Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)) : undefined
 }
 
+// Whole numbers within a range, some `most` of them: what categories are marked by.
+export function wholes([low, high]: [number, number], most: number): number[] {
+  const first = Math.ceil(low)
+  const last = Math.floor(high)
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find(s => (last - first) / s <= most) ?? last - first
+  const from = Math.ceil(first / step) * step
+  return Array.from({ length: Math.floor((last - from) / step) + 1 }, (_, i) => from + i * step)
+}
+
 // Places in order, `by` apart from each other and none beyond `most`.
 export function spread(places: number[], by: number, most: number): number[] {
   const out = [...places]

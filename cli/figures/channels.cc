@@ -1,4 +1,4 @@
-// Chosen dimensions of a table, or pairs of a rotation, over positions.
+// Chosen channels of a table, or pairs of a rotation, over positions.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,9 +10,9 @@
 #include "cli/figures/kind.h"
 
 namespace posenc::cli {
-namespace of_dimensions {
+namespace of_channels {
 
-// What a dimension of waves is; nothing of waves that are not sines and cosines of one position, in this order.
+// What a channel of waves is; nothing of waves that are not sines and cosines of one position, in this order.
 struct Wave {
   double frequency = 0;
   bool sine = true;
@@ -21,14 +21,14 @@ struct Wave {
     return sine ? std::sin(position * frequency) : std::cos(position * frequency);
   }
 };
-std::optional<Wave> wave_of(const Waves& waves, std::int64_t dimension) {
+std::optional<Wave> wave_of(const Waves& waves, std::int64_t channel) {
   if (waves.axes != 1 || !waves.blocks.empty() || waves.cosine_first || waves.amplitude != 1)
     return {};
   const std::int64_t pairs = waves.pairs();
   const bool apart = waves.layout == WaveLayout::concatenated;
-  const std::int64_t pair = apart ? dimension % pairs : dimension / 2;
-  const bool sine = apart ? dimension < pairs : dimension % 2 == 0;
-  if (pair >= pairs || dimension >= 2 * pairs) return {};
+  const std::int64_t pair = apart ? channel % pairs : channel / 2;
+  const bool sine = apart ? channel < pairs : channel % 2 == 0;
+  if (pair >= pairs || channel >= 2 * pairs) return {};
   return Wave{waves.frequency[static_cast<std::size_t>(pair)], sine};
 }
 
@@ -51,30 +51,30 @@ Series between(const Series& points, const Wave& wave, std::int64_t offset) {
 
 Drawing define(CLI::App& app) {
   struct Options {
-    std::string positions = "0:100", dimensions = "0,21,64";
+    std::string positions = "0:100", channels = "0,21,64";
     std::optional<Encoding> encoding;
   };
   auto options = std::make_shared<Options>();
   add_positions(app, options->positions, "Positions along the axis");
-  app.add_option("--dimensions", options->dimensions,
+  app.add_option("--channels,--dimensions", options->channels,
                  "Channels of the table; of a rotation, its pairs (drawn as cosines)");
-  options->encoding.emplace(app, "plot dimensions", "sinusoidal",
+  options->encoding.emplace(app, "plot channels", "sinusoidal",
                             Geometry{.width = 128, .head_dim = 128});
   return [options]() -> Expected<Figure> {
-    const Expected<Positions> where = one_row(options->positions, "plot dimensions");
+    const Expected<Positions> where = one_row(options->positions, "plot channels");
     if (!where) return std::unexpected(where.error());
     const Expected<Plan> plan = options->encoding->plan();
     if (!plan) return std::unexpected(plan.error());
     if (!plan->add && !plan->rotate)
-      return fail("plot dimensions", "this encoding has no vectors and no rotation", "",
+      return fail("plot channels", "this encoding has no vectors and no rotation", "",
                   "posenc plot bias shows a bias");
     const std::int64_t width = plan->add ? options->encoding->width() : plan->rotate->pairs();
     const Expected<std::vector<std::int64_t>> chosen =
-        indices(options->dimensions, "--dimensions", width);
+        indices(options->channels, "--channels", width);
     if (!chosen) return std::unexpected(chosen.error());
     std::vector<double> table;
     if (plan->add) {
-      Expected<std::vector<double>> rows = vectors(*plan, *where, width, "plot dimensions");
+      Expected<std::vector<double>> rows = vectors(*plan, *where, width, "plot channels");
       if (!rows) return std::unexpected(rows.error());
       table = std::move(*rows);
     }
@@ -85,8 +85,8 @@ Drawing define(CLI::App& app) {
                        ? fmt::format("Dimensions of {}, width {}", options->encoding->name(), width)
                        : fmt::format("Cosines of the angles of {}", options->encoding->name());
     figure.caption =
-        plan->add ? "Each line is one dimension of the vectors over the positions: early "
-                    "dimensions wave fast, late ones hardly move."
+        plan->add ? "Each line is one channel of the vectors over the positions: early "
+                    "channels wave fast, late ones hardly move."
                   : "Each line is the cosine of one pair's angle: early pairs rotate fast, late "
                     "ones hardly at all.";
     Panel panel;
@@ -103,7 +103,7 @@ Drawing define(CLI::App& app) {
       const std::optional<Wave> wave = waves       ? wave_of(*waves, d)
                                        : plan->add ? std::nullopt
                                                    : std::optional(Wave{f, false});
-      line.name = fmt::format("{} {}", plan->add ? "dimension" : "pair", d);
+      line.name = fmt::format("{} {}", plan->add ? "channel" : "pair", d);
       if (wave && plan->add) line.name += wave->sine ? ", sin" : ", cos";
       if (wave) line.name += ", wavelength " + wavelength_text(wave->frequency);
       for (std::int64_t t = 0; t < where->size(); t++) {
@@ -136,13 +136,13 @@ Drawing define(CLI::App& app) {
 }
 
 constexpr std::string_view examples[] = {
-    "dimensions.png --scheme sinusoidal --width 128 --dimensions 0,21,64 --positions 0:100",
-    "dimensions-rope.png --scheme rope --head_dim 128 --dimensions 0,8,24 --positions 0:200",
+    "channels.png --scheme sinusoidal --width 128 --channels 0,21,64 --positions 0:100",
+    "channels-rope.png --scheme rope --head_dim 128 --channels 0,8,24 --positions 0:200",
 };
 
-}  // namespace of_dimensions
+}  // namespace of_channels
 
-extern const Kind dimensions{"dimensions", "Chosen dimensions as lines over the positions",
-                             of_dimensions::define, of_dimensions::examples};
+extern const Kind channels{"channels", "Chosen channels as lines over the positions",
+                           of_channels::define, of_channels::examples, "dimensions"};
 
 }  // namespace posenc::cli
