@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,15 @@ std::vector<Subjects> all(DType dtype) {
   subjects.back().said.push_back(made(1, 8, 54, false));
   subjects.back().said.push_back(scalar(1, 55, false));
   subjects.back().said.push_back(scalar(2, 56, true));
+  // Of the queries' p nothing is hidden.
+  const auto p_queries = std::make_shared<Numbers>(
+      dtype, std::initializer_list<std::int64_t>{1, 2, queries, 3}, random(2 * queries * 3, 58));
+  subjects.push_back(
+      {"grape_ap",
+       {},
+       [p_queries](const Said& of) { return GrapeAp{{p_queries->view}, {of[0].view}, {0.5}}; },
+       {&posenc::ContentGradients::p_keys}});
+  subjects.back().said.push_back(made(2, 3, 59, false));
   return subjects;
 }
 

@@ -128,6 +128,38 @@ TEST_P(SteepGates, OfEveryMagnitudeTogether) {
   expect_near(call.out, other.out, 1e-9);
 }
 
+// Schemes whose gates are products: of q and k, or of tensors beside them.
+TEST(SteepProducts, GiveWhatTheReferenceGives) {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const double scale : {1e2, 1e8, 1e18}) {
+      Call call = text(150, dtype);
+      std::vector<double> p = random(2 * 150 * 4, 47, scale), e = random(20 * 8, 48);
+      const Numbers p_queries(dtype, {1, 2, 150, 4}, p), p_keys(dtype, {1, 2, 150, 4}, p),
+          embeddings(dtype, {1, 20, 8}, e);
+      Call steep = call;
+      std::vector<double> q = random(2 * 150 * 8, 49, scale);
+      steep.q = Numbers();
+      steep.q.memory.resize(q.size() + 1);
+      steep.q.view = Tensor::dense(steep.q.memory.data(), dtype, {1, 2, 150, 8});
+      for (std::size_t i = 0; i < q.size(); ++i)
+        steep.q.view.set(static_cast<std::int64_t>(i), q[i]);
+      const std::vector<std::pair<const Call*, ContentScheme>> all = {
+          {&call, GrapeAp{{p_queries.view}, {p_keys.view}, {0.5}}},
+          {&steep, StickBreaking{}},
+          {&steep, Cope{.embeddings = {embeddings.view}}}};
+      for (const auto& [in, scheme] : all) {
+        SCOPED_TRACE(std::string(name(dtype)) + ", " + std::to_string(scale) + ", scheme " +
+                     std::to_string(scheme.index()));
+        Numbers got(dtype, {1, 2, 150, 8}, std::vector<double>(2 * 150 * 8, NAN));
+        ASSERT_TRUE(attend(in->inputs(), scheme, {}, got.view));
+        Numbers reference(dtype, {1, 2, 150, 8}, std::vector<double>(2 * 150 * 8, NAN));
+        ASSERT_TRUE(attend_reference(in->inputs(), scheme, {}, reference.view));
+        expect_near(got, reference, dtype == DType::f64 ? 1e-9 : 2e-3);  // z in float
+      }
+    }
+  }
+}
+
 // The gradient by the gates, given that of the output.
 Numbers by_gates(const Gated& gated, const Call& call, const Numbers& gates, const Numbers& g) {
   Numbers to(call.dtype, {1, call.heads, call.keys, gated.width(call)},
