@@ -118,6 +118,10 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
 // had. Errors: more than 1 MiB, a length that is none, those of differences().
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings);
 
+// How grave lint() takes a warning of read_model() or explain(), by its code: the same wherever it is shown. What it does not
+// know is a warning.
+Severity severity_of(const Warning& warning);
+
 // What lint() is asked for.
 struct LintOptions {
   std::int64_t length = 0;  // that the model is to be run for; 0: its own context
