@@ -201,7 +201,9 @@ def test_plans_are_copied_and_pickled(np):
             assert made == plan
             assert made.to_json() == plan.to_json()
             assert (made.head_dim, made.heads, made.width) == (plan.head_dim, plan.heads, plan.width)
-    assert np.array_equal(next(_copies(posenc.plan(posenc.Learned(rows=3), width=4).with_table("add", table))).table("add"), table)
+    assert np.array_equal(
+        next(_copies(posenc.plan(posenc.Learned(rows=3), width=4).with_table("add", table))).table("add"), table
+    )
 
 
 def test_a_damaged_pickle_of_a_plan_is_refused():

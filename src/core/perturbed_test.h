@@ -48,7 +48,8 @@ class Perturbed {
   template <class T>
     requires(std::is_arithmetic_v<T>)
   void any(const std::string& path, T& value) {
-    changed(path, value, static_cast<T>(value * 2 + 2));
+    constexpr T large = 1000;  // beyond it the next number may not be there
+    changed(path, value, static_cast<T>(value > large ? value - 1 : value * 2 + 2));
   }
   void any(const std::string& path, Table& value) {
     if (!value) return;
