@@ -175,7 +175,8 @@ int run(const Command& command, const std::string& name, std::vector<std::string
   return code ? *code : report(code.error());
 }
 
-// A command, or the kind of one, and its name as a whole; what names it is taken from the arguments.
+// A command, or the kind of one, and its name as a whole; what names it is taken from the
+// arguments.
 struct Named {
   const Command* command;
   std::string name;

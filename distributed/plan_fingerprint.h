@@ -1,4 +1,5 @@
-// All numbers of a plan that attention reads, so that ranks whose plans differ in one of them hear of it.
+// All numbers of a plan that attention reads, so that ranks whose plans differ in one of them hear
+// of it.
 #pragma once
 
 #include <bit>

@@ -10,8 +10,8 @@ namespace posenc::cli {
 
 inline constexpr int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
-// While it lives the signals that would end the program call `handler` first, which raises the signal again: its default is
-// back by then. Signals that are ignored (nohup) stay so.
+// While it lives the signals that would end the program call `handler` first, which raises the
+// signal again: its default is back by then. Signals that are ignored (nohup) stay so.
 class AtTheEnd {
  public:
   explicit AtTheEnd(void (*handler)(int)) {

@@ -6,7 +6,8 @@
 
 namespace posenc::cli {
 
-// A whole number above 0; to transform, since it takes 128k and 1e6 too. CLI11's own check tells the range in 300 digits.
+// A whole number above 0; to transform, since it takes 128k and 1e6 too. CLI11's own check tells
+// the range in 300 digits.
 CLI::Validator above_zero();
 
 // A position, or how many tokens to pass over: as token_count(), and 0.

@@ -1,12 +1,11 @@
 #include "cli/arguments/npy.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <optional>
 
 #include "cli/arguments/atomic_file.h"
@@ -123,12 +122,19 @@ Expected<ArrayFormat> array_format(std::string_view path) {
 
 namespace {
 
-// One number after another as text, float32 as float32's shortest.
+// The shortest that reads back as the same number of its type.
+template <class T>
+void append(std::string& text, T value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  text.append(digits, end);
+}
+
 template <class T>
 void append(std::string& text, const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
-  fmt::format_to(std::back_inserter(text), "{}", value);
+  append(text, value);
 }
 
 void append(std::string& text, NpyType type, bool bfloat16, const std::byte* at) {
@@ -149,7 +155,7 @@ void append(std::string& text, NpyType type, bool bfloat16, const std::byte* at)
              .rank = 1,
              .shape = {1},
              .stride = {1}};
-  fmt::format_to(std::back_inserter(text), "{}", static_cast<float>(one.get(0)));
+  append(text, static_cast<float>(one.get(0)));
 }
 
 std::string text_of(const Array& array, bool bfloat16) {

@@ -1,4 +1,5 @@
-// What a tool found: how grave it is and the code in the margin, then where, the two values, what follows and the cure.
+// What a tool found: how grave it is and the code in the margin, then where, the two values, what
+// follows and the cure.
 #include "cli/pages/findings_page.h"
 
 #include <fmt/format.h>

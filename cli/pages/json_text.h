@@ -10,7 +10,8 @@ namespace posenc::cli {
 // In quotes; what a terminal obeys is escaped, and bytes that are no UTF-8 are U+FFFD.
 std::string json_string(std::string_view utf8);
 
-// The shortest that reads back the same, or as `format` has it ("{:.4f}"); null where it is not finite.
+// The shortest that reads back the same, or as `format` has it ("{:.4f}"); null where it is not
+// finite.
 std::string json_number(double number, const char* format = "{}");
 std::string json_numbers(std::span<const double> numbers, const char* format = "{}");  // an array
 

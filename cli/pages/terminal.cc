@@ -14,8 +14,8 @@
 namespace posenc::cli {
 namespace {
 
-// What stands for the beginning of a colour until a text leaves: no file and no argument can hold it, since nobody knows it
-// before the program runs.
+// What stands for the beginning of a colour until a text leaves: no file and no argument can hold
+// it, since nobody knows it before the program runs.
 const std::string& paint_mark() {
   static const std::string mark = [] {
     std::random_device random;

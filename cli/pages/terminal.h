@@ -23,11 +23,12 @@ struct Terminal {
   std::string painted(std::string_view code, std::string_view text) const;
 };
 
-// A text as a terminal may have it: newlines, tabs and the colours that Terminal painted pass, what else a terminal obeys is
-// as printable() shows it, wherever the text has it from.
+// A text as a terminal may have it: newlines, tabs and the colours that Terminal painted pass, what
+// else a terminal obeys is as printable() shows it, wherever the text has it from.
 std::string tame(std::string_view text);
 
-// All that commands say to people and programs leaves through these two, tamed. Bytes (pictures) do not.
+// All that commands say to people and programs leaves through these two, tamed. Bytes (pictures) do
+// not.
 template <class... T>
 void write_out(fmt::format_string<T...> format, T&&... values) {
   const std::string text = tame(fmt::format(format, std::forward<T>(values)...));

@@ -17,7 +17,8 @@ namespace {
 
 using detail::each_member, detail::PlanPart;
 
-// --- out -------------------------------------------------------------------------------------------
+// --- out
+// -------------------------------------------------------------------------------------------
 
 template <PlanPart T>
 nb::object put(const T& part);
@@ -65,7 +66,8 @@ nb::object put(const T& part) {
   return out;
 }
 
-// --- and back --------------------------------------------------------------------------------------
+// --- and back
+// --------------------------------------------------------------------------------------
 
 [[noreturn]] void no_state(nb::handle found) {
   refuse("Plan", "must be unpickled from what a plan was pickled as", said(nb::borrow(found)),

@@ -1,4 +1,5 @@
-// Plans as what pickle keeps: dicts, lists and numbers, a key for each member (src/core/plan_members.h).
+// Plans as what pickle keeps: dicts, lists and numbers, a key for each member
+// (src/core/plan_members.h).
 #pragma once
 
 #include <nanobind/nanobind.h>

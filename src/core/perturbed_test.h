@@ -1,4 +1,5 @@
-// Plans with every part, and each of their members changed, one at a time: whoever reads plans must see each change.
+// Plans with every part, and each of their members changed, one at a time: whoever reads plans must
+// see each change.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,8 @@
 
 namespace posenc::detail {
 
-// Calls see(path, changed) for each change of one member of `whole`, number by number at the ends of a list.
+// Calls see(path, changed) for each change of one member of `whole`, number by number at the ends
+// of a list.
 class Perturbed {
  public:
   Perturbed(const Plan& whole, std::function<void(const std::string&, const Plan&)> see)

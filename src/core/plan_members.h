@@ -1,5 +1,6 @@
-// The parts of a plan, member by member: one list for all that must see every one of them (where two plans differ, a
-// fingerprint, the test that perturbs each). A member that is missing here does not compile: a structured binding names all.
+// The parts of a plan, member by member: one list for all that must see every one of them (where
+// two plans differ, a fingerprint, the test that perturbs each). A member that is missing here does
+// not compile: a structured binding names all.
 #pragma once
 
 #include <concepts>

@@ -132,7 +132,8 @@ class Comparison {
     return std::ranges::any_of(others, [&](auto name) { return is_of(name, member); });
   }
 
-  // What acts beside a rotation. Learned tables are not read here, and what a file calls its buckets changes nothing.
+  // What acts beside a rotation. Learned tables are not read here, and what a file calls its
+  // buckets changes nothing.
   void rest(const Plan& plan, const Plan& others) {
     for (const MemberDifference& one : member_differences(plan, others))
       if (is_of("add", one.member) || is_of("bias", one.member) || is_of("relative", one.member))

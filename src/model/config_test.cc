@@ -289,7 +289,8 @@ TEST(ConfigWarning, FactorAgainstTheLengths) {
   EXPECT_EQ(advice("1e308"), "correct the factor");
 }
 
-// Qwen's card has its readers add the scaling and leave max_position_embeddings: one note, and no alarm.
+// Qwen's card has its readers add the scaling and leave max_position_embeddings: one note, and no
+// alarm.
 TEST(ConfigWarning, TheTrainedLengthIsKeptAsPublished) {
   const auto codes = [](std::string_view lengths) {
     const auto model = read_config(R"({"model_type": "qwen2", "hidden_size": 3584,

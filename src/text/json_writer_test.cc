@@ -29,7 +29,8 @@ TEST(JsonWriter, TextIsEscapedAndWhatIsNoUtf8Replaced) {
   EXPECT_EQ(written("\uFFFD\U0001F600"), "\"\uFFFD\U0001F600\"");
 }
 
-// What a terminal obeys beyond the controls that JSON escapes: DEL, C1, other ends of lines, what reverses text.
+// What a terminal obeys beyond the controls that JSON escapes: DEL, C1, other ends of lines, what
+// reverses text.
 TEST(JsonWriter, WhatATerminalObeysIsEscaped) {
   EXPECT_EQ(written("\x7f\xc2\x80\u202E\u2028\u2066"), R"("\u007f\u0080\u202e\u2028\u2066")");
 }

@@ -94,7 +94,8 @@ TEST(Diff, AScalingThatWaitsForLongTextsIsSeenWhereItActs) {
   EXPECT_EQ(only(diff(llama(dynamic), llama(), 262144)).code, "rope_scaling");
 }
 
-// Chunks of 253,952 tokens and of 126,976: right up to there, and no word of the file's frequencies differs.
+// Chunks of 253,952 tokens and of 126,976: right up to there, and no word of the file's frequencies
+// differs.
 TEST(Diff, DistanceMapsDiffer) {
   const auto chunks = [](const char* sizes) {
     return R"({"model_type": "qwen2", "hidden_size": 3584, "num_hidden_layers": 2,

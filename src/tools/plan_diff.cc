@@ -200,7 +200,8 @@ class PlanDifferences {
               .message = "a plan must list a frequency for each head, axis and pair"});
   }
 
-  // What a rotation is besides its frequencies: xPos, phases, mixtures, distance maps, lengths as angles.
+  // What a rotation is besides its frequencies: xPos, phases, mixtures, distance maps, lengths as
+  // angles.
   void kinds(const Rotate& rotate, const Rotate& other) {
     const std::vector<detail::MemberDifference> all = detail::member_differences(rotate, other);
     const auto kind = [&](const char* member, Finding finding) {
@@ -241,7 +242,8 @@ class PlanDifferences {
                    .message = "a channel is the length of a pair in one of them (PoPE)"});
   }
 
-  // Rounding changes a text far out at most; what ggml is called with changes the angles themselves.
+  // Rounding changes a text far out at most; what ggml is called with changes the angles
+  // themselves.
   void angles(const Rotate& rotate, const Rotate& other) {
     if (rotate.angles != other.angles)
       differ({.code = "angles",
@@ -282,8 +284,8 @@ class PlanDifferences {
     return regions->window > 0 ? "from distance " + grouped(regions->window) + " on"
                                : "chunks of " + grouped(regions->chunk);
   }
-  // The first position at which two maps may rotate otherwise: tokens of the first chunk, or of one window, are as without
-  // a map, unless the map's first region says otherwise.
+  // The first position at which two maps may rotate otherwise: tokens of the first chunk, or of one
+  // window, are as without a map, unless the map's first region says otherwise.
   static std::int64_t maps_from(const std::optional<Regions>& a, const std::optional<Regions>& b) {
     std::int64_t from = std::numeric_limits<std::int64_t>::max();
     for (const std::optional<Regions>& each : {a, b})

@@ -1,5 +1,5 @@
-// Nothing that a person's files, folders or arguments are named by reaches a terminal as it is, and whatever numbers come
-// out, --json is JSON.
+// Nothing that a person's files, folders or arguments are named by reaches a terminal as it is, and
+// whatever numbers come out, --json is JSON.
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -170,6 +170,7 @@ TEST_F(JsonOfCommands, ParsesWhateverTheNumbersAre) {
     EXPECT_FALSE(Json::parse(said.out, nullptr, false).is_discarded()) << line << "\n" << said.out;
   }
   EXPECT_GT(said_all, 24);
+  EXPECT_TRUE(has(posenc("lab waves huge.gguf text.txt --json").out, "null"));
 }
 
 }  // namespace

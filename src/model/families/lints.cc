@@ -1,7 +1,7 @@
 // Contradictions in a resolved scaling. The codes are stable:
 //   factor_vs_lengths   factor differs from max_position_embeddings over the trained length
 //   original_is_max     the trained length is the context itself, so nothing seems extended
-//   trained_length_kept the file says so, as Qwen publishes its own: an engine reads further where it is asked to
+//   trained_length_kept the file says so, as Qwen publishes its own: engines read further if asked
 //   factor_below_one    a factor that would shorten the context
 //   equal_factors       Llama-3: no ramp between the low and the high factor
 //   betas_reversed      YaRN: beta_fast below beta_slow
