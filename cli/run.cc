@@ -58,9 +58,8 @@ const Command commands[] = {explain_command,
 // For installers and shells; the list leaves them out.
 const Command unlisted[] = {completion_command, man_command};
 
-// Standard error may be closed or full as well: nothing here throws.
 int report(const std::string& text) {
-  std::fputs(("posenc: " + text + "\n").c_str(), stderr);
+  write_error("posenc: {}\n", text);
   return 2;
 }
 int report(const Error& error) { return report(error.message()); }
@@ -101,12 +100,12 @@ Error unknown_argument(const CLI::App& app, const std::string& name, const std::
           near.empty() ? "see posenc " + name + " --help" : "did you mean " + near + "?"};
 }
 
-int unknown(const std::string& name, std::string_view rule, std::span<const Command> list,
-            const std::string& cure) {
+Error unknown(const std::string& name, std::string_view rule, std::span<const Command> list,
+              const std::string& cure) {
   std::vector<std::string_view> known;
   for (const Command& command : list) known.push_back(command.name);
   const std::string near(nearest(name.substr(name.rfind(' ') + 1), known));
-  return report({name, std::string(rule), "", near.empty() ? cure : "did you mean " + near + "?"});
+  return {name, std::string(rule), "", near.empty() ? cure : "did you mean " + near + "?"};
 }
 
 // The command named first among the arguments, which loses its name; null if there is none.
@@ -137,40 +136,78 @@ int print_help(const Command& command, const std::string& name, const CLI::App& 
   };
   asked.scheme = given("--scheme");
   asked.scaling = given("--rope_type");
-  fmt::print("{}", help_text(manual(name, command.about, app), asked));
+  write_out("{}", help_text(manual(name, command.about, app), asked));
   return 0;
+}
+
+// Reads the arguments into the app's flags; a help that was asked for is thrown, as CLI11 has it.
+Expected<void> parse(CLI::App& app, const std::string& name, std::vector<std::string> arguments) {
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    throw;
+  } catch (const CLI::CallForAllHelp&) {
+    throw;
+  } catch (const CLI::ParseError& error) {
+    // A misspelt flag also leaves something required out; the spelling is the thing to say.
+    if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
+      return std::unexpected(unknown_argument(app, name, extra.front()));
+    return std::unexpected(Error{name, error.what(), "", "see posenc " + name + " --help"});
+  }
+  if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
+    return std::unexpected(unknown_argument(app, name, extra.front()));
+  return {};
 }
 
 int run(const Command& command, const std::string& name, std::vector<std::string> arguments) {
   CLI::App app;
   const Run act = define(command, app);
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
-    app.parse(std::move(arguments));
+    const Expected<void> good = parse(app, name, std::move(arguments));
+    if (!good) return report(good.error());
   } catch (const CLI::CallForHelp&) {
     return print_help(command, name, app, false);
   } catch (const CLI::CallForAllHelp&) {
     return print_help(command, name, app, true);
-  } catch (const CLI::ParseError& error) {
-    // A misspelt flag also leaves something required out; the spelling is the thing to say.
-    if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
-      return report(unknown_argument(app, name, extra.front()));
-    return report({name, error.what(), "", "see posenc " + name + " --help"});
   }
-  if (const std::vector<std::string> extra = app.remaining(); !extra.empty())
-    return report(unknown_argument(app, name, extra.front()));
   const Expected<int> code = act();
   return code ? *code : report(code.error());
 }
 
+// A command, or the kind of one, and its name as a whole; what names it is taken from the
+// arguments.
+struct Named {
+  const Command* command;
+  std::string name;
+};
+Expected<Named> named(std::vector<std::string>& arguments) {
+  std::string name = arguments.front();
+  const Command* command = take(commands, arguments);
+  if (!command) command = take(unlisted, arguments);
+  if (!command)
+    return std::unexpected(unknown(name, "no such command", commands, "posenc --help lists them"));
+  if (command->kinds && !arguments.empty() && !arguments.front().starts_with("-")) {
+    const std::span<const Command> kinds = command->kinds();
+    const std::string kind = arguments.front();
+    command = take(kinds, arguments);
+    if (!command)
+      return std::unexpected(
+          unknown(name + " " + kind, "no such kind", kinds, "posenc " + name + " lists them"));
+    name += " " + kind;
+  }
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
+  return Named{command, std::move(name)};
+}
+
 int run(std::vector<std::string> arguments) {
   if (arguments.empty()) {
-    fmt::print(stderr, "{}", help());
+    write_error("{}", help());
     return 2;
   }
   std::string name = arguments.front();
   if (name == "--version" || name == "-V" || name == "version") {
-    fmt::print("posenc {}\n", POSENC_VERSION);
+    write_out("posenc {}\n", POSENC_VERSION);
     return 0;
   }
   if (name == "help" && arguments.size() > 1) {
@@ -179,22 +216,12 @@ int run(std::vector<std::string> arguments) {
     arguments.emplace_back("--help");
   }
   if (name == "--help" || name == "-h" || name == "help") {
-    fmt::print("{}", help());
+    write_out("{}", help());
     return 0;
   }
-  const Command* command = take(commands, arguments);
-  if (!command) command = take(unlisted, arguments);
-  if (!command) return unknown(name, "no such command", commands, "posenc --help lists them");
-  if (command->kinds && !arguments.empty() && !arguments.front().starts_with("-")) {
-    const std::span<const Command> kinds = command->kinds();
-    const std::string kind = arguments.front();
-    command = take(kinds, arguments);
-    if (!command)
-      return unknown(name + " " + kind, "no such kind", kinds, "posenc " + name + " lists them");
-    name += " " + kind;
-  }
-  std::transform(arguments.begin(), arguments.end(), arguments.begin(), with_underscores);
-  return run(*command, name, std::move(arguments));
+  const Expected<Named> called = named(arguments);
+  if (!called) return report(called.error());
+  return run(*called->command, called->name, std::move(arguments));
 }
 
 Manual manual_of(const Command& command, const std::string& name) {
@@ -223,6 +250,19 @@ std::vector<Manual> all_manuals() {
       out.push_back(manual_of(kind, name + " " + std::string(kind.name)));
   }
   return out;
+}
+
+Expected<void> parsed(std::vector<std::string> arguments) {
+  if (arguments.empty()) return fail("posenc", "must be told a command");
+  const Expected<Named> called = named(arguments);
+  if (!called) return std::unexpected(called.error());
+  CLI::App app;
+  const Run act = define(*called->command, app);
+  try {
+    return parse(app, called->name, std::move(arguments));
+  } catch (const CLI::ParseError&) {
+    return {};  // a help
+  }
 }
 
 int run_program(int argc, char** argv) {

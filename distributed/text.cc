@@ -2,11 +2,11 @@
 #include "distributed/text.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "distributed/plan_fingerprint.h"
 #include "src/core/try.h"
 
 namespace posenc {
@@ -17,38 +17,8 @@ using mpi::BlockShape;
 using mpi::Bytes;
 using mpi::Fingerprint;
 
-std::uint64_t bits(double number) { return std::bit_cast<std::uint64_t>(number); }
-
 void add_to(Fingerprint& print, const Mask& mask) {
   print.add(mask.causal, mask.window, mask.chunk, mask.prefix);
-}
-
-// What ranks that compiled for their own length would differ in, and the parts that a plan has.
-void add_to(Fingerprint& print, const Plan& plan) {
-  print.add(plan.rotate.has_value(), plan.bias ? plan.bias->index() + 1 : 0,
-            plan.relative.has_value(), bits(plan.logits.multiplier), bits(plan.logits.beta),
-            bits(plan.logits.softcap));
-  if (plan.valid) print.add(plan.valid->from, plan.valid->to);
-  if (!plan.rotate) return;
-  print.add(plan.rotate->first_dim, plan.rotate->rotary_dim, bits(plan.rotate->amplitude),
-            static_cast<int>(plan.rotate->pairing), plan.rotate->polar,
-            plan.rotate->phase ? plan.rotate->phase->of_keys + 1 : 0);
-  if (plan.rotate->phase)
-    for (const double radians : plan.rotate->phase->radians) print.add(bits(radians));
-  for (const double frequency : plan.rotate->frequency) print.add(bits(frequency));
-  if (plan.rotate->regions) {
-    print.add(plan.rotate->regions->window, plan.rotate->regions->chunk);
-    for (const Regions::Region& each : plan.rotate->regions->region) {
-      print.add(bits(each.frequency_scale));
-      for (const PositionMap& map : {each.query, each.key})
-        print.add(map.modulus, map.divisor, map.offset, map.most);
-    }
-  }
-  if (!plan.rotate->mix) return;
-  const Mix& mix = *plan.rotate->mix;
-  print.add(mix.heads, mix.inputs, mix.outputs, bits(mix.rest_sine));
-  for (const std::vector<double>* const numbers : {&mix.cosine, &mix.sine})
-    for (const double number : *numbers) print.add(bits(number));
 }
 
 Tensor no_queries(Tensor x) {
@@ -171,7 +141,7 @@ Expected<AttentionInputs> DistributedText::State::checked(const AttentionInputs&
   Fingerprint print;
   if (mine) BlockShape::of(own_inputs).add_to(print);
   add_to(print, in.mask);
-  add_to(print, plan);
+  mpi::PlanFingerprint(print).add(plan);
   print.add(in.sink_logits.rank, content != nullptr ? content->index() + 1 : 0);
   POSENC_CHECK(ranks.agree(mine, print));
   return own_inputs;

@@ -15,10 +15,10 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/arguments/ending_signals.h"
+
 namespace posenc::cli {
 namespace {
-
-constexpr int ending_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 // What a handler reads: the file that has not been renamed yet.
 struct Unfinished {
@@ -31,30 +31,6 @@ void remove_unfinished(int signal) {
   unlinkat(unfinished.folder, unfinished.name, 0);
   std::raise(signal);  // its default again, which ends the program
 }
-
-// While it lives the signals that would end the program remove the unfinished file first; those that are ignored
-// (nohup) stay so.
-class RemovedAtTheEnd {
- public:
-  RemovedAtTheEnd() {
-    struct sigaction remove = {};
-    remove.sa_handler = remove_unfinished;
-    remove.sa_flags = SA_RESETHAND;
-    for (std::size_t i = 0; i < std::size(ending_signals); i++) {
-      sigaction(ending_signals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler == SIG_DFL) sigaction(ending_signals[i], &remove, nullptr);
-    }
-  }
-  ~RemovedAtTheEnd() {
-    for (std::size_t i = 0; i < std::size(ending_signals); i++)
-      sigaction(ending_signals[i], &before_[i], nullptr);
-  }
-  RemovedAtTheEnd(const RemovedAtTheEnd&) = delete;
-  RemovedAtTheEnd& operator=(const RemovedAtTheEnd&) = delete;
-
- private:
-  struct sigaction before_[std::size(ending_signals)];
-};
 
 class Descriptor {
  public:
@@ -129,7 +105,7 @@ Expected<void> write_whole(const std::string& path, std::initializer_list<std::s
   const Descriptor folder(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (folder.number() < 0) return failure(errno);
 
-  const RemovedAtTheEnd removed_at_the_end;
+  const AtTheEnd removed_at_the_end(remove_unfinished);
   Descriptor file(create_unfinished(folder.number(), is_there ? 0600 : 0666));
   if (file.number() < 0 && (errno == EACCES || errno == EROFS))
     return fail(path, "its folder must be writable, as the output is renamed when it is whole",

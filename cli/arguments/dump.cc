@@ -29,15 +29,27 @@ std::int64_t first_number(std::string_view name) {
   return number;
 }
 
+// Whether a row holds some channels of each head.
+Expected<void> check_heads(std::int64_t heads, std::span<const std::int64_t> shape,
+                           std::string_view of) {
+  if (heads == 0) return {};
+  const std::int64_t row = shape.empty() ? 1 : shape.back();
+  if (shape.empty() || row % heads != 0)
+    return fail("--heads", "must divide a row of " + std::string(of), std::to_string(heads),
+                "a row has " + std::to_string(row) + " numbers");
+  if (row == 0)
+    return fail(of, "a row must hold a channel of each head", "rows without numbers",
+                "dump the tensor again, [seq][heads · head_dim]");
+  return {};
+}
+
 Expected<DumpedLayer> layer_of(const StoredTensor& stored, std::int64_t heads,
                                const std::string& path) {
   const std::string where = path + ": " + stored.name;
   if (stored.shape.size() > Tensor::max_rank)
     return fail(where, "a dump has at most four axes", std::to_string(stored.shape.size()));
-  if (heads > 0 && (stored.shape.empty() || stored.shape.back() % heads != 0))
-    return fail(
-        "--heads", "must divide a row of " + stored.name, std::to_string(heads),
-        "a row has " + std::to_string(stored.shape.empty() ? 1 : stored.shape.back()) + " numbers");
+  if (auto ok = check_heads(heads, stored.shape, stored.name); !ok)
+    return std::unexpected(ok.error());
   const Expected<std::vector<float>> numbers = floats_of(stored);
   if (!numbers) return std::unexpected(numbers.error());
   DumpedLayer layer{
@@ -106,8 +118,8 @@ Expected<Dump> read_dump(const std::string& path, const DumpFlags& flags) {
   if (path.ends_with(".npy")) {
     Expected<Array> array = read_npy(path);
     if (!array) return std::unexpected(array.error());
-    if (flags.heads > 0 && (array->shape.empty() || array->shape.back() % flags.heads != 0))
-      return fail("--heads", "must divide a row of " + path, std::to_string(flags.heads));
+    if (auto ok = check_heads(flags.heads, array->shape, path); !ok)
+      return std::unexpected(ok.error());
     Dump dump;
     dump.layers.push_back({.array = std::move(*array), .heads = flags.heads});
     return dump;

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -109,6 +111,74 @@ Expected<Array> read_npy(const std::string& path) {
 Expected<void> write_npy(const std::string& path, const Array& array) {
   return write_whole(path, {npy_header(array),
                             {reinterpret_cast<const char*>(array.data.data()), array.data.size()}});
+}
+
+Expected<ArrayFormat> array_format(std::string_view path) {
+  if (path.ends_with(".npy")) return ArrayFormat::npy;
+  if (path == "-" || path.ends_with(".csv") || path.ends_with(".txt")) return ArrayFormat::text;
+  return fail("output", "must end in .npy, .csv or .txt, or be -", path,
+              ".npy keeps the shape and every bit, .csv and .txt are text, - prints it");
+}
+
+namespace {
+
+// The shortest that reads back as the same number of its type.
+template <class T>
+void append(std::string& text, T value) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  text.append(digits, end);
+}
+
+template <class T>
+void append(std::string& text, const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  append(text, value);
+}
+
+void append(std::string& text, NpyType type, bool bfloat16, const std::byte* at) {
+  switch (type) {
+    case NpyType::f64: return append<double>(text, at);
+    case NpyType::f32: return append<float>(text, at);
+    case NpyType::i64: return append<std::int64_t>(text, at);
+    case NpyType::i32: return append<std::int32_t>(text, at);
+    case NpyType::u8:
+    case NpyType::boolean: text += std::to_string(std::to_integer<int>(*at)); return;
+    case NpyType::u16:
+      if (!bfloat16) return append<std::uint16_t>(text, at);
+      [[fallthrough]];
+    case NpyType::f16: break;
+  }
+  Tensor one{.data = const_cast<std::byte*>(at),
+             .dtype = bfloat16 ? DType::bf16 : DType::f16,
+             .rank = 1,
+             .shape = {1},
+             .stride = {1}};
+  append(text, static_cast<float>(one.get(0)));
+}
+
+std::string text_of(const Array& array, bool bfloat16) {
+  const std::int64_t columns = array.shape.empty() ? 1 : array.shape.back();
+  const std::size_t size = size_of(array.type);
+  std::string text;
+  for (std::int64_t i = 0; i < array.size(); ++i) {
+    append(text, array.type, bfloat16, array.data.data() + static_cast<std::size_t>(i) * size);
+    text += (i + 1) % columns == 0 ? '\n' : ',';
+  }
+  return text;
+}
+
+}  // namespace
+
+Expected<void> write_array(const std::string& path, const Array& array, std::string_view dtype) {
+  const Expected<ArrayFormat> format = array_format(path);
+  if (!format) return std::unexpected(format.error());
+  if (*format == ArrayFormat::npy) return write_npy(path, array);
+  const std::string text = text_of(array, dtype == "bfloat16");
+  if (path != "-") return write_whole(path, {text});
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
 }
 
 Expected<NpyType> type_named(std::string_view dtype) {

@@ -48,6 +48,18 @@ std::string npy_header(const Array& array);
 // Written beside its name and renamed when whole.
 Expected<void> write_npy(const std::string& path, const Array& array);
 
+// What the name of a file for an array asks for. Errors: an ending that is none of .npy, .csv and
+// .txt, and not "-".
+enum class ArrayFormat { npy, text };
+Expected<ArrayFormat> array_format(std::string_view path);
+
+// The array as the name says: .npy, or text (.csv, .txt, and "-", which is standard output): a line
+// for each row of the last axis, rows in the order of the axes before it, the shortest numbers that
+// read back the same, commas between. `dtype` "bfloat16" says what uint16 stands for. A file is
+// written beside its name and renamed when whole. Errors: those of array_format.
+Expected<void> write_array(const std::string& path, const Array& array,
+                           std::string_view dtype = {});
+
 // A view of the floating-point array, all axes. `dtype` "" takes the file's own; "bfloat16" reads
 // uint16 as bfloat16. Errors: integers, a dtype that is not the file's.
 Expected<Tensor> tensor_of(Array& array, std::string_view dtype, std::string_view where);

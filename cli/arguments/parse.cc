@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -61,9 +62,28 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+namespace {
+
+// "128k" (128 · 1024), "1M" (1024 · 1024) or "1e6", where it is whole and not negative.
+std::optional<std::int64_t> counted(std::string_view text) {
+  constexpr double most = 0x1p40;
+  std::string_view digits = trimmed(text);
+  double unit = 1, value = 0;
+  if (digits.ends_with('k') || digits.ends_with('K')) unit = 1024;
+  if (digits.ends_with('m') || digits.ends_with('M')) unit = 1024 * 1024;
+  if (unit != 1) digits.remove_suffix(1);
+  if (read_whole(digits, value) && value >= 0 && value * unit <= most &&
+      value * unit == std::floor(value * unit))
+    return static_cast<std::int64_t>(value * unit);
+  return {};
+}
+
+}  // namespace
+
 Expected<std::int64_t> integer(std::string_view text, std::string_view where) {
   std::int64_t value = 0;
   if (read_whole(text, value)) return value;
+  if (const auto count = counted(text)) return *count;
   return fail(where, "must be a whole number", text, "write it like 4096");
 }
 
@@ -74,15 +94,7 @@ Expected<double> number(std::string_view text, std::string_view where) {
 }
 
 Expected<std::int64_t> tokens(std::string_view text, std::string_view where) {
-  constexpr double most = 0x1p40;
-  std::string_view digits = trimmed(text);
-  double unit = 1, value = 0;
-  if (digits.ends_with('k') || digits.ends_with('K')) unit = 1024;
-  if (digits.ends_with('m') || digits.ends_with('M')) unit = 1024 * 1024;
-  if (unit != 1) digits.remove_suffix(1);
-  if (read_whole(digits, value) && value * unit >= 1 && value * unit <= most &&
-      value * unit == std::floor(value * unit))
-    return static_cast<std::int64_t>(value * unit);
+  if (const auto count = counted(text); count && *count > 0) return *count;
   return fail(where, "must be a whole number above 0", text, "write it like 131072, 128k or 1e6");
 }
 

@@ -15,6 +15,7 @@ namespace posenc::cli {
 // The parts between separators; of an empty text one, empty.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
+// A whole number, also as a count is written: "128k" (128 · 1024), "1M" (1024 · 1024), "1e6".
 // `where` is the flag an error names.
 Expected<std::int64_t> integer(std::string_view text, std::string_view where);
 Expected<double> number(std::string_view text, std::string_view where);

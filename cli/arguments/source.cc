@@ -213,7 +213,7 @@ Source::Source(CLI::App& app, std::string command, bool takes_content)
   const auto extent = [&app](const char* flag, std::int64_t& into, const char* doc) {
     app.add_option(flag, into, doc)
         ->group(std::string(geometry_group))
-        ->check(above_zero())
+        ->transform(above_zero())
         ->default_str("");
   };
   extent("--width", asked_.width, "Channels of the embedding");

@@ -20,7 +20,9 @@ Run define_add(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Token embeddings [seq][width] or [batch][seq][width], .npy")
       ->required();
-  app.add_option("OUT", options->out, "Where the sum goes, .npy")->required();
+  app.add_option("OUT", options->out, "Where the sum goes: .npy, .csv, .txt, or - to print it")
+      ->check(array_file())
+      ->required();
   app.add_option("--positions", options->positions,
                  "0:512 (512 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "
@@ -65,7 +67,7 @@ Run define_add(CLI::App& app) {
     const Expected<void> done =
         *real ? add(*plan, batched, (*real)->at, batched) : add(*plan, batched, *where, batched);
     if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_npy(options->out, *array); !written)
+    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
       return std::unexpected(written.error());
     return 0;
   };

@@ -274,6 +274,9 @@ Expected<Call> prepared(AttendOptions& options) {
     return fail(options.reference ? "--reference" : "--logits", "is of schemes that plans can say",
                 std::string(info(*call.content).name),
                 "drop the flag; posenc plot scores draws the weights");
+  if (options.mpi && !options.out.ends_with(".npy"))
+    return fail("OUT", "must be .npy with --mpi, whose ranks write their parts of it", options.out,
+                "name it like out.npy");
   if (options.mpi && by_loops)
     return fail(options.reference ? "--reference" : "--logits", "is computed by one process",
                 "--mpi", "drop one of the two");
@@ -306,11 +309,11 @@ Expected<int> attend_here(const AttendOptions& options, const Call& call) {
     POSENC_TRY(slow, like_q(options, call, call.v.view.shape[3]));
     POSENC_CHECK(
         attend_reference(in, call.plan, options.reference ? out.view : slow.view, logits.view));
-    POSENC_CHECK(write_npy(options.logits, logits.array));
+    POSENC_CHECK(write_array(options.logits, logits.array, options.dtype));
   } else if (options.reference) {
     POSENC_CHECK(attend_reference(in, call.plan, out.view));
   }
-  POSENC_CHECK(write_npy(options.out, out.array));
+  POSENC_CHECK(write_array(options.out, out.array, options.dtype));
   return 0;
 }
 
@@ -330,7 +333,9 @@ Expected<int> attend_on_ranks(const AttendOptions& options, const Call& call) {
 
 Run define_attend(CLI::App& app) {
   auto options = std::make_shared<AttendOptions>();
-  app.add_option("OUT", options->out, "Where softmax(logits) v goes, .npy, shaped like q")
+  app.add_option("OUT", options->out,
+                 "Where softmax(logits) v goes, shaped like q: .npy, .csv, .txt, -")
+      ->check(array_file())
       ->required();
   app.add_option("--q", options->q, "Queries, .npy [batch, heads, seq, head_dim], not rotated")
       ->type_name("FILE")
@@ -374,6 +379,7 @@ Run define_attend(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   app.add_option("--logits", options->logits,
                  "Write there the masked logits, [batch, heads, queries, keys], by plain loops")
+      ->check(array_file())
       ->type_name("FILE");
   app.add_flag("--reference", options->reference, "OUT by plain double loops too, to compare with")
       ->group(std::string(rare_group));

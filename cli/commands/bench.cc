@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/mpi/ranks.h"
 #include "cli/pages/progress.h"
+#include "cli/pages/terminal.h"
 #include "src/core/try.h"
 
 namespace posenc::cli {
@@ -27,7 +28,7 @@ Expected<int> bench_ring(const BenchWanted& asked, bool json, bool quick) {
   if (asked.head_dim) wanted.head_dim = *asked.head_dim;
   if (asked.length) wanted.length = *asked.length;
   POSENC_TRY(page, ranks_of_mpi->bench(wanted));
-  fmt::print("{}", page);
+  write_out("{}", page);
   return 0;
 }
 
@@ -41,7 +42,7 @@ Run define_bench(CLI::App& app) {
   app.add_option("OP", asked.op,
                  "rotate, add, table or attend; the first three without. ring: under mpirun");
   const auto size = [&](const char* flag, auto& value, const char* about) {
-    app.add_option(flag, value, about)->check(above_zero());
+    app.add_option(flag, value, about)->transform(above_zero());
   };
   size("--heads", asked.heads, "Query heads (8; attend: 16)");
   app.add_option("--kv_heads", asked.kv_heads,
@@ -51,7 +52,7 @@ Run define_bench(CLI::App& app) {
        "Channels of a head (128; attend: 64); add, table: width/heads");
   size("--length", asked.length, "Tokens (4096)");
   app.add_option("--position", asked.position, "Position of the first token (0)")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(position_count());
   app.add_option("--dtype", asked.dtype, "float32, float64, float16 or bfloat16");
   app.add_option("--pairing", asked.pairing,
                  "halves or interleaved, the sines of add and table too");
@@ -65,7 +66,7 @@ Run define_bench(CLI::App& app) {
   app.add_flag("--decode", asked.decode,
                "attend: one query, the last, against --length keys (32768)");
   app.add_option("--threads", asked.threads, "Threads of kernel and limit (1)")
-      ->check(above_zero());
+      ->transform(above_zero());
   app.add_flag("--json", options->json)->description("An array, an object a row (docs/speed.md)");
   app.add_flag("--quick", options->quick)->description("Fewer runs of each: a first impression");
   app.add_flag("--strict", options->strict)->description("Exit with 1 where a goal is missed");
@@ -97,9 +98,9 @@ Run define_bench(CLI::App& app) {
     if (wanted.op == "attend" && (!wanted.pairing.empty() || wanted.position))
       return fail("bench attend", "takes no --pairing and no --position", "", "name a --scheme");
     const auto page = [&](const auto& rows, const auto& write) {
-      fmt::print("{}{}",
-                 options->json ? to_json(rows) : write(rows, machine, terminal(no_color(app))),
-                 options->json ? "\n" : "");
+      write_out("{}{}",
+                options->json ? to_json(rows) : write(rows, machine, terminal(no_color(app))),
+                options->json ? "\n" : "");
     };
     if (wanted.op == "attend") {
       if (!wanted.dtype.empty()) {

@@ -18,14 +18,17 @@ Run define_bias(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("OUT", options->out, "Where the biases go, [head][query][key], .npy")->required();
+  app.add_option("OUT", options->out,
+                 "Where the biases go, [head][query][key]: .npy, .csv, .txt, or - to print them")
+      ->check(array_file())
+      ->required();
   app.add_option("--queries", options->queries, "Queries: the last of the keys")
       ->required()
-      ->check(above_zero())
+      ->transform(above_zero())
       ->default_str("");
   app.add_option("--keys", options->keys, "Keys, at positions 0 to keys - 1")
       ->required()
-      ->check(above_zero())
+      ->transform(above_zero())
       ->default_str("");
   app.add_option("--dtype", options->dtype, "bfloat16 is kept as uint16")
       ->type_name("{float32,float64,float16,bfloat16}");
@@ -66,7 +69,7 @@ Run define_bias(CLI::App& app) {
     const Positions queries = Positions::range(options->keys - options->queries, options->queries);
     if (Expected<void> done = bias(*plan, queries, keys, *out); !done)
       return std::unexpected(done.error());
-    if (Expected<void> written = write_npy(options->out, *array); !written)
+    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
       return std::unexpected(written.error());
     return 0;
   };

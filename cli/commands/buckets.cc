@@ -7,6 +7,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/pages/terminal.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -55,18 +56,18 @@ Run define_buckets(CLI::App& app) {
       bucket.push_back(*b);
     }
     if (options->json) {
-      fmt::print("{{\"relative\":[{}],\"bucket\":[{}]}}\n", fmt::join(relative, ","),
-                 fmt::join(bucket, ","));
+      write_out("{{\"relative\":[{}],\"bucket\":[{}]}}\n", fmt::join(relative, ","),
+                fmt::join(bucket, ","));
       return 0;
     }
     // A line for each run of equal buckets: the table's shape at a glance.
-    fmt::print("{:>22}  bucket\n", "relative position");
+    write_out("{:>22}  bucket\n", "relative position");
     for (std::size_t i = 0, end; i < bucket.size(); i = end) {
       for (end = i; end < bucket.size() && bucket[end] == bucket[i];) end++;
       const std::string range = end - i == 1
                                     ? fmt::format("{}", relative[i])
                                     : fmt::format("{} to {}", relative[i], relative[end - 1]);
-      fmt::print("{:>22}  {:>6}\n", range, bucket[i]);
+      write_out("{:>22}  {:>6}\n", range, bucket[i]);
     }
     return 0;
   };

@@ -196,10 +196,10 @@ Run define_check_positions(CLI::App& app) {
     const auto findings = checked();
     if (!findings) return std::unexpected(findings.error());
     if (options->json)
-      fmt::print("{{\"findings\":{}}}\n", to_json(*findings));
+      write_out("{{\"findings\":{}}}\n", to_json(*findings));
     else
-      fmt::print("{}", findings_page(*findings, terminal(no_color(app)),
-                                     "Every token has the id that the rule gives."));
+      write_out("{}", findings_page(*findings, terminal(no_color(app)),
+                                    "Every token has the id that the rule gives."));
     return findings->empty() ? 0 : 1;
   };
 }

@@ -78,12 +78,12 @@ Expected<int> diff_adapter(const DiffOptions& options, const Model& base, const 
   const auto findings = adapter_differences(base, *settings);
   if (!findings) return std::unexpected(findings.error());
   if (options.json)
-    fmt::print("{{\"equal\":{},\"expected\":{},\"adapter\":{},\"findings\":{}}}\n",
-               only_notes(*findings), json_string(base.name), json_string(options.found),
-               to_json(*findings));
+    write_out("{{\"equal\":{},\"expected\":{},\"adapter\":{},\"findings\":{}}}\n",
+              only_notes(*findings), json_string(base.name), json_string(options.found),
+              to_json(*findings));
   else
-    fmt::print("{}  {}\n\n{}", term.bold(base.name), term.dim("under the adapter " + options.found),
-               findings_page(*findings, term, "The adapter was trained with the base's rotation."));
+    write_out("{}  {}\n\n{}", term.bold(base.name), term.dim("under the adapter " + options.found),
+              findings_page(*findings, term, "The adapter was trained with the base's rotation."));
   return only_notes(*findings) ? 0 : 1;
 }
 
@@ -95,9 +95,9 @@ Expected<int> diff_files(const DiffOptions& options, const Model& expected, cons
   if (!findings) return std::unexpected(findings.error());
   const bool equal = only_notes(*findings);
   if (options.json)
-    fmt::print("{}\n", differences_to_json(expected, *found, *findings));
+    write_out("{}\n", differences_to_json(expected, *found, *findings));
   else
-    fmt::print("{}", page(expected, *found, *findings, term));
+    write_out("{}", page(expected, *found, *findings, term));
   return equal ? 0 : 1;
 }
 
@@ -132,16 +132,16 @@ Expected<int> diff_engines(const DiffOptions& options, const Model& model, const
       findings.insert(findings.end(), one.findings.begin(), one.findings.end());
     }
     const std::string beside = other ? ",\"found\":" + json_string(other->name) : "";
-    fmt::print("{{\"equal\":{},\"expected\":{}{},\"engines\":[{}],\"findings\":{}}}\n", equal,
-               json_string(model.name), beside, each, to_json(findings));
+    write_out("{{\"equal\":{},\"expected\":{}{},\"engines\":[{}],\"findings\":{}}}\n", equal,
+              json_string(model.name), beside, each, to_json(findings));
   } else if (other) {
-    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + other->name),
-               engines_page(all, term));
+    write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + other->name),
+              engines_page(all, term));
   } else {
-    fmt::print("{}  {}\n\n{}", term.bold(model.name),
-               term.dim(cut(about(model),
-                            page_width() - 12 - std::min<std::size_t>(columns(model.name), 40))),
-               engines_page(all, term));
+    write_out("{}  {}\n\n{}", term.bold(model.name),
+              term.dim(cut(about(model),
+                           page_width() - 12 - std::min<std::size_t>(columns(model.name), 40))),
+              engines_page(all, term));
   }
   return equal ? 0 : 1;
 }
@@ -154,11 +154,11 @@ Expected<int> diff_log(const DiffOptions& options, const Model& model, const Ter
   if (!findings) return std::unexpected(findings.error());
   const bool equal = only_notes(*findings);
   if (options.json)
-    fmt::print("{{\"equal\":{},\"expected\":{},\"log\":{},\"findings\":{}}}\n", equal,
-               json_string(model.name), json_string(options.log), to_json(*findings));
+    write_out("{{\"equal\":{},\"expected\":{},\"log\":{},\"findings\":{}}}\n", equal,
+              json_string(model.name), json_string(options.log), to_json(*findings));
   else
-    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + options.log),
-               findings_page(*findings, term, "The engine was told what the file says."));
+    write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("beside " + options.log),
+              findings_page(*findings, term, "The engine was told what the file says."));
   return equal ? 0 : 1;
 }
 
@@ -170,11 +170,11 @@ Expected<int> diff_command(const DiffOptions& options, const Model& model, const
   if (!findings) return std::unexpected(findings.error());
   const bool equal = only_notes(*findings);
   if (options.json)
-    fmt::print("{{\"equal\":{},\"expected\":{},\"command\":{},\"findings\":{}}}\n", equal,
-               json_string(model.name), json_string(*text), to_json(*findings));
+    write_out("{{\"equal\":{},\"expected\":{},\"command\":{},\"findings\":{}}}\n", equal,
+              json_string(model.name), json_string(*text), to_json(*findings));
   else
-    fmt::print("{}  {}\n\n{}", term.bold(model.name), term.dim("as the command line starts it"),
-               findings_page(*findings, term, "The engine runs what the file says."));
+    write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("as the command line starts it"),
+              findings_page(*findings, term, "The engine runs what the file says."));
   return equal ? 0 : 1;
 }
 

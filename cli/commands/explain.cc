@@ -16,6 +16,7 @@
 #include "cli/pages/terminal.h"
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace {
@@ -26,15 +27,22 @@ struct Options {
   bool pairs = false, values = false, csv = false, strict = false, json = false;
 };
 
+// Whether anything that it warns of is more than a note.
+bool is_grave(const Explanation& explanation) {
+  return std::ranges::any_of(explanation.warnings, [](const Warning& warning) {
+    return severity_of(warning) != Severity::note;
+  });
+}
+
 int print(const Explanation& explanation, const Options& options, const Terminal& term) {
   if (options.json) {
-    fmt::print("{}\n", to_json(explanation));
+    write_out("{}\n", to_json(explanation));
   } else if (options.csv) {
-    fmt::print("{}", csv(explanation));
+    write_out("{}", csv(explanation));
   } else {
-    fmt::print("{}", page(explanation, {options.pairs, options.values}, term));
+    write_out("{}", page(explanation, {options.pairs, options.values}, term));
   }
-  return options.strict && !explanation.warnings.empty() ? 1 : 0;
+  return options.strict && is_grave(explanation) ? 1 : 0;
 }
 
 // The values can be told where the plan cannot be made; then something is wrong, and the code is 1.
@@ -58,16 +66,16 @@ Expected<int> print_link(const std::string& link, const Options& options, const 
     std::string notes;
     for (const std::string& note : read->notes)
       notes += (notes.empty() ? "" : ",") + json_string(note);
-    fmt::print("{{\"link\":{{{},\"notes\":[{}],\"error\":{}}},{}\n", view_json(read->view), notes,
-               explanation ? "null" : json_string(explanation.error().message()),
-               explanation ? to_json(*explanation).substr(1) : "\"groups\":[]}");
+    write_out("{{\"link\":{{{},\"notes\":[{}],\"error\":{}}},{}\n", view_json(read->view), notes,
+              explanation ? "null" : json_string(explanation.error().message()),
+              explanation ? to_json(*explanation).substr(1) : "\"groups\":[]}");
   } else {
-    fmt::print("{}\n", link_page(*read, term));
+    write_out("{}\n", link_page(*read, term));
     if (explanation) return print(*explanation, options, term);
-    fmt::print("{}  {}\n", term.yellow("no plan"), wrapped(explanation.error().message(), 9, 9));
+    write_out("{}  {}\n", term.yellow("no plan"), wrapped(explanation.error().message(), 9, 9));
   }
   if (!explanation) return 1;
-  return options.strict && !explanation->warnings.empty() ? 1 : 0;
+  return options.strict && is_grave(*explanation) ? 1 : 0;
 }
 
 Expected<int> print_model(const std::string& name, const Options& options, const Terminal& term) {
@@ -99,7 +107,8 @@ Run define_explain(CLI::App& app) {
   app.add_flag("--json", options->json)
       ->description("All of it as JSON (docs/json.md), a line a model")
       ->excludes(csv_flag);
-  app.add_flag("--strict", options->strict)->description("Exit with 1 if there are warnings");
+  app.add_flag("--strict", options->strict)
+      ->description("Exit with 1 if there are warnings (notes are none)");
   app.footer(
       "Examples:\n"
       "  posenc explain llama-3.1-8b\n"
@@ -116,7 +125,7 @@ Run define_explain(CLI::App& app) {
                   std::to_string(options->models.size()) + " models", "call posenc once for each");
     int code = 0;
     for (const std::string& name : options->models) {
-      if (&name != &options->models.front() && !options->json) fmt::print("\n");
+      if (&name != &options->models.front() && !options->json) write_out("\n");
       const Expected<int> printed = print_model(name, *options, term);
       if (!printed) return printed;
       code = std::max(code, *printed);

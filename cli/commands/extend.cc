@@ -62,9 +62,9 @@ Run define_extend(CLI::App& app) {
     const Expected<ContextPlan> plan = extend(*model, flags->options);
     if (!plan) return std::unexpected(plan.error());
     if (flags->json)
-      fmt::print("{}\n", to_json(*plan));
+      write_out("{}\n", to_json(*plan));
     else
-      fmt::print("{}", extend_page(*model, *plan, terminal(no_color(app))));
+      write_out("{}", extend_page(*model, *plan, terminal(no_color(app))));
     const bool stays = plan->recommended == "as_is" && plan->rule != "none_fits";
     return plan->said || stays ? 0 : 1;
   };

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/pages/identify_how.h"
 #include "cli/pages/identify_page.h"
+#include "cli/pages/terminal.h"
 #include "posenc/files.h"
 #include "posenc/identify.h"
 
@@ -31,12 +32,12 @@ struct IdentifyOptions {
 Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
                          const Terminal& term) {
   if (layers.size() == 1)
-    fmt::print("{}{}",
-               json ? to_json(layers.front().found) : identified_page(layers.front().found, term),
-               json ? "\n" : "");
+    write_out("{}{}",
+              json ? to_json(layers.front().found) : identified_page(layers.front().found, term),
+              json ? "\n" : "");
   else
-    fmt::print("{}{}", json ? to_json(std::span(layers)) : identified_page(layers, term),
-               json ? "\n" : "");
+    write_out("{}{}", json ? to_json(std::span(layers)) : identified_page(layers, term),
+              json ? "\n" : "");
   const bool good = std::ranges::all_of(layers, [](const IdentifiedLayer& layer) {
     return layer.found.verdict == Rotated::rotation && layer.found.findings.empty();
   });
@@ -157,8 +158,8 @@ template <class Found>
 Expected<int> say(const Expected<Found>& found, const IdentifyOptions& options,
                   const Terminal& term, bool good) {
   if (!found) return std::unexpected(found.error());
-  fmt::print("{}{}", options.json ? to_json(*found) : identified_page(*found, term),
-             options.json ? "\n" : "");
+  write_out("{}{}", options.json ? to_json(*found) : identified_page(*found, term),
+            options.json ? "\n" : "");
   return good ? 0 : 1;
 }
 
@@ -198,7 +199,7 @@ Run define_identify(CLI::App& app) {
   app.add_option("--before_tensor", options->before_tensor, "The same of --before")
       ->type_name("NAME");
   app.add_option("--heads", options->heads, "Of rows that hold all heads, [seq][heads · dim]")
-      ->check(above_zero());
+      ->transform(above_zero());
   app.add_option("--model", options->model,
                  "The model's file or name: what is found is compared with it")
       ->type_name("MODEL");
@@ -238,7 +239,7 @@ Run define_identify(CLI::App& app) {
     if (!options->how.empty()) {
       const Expected<std::string_view> text = how_to_dump(options->how);
       if (!text) return std::unexpected(text.error());
-      fmt::print("{}", *text);
+      write_out("{}", *text);
       return 0;
     }
     if (!(options->cos.empty() && options->sin.empty() && options->table.empty()))

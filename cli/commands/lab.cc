@@ -44,8 +44,8 @@ Run define_lab(CLI::App& app) {
   return [&app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
     for (const Command& kind : lab_kinds())
-      fmt::print("{}  {}\n", term.bold(padded(kind.name, 12)), kind.about);
-    fmt::print("\nposenc lab KIND --help shows a kind's flags.\n");
+      write_out("{}  {}\n", term.bold(padded(kind.name, 12)), kind.about);
+    write_out("\nposenc lab KIND --help shows a kind's flags.\n");
     return 0;
   };
 }
@@ -65,7 +65,7 @@ void add_text_of_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& fla
 void add_real_model(CLI::App& app, const std::shared_ptr<RealModelFlags>& flags) {
   add_text_of_model(app, flags);
   app.add_option("--skip", flags->skip, "Tokens of the text to pass over first")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(position_count());
   app.add_option("--threads", flags->threads, "Threads; default: as many as there are processors")
       ->check(CLI::Range(1, 1024))
       ->default_str("");

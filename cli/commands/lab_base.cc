@@ -9,6 +9,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "posenc/tools.h"
 
@@ -65,13 +66,13 @@ Run define_base(CLI::App& app) {
       page += fmt::format("{:>13}{:>16}\n", grouped(length),
                           *base ? grouped(static_cast<std::int64_t>(**base)) : "not searched");
       rows += fmt::format("{}{{\"length\":{},\"least_base\":{}}}", rows.empty() ? "" : ",", length,
-                          *base ? fmt::format("{}", **base) : "null");
+                          *base ? json_number(**base) : "null");
     }
     if (flags->json)
-      fmt::print("{{\"head_dim\":{},\"bases\":[{}]}}\n", flags->head_dim, rows);
+      write_out("{{\"head_dim\":{},\"bases\":[{}]}}\n", flags->head_dim, rows);
     else
-      fmt::print("RoPE's least base for a length, heads of {} channels\n\n{}\n{}", flags->head_dim,
-                 term.bold(fmt::format("{:>13}{:>16}", "length", "least base")), page);
+      write_out("RoPE's least base for a length, heads of {} channels\n\n{}\n{}", flags->head_dim,
+                term.bold(fmt::format("{:>13}{:>16}", "length", "least base")), page);
     return 0;
   };
 }

@@ -18,6 +18,7 @@
 #include "cli/arguments/model.h"
 #include "cli/command.h"
 #include "cli/pages/progress.h"
+#include "cli/pages/terminal.h"
 #include "lab/train/report.h"
 
 namespace posenc::cli {
@@ -154,7 +155,7 @@ Expected<int> run_preset(const CellFlags& flags, const lab::Corpus& text) {
   if (failed) return fail("--out", "must be a folder", flags.out, failed.message());
   Runs runs(std::move(*list), text, flags.out);
   if (Expected<void> done = runs.run(flags.jobs); !done) return std::unexpected(done.error());
-  fmt::print("{} cells run; posenc lab report {}\n", runs.count(), flags.out);
+  write_out("{} cells run; posenc lab report {}\n", runs.count(), flags.out);
   return 0;
 }
 
@@ -184,7 +185,7 @@ Run define_cells(CLI::App& app) {
   return [flags]() -> Expected<int> {
     const Expected<std::vector<lab::Cell>> list = cells(*flags);
     if (!list) return std::unexpected(list.error());
-    for (const lab::Cell& cell : *list) fmt::print("{}\n", lab::to_json(cell));
+    for (const lab::Cell& cell : *list) write_out("{}\n", lab::to_json(cell));
     return 0;
   };
 }
@@ -246,9 +247,9 @@ Expected<int> run_sample(const CellFlags& flags) {
     }
     if (!again) return std::unexpected(again.error());
     other = other || (again->same_kind && again->most > 0);
-    fmt::print("{:<36}{:>4} numbers  {}{}\n", name, again->compared,
-               again->most > 0 ? fmt::format("one differs by {:g}", again->most) : "all the same",
-               again->same_kind ? "" : ", on another kind of processor");
+    write_out("{:<36}{:>4} numbers  {}{}\n", name, again->compared,
+              again->most > 0 ? fmt::format("one differs by {:g}", again->most) : "all the same",
+              again->same_kind ? "" : ", on another kind of processor");
   }
   return other ? 1 : 0;
 }

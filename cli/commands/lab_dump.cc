@@ -10,6 +10,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/arguments/npy.h"
 #include "cli/commands/lab.h"
+#include "cli/pages/terminal.h"
 
 namespace posenc::cli {
 namespace {
@@ -40,14 +41,14 @@ Expected<void> dump(const lab::Glimpse& seen, const DumpFlags& flags,
   if (!array) return std::unexpected(array.error());
   shape = array->shape;
   if (!flags.before.empty())
-    if (Expected<void> written = write_npy(flags.before, *array); !written) return written;
+    if (Expected<void> written = write_array(flags.before, *array); !written) return written;
   if (flags.after.empty()) return {};
   const Tensor view = Tensor::dense(reinterpret_cast<float*>(array->data.data()),
                                     {1, x.shape[1], x.shape[2], x.shape[3]});
   const Side side = flags.queries ? Side::query : Side::key;
   if (Expected<void> turned = rotate(seen.plan, view, seen.positions, side, view); !turned)
     return turned;
-  return write_npy(flags.after, *array);
+  return write_array(flags.after, *array);
 }
 
 Run define_dump(CLI::App& app) {
@@ -56,9 +57,12 @@ Run define_dump(CLI::App& app) {
   add_real_model(app, real);
   app.add_option("--layer", flags->layer, "Which layer, from 0")->check(CLI::NonNegativeNumber);
   app.add_option("--tokens", flags->tokens, "Tokens of the text to run")->transform(token_count());
-  app.add_option("--before", flags->before, "The .npy of vectors as their projection gives them")
+  app.add_option("--before", flags->before,
+                 "Vectors as their projection gives them: .npy, .csv or .txt")
       ->type_name("FILE");
-  app.add_option("--after", flags->after, "The .npy of the same, rotated")->type_name("FILE");
+  app.add_option("--after", flags->after, "The same, rotated")
+      ->check(array_file())
+      ->type_name("FILE");
   app.add_flag("--queries", flags->queries, "Queries instead of keys");
   app.footer(
       "[head][token][channel] in float32, in the order of channels that the GGUF has. What `posenc "
@@ -90,10 +94,10 @@ Run define_dump(CLI::App& app) {
     });
     if (!read) return std::unexpected(read.error());
     if (real->json)
-      fmt::print("{{\"layer\":{},\"shape\":[{}]}}\n", flags->layer, fmt::join(shape, ","));
+      write_out("{{\"layer\":{},\"shape\":[{}]}}\n", flags->layer, fmt::join(shape, ","));
     else
-      fmt::print("{} of layer {}: {}\n", flags->queries ? "queries" : "keys", flags->layer,
-                 fmt::join(shape, " × "));
+      write_out("{} of layer {}: {}\n", flags->queries ? "queries" : "keys", flags->layer,
+                fmt::join(shape, " × "));
     return 0;
   };
 }

@@ -10,6 +10,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/commands/lab.h"
+#include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
 #include "lab/model/heads.h"
 
@@ -50,21 +51,17 @@ std::string survey_json(const Surveyed& found, bool waves) {
     heads += fmt::format("{}{{\"layer\":{},\"head\":{}", heads.empty() ? "" : ",", head.layer,
                          head.head);
     if (waves) {
-      std::string list;
-      for (const double share : head.waves)
-        list += fmt::format("{}{:.4f}", list.empty() ? "" : ",", share);
-      heads += fmt::format(",\"waves\":[{}]}}", list);
+      heads += fmt::format(",\"waves\":{}}}", json_numbers(head.waves, "{:.4f}"));
     } else {
-      heads += fmt::format(
-          ",\"sink\":{:.4f},\"previous\":{:.4f},\"distance\":{:.2f},\"entropy\":{:.4f}}}",
-          head.sink, head.previous, head.distance, head.entropy);
+      heads +=
+          fmt::format(",\"sink\":{},\"previous\":{},\"distance\":{},\"entropy\":{}}}",
+                      json_number(head.sink, "{:.4f}"), json_number(head.previous, "{:.4f}"),
+                      json_number(head.distance, "{:.2f}"), json_number(head.entropy, "{:.4f}"));
     }
   }
-  std::string lengths;
-  for (const double length : found.survey.wavelength)
-    lengths += fmt::format("{}{:.2f}", lengths.empty() ? "" : ",", length);
-  return fmt::format("{{\"tokens\":{},\"trained\":{},\"wavelengths\":[{}],\"heads\":[{}]}}",
-                     found.survey.tokens, found.trained, lengths, heads);
+  return fmt::format("{{\"tokens\":{},\"trained\":{},\"wavelengths\":{},\"heads\":[{}]}}",
+                     found.survey.tokens, found.trained,
+                     json_numbers(found.survey.wavelength, "{:.2f}"), heads);
 }
 
 std::string waves_page(const Surveyed& found, const Terminal& term) {
@@ -212,9 +209,9 @@ Run define_survey(CLI::App& app, bool waves, std::string footer) {
     if (!found) return std::unexpected(found.error());
     const Terminal term = terminal(no_color(app));
     if (real->json)
-      fmt::print("{}\n", survey_json(*found, waves));
+      write_out("{}\n", survey_json(*found, waves));
     else
-      fmt::print("{}", waves ? waves_page(*found, term) : watch_page(*found, term));
+      write_out("{}", waves ? waves_page(*found, term) : watch_page(*found, term));
     return 0;
   };
 }

@@ -192,7 +192,7 @@ Run define_perplexity(CLI::App& app) {
       ->transform(token_count())
       ->default_str("");
   app.add_option("--sinks", flags->kept.first, "First tokens of --keep that stay for good")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(position_count());
   app.add_flag("--mpi", flags->mpi,
                "Under mpirun: the ranks share out the tokens of a context, and its keys");
   app.footer(
@@ -264,9 +264,9 @@ Run define_perplexity(CLI::App& app) {
       }
     }
     if (real->json)
-      fmt::print("{}\n", to_json(result));
+      write_out("{}\n", to_json(result));
     else
-      fmt::print("{}", page(result, terminal(no_color(app))));
+      write_out("{}", page(result, terminal(no_color(app))));
     return 0;
   };
 }

@@ -303,7 +303,7 @@ Expected<void> draw(const Figure& figure, const fs::path& path) {
   const Expected<std::string> bytes = picture(figure, Format::png, {});
   if (!bytes) return std::unexpected(bytes.error());
   if (Expected<void> written = write_whole(path.string(), {*bytes}); !written) return written;
-  fmt::print("{}\n", path.string());
+  write_out("{}\n", path.string());
   return {};
 }
 
@@ -379,7 +379,7 @@ Run define_collect(CLI::App& app) {
   return [flags]() -> Expected<int> {
     const Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags->results);
     if (!outcomes) return std::unexpected(outcomes.error());
-    for (const lab::Outcome& outcome : *outcomes) fmt::print("{}\n", outcome.line);
+    for (const lab::Outcome& outcome : *outcomes) write_out("{}\n", outcome.line);
     return 0;
   };
 }
@@ -398,7 +398,7 @@ Run define_report(CLI::App& app) {
   return [flags, &app]() -> Expected<int> {
     const Expected<std::vector<lab::Outcome>> outcomes = lab::read_outcomes(flags->results);
     if (!outcomes) return std::unexpected(outcomes.error());
-    fmt::print("{}", page(*outcomes, terminal(no_color(app))));
+    write_out("{}", page(*outcomes, terminal(no_color(app))));
     if (!flags->pictures.empty())
       if (Expected<void> drawn = draw_all(*outcomes, flags->pictures); !drawn)
         return std::unexpected(drawn.error());

@@ -27,7 +27,7 @@ Run define_shift(CLI::App& app) {
   app.add_option("--tokens", flags->tokens, "Tokens of the text to run")->transform(token_count());
   app.add_option("--at", flags->at, "Positions of the first token (0,131072,1000000)")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      ->transform(position_count());
   app.add_option("--angles", flags->angles, "How angles are formed")
       ->delimiter(',')
       ->check(CLI::IsMember({"exact", "hf_float", "ggml_float"}));
@@ -59,21 +59,21 @@ Run define_shift(CLI::App& app) {
     if (real->json) {
       std::string list;
       for (const lab::ShiftedLoss& row : *rows)
-        list += fmt::format(
-            "{}{{\"angles\":{},\"first\":{},\"mean\":{:.3e},\"rms\":{:.3e},\"most\":{:.3e}}}",
-            list.empty() ? "" : ",", json_string(name(row.angles)), row.first, row.mean, row.rms,
-            row.most);
-      fmt::print("{{\"tokens\":{},\"rows\":[{}]}}\n", flags->tokens, list);
+        list += fmt::format("{}{{\"angles\":{},\"first\":{},\"mean\":{},\"rms\":{},\"most\":{}}}",
+                            list.empty() ? "" : ",", json_string(name(row.angles)), row.first,
+                            json_number(row.mean, "{:.3e}"), json_number(row.rms, "{:.3e}"),
+                            json_number(row.most, "{:.3e}"));
+      write_out("{{\"tokens\":{},\"rows\":[{}]}}\n", flags->tokens, list);
       return 0;
     }
     const Terminal term = terminal(no_color(app));
-    fmt::print("{}: losses of {} tokens minus those of exact angles at position 0, nats\n\n",
-               term.bold(model->llama.about().name), grouped(flags->tokens));
-    fmt::print("{}\n", term.bold(fmt::format("{:<12}{:>14}{:>14}{:>14}{:>14}", "angles",
-                                             "first token at", "mean", "rms", "most")));
+    write_out("{}: losses of {} tokens minus those of exact angles at position 0, nats\n\n",
+              term.bold(model->llama.about().name), grouped(flags->tokens));
+    write_out("{}\n", term.bold(fmt::format("{:<12}{:>14}{:>14}{:>14}{:>14}", "angles",
+                                            "first token at", "mean", "rms", "most")));
     for (const lab::ShiftedLoss& row : *rows)
-      fmt::print("{:<12}{:>14}{:>14.6f}{:>14.6f}{:>14.6f}\n", name(row.angles), grouped(row.first),
-                 row.mean, row.rms, row.most);
+      write_out("{:<12}{:>14}{:>14.6f}{:>14.6f}{:>14.6f}\n", name(row.angles), grouped(row.first),
+                row.mean, row.rms, row.most);
     return 0;
   };
 }

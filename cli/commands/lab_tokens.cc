@@ -8,6 +8,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/arguments/model.h"
 #include "cli/commands/lab.h"
+#include "cli/pages/terminal.h"
 
 namespace posenc::cli {
 namespace {
@@ -44,11 +45,11 @@ Run define_tokens(CLI::App& app) {
       std::string list;
       for (const std::int32_t token : read->tokens)
         list += (list.empty() ? "" : ",") + std::to_string(token);
-      fmt::print("{{\"tokens\":[{}]}}\n", list);
+      write_out("{{\"tokens\":[{}]}}\n", list);
       return 0;
     }
     for (const std::int32_t token : read->tokens)
-      fmt::print("{:>8}  {}\n", token, shown(read->tokenizer.text_of(token)));
+      write_out("{:>8}  {}\n", token, shown(read->tokenizer.text_of(token)));
     return 0;
   };
 }

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/pages/json_text.h"
 #include "cli/pages/manual.h"
+#include "cli/pages/terminal.h"
 #include "cli/playground/explain_link.h"
 #include "cli/playground/link.h"
 #include "cli/playground/link_fields.h"
@@ -293,11 +294,11 @@ Run define_link(CLI::App& app) {
     if (!view) return std::unexpected(view.error());
     const std::string fragment = format_link(*view);
     if (flags->json)
-      fmt::print("{{\"link\":{},\"fragment\":{},{}}}\n", json_string(flags->base + fragment),
-                 json_string(fragment), view_json(*view));
+      write_out("{{\"link\":{},\"fragment\":{},{}}}\n", json_string(flags->base + fragment),
+                json_string(fragment), view_json(*view));
     else
-      fmt::print("{}\n", flags->fragment ? fragment : flags->base + fragment);
-    for (const std::string& note : asked.notes()) fmt::print(stderr, "posenc: {}\n", note);
+      write_out("{}\n", flags->fragment ? fragment : flags->base + fragment);
+    for (const std::string& note : asked.notes()) write_error("posenc: {}\n", note);
     return 0;
   };
 }

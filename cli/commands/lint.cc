@@ -1,8 +1,10 @@
 // posenc lint: what deserves a look in a model's files, for people, programs and code hosts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +39,11 @@ Expected<LintedFile> linted(const std::string& file, const LintOptions& options)
                       .cure = error.cure}}};
 }
 
-// What was mended of a file, and where the copy is.
+// What was mended of a file, and where the copy is; or why there is none.
 struct FixedFile {
   std::string name, copy;
   std::vector<Finding> mended;
+  std::optional<Error> error = {};
 };
 
 // The mended copy beside a config.json: config.fixed.json, which must not be there yet. Nothing is written where nothing is
@@ -51,7 +54,7 @@ Expected<FixedFile> fixed(const std::string& file) {
   if (std::filesystem::is_directory(path, none)) path /= "config.json";
   const Expected<std::string> text = named_text(path.string(), largest_config);
   if (!text) return std::unexpected(text.error());
-  const Expected<MendedConfig> now = mend(*text, path.filename().string());
+  const Expected<MendedConfig> now = mend(*text, path.string());
   if (!now) return std::unexpected(now.error());
   FixedFile out{path.string(), {}, now->mended};
   if (now->mended.empty()) return out;
@@ -67,10 +70,27 @@ Expected<FixedFile> fixed(const std::string& file) {
 std::string json_of(const std::vector<FixedFile>& files) {
   std::string all;
   for (const FixedFile& file : files)
-    all += fmt::format("{}{{\"file\":{},\"copy\":{},\"mended\":{}}}", all.empty() ? "" : ",",
-                       json_string(file.name), file.copy.empty() ? "null" : json_string(file.copy),
-                       to_json(file.mended));
+    all += fmt::format("{}{{\"file\":{},\"copy\":{},\"mended\":{},\"error\":{}}}",
+                       all.empty() ? "" : ",", json_string(file.name),
+                       file.copy.empty() ? "null" : json_string(file.copy), to_json(file.mended),
+                       file.error ? json_string(file.error->message()) : "null");
   return "[" + all + "]";
+}
+
+std::string copies_page(const std::vector<FixedFile>& copies, const Terminal& term) {
+  std::string out;
+  for (const FixedFile& copy : copies) {
+    const std::string name = printable(copy.name, std::string::npos);
+    if (copy.error)
+      out += fmt::format("\n{}: not mended: {}\n", name, copy.error->message());
+    else if (copy.copy.empty())
+      out += fmt::format("\n{}: no cure leaves no choice\n", name);
+    else
+      out += fmt::format("\n{}: mended as {}\n{}", name,
+                         term.bold(printable(copy.copy, std::string::npos)),
+                         findings_page(copy.mended, term, ""));
+  }
+  return out;
 }
 
 std::string counted(std::int64_t count, std::string_view what) {
@@ -110,8 +130,8 @@ Run define_lint(CLI::App& app) {
       ->excludes(sarif_flag);
   app.footer(
       "Every code with its cure: docs/warnings.md, and docs/doctor.md for those that begin with "
-      "engine_. Exit code 1: "
-      "a finding is an error.\n\n"
+      "engine_. Exit code 1: a finding is an error; 2: with --fix, a file was not mended (the "
+      "others are; each is named).\n\n"
       "Examples:\n"
       "  posenc lint config.json\n"
       "  posenc lint config.json --engine vllm --at 128k\n"
@@ -120,6 +140,9 @@ Run define_lint(CLI::App& app) {
   return [flags, &app]() -> Expected<int> {
     for (const std::string& engine : flags->options.engines)
       if (const auto known = find_engine(engine); !known) return std::unexpected(known.error());
+    if (flags->fix && std::ranges::find(flags->files, "-") != flags->files.end())
+      return fail("--fix", "writes a copy beside a file, and standard input has none", "-",
+                  "save it first: posenc lint config.json --fix");
     std::vector<LintedFile> files;
     for (const std::string& file : flags->files) {
       Expected<LintedFile> one = linted(file, flags->options);
@@ -133,30 +156,28 @@ Run define_lint(CLI::App& app) {
     for (const LintedFile& file : files) {
       if (!flags->fix) break;
       Expected<FixedFile> copy = fixed(file.name);
-      if (!copy) return std::unexpected(copy.error());
-      copies.push_back(*std::move(copy));
+      copies.push_back(copy ? *std::move(copy) : FixedFile{file.name, {}, {}, copy.error()});
     }
     const Terminal term = terminal(no_color(app));
     if (flags->sarif) {
-      fmt::print("{}\n", sarif(files));
+      write_out("{}\n", sarif(files));
     } else if (flags->json) {
       const std::string findings = json_of(files);
-      fmt::print("{}{}\n", findings.substr(0, findings.size() - 1),
-                 flags->fix ? ",\"fixed\":" + json_of(copies) + "}" : "}");
+      write_out("{}{}\n", findings.substr(0, findings.size() - 1),
+                flags->fix ? ",\"fixed\":" + json_of(copies) + "}" : "}");
     } else {
       for (const LintedFile& file : files)
-        fmt::print("{}\n{}\n", term.bold(file.name),
-                   findings_page(file.findings, term, "Nothing grave."));
-      fmt::print("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
-                 counted(count[2], "note"), counted(std::ssize(files), "file"));
+        write_out("{}\n{}\n", term.bold(printable(file.name, std::string::npos)),
+                  findings_page(file.findings, term, "Nothing grave."));
+      write_out("{}, {}, {} in {}\n", counted(count[0], "error"), counted(count[1], "warning"),
+                counted(count[2], "note"), counted(std::ssize(files), "file"));
     }
-    for (const FixedFile& copy : copies) {
-      if (flags->json) break;
-      if (copy.copy.empty())
-        fmt::print("\n{}: no cure leaves no choice\n", copy.name);
-      else
-        fmt::print("\n{}\n{}", term.bold(copy.copy), findings_page(copy.mended, term, ""));
-    }
+    if (!flags->json) write_out("{}", copies_page(copies, term));
+    // One that was not mended is bad input, whatever became of the others.
+    if (const auto bad = std::ranges::find_if(
+            copies, [](const FixedFile& copy) { return copy.error.has_value(); });
+        bad != copies.end())
+      return std::unexpected(*bad->error);
     return count[0] > 0 ? 1 : 0;
   };
 }

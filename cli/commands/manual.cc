@@ -10,6 +10,7 @@
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
 #include "cli/pages/manual.h"
+#include "cli/pages/terminal.h"
 #include "cli/run.h"
 #include "src/core/try.h"
 
@@ -28,7 +29,7 @@ Run define_completion(CLI::App& app) {
       "  posenc completion zsh > ~/.zfunc/_posenc\n"
       "  posenc completion fish > ~/.config/fish/completions/posenc.fish");
   return [shell]() -> Expected<int> {
-    fmt::print("{}", completion(*shell, all_manuals()));
+    write_out("{}", completion(*shell, all_manuals()));
     return 0;
   };
 }
@@ -64,12 +65,12 @@ Run define_man(CLI::App& app) {
     std::string name;
     for (const std::string& word : options->command) name += (name.empty() ? "" : " ") + word;
     if (name.empty()) {
-      fmt::print("{}", man_page(list));
+      write_out("{}", man_page(list));
       return 0;
     }
     for (const Manual& manual : list)
       if (manual.name == name) {
-        fmt::print("{}", man_page(manual));
+        write_out("{}", man_page(manual));
         return 0;
       }
     return fail("man", "there is no such command", name, "posenc --help lists them");

@@ -37,20 +37,20 @@ Run define_models(CLI::App& app) {
       ->excludes(word);
   app.footer(
       "Examples:\n"
-      "  posenc models                          list them\n"
-      "  posenc models --search yarn            those with YaRN\n"
-      "  posenc models llama-3.1-8b             its config.json\n"
+      "  posenc models                          # list them\n"
+      "  posenc models --search yarn            # those with YaRN\n"
+      "  posenc models llama-3.1-8b             # its config.json\n"
       "  posenc models gemma-3-4b > config.json\n"
       "  posenc models --json | jq -r '.[] | select(.origin == \"published\").name'");
   return [name, search, json, &app]() -> Expected<int> {
     if (!name->empty()) {
       const Expected<std::string_view> config = bundled_config(*name);
       if (!config) return std::unexpected(config.error());
-      fmt::print("{}{}", *config, config->ends_with('\n') ? "" : "\n");
+      write_out("{}{}", *config, config->ends_with('\n') ? "" : "\n");
       return 0;
     }
     if (*json) {
-      fmt::print("{}\n", models_to_json());
+      write_out("{}\n", models_to_json());
       return 0;
     }
     std::vector<BundledModel> models = bundled_models();
@@ -62,11 +62,11 @@ Run define_models(CLI::App& app) {
     std::size_t width = 0;
     for (const BundledModel& model : models) width = std::max(width, model.name.size());
     for (const BundledModel& model : models) {
-      fmt::print("{}  {}\n", term.bold(padded(model.name, width)),
-                 wrapped(model.about, width + 2, width + 2));
+      write_out("{}  {}\n", term.bold(padded(model.name, width)),
+                wrapped(model.about, width + 2, width + 2));
       const std::string origin = fmt::format("{}: {}", model.origin, model.source);
-      fmt::print("{}\n",
-                 term.dim(std::string(width + 2, ' ') + wrapped(origin, width + 2, width + 2)));
+      write_out("{}\n",
+                term.dim(std::string(width + 2, ' ') + wrapped(origin, width + 2, width + 2)));
     }
     return 0;
   };

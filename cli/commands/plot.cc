@@ -130,8 +130,8 @@ Run define_plot(CLI::App& app) {
   return [&app]() -> Expected<int> {
     const Terminal term = terminal(no_color(app));
     for (const Command& kind : plot_kinds())
-      fmt::print("{}  {}\n", term.bold(padded(kind.name, 12)), kind.about);
-    fmt::print("\nposenc plot KIND OUT.png draws one; posenc plot KIND --help shows its flags.\n");
+      write_out("{}  {}\n", term.bold(padded(kind.name, 12)), kind.about);
+    write_out("\nposenc plot KIND OUT.png draws one; posenc plot KIND --help shows its flags.\n");
     return 0;
   };
 }

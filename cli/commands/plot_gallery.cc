@@ -122,14 +122,17 @@ Expected<int> gallery(const std::filesystem::path& folder) {
   for (const Kind* kind : all_kinds()) {
     sections.emplace_back(kind, std::vector<Shown>{});
     for (const std::string_view example : kind->examples) {
-      if (watched) fmt::print(stderr, "\r\x1b[Kdrawing {} of {}: {}", ++done, count, kind->name);
+      if (watched) {
+        clear_line();
+        write_error("drawing {} of {}: {}", ++done, count, kind->name);
+      }
       Expected<Shown> one = shown(*kind, example);
       Expected<std::string> bytes =
           one ? picture(one->figure, Format::png, {}) : std::unexpected(one.error());
       Expected<void> written;
       if (bytes) written = write_whole((folder / one->file).string(), {*bytes});
       if (!bytes || !written) {
-        if (watched) fmt::print(stderr, "\r\x1b[K");
+        if (watched) clear_line();
         return std::unexpected(bytes ? written.error() : bytes.error());
       }
       // The page needs its words alone.
@@ -137,11 +140,11 @@ Expected<int> gallery(const std::filesystem::path& folder) {
       sections.back().second.push_back(std::move(*one));
     }
   }
-  if (watched) fmt::print(stderr, "\r\x1b[K");
+  if (watched) clear_line();
   const std::string index = (folder / "index.html").string();
   if (Expected<void> written = write_whole(index, {page(sections)}); !written)
     return std::unexpected(written.error());
-  fmt::print("{} pictures: {}\n", count, index);
+  write_out("{} pictures: {}\n", count, index);
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/arguments/npy.h"
 #include "cli/arguments/position_flags.h"
 #include "cli/command.h"
+#include "cli/pages/terminal.h"
 #include "posenc/positions.h"
 
 namespace posenc::cli {
@@ -40,16 +41,16 @@ void print_json(const MadePositions& made) {
       text += fmt::format("{}[{}]", b ? "," : "", fmt::join(row(made.positions, axis, b), ","));
     text += "]";
   }
-  fmt::print("{{\"positions\":[{}]", text);
+  write_out("{{\"positions\":[{}]", text);
   if (made.packed) {
     std::vector<std::int64_t> of;
     of.reserve(static_cast<std::size_t>(made.positions.size()));
     for (std::int64_t t = 0; t < made.positions.size(); t++)
       of.push_back(made.positions.segment(t));
-    fmt::print(",\"segments\":[{}]", fmt::join(of, ","));
+    write_out(",\"segments\":[{}]", fmt::join(of, ","));
   }
-  if (made.delta) fmt::print(",\"delta\":{}", *made.delta);
-  fmt::print("}}\n");
+  if (made.delta) write_out(",\"delta\":{}", *made.delta);
+  write_out("}}\n");
 }
 
 void print_text(const MadePositions& made) {
@@ -57,14 +58,14 @@ void print_text(const MadePositions& made) {
   constexpr const char* names[] = {"t", "h", "w"};
   for (std::int64_t axis = 0; axis < positions.axes(); axis++)
     for (std::int64_t b = 0; b < positions.batch(); b++)
-      fmt::print("{}{}\n",
-                 positions.axes() == 1
-                     ? ""
-                     : std::string(names[positions.axes() == 2 ? axis + 1 : axis]) + "  ",
-                 fmt::join(row(positions, axis, b), " "));
+      write_out("{}{}\n",
+                positions.axes() == 1
+                    ? ""
+                    : std::string(names[positions.axes() == 2 ? axis + 1 : axis]) + "  ",
+                fmt::join(row(positions, axis, b), " "));
   if (made.delta)
-    fmt::print("the next token stands at (tokens so far) {} {}\n", *made.delta < 0 ? "-" : "+",
-               std::abs(*made.delta));
+    write_out("the next token stands at (tokens so far) {} {}\n", *made.delta < 0 ? "-" : "+",
+              std::abs(*made.delta));
 }
 
 // Shaped so that --positions reads it back: [seq], [axis][seq] or [axis][batch][seq].
@@ -81,12 +82,14 @@ Expected<void> write(const Positions& positions, const std::string& path) {
         std::memcpy(to, &id, sizeof id);
         to += sizeof id;
       }
-  return write_npy(path, *array);
+  return write_array(path, *array);
 }
 
 Run define_positions(CLI::App& app) {
   auto options = std::make_shared<PositionsOptions>();
-  app.add_option("OUT", options->out, "Write int64 ids there, .npy, instead of printing them");
+  app.add_option("OUT", options->out,
+                 "Write int64 ids there, .npy, .csv or .txt, instead of printing them")
+      ->check(array_file());
   options->flags.add_to(app);
   app.add_flag("--json", options->json)->description("{\"positions\":[axis][batch][seq],...}");
   app.footer(

@@ -1,5 +1,6 @@
 // posenc precision: what it costs a model that engines form their angles in float.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -176,11 +177,8 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
 
 // --- JSON ----------------------------------------------------------------------------------------
 
-template <class Number>
-std::string list(const std::vector<Number>& numbers) {
-  std::string out;
-  for (const Number x : numbers) out += (out.empty() ? "" : ",") + fmt::format("{}", x);
-  return "[" + out + "]";
+std::string list(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
 std::string or_null(const std::optional<std::int64_t>& number) {
@@ -195,14 +193,14 @@ std::string json(const Model& model, const std::vector<Rotation>& found) {
       std::string kept, shows;
       for (const KeptError& k : e.kept) {
         const std::string key = (kept.empty() ? "" : ",") + json_string(name(k.dtype)) + ":";
-        kept += key + list(k.error);
+        kept += key + json_numbers(k.error);
         shows += key + or_null(k.shows);
       }
       engines += fmt::format(
           "{}{{\"angles\":{},\"refused\":{},\"phase\":{},\"cosine\":{{{}}},"
           "\"beyond\":{{\"float16\":{},\"bfloat16\":{}}},\"shows\":{{{}}}}}",
           engines.empty() ? "" : ",", json_string(e.id),
-          e.refused.empty() ? "null" : json_string(e.refused), list(e.phase), kept,
+          e.refused.empty() ? "null" : json_string(e.refused), json_numbers(e.phase), kept,
           or_null(e.beyond_half), or_null(e.beyond_bfloat16), shows);
     }
     groups += fmt::format("{}{{\"stack\":{},\"layers\":{},\"positions\":{},\"engines\":[{}]}}",
@@ -272,9 +270,9 @@ Run define_precision(CLI::App& app) {
       }
     }
     if (options->json)
-      fmt::print("{}\n", json(*model, *found));
+      write_out("{}\n", json(*model, *found));
     else
-      fmt::print("{}", page(*model, *found, terminal(no_color(app))));
+      write_out("{}", page(*model, *found, terminal(no_color(app))));
     return 0;
   };
 }

@@ -18,7 +18,10 @@ Run define_resample(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Learned table [rows][width], .npy")->required();
-  app.add_option("OUT", options->out, "Where the new table goes, .npy")->required();
+  app.add_option("OUT", options->out,
+                 "Where the new table goes: .npy, .csv, .txt, or - to print it")
+      ->check(array_file())
+      ->required();
   app.add_option("--from", options->from, "Patches of the table, like 27x27")
       ->type_name("GRID")
       ->required();
@@ -69,7 +72,7 @@ Run define_resample(CLI::App& app) {
     const Expected<void> done =
         resample_grid(*table, {from->height, from->width}, {to->height, to->width}, how, *out);
     if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_npy(options->out, *made); !written)
+    if (Expected<void> written = write_array(options->out, *made, options->dtype); !written)
       return std::unexpected(written.error());
     return 0;
   };

@@ -135,7 +135,10 @@ Run define_rotate(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("IN", options->in, "Queries or keys, .npy")->required();
-  app.add_option("OUT", options->out, "Where the rotated tensor goes, .npy")->required();
+  app.add_option("OUT", options->out,
+                 "Where the rotated tensor goes: .npy, .csv, .txt, or - to print it")
+      ->check(array_file())
+      ->required();
   app.add_option("--positions", options->positions,
                  "0:4096 (4096 not included), 5, 0,2,4, or ids.npy [seq] or [axis][seq]; of "
                  "floats: real positions")
@@ -198,7 +201,7 @@ Run define_rotate(CLI::App& app) {
     // In memory in place; the file read stays as it is.
     const Expected<void> done = rotated(*plan, *x, *where, side, options->inverse);
     if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_npy(options->out, *array); !written)
+    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
       return std::unexpected(written.error());
     return 0;
   };

@@ -48,30 +48,30 @@ std::string default_of(const FieldInfo& field) {
 }
 
 void print_list(const Terminal& term, const char* title, std::span<const SchemeInfo> list) {
-  fmt::print("{}\n", term.bold(title));
+  write_out("{}\n", term.bold(title));
   for (const SchemeInfo& scheme : list)
-    fmt::print("  {}  {}  {}\n", term.blue(padded(scheme.name, 14)), padded(scheme.title, 48),
-               term.dim(scheme.paper.empty() ? "" : "arXiv " + std::string(scheme.paper)));
+    write_out("  {}  {}  {}\n", term.blue(padded(scheme.name, 14)), padded(scheme.title, 48),
+              term.dim(scheme.paper.empty() ? "" : "arXiv " + std::string(scheme.paper)));
 }
 
 void print_one(const Terminal& term, const SchemeInfo& scheme) {
-  fmt::print("{}  {}\n", term.bold(scheme.name), scheme.title);
-  fmt::print("  {}\n", wrapped(scheme.formula, 2, 2));
-  if (!scheme.paper.empty()) fmt::print("  https://arxiv.org/abs/{}\n", scheme.paper);
-  if (!scheme.aliases.empty()) fmt::print("  also named {}\n", fmt::join(scheme.aliases, ", "));
-  if (scheme.fields.empty() && scheme.tables.empty()) fmt::print("  no fields\n");
+  write_out("{}  {}\n", term.bold(scheme.name), scheme.title);
+  write_out("  {}\n", wrapped(scheme.formula, 2, 2));
+  if (!scheme.paper.empty()) write_out("  https://arxiv.org/abs/{}\n", scheme.paper);
+  if (!scheme.aliases.empty()) write_out("  also named {}\n", fmt::join(scheme.aliases, ", "));
+  if (scheme.fields.empty() && scheme.tables.empty()) write_out("  no fields\n");
   for (const FieldInfo& field : scheme.fields) {
     std::string doc(field.doc);
     if (!field.aliases.empty()) doc += fmt::format(" (also {})", fmt::join(field.aliases, ", "));
     if (!field.unit.empty()) doc += fmt::format(" [{}]", field.unit);
-    fmt::print("    {}  {}  {}\n", term.blue(padded(field.name, 32)), padded(default_of(field), 11),
-               term.dim(kind(field)));
-    fmt::print("        {}\n", wrapped(doc, 8, 8));
+    write_out("    {}  {}  {}\n", term.blue(padded(field.name, 32)), padded(default_of(field), 11),
+              term.dim(kind(field)));
+    write_out("        {}\n", wrapped(doc, 8, 8));
   }
   for (const TableInfo& table : scheme.tables) {
-    fmt::print("    {}  {}  {}\n", term.blue(padded(table.name, 32)), padded("", 11),
-               term.dim("a tensor"));
-    fmt::print("        {}\n", wrapped(std::string(table.doc), 8, 8));
+    write_out("    {}  {}  {}\n", term.blue(padded(table.name, 32)), padded("", 11),
+              term.dim("a tensor"));
+    write_out("        {}\n", wrapped(std::string(table.doc), 8, 8));
   }
 }
 
@@ -96,8 +96,8 @@ std::vector<std::string_view> models_with(std::string_view name) {
 void print_models(const Terminal& term, std::string_view name) {
   const std::vector<std::string_view> models = models_with(name);
   if (models.empty()) return;
-  fmt::print("\n{}\n  {}\n", term.bold("Bundled models that use it: posenc explain NAME"),
-             wrapped(fmt::format("{}", fmt::join(models, ", ")), 2, 2));
+  write_out("\n{}\n  {}\n", term.bold("Bundled models that use it: posenc explain NAME"),
+            wrapped(fmt::format("{}", fmt::join(models, ", ")), 2, 2));
 }
 
 Run define_schemes(CLI::App& app) {
@@ -110,14 +110,14 @@ Run define_schemes(CLI::App& app) {
       ->excludes(one);
   app.footer(
       "Examples:\n"
-      "  posenc schemes          list them\n"
-      "  posenc schemes rope     one with its formula, paper and fields\n"
-      "  posenc schemes yarn     a scaling of RoPE\n"
-      "  posenc schemes cope     a scheme that reads the content\n"
+      "  posenc schemes          # list them\n"
+      "  posenc schemes rope     # one with its formula, paper and fields\n"
+      "  posenc schemes yarn     # a scaling of RoPE\n"
+      "  posenc schemes cope     # a scheme that reads the content\n"
       "  posenc schemes --json | jq '.[] | select(.kind == \"scaling\").name'");
   return [name, json, &app]() -> Expected<int> {
     if (*json) {
-      fmt::print("{}\n", scheme_list_to_json());
+      write_out("{}\n", scheme_list_to_json());
       return 0;
     }
     const Terminal term = terminal(no_color(app));

@@ -1,11 +1,12 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
 
 #include "cli/arguments/flags.h"
 #include "cli/command.h"
+#include "cli/pages/json_text.h"
+#include "cli/pages/terminal.h"
 #include "posenc/schemes.h"
 
 namespace posenc::cli {
@@ -37,9 +38,9 @@ Run define_slopes(CLI::App& app) {
                      options->rounding == "exact" ? SlopeRounding::exact : SlopeRounding::bfloat16);
     if (!slopes) return std::unexpected(slopes.error());
     if (options->json) {
-      fmt::print("{{\"slopes\":[{}]}}\n", fmt::join(*slopes, ","));
+      write_out("{{\"slopes\":{}}}\n", json_numbers(*slopes));
     } else {
-      for (std::size_t h = 0; h < slopes->size(); h++) fmt::print("{:>4}  {}\n", h, (*slopes)[h]);
+      for (std::size_t h = 0; h < slopes->size(); h++) write_out("{:>4}  {}\n", h, (*slopes)[h]);
     }
     return 0;
   };

@@ -18,7 +18,10 @@ Run define_table(CLI::App& app) {
     std::optional<Source> source;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("OUT", options->out, "Where the vectors go, [positions][width], .npy")->required();
+  app.add_option("OUT", options->out,
+                 "Where the vectors go, [positions][width]: .npy, .csv, .txt, or - to print them")
+      ->check(array_file())
+      ->required();
   app.add_option("--positions", options->positions,
                  "0:100 (100 not included), 5, 0,2,4, 14x14 (patches), or ids.npy [seq] or "
                  "[axis][seq]; of floats: "
@@ -35,6 +38,7 @@ Run define_table(CLI::App& app) {
       "  posenc table pe.npy --scheme sinusoidal --width 384 --layout concatenated --spacing ends "
       "\\\n"
       "         --positions 0:1500 --dtype float64\n"
+      "  posenc table - --scheme sinusoidal --width 8 --positions 0:4\n"
       "  posenc table pe.npy --model whisper-tiny --stack encoder --positions 0:1500\n"
       "  posenc table pe.npy --scheme sinusoidal --axes_dim 128,128 --width 256 \\\n"
       "         --positions 14x14");
@@ -63,7 +67,7 @@ Run define_table(CLI::App& app) {
     const Expected<void> done = *real ? position_vectors(*plan, (*real)->at, batched)
                                       : position_vectors(*plan, *where, batched);
     if (!done) return std::unexpected(done.error());
-    if (Expected<void> written = write_npy(options->out, *array); !written)
+    if (Expected<void> written = write_array(options->out, *array, options->dtype); !written)
       return std::unexpected(written.error());
     return 0;
   };

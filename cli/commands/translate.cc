@@ -87,7 +87,7 @@ Expected<void> write_table(const OnnxRotation& one, NpyType type, double (*wave)
       table->set(begin * pairs + i,
                  one.plan.rotate->amplitude * wave(angles[static_cast<std::size_t>(i)]));
   }
-  return write_npy(path, *array);
+  return write_array(path, *array);
 }
 
 // cos_cache.npy and sin_cache.npy; a number stands in their names where there are several.
@@ -178,11 +178,11 @@ Run define_translate(CLI::App& app) {
       std::string json = to_json(*made);
       if (!flags->command.empty())
         json.replace(json.size() - 1, 1, ",\"findings\":" + to_json(findings) + "}");
-      fmt::print("{}\n", json);
+      write_out("{}\n", json);
     } else {
-      fmt::print("{}", translation_page(*model, *made, term));
+      write_out("{}", translation_page(*model, *made, term));
       if (!findings.empty())
-        fmt::print("\nof the command line\n{}", findings_page(findings, term, ""));
+        write_out("\nof the command line\n{}", findings_page(findings, term, ""));
     }
     const bool lost = std::ranges::any_of(
         made->notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; });

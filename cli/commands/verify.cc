@@ -1,3 +1,4 @@
+#include "cli/pages/terminal.h"
 #include "posenc/claims.h"
 
 #include <fmt/format.h>
@@ -34,8 +35,9 @@ Run define_verify(CLI::App& app) {
       "docs/lab.md)\n"
       "or not checkable here. Exit code 1 says that a computation does not support its verdict.\n\n"
       "Examples:\n"
-      "  posenc verify                 all of them\n"
-      "  posenc verify --claim 4b      one in full: what holds, formula, paper, how to reproduce\n"
+      "  posenc verify                 # all of them\n"
+      "  posenc verify --claim 4b      # one in full: what holds, formula, paper, how to "
+      "reproduce\n"
       "  posenc verify --text S2\n"
       "  posenc verify --group scaling --json | jq '.[].verdict'");
   return [options, &app]() -> Expected<int> {
@@ -50,14 +52,14 @@ Run define_verify(CLI::App& app) {
     }
     const Terminal term = terminal(no_color(app));
     if (options->json) {
-      fmt::print("{}\n", to_json(results));
+      write_out("{}\n", to_json(results));
     } else if (options->markdown) {
-      fmt::print("{}", to_markdown(results));
+      write_out("{}", to_markdown(results));
     } else if (!options->wanted.claim.empty()) {
       for (const Verified& result : results)
-        fmt::print("{}{}", &result == results.data() ? "" : "\n", in_full(result, term));
+        write_out("{}{}", &result == results.data() ? "" : "\n", in_full(result, term));
     } else {
-      fmt::print("{}", table(results, term));
+      write_out("{}", table(results, term));
     }
     return exit_code(results);
   };

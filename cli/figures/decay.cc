@@ -173,6 +173,7 @@ Expected<Figure> draw(const Options& options) {
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--distance", options->distance, "Largest distance, tokens")
+      ->transform(position_count())
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--head_dim", options->head_dim, "Channels of a head")
       ->check(CLI::Range(2, 65536));

@@ -108,6 +108,7 @@ Expected<Figure> draw(const Options& options) {
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--to", options->to, "Last position")
+      ->transform(position_count())
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 40));
   app.add_option("--softcaps", options->caps, "c of each curve")
       ->delimiter(',')

@@ -131,6 +131,7 @@ Expected<Figure> draw(const Options& options) {
 Drawing define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--to", options->to, "Last position, below 2^24")
+      ->transform(position_count())
       ->check(CLI::Range(std::int64_t{2}, float_positions - 1));
   app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies");
   app.add_option("--head_dim", options->head_dim, "Channels of a head")

@@ -225,8 +225,8 @@ Drawing define(CLI::App& app) {
                          "L: trained length, tokens")
               ->transform(token_count()));
   without(app.add_option("--rope_theta", options->rope_theta, "Base of the frequencies"));
-  without(
-      app.add_option("--head_dim", options->head_dim, "Channels of a head")->check(above_zero()));
+  without(app.add_option("--head_dim", options->head_dim, "Channels of a head")
+              ->transform(above_zero()));
   return [options] { return options->model.empty() ? of_scalings(*options) : of_model(*options); };
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/pages/braille_chart.h"
+#include "posenc/tools.h"
 
 namespace posenc::cli {
 namespace {
@@ -339,7 +340,7 @@ class Page {
   void warnings() {
     for (const Warning& warning : explanation_.warnings) {
       constexpr std::size_t margin = 14;
-      line(term_.yellow(padded("warning", margin)) +
+      line(term_.yellow(padded(name(severity_of(warning)), margin)) +
            wrapped(warning.code + ": " + warning.message, margin, margin));
     }
   }

@@ -1,4 +1,5 @@
-// What a tool found: the code in the margin, then where, the two values, what follows and the cure.
+// What a tool found: how grave it is and the code in the margin, then where, the two values, what
+// follows and the cure.
 #include "cli/pages/findings_page.h"
 
 #include <fmt/format.h>
@@ -47,9 +48,9 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
   for (const Finding& finding : findings) {
     grave = grave || finding.severity != Severity::note;
     const std::string indent(margin, ' ');
-    std::string label =
-        finding.code.size() < margin ? padded(finding.code, margin) : finding.code + "\n" + indent;
-    label.replace(0, finding.code.size(), painted(term, finding.severity, finding.code));
+    const std::string head = std::string(name(finding.severity)) + " " + finding.code;
+    std::string label = head.size() < margin ? padded(head, margin) : head + "\n" + indent;
+    label.replace(0, head.size(), painted(term, finding.severity, head));
     std::string values;
     if (!finding.expected.empty()) values = finding.expected + " → ";
     values += finding.found;
@@ -89,8 +90,9 @@ std::string engines_page(std::span<const EngineDifferences> engines, const Termi
                                      ? ""
                                      : fmt::format(" {} → {}", finding.expected, finding.found);
       const std::string at = where(finding);
-      add("", painted(term, finding.severity, finding.code) + values +
-                  (at.empty() ? "" : "; " + at) + ": " + finding.message);
+      add("", painted(term, finding.severity,
+                      std::string(name(finding.severity)) + " " + finding.code) +
+                  values + (at.empty() ? "" : "; " + at) + ": " + finding.message);
     }
     for (const EngineNote& note : one.reading.notes)
       add("", term.dim(fmt::format("{}: {}", name(note.kind), note.what)));

@@ -15,7 +15,7 @@ Progress::Progress(std::string_view work, std::size_t all)
     : work_(work), all_(all), on_(isatty(STDERR_FILENO) != 0) {}
 
 Progress::~Progress() {
-  if (on_) std::fputs("\r\x1b[K", stderr);
+  if (on_) clear_line();
 }
 
 void Progress::tell(std::size_t at, std::string_view what) {
@@ -41,7 +41,8 @@ void Progress::tell_share(double done, std::string_view what) {
 void Progress::show(std::string line) {
   line = cut(line, page_width() - 1);
   if (line == shown_) return;
-  std::fputs(("\r\x1b[K" + line).c_str(), stderr);
+  clear_line();
+  write_error("{}", line);
   std::fflush(stderr);
   shown_ = std::move(line);
 }

@@ -7,9 +7,24 @@
 #include <algorithm>
 #include <clocale>
 #include <cstdlib>
+#include <random>
+
+#include "posenc/error.h"
 
 namespace posenc::cli {
 namespace {
+
+// What stands for the beginning of a colour until a text leaves: no file and no argument can hold
+// it, since nobody knows it before the program runs.
+const std::string& paint_mark() {
+  static const std::string mark = [] {
+    std::random_device random;
+    return fmt::format("\x1b{:08x}{:08x}[", random(), random());
+  }();
+  return mark;
+}
+
+std::string paint(std::string_view code) { return paint_mark() + std::string(code) + "m"; }
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
@@ -41,8 +56,31 @@ std::size_t page_width() {
 
 std::string Terminal::painted(std::string_view code, std::string_view text) const {
   if (!colour) return std::string(text);
-  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+  return paint(code) + std::string(text) + paint("0");
 }
+
+std::string tame(std::string_view text) {
+  const std::string& own = paint_mark();
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    if (text.starts_with(own)) {
+      out += "\x1b[";
+      text.remove_prefix(own.size());
+    } else if (text.front() == '\n' || text.front() == '\t') {
+      out += text.front();
+      text.remove_prefix(1);
+    } else {
+      const std::size_t end =
+          std::min(text.find_first_of(std::string_view("\n\t\x1b", 3), 1), text.size());
+      out += printable(text.substr(0, end), std::string_view::npos);
+      text.remove_prefix(end);
+    }
+  }
+  return out;
+}
+
+void clear_line() { std::fputs("\r\x1b[K", stderr); }
 
 Terminal terminal(bool no_color) {
   const char* term = std::getenv("TERM");

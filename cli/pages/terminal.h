@@ -1,10 +1,14 @@
 // How text looks on this terminal: colours, Unicode, width.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace posenc::cli {
 
@@ -18,6 +22,26 @@ struct Terminal {
   std::string yellow(std::string_view text) const { return painted("33", text); }
   std::string painted(std::string_view code, std::string_view text) const;
 };
+
+// A text as a terminal may have it: newlines, tabs and the colours that Terminal painted pass, what
+// else a terminal obeys is as printable() shows it, wherever the text has it from.
+std::string tame(std::string_view text);
+
+// All that commands say to people and programs leaves through these two, tamed. Bytes (pictures) do
+// not.
+template <class... T>
+void write_out(fmt::format_string<T...> format, T&&... values) {
+  const std::string text = tame(fmt::format(format, std::forward<T>(values)...));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+// Standard error may be closed or full as well: nothing here throws.
+template <class... T>
+void write_error(fmt::format_string<T...> format, T&&... values) {
+  const std::string text = tame(fmt::format(format, std::forward<T>(values)...));
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+// Takes back the line that standard error shows.
+void clear_line();
 
 // Colours only where standard output is a terminal that wants them.
 Terminal terminal(bool no_color);

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/pages/terminal.h"
 #include "cli/playground/connections.h"
 
 namespace posenc::cli {
@@ -90,7 +91,7 @@ void open_browser(const std::string& address, const sigset_t& mask) {
   char* arguments[] = {program.data(), page.data(), nullptr};
   pid_t child = 0;
   if (posix_spawnp(&child, "xdg-open", &quiet, &apart, arguments, environ) != 0)
-    fmt::print(stderr, "posenc: there is no xdg-open here; open the address in a browser\n");
+    write_error("posenc: there is no xdg-open here; open the address in a browser\n");
   posix_spawn_file_actions_destroy(&quiet);
   posix_spawnattr_destroy(&apart);
 }
@@ -121,10 +122,10 @@ Expected<int> serve(const Serving& how) {
   const std::string name = how.host.contains(':') ? "[" + how.host + "]" : how.host;
   const std::string address = fmt::format("http://{}:{}/", name, listener->port);
   if (!is_loopback(how.host))
-    fmt::print(stderr, "posenc: warning: {} shows the playground to everyone who can reach it\n",
-               how.host);
-  fmt::print("{}\n", address);
-  if (isatty(STDOUT_FILENO)) fmt::print("Ctrl-C ends it.\n");
+    write_error("posenc: warning: {} shows the playground to everyone who can reach it\n",
+                how.host);
+  write_out("{}\n", address);
+  if (isatty(STDOUT_FILENO)) write_out("Ctrl-C ends it.\n");
   std::fflush(stdout);
   if (how.open) open_browser(address, before);
 

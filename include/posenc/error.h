@@ -40,7 +40,8 @@ struct Error {
 template <class T>
 using Expected = std::expected<T, Error>;
 
-// Text from outside as a message may show it: control characters (which a terminal obeys) are '?',
+// Text from outside as a message may show it: what a terminal obeys (controls, bidirectional ones
+// too) is '?',
 // bytes that are no UTF-8 are U+FFFD, and what is longer than `longest` bytes ends in "...".
 std::string printable(std::string_view text, std::size_t longest = 200);
 

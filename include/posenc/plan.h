@@ -352,6 +352,10 @@ enum class Temperature : std::uint8_t {
   power,  // (1 + u)^beta: Beam
   heads,  // head_scale·ln(p + offset) + head_bias, learned: Mistral Large 4; scale alone: SSMax (2501.19399)
 };
+constexpr std::string_view name(Temperature temperature) {
+  constexpr std::string_view names[] = {"steps", "log", "power", "heads"};
+  return names[static_cast<std::size_t>(temperature)];
+}
 
 // z = q·k · multiplier/√head_dim · temperature, and with a softcap c logit = c·tanh(z/c), before a bias by distance
 // is added (Gemma 2).

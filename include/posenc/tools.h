@@ -56,8 +56,9 @@ inline constexpr double angle_that_shows = 0.1;
 Expected<std::vector<Finding>> differences(const Model& expected, const Model& found,
                                            std::int64_t length = 0);
 
-// The same of two plans, whatever they were made of, by their numbers, learned tables among them; of rounding (Angles) and
-// of the lengths that they hold for nothing is said. length: positions to tell it for; 0: 8192. Errors: a negative length.
+// The same of two plans, whatever they were made of, by all their numbers, learned tables among
+// them; rounding (Angles) and the lengths that they hold for are notes. length: positions to tell
+// it for; 0: 8192. Errors: a negative length.
 Expected<std::vector<Finding>> differences(const Plan& expected, const Plan& found,
                                            std::int64_t length = 0);
 
@@ -117,6 +118,10 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
 // cutoff_len and rope_scaling, axolotl's sequence_len, TRL's max_length, at the start of a line). Expected is what the training
 // had. Errors: more than 1 MiB, a length that is none, those of differences().
 Expected<std::vector<Finding>> adapter_differences(const Model& base, std::string_view settings);
+
+// How grave lint() takes a warning of read_model() or explain(), by its code: the same wherever it
+// is shown. What it does not know is a warning.
+Severity severity_of(const Warning& warning);
 
 // What lint() is asked for.
 struct LintOptions {

@@ -47,6 +47,7 @@ export type PlanInfo = {
     rows?: number
     layout?: string
     frequencies?: number[]
+    values?: number[][] | null // of a table; null: learned
     embedding_scale: number
   } | null
   rotate: {
@@ -84,6 +85,9 @@ export type PlanInfo = {
     uses_key: boolean
     uses_value: boolean
     profiles: number
+    query: unknown[] | null // tables, [row][channel] or [head][row][channel]; null: learned, or none
+    key: unknown[] | null
+    value: unknown[] | null
   } | null
   logits: {
     multiplier: number

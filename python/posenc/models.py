@@ -57,6 +57,11 @@ def _plain(value):
     return str(value).removeprefix("torch.")
 
 
+def _reread(source: str, contents: bytes, name: str) -> Model:
+    """A model that was pickled: its text came along, a path or bundled name did not."""
+    return _posenc.read_path(source) if source else _posenc.read_bytes(contents, name)
+
+
 def plan(scheme, **geometry) -> Plan:
     """A scheme (`posenc.Rope(...)`), or a model's, as tables and numbers.
 

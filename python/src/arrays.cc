@@ -63,6 +63,19 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
   }
 }
 
+}  // namespace
+
+nb::object as_exported(nb::handle object) {
+  const Kind& kind = kind_of(object);
+  if (kind.torch || kind.numpy || has(object, "__dlpack__")) return nb::borrow(object);
+  nb::object view = nb::steal(PyMemoryView_FromObject(object.ptr()));
+  if (view.is_valid()) return view;
+  PyErr_Clear();
+  return nb::borrow(object);
+}
+
+namespace {
+
 // Why nanobind would not take it.
 [[noreturn]] void no_array(nb::handle object, std::string_view where, std::string_view name,
                            Access access) {
@@ -87,6 +100,15 @@ std::optional<DType> dtype_of(const nb::dlpack::dtype& dtype) {
     refuse(where, what + " must have the machine's byte order and strides of whole elements",
            "dtype " + said(object.attr("dtype")),
            "copy it: numpy.ascontiguousarray(" + what + ", dtype=\"float32\")");
+  const nb::object buffer = as_exported(object);
+  if (PyMemoryView_Check(buffer.ptr()))
+    refuse(where,
+           what +
+               " must have the machine's byte order, strides of whole elements and no pointers "
+               "between its axes",
+           "a buffer of format '" + said(buffer.attr("format")) + "', strides " +
+               said(buffer.attr("strides")),
+           "copy it: numpy.array(" + what + ", dtype=\"float32\")");
   throw nb::type_error(
       (std::string(where) + ": " + what +
        " must be an array on the CPU (numpy, torch, or what has __dlpack__ or a buffer), got " +
@@ -101,6 +123,9 @@ Array as_array(nb::ndarray<>&& memory, DType dtype, std::string_view where, std:
     refuse(where, std::string(name) + " must have at most 4 axes", std::to_string(rank),
            "reshape it");
   array.tensor.data = array.memory.data();
+  if (reinterpret_cast<std::uintptr_t>(array.tensor.data) % size_of(dtype) != 0)
+    refuse(where, std::string(name) + " must begin at a multiple of its elements' size",
+           "memory between two of them", "copy it: numpy.array(" + std::string(name) + ")");
   array.tensor.dtype = dtype;
   array.tensor.rank = rank;
   for (int axis = 0; axis < rank; ++axis) {
@@ -119,7 +144,7 @@ bool is_recorded(nb::handle object) {
 
 Array array_of(nb::handle object, std::string_view where, std::string_view name, Access access) {
   nb::ndarray<> memory;
-  nb::object view = nb::borrow(object);
+  nb::object view = as_exported(object);
   const auto imported = [&] {
     if (access == Access::write) return read(view, memory);
     nb::ndarray<nb::ro> seen;
@@ -143,7 +168,10 @@ Array array_of(nb::handle object, std::string_view where, std::string_view name,
   const std::optional<DType> dtype = bits ? DType::bf16 : dtype_of(memory.dtype());
   if (!dtype) {
     refuse(where, std::string(name) + " must be of float64, float32, float16 or bfloat16",
-           said(nb::getattr(object, "dtype", nb::none())), "convert it first");
+           has(object, "dtype")             ? said(object.attr("dtype"))
+           : PyMemoryView_Check(view.ptr()) ? "format '" + said(view.attr("format")) + "'"
+                                            : class_of(object),
+           "convert it first");
   }
   return as_array(std::move(memory), *dtype, where, name);
 }
@@ -281,8 +309,31 @@ std::int64_t integer_of(nb::handle id, std::string_view where) {
   const nb::object index = nb::steal(PyNumber_Index(id.ptr()));
   PyErr_Clear();
   if (!index.is_valid() || !nb::try_cast(index, value))
-    refuse(where, "position_ids must be integers of 64 bits", said(nb::borrow(id)));
+    refuse(where, "position_ids must be integers of 64 bits", said(nb::borrow(id)),
+           "count from 0: ids are where tokens stand in their text");
   return value;
+}
+
+}  // namespace
+
+namespace {
+
+struct Counting {
+  std::int64_t start = 0, step = 1, count = 0;
+};
+
+// Both ends of a range of Python's fit 64 bits, and what is between them a machine.
+Counting counting_of(nb::handle range, std::string_view where) {
+  Counting out{integer_of(range.attr("start"), where), integer_of(range.attr("step"), where), 0};
+  const std::int64_t stop = integer_of(range.attr("stop"), where);
+  constexpr Py_ssize_t most = Py_ssize_t{1} << 40;
+  const Py_ssize_t count = PyObject_Size(range.ptr());
+  PyErr_Clear();
+  if (count < 0 || count > most)
+    refuse(where, "position_ids must be of at most 2^40 tokens", said(nb::borrow(range)),
+           "give as many ids as there are tokens");
+  out.count = stop == out.start ? 0 : count;
+  return out;
 }
 
 }  // namespace
@@ -291,12 +342,13 @@ Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where)
   if (ids.is_none()) return Positions::range(0, seq);
   if (nb::isinstance<Positions>(ids)) return nb::cast<Positions>(ids);
   if (PyLong_Check(ids.ptr())) return Positions::range(integer_of(ids, where), seq);
-  if (PyRange_Check(ids.ptr()) && nb::cast<std::int64_t>(ids.attr("step")) == 1)
-    return Positions::range(nb::cast<std::int64_t>(ids.attr("start")),
-                            static_cast<std::int64_t>(nb::len(ids)));
+  if (PyRange_Check(ids.ptr())) {
+    const Counting counting = counting_of(ids, where);
+    if (counting.step == 1) return Positions::range(counting.start, counting.count);
+  }
   nb::ndarray<nb::ro> array;
   if (!PyList_Check(ids.ptr()) && !PyTuple_Check(ids.ptr()) && !PyRange_Check(ids.ptr()) &&
-      read(ids, array)) {
+      read(as_exported(ids), array)) {
     if (array.ndim() == 0) return Positions::range(integer_of(ids, where), seq);
     if (array.ndim() > 3)
       refuse(where, "position_ids must be [seq], [batch, seq] or [axes, batch, seq]",
@@ -327,7 +379,7 @@ Positions positions_of(nb::handle ids, std::int64_t seq, std::string_view where)
 }
 
 Positions counted(nb::handle ids, std::string_view where) {
-  return PyLong_Check(ids.ptr()) ? Positions::range(0, nb::cast<std::int64_t>(ids))
+  return PyLong_Check(ids.ptr()) ? Positions::range(0, integer_of(ids, where))
                                  : positions_of(ids, 0, where);
 }
 

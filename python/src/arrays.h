@@ -29,6 +29,10 @@ enum class Access { read, write };
 // arrays that may not be written, with the cure.
 Array array_of(nb::handle object, std::string_view where, std::string_view name, Access access);
 
+// The object, or where nothing is known of it but a buffer a memoryview of it: that has strides,
+// shape and format where the exporter leaves them out, as ctypes does.
+nb::object as_exported(nb::handle object);
+
 // Whether PyTorch records what is done with it: kernels would lose the gradient, and posenc.torch has it.
 bool is_recorded(nb::handle object);
 

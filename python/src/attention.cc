@@ -316,7 +316,7 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
 
 std::vector<std::uint8_t> bytes_of(nb::handle given, std::string_view where) {
   nb::ndarray<nb::ro> array;
-  nb::object seen = nb::borrow(given);
+  nb::object seen = as_exported(given);
   if (!nb::try_cast(seen, array, false) || array.itemsize() != 1) {
     PyErr_Clear();
     throw nb::type_error(

@@ -32,14 +32,21 @@ nb::object slopes(std::int64_t heads, double max_bias, std::string_view rounding
                  {heads});
 }
 
+std::int64_t distance_of(nb::handle given) {
+  std::int64_t distance = 0;
+  if (!nb::try_cast(nb::int_(given), distance))
+    refuse("buckets", "a distance must be an integer of 64 bits", said(nb::borrow(given)),
+           "distances beyond the largest share its bucket");
+  return distance;
+}
+
 // One of a number, and a list of a sequence.
 template <class Bucket>
 nb::object each_of(nb::handle relative, const Bucket& bucket) {
-  if (PyLong_Check(relative.ptr()))
-    return nb::cast(unwrap(bucket(nb::cast<std::int64_t>(relative))));
+  if (PyLong_Check(relative.ptr())) return nb::cast(unwrap(bucket(distance_of(relative))));
   nb::list all;
   for (const nb::handle distance : relative)
-    all.append(nb::cast(unwrap(bucket(nb::cast<std::int64_t>(nb::int_(distance))))));
+    all.append(nb::cast(unwrap(bucket(distance_of(distance)))));
   return all;
 }
 

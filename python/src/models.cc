@@ -66,6 +66,18 @@ CompiledPlan plan_of(const ReadModel& read, std::optional<std::int64_t> layer,
   return made;
 }
 
+// By a function of Python's, since pickle does not know those of a binding.
+nb::tuple reduced(const ReadModel& read) {
+  if (read.source.empty() && read.contents.empty())
+    refuse("Model", "must have been read from a file or a text to be pickled",
+           "what an engine makes of one",
+           "pickle the model itself, and let the engine read it again");
+  return nb::make_tuple(
+      nb::module_::import_("posenc.models").attr("_reread"),
+      nb::make_tuple(read.source, nb::bytes(read.contents.data(), read.contents.size()),
+                     read.model.name));
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -99,6 +111,11 @@ void bind_models(nb::module_& m) {
             return all;
           },
           "(code, message) of what deserves a look in the files; posenc.model warns of them.")
+      .def("__copy__", [](const ReadModel& r) { return r; })
+      .def(
+          "__deepcopy__", [](const ReadModel& r, nb::handle) { return r; }, nb::arg("memo"))
+      .def("__reduce__", &reduced,
+           "A file's text travels with the pickle, a path or bundled name is read again.")
       .def_ro("source", &ReadModel::source,
               "The path or bundled name it was read from; empty for bytes.")
       .def_prop_ro(

@@ -1,6 +1,9 @@
 // Plans: compiled from values, read as numbers, applied to arrays.
+#include <nanobind/stl/pair.h>
+
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +16,7 @@
 #include "posenc/apply.h"
 #include "posenc/explain.h"
 #include "posenc/gradients.h"
+#include "state.h"
 
 namespace posenc::python {
 
@@ -225,6 +229,17 @@ nb::object query_scale(const CompiledPlan& plan, const std::vector<std::int64_t>
   return numbers(scales, {heads, std::ssize(positions)});
 }
 
+void restore(CompiledPlan& plan, const std::pair<nb::object, nb::tuple>& state) {
+  Geometry g;
+  std::int64_t* const sizes[] = {&g.width,  &g.heads,       &g.kv_heads,  &g.head_dim,
+                                 &g.length, &g.grid_height, &g.grid_width};
+  for (std::size_t i = 0; i < std::size(sizes) && i < nb::len(state.second); ++i)
+    if (!nb::try_cast(nb::object(state.second[i]), *sizes[i]))
+      refuse("Plan", "must be unpickled from what a plan was pickled as", said(state.second),
+             "pickle the plan again");
+  new (&plan) CompiledPlan{plan_of_state(state.first), g};
+}
+
 }  // namespace
 
 void bind_plans(nb::module_& m) {
@@ -359,9 +374,22 @@ void bind_plans(nb::module_& m) {
           nb::arg("other"), nb::kw_only(), nb::arg("at") = 0,
           "Whether another plan does the same, as a Report: true where it does, else its findings "
           "say which part, which pair and from which position on. at: tokens to tell it for.")
-      .def("__eq__", [](const CompiledPlan& a, nb::handle b) {
-        return nb::isinstance<CompiledPlan>(b) && a.plan == nb::cast<const CompiledPlan&>(b).plan;
-      });
+      .def("__eq__",
+           [](const CompiledPlan& a, nb::handle b) {
+             return nb::isinstance<CompiledPlan>(b) &&
+                    a.plan == nb::cast<const CompiledPlan&>(b).plan;
+           })
+      .def("__copy__", [](const CompiledPlan& p) { return p; })
+      .def(
+          "__deepcopy__", [](const CompiledPlan& p, nb::handle) { return p; }, nb::arg("memo"))
+      .def("__getstate__",
+           [](const CompiledPlan& p) {
+             const Geometry& g = p.geometry;
+             return nb::make_tuple(state_of(p.plan),
+                                   nb::make_tuple(g.width, g.heads, g.kv_heads, g.head_dim,
+                                                  g.length, g.grid_height, g.grid_width));
+           })
+      .def("__setstate__", &restore);
   m.def(
       "compile_plan",
       [](const Value& scheme, std::int64_t head_dim, std::int64_t heads, std::int64_t kv_heads,

@@ -1,6 +1,8 @@
 // Positions: where each token stands.
 #include "posenc/positions.h"
 
+#include <nanobind/stl/pair.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,6 +98,43 @@ nb::tuple vision(nb::handle input_ids, nb::handle image_grid_thw, nb::handle vid
   return nb::make_tuple(made.positions, made.delta);
 }
 
+// A range as its ends; ids as they are, [axis][batch][seq], with the bounds of packed sequences.
+nb::tuple state_of_positions(const Positions& p) {
+  for (std::int64_t t = 0; t < p.size(); ++t)
+    if (p.order(t) != t || (t > 0 && p.segment(t) < p.segment(t - 1)))
+      refuse("Positions", "must be of tokens in their text's order to be pickled",
+             "token " + std::to_string(p.order(t)) + " at place " + std::to_string(t),
+             "pickle the whole text's, and select again");
+  if (p.contiguous())
+    return nb::make_tuple(nb::make_tuple(p.at(0), p.size()), nb::none(), nb::none());
+  std::vector<std::int64_t> ids, bounds;
+  for (std::int64_t axis = 0; axis < p.axes(); ++axis)
+    for (std::int64_t b = 0; b < p.batch(); ++b)
+      for (std::int64_t t = 0; t < p.size(); ++t) ids.push_back(p.at(t, b, axis));
+  for (std::int64_t t = 0; t < p.size(); ++t)
+    while (std::ssize(bounds) <= p.segment(t)) bounds.push_back(t);
+  if (bounds.size() > 1) bounds.push_back(p.size());
+  return nb::make_tuple(nb::make_tuple(p.axes(), p.batch()), ids,
+                        bounds.size() > 1 ? nb::cast(bounds) : nb::none());
+}
+
+void restore_positions(Positions& p, const nb::tuple& state) {
+  std::pair<std::int64_t, std::int64_t> sizes;
+  std::vector<std::int64_t> ids, bounds;
+  const bool whole = nb::len(state) == 3 && nb::try_cast(nb::object(state[0]), sizes) &&
+                     (state[1].is_none() || nb::try_cast(nb::object(state[1]), ids)) &&
+                     (state[2].is_none() || nb::try_cast(nb::object(state[2]), bounds));
+  if (!whole)
+    refuse("Positions", "must be unpickled from what positions were pickled as", said(state),
+           "pickle them again");
+  if (state[1].is_none())
+    new (&p) Positions(Positions::range(sizes.first, sizes.second));
+  else if (bounds.empty())
+    new (&p) Positions(unwrap(Positions::signed_ids(ids, sizes.first, sizes.second)));
+  else
+    new (&p) Positions(unwrap(Positions::packed(bounds, ids)));
+}
+
 }  // namespace
 
 void bind_positions(nb::module_& m) {
@@ -137,9 +176,15 @@ void bind_positions(nb::module_& m) {
           "Which packed sequence each token belongs to; 0 where none is packed.")
       .def("numpy", &ids_of,
            "The ids: [batch, seq], or [axes, batch, seq] where there are several axes.")
-      .def("__eq__", [](const Positions& a, nb::handle b) {
-        return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
-      });
+      .def("__eq__",
+           [](const Positions& a, nb::handle b) {
+             return nb::isinstance<Positions>(b) && a == nb::cast<const Positions&>(b);
+           })
+      .def("__copy__", [](const Positions& p) { return p; })
+      .def(
+          "__deepcopy__", [](const Positions& p, nb::handle) { return p; }, nb::arg("memo"))
+      .def("__getstate__", &state_of_positions)
+      .def("__setstate__", &restore_positions);
   m.def(
       "vision_rules",
       [] {

@@ -16,7 +16,7 @@ namespace {
 FieldValue field_value(nb::handle value) {
   if (value.is_none()) return std::monostate();
   if (PyBool_Check(value.ptr())) return nb::cast<bool>(value);
-  if (PyLong_Check(value.ptr())) return nb::cast<std::int64_t>(value);
+  if (std::int64_t whole = 0; PyLong_Check(value.ptr()) && nb::try_cast(value, whole)) return whole;
   if (PyUnicode_Check(value.ptr())) return said(nb::borrow(value));
   // PyTorch's tensors are no sequences, and numpy's single numbers have axes too, none.
   const bool is_array = !nb::getattr(value, "ndim", nb::int_(0)).equal(nb::int_(0));

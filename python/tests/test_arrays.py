@@ -246,3 +246,107 @@ def test_grids_and_negative_ids(np):
     assert posenc.positions.signed_ids([[-3, -1, 0]]).numpy().tolist() == [[-3, -1, 0]]
     with pytest.raises(posenc.Error, match="must not be negative"):
         posenc.positions.ids([-3, -1, 0])
+
+
+def _exported(np, kind: str):
+    """Twice five vectors of eight channels, by whatever exports a buffer, and the same as numpy's array."""
+    import array
+    import ctypes
+    import mmap
+
+    plain = np.arange(40, dtype="float32").reshape(5, 8)
+    if kind == "ctypes":
+        made = (ctypes.c_float * 8 * 5)()
+        np.frombuffer(made, "float32")[:] = plain.ravel()
+        return made, plain
+    if kind == "ctypes double":
+        made = (ctypes.c_double * 8 * 5)()
+        np.frombuffer(made, "float64")[:] = plain.ravel()
+        return made, plain.astype("float64")
+    if kind == "array":
+        return memoryview(array.array("f", plain.ravel())).cast("B").cast("f", (5, 8)), plain
+    if kind == "bytearray":
+        return memoryview(bytearray(plain.tobytes())).cast("f", (5, 8)), plain
+    if kind == "bytes":
+        return memoryview(plain.tobytes()).cast("f", (5, 8)), plain
+    if kind == "mmap":
+        pages = mmap.mmap(-1, plain.nbytes)
+        pages[:] = plain.tobytes()
+        return memoryview(pages).cast("f", (5, 8)), plain
+    if kind == "backwards":
+        return memoryview(plain)[::-1], plain[::-1]
+    return memoryview(plain), plain
+
+
+EXPORTERS = ["ctypes", "ctypes double", "array", "bytearray", "bytes", "mmap", "backwards", "memoryview"]
+
+
+@pytest.mark.parametrize("kind", EXPORTERS)
+def test_buffers_of_any_exporter(np, kind):
+    given, plain = _exported(np, kind)
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+    np.testing.assert_array_equal(plan.rotate(given), plan.rotate(plain))
+    np.testing.assert_array_equal(posenc.attend(given, given, given, plan), posenc.attend(plain, plain, plain, plan))
+
+
+def test_arguments_of_every_kind_take_ctypes(np):
+    import ctypes
+
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+    x, plain = _exported(np, "ctypes")
+    ids = (ctypes.c_int64 * 5)(0, 1, 2, 5, 9)
+    short = (ctypes.c_int32 * 5)(0, 1, 2, 5, 9)
+    wanted = plan.rotate(plain, position_ids=[0, 1, 2, 5, 9])
+    np.testing.assert_array_equal(plan.rotate(x, position_ids=ids), wanted)
+    np.testing.assert_array_equal(plan.rotate(x, position_ids=short), wanted)
+    assert posenc.positions.ids(ids) == posenc.positions.ids([0, 1, 2, 5, 9])
+    keep = (ctypes.c_bool * 5)(True, False, True, True, True)
+    np.testing.assert_array_equal(
+        posenc.attend(x, x, x, plan, keep=keep), posenc.attend(plain, plain, plain, plan, keep=np.array(keep))
+    )
+    out = (ctypes.c_float * 8 * 5)()
+    posenc.attend(x, x, x, plan, out=out)
+    np.testing.assert_array_equal(np.array(out), posenc.attend(plain, plain, plain, plan))
+    plan.rotate_(x)
+    np.testing.assert_array_equal(np.array(x), plan.rotate(plain))
+    table = (ctypes.c_double * 8 * 5)()
+    learned = posenc.plan(posenc.Learned(rows=5), width=8).with_table("add", table)
+    assert not np.any(learned.table("add"))
+
+
+def test_buffers_that_are_refused_say_why(np):
+    import ctypes
+
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+
+    class Pair(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_float), ("b", ctypes.c_float)]
+
+    for given in (
+        (ctypes.c_float.__ctype_be__ * 8 * 5)(),  # big-endian
+        (Pair * 8 * 5)(),
+        (ctypes.c_int * 8 * 5)(),
+        bytearray(320),
+        memoryview(bytearray(320)),
+        memoryview(bytearray(164))[2:162].cast("B").cast("f", (5, 8)),  # between two floats
+        (ctypes.c_float * 0 * 5)(),
+        (ctypes.c_float * 8 * 1 * 1 * 1 * 1)(),
+        (ctypes.c_char_p * 8 * 5)(),
+        ctypes.c_float(1),
+    ):
+        with pytest.raises(posenc.Error) as refused:
+            plan.rotate(given)
+        assert "cure" in dir(refused.value) and refused.value.rule
+    with pytest.raises(posenc.Error, match="must be writable"):
+        plan.rotate_(memoryview(bytes(160)).cast("f", (5, 8)))
+    assert plan.rotate((ctypes.c_float * 8 * 0)()).shape == (0, 8)
+
+
+@pytest.mark.parametrize("ids", [range(10**30, 10**30 + 5), range(0, 10**30), range(0, 5 * 10**30, 10**30)])
+def test_ids_beyond_64_bits_are_refused_with_the_value(np, ids):
+    x = np.zeros((1, 5, 64), "float32")
+    with pytest.raises(posenc.Error, match="position_ids must be") as refused:
+        PLAN.rotate(x, position_ids=ids)
+    assert "000000" in refused.value.value and refused.value.cure
+    with pytest.raises(posenc.Error, match="position_ids must be"):
+        posenc.positions.ids(ids)

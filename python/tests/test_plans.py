@@ -171,3 +171,66 @@ def test_plans_that_differ_say_where_and_from_when_on():
     (finding,) = report.findings
     assert not report and finding.code == "frequency" and finding.pair == 32 and finding.position == 113
     assert "at 8,191 pair" in finding.message
+
+
+def _copies(value):
+    import copy
+    import pickle
+
+    yield copy.copy(value)
+    yield copy.deepcopy(value)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        yield pickle.loads(pickle.dumps(value, protocol))
+
+
+def test_plans_are_copied_and_pickled(np):
+    table = np.arange(12.0).reshape(3, 4)
+    for plan in (
+        posenc.plan(
+            posenc.Rope(scaling=posenc.Yarn(factor=4, original_max_position_embeddings=2048)), head_dim=64, length=8192
+        ),
+        posenc.plan(posenc.Alibi(), heads=8),
+        posenc.plan(posenc.Learned(rows=3), width=4).with_table("add", table),
+        posenc.plan(posenc.Sinusoidal(), width=16),
+        posenc.plan(posenc.T5(), heads=2).with_table("bias", np.ones((2, 32))),
+        posenc.plan(posenc.Shaw(max_distance=3), head_dim=4),
+        posenc.plan(posenc.Rope(), head_dim=8, angles="ggml_float"),
+        posenc.model("llama-4-scout").plan(layer=3),
+    ):
+        for made in _copies(plan):
+            assert made == plan
+            assert made.to_json() == plan.to_json()
+            assert (made.head_dim, made.heads, made.width) == (plan.head_dim, plan.heads, plan.width)
+    assert np.array_equal(
+        next(_copies(posenc.plan(posenc.Learned(rows=3), width=4).with_table("add", table))).table("add"), table
+    )
+
+
+def test_a_damaged_pickle_of_a_plan_is_refused():
+    plan = posenc.plan(posenc.Rope(), head_dim=8)
+    state, sizes = plan.__getstate__()
+    for damage in ({"rotary_dim": -2}, {"frequency": [1.0]}, {"pairing": 7}, {"heads": 3}, {"frequency": "x"}):
+        broken = {**state, "rotate": {**state["rotate"], **damage}}
+        with pytest.raises(posenc.Error):
+            type(plan).__new__(type(plan)).__setstate__((broken, sizes))
+
+
+def test_models_are_copied_and_pickled(tmp_path):
+    config = '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}'
+    (tmp_path / "config.json").write_text(config)
+    for model in (posenc.model("llama-3.1-8b"), posenc.model(str(tmp_path)), posenc.model(config)):
+        for made in _copies(model):
+            assert made.name == model.name
+            assert made.plan(layer=0) == model.plan(layer=0)
+
+
+def test_positions_are_copied_and_pickled(np):
+    for at in (
+        posenc.positions.range(5, 7),
+        posenc.positions.ids([3, 1, 2]),
+        posenc.positions.ids([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]),
+        posenc.positions.packed([0, 3, 3, 8]),
+    ):
+        for made in _copies(at):
+            assert made == at
+            assert made.segments == at.segments

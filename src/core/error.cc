@@ -5,34 +5,9 @@
 #include <vector>
 
 #include "src/core/edit_distance.h"
+#include "src/core/utf8.h"
 
 namespace posenc {
-namespace {
-
-// Bytes of the UTF-8 character at the front; 0 where none begins. (Longer forms of a shorter one,
-// surrogates and what lies past U+10FFFF are none.)
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  if (length == 0 || first > 0xF4 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  const bool valid = (first != 0xE0 || byte(1) >= 0xA0) && (first != 0xED || byte(1) < 0xA0) &&
-                     (first != 0xF0 || byte(1) >= 0x90) && (first != 0xF4 || byte(1) < 0x90);
-  return valid ? length : 0;
-}
-
-// C0, DEL and C1.
-bool is_control(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character[0]);
-  if (first == 0xC2) return static_cast<unsigned char>(character[1]) < 0xA0;
-  return first < 0x20 || first == 0x7F;
-}
-
-}  // namespace
-
 namespace detail {
 
 // One row at a time.
@@ -55,10 +30,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string printable(std::string_view text, std::size_t longest) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const std::string_view next = length == 0                          ? "\uFFFD"
-                                  : is_control(text.substr(0, length)) ? "?"
-                                                                       : text.substr(0, length);
+    const std::size_t length = detail::character_length(text);
+    const std::string_view next = length == 0 ? "\uFFFD"
+                                  : detail::is_control(text.substr(0, length))
+                                      ? "?"
+                                      : text.substr(0, length);
     if (shown.size() + next.size() > longest) return shown + "...";
     shown += next;
     text.remove_prefix(length == 0 ? 1 : length);

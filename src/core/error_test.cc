@@ -21,6 +21,11 @@ TEST(ErrorPrintable, TakesWhatATerminalWouldObey) {
             "?2J");  // C1's one-character ESC [
 }
 
+// A name that shows its end first (U+202E), or ends the line where no newline is (U+2028).
+TEST(ErrorPrintable, TakesWhatReversesTheText) {
+  EXPECT_EQ(printable("a\u202Egnp.npy\u2066\u2069\u200F\u061C\u2028"), "a?gnp.npy?????");
+}
+
 TEST(ErrorPrintable, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(printable("a\xff\xc0\xaf\xed\xa0\x80z"), "a\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDz");
   EXPECT_EQ(printable("\xe6\xa8"), "\uFFFD\uFFFD");

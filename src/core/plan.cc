@@ -354,10 +354,10 @@ Expected<void> check(const BiasTable& bias) {
 }
 
 // Both read the same positions.
-Expected<void> check_axes(const Rotate& rotate, const Bias& bias) {
+Expected<void> check_axes(std::string_view where, const Rotate& rotate, const Bias& bias) {
   const auto* table = std::get_if<BiasTable>(&bias);
   if (table == nullptr || table->axes() == 1 || table->axes() == rotate.axes) return {};
-  return fail("plan", "a bias of several axes must have those of the rotation",
+  return fail(where, "a bias of several axes must have those of the rotation",
               std::to_string(table->axes()) + " and " + std::to_string(rotate.axes), by_hand);
 }
 
@@ -497,7 +497,7 @@ Expected<Plan> checked(Plan plan, std::int64_t head_dim) {
   if (ok && plan.rotate) ok = check(*plan.rotate, head_dim);
   if (ok && plan.bias) ok = std::visit([](const auto& bias) { return check(bias); }, *plan.bias);
   if (ok && plan.relative) ok = check(*plan.relative, head_dim);
-  if (ok && plan.rotate && plan.bias) ok = check_axes(*plan.rotate, *plan.bias);
+  if (ok && plan.rotate && plan.bias) ok = check_axes("plan", *plan.rotate, *plan.bias);
   if (ok && plan.valid) ok = check(*plan.valid);
   if (!ok) return std::unexpected(ok.error());
   return plan;
@@ -519,6 +519,9 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   plan.add = a.add ? a.add : b.add;
   plan.rotate = a.rotate ? a.rotate : b.rotate;
   plan.bias = a.bias ? a.bias : b.bias;
+  if (plan.rotate && plan.bias)
+    if (auto ok = check_axes(where, *plan.rotate, *plan.bias); !ok)
+      return std::unexpected(ok.error());
   plan.relative = a.relative ? a.relative : b.relative;
   plan.logits = a.logits.has_temperature() ? a.logits : b.logits;
   plan.logits.multiplier = a.logits.multiplier * b.logits.multiplier;

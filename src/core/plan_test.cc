@@ -227,6 +227,17 @@ TEST(PlanMerged, TwoRotationsAreAnError) {
   EXPECT_EQ(merged(plan, plan).error().got, "two rotations");
 }
 
+// Both read the same positions.
+TEST(PlanMerged, ABiasOfSeveralAxesNeedsThoseOfTheRotation) {
+  Plan a, b;
+  a.rotate = rotation();
+  const DistanceRows rows{.row = {0}};
+  b.bias = BiasTable{.rows = rows, .further_axes = {rows}, .row_count = 1};
+  const auto both = merged(a, b);
+  ASSERT_FALSE(both);
+  EXPECT_TRUE(both.error().rule.contains("several axes")) << both.error().message();
+}
+
 TEST(PlanMerged, LogitMultipliersMultiply) {
   Plan a, b;
   a.logits = Logits{.multiplier = 2, .beta = 0.1, .floor = 8};

@@ -47,6 +47,8 @@ void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
   notes.lost(rotate.phase.has_value(), "phases, which queries or keys alone take");
   notes.lost(rotate.regions.has_value(), "regions: a key has several rotations");
   notes.lost(rotate.mix.has_value(), "mixtures of cosines (FoPE)");
+  notes.lost(rotate.polar,
+             "lengths for coordinates (PoPE): the operators rotate channels as they are");
   notes.lost(rotate.values, "the rotation of values");
   notes.lost(logits.has_temperature(), "the temperature of the logits by position");
 }

@@ -55,6 +55,27 @@ TEST(Explain, TurnsAreCountedInBothContexts) {
   EXPECT_DOUBLE_EQ(first.turns_asked, 8192 / (2 * std::acos(-1.0)));
 }
 
+// Where positions are counted anew, a logit goes by more than the distance.
+TEST(Explain, DistanceMapsComeBeforeWhatALogitDependsOn) {
+  const auto words_of = [](const Rope& rope) {
+    std::string text;
+    const Explanation said = explained(model_of(rope));
+    for (const std::string& sentence : said.groups.front().words) text += sentence + " ";
+    return text;
+  };
+  EXPECT_TRUE(words_of(Rope{}).contains("depends on the distance"));
+  for (const DistanceMap map :
+       {DistanceMap::dual_chunk, DistanceMap::rerope, DistanceMap::self_extend}) {
+    const std::string words = words_of(Rope{.distance_map = map,
+                                            .map_window = 512,
+                                            .map_group = 2,
+                                            .chunk_size = 1024,
+                                            .local_size = 128});
+    EXPECT_FALSE(words.contains("depends on the distance")) << words;
+    EXPECT_TRUE(words.contains("counted anew for each query and key")) << words;
+  }
+}
+
 TEST(Explain, ALengthAskedReplacesTheContext) {
   const auto explanation = explained(model_of(Rope{}), {.at = 100, .layer = {}});
   EXPECT_DOUBLE_EQ(explanation.groups[0].pairs[0].turns_asked, 100 / (2 * std::acos(-1.0)));

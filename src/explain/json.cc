@@ -54,15 +54,22 @@ void write(Out& out, const Scheme& scheme) {
   out.end();
 }
 
-// A computed table's numbers, [rows][columns]; null for a learned one.
-void write(Out& out, const Table& table) {
-  if (!table.owned || table.values.rank < 2) return out.null();
-  const std::span<const double> numbers = *table.owned;
-  const auto columns = static_cast<std::size_t>(table.values.shape[1]);
+// The numbers of one axis after another: [axis][…][columns].
+void nested(Out& out, std::span<const double> numbers, std::span<const std::int64_t> shape) {
+  if (shape.size() == 1) return out.value(numbers);
+  const auto count = static_cast<std::size_t>(shape.front());
+  const std::size_t size = count > 0 ? numbers.size() / count : 0;
   out.array();
-  for (std::size_t at = 0; columns > 0 && at + columns <= numbers.size(); at += columns)
-    out.value(numbers.subspan(at, columns));
+  for (std::size_t i = 0; i < count; ++i)
+    nested(out, numbers.subspan(i * size, size), shape.subspan(1));
   out.end();
+}
+
+// A computed table's numbers, [rows][columns] or [head][rows][columns]; null for a learned one.
+void write(Out& out, const Table& table) {
+  if (!table.owned || table.values.rank < 1) return out.null();
+  nested(out, *table.owned,
+         std::span(table.values.shape).first(static_cast<std::size_t>(table.values.rank)));
 }
 
 void write(Out& out, const DistanceRows& rows) {
@@ -96,6 +103,7 @@ void write(Out& out, const Add& add) {
   } else if (const auto* rows = std::get_if<Rows>(&add.kind)) {
     out.member("kind", "table").member("rows", rows->rows).member("width", rows->width);
     out.member("row_offset", rows->row_offset).member("axis_rows", rows->axis_rows);
+    write(out.key("values"), rows->table);
   } else if (const auto* ramp = std::get_if<Ramp>(&add.kind)) {
     out.member("kind", "ramp").member("width", ramp->width).member("channel", ramp->channel);
     out.member("scale", ramp->scale);
@@ -274,11 +282,13 @@ void write(Out& out, const Relative& relative) {
     for (const DistanceRows& rows : relative.further_rows) write(out, rows);
     out.end();
   }
+  write(out.key("query"), relative.query);
+  write(out.key("key"), relative.key);
+  write(out.key("value"), relative.value);
   out.end();
 }
 
 void write(Out& out, const Logits& logits) {
-  constexpr std::string_view names[] = {"steps", "log", "power", "heads"};
   const auto numbers = [&out](std::string_view name, const std::vector<double>& each) {
     if (each.empty())
       out.key(name).null();
@@ -286,9 +296,7 @@ void write(Out& out, const Logits& logits) {
       out.member(name, each);
   };
   out.object().member("multiplier", logits.multiplier);
-  out.member("temperature", logits.has_temperature()
-                                ? names[static_cast<std::size_t>(logits.temperature)]
-                                : "none");
+  out.member("temperature", logits.has_temperature() ? name(logits.temperature) : "none");
   out.member("beta", logits.beta).member("floor", logits.floor).member("offset", logits.offset);
   numbers("head_scale", logits.head_scale);
   numbers("head_bias", logits.head_bias);

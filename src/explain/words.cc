@@ -372,9 +372,10 @@ struct Say {
     const Rotate& rotate = *plan().rotate;
     out.push_back(
         "Queries and keys are rotated: each of " + s(rotate.pairs(), "channel pair") + " " +
-        pair_rule(rotate.pairing, rotate.pairs()) +
-        " rotates by position × frequency, so a logit depends on the distance between two "
-        "tokens and not on where they stand.");
+        pair_rule(rotate.pairing, rotate.pairs()) + " rotates by position × frequency, " +
+        (rotate.regions ? "of positions that are counted anew for each query and key."
+                        : "so a logit depends on the distance between two tokens and not on where "
+                          "they stand."));
     if (!x.mrope_section.empty()) sections(x);
     if (!x.pair_axes.empty()) pair_axes();
     if (std::string text = say_scaling(x.scaling); !text.empty()) out.push_back(text);

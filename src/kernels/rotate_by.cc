@@ -39,6 +39,10 @@ Expected<Rotate> slice_of(std::string_view where, const Plan& plan, Side side, s
     return fail(where, "the plan must not mix cosines", "FoPE",
                 "mixtures are of the cosines at a position: use rotate()");
   }
+  if (whole.regions) {
+    return fail(where, "a rotation must depend on the token's position alone",
+                "regions, which ask for a query and a key", "use attend()");
+  }
   const std::int64_t phase_heads = whole.phase ? whole.phase->heads : 1;
   if (detail::shifts(whole, side) && phase_heads != 1 && phase_heads != heads) {
     return fail(where, "heads must match the plan's phases of " + std::to_string(phase_heads),

@@ -81,6 +81,20 @@ TEST_P(RotateBy, AddsThePhasesOfItsSide) {
   EXPECT_FALSE(rotate_by(plan, x, by, Side::key, x));
 }
 
+TEST_P(RotateBy, RefusesRotationsThatAskForAQueryAndAKey) {
+  constexpr std::int64_t seq = 2, dim = 4;
+  Plan plan = plan_of(Pairing::halves, dim);
+  plan.rotate->regions = Regions{.window = 1, .region = {{}, {.query = {.most = 3}}}};
+  std::vector<double> data(seq * dim, 1), angle(seq * dim / 2, 1);
+  const Tensor x = Tensor::dense(data.data(), {1, 1, seq, dim}),
+               by = Tensor::dense(angle.data(), {1, 1, seq, dim / 2});
+  for (const auto& refused :
+       {rotate_by(plan, x, by, Side::query, x), rotate_by_inverse(plan, x, by, Side::key, x)}) {
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().cure, "use attend()");
+  }
+}
+
 TEST_P(RotateBy, IsWhatOneLineSays) {
   constexpr std::int64_t batch = 2, heads = 3, seq = 5, dim = 46;
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {

@@ -10,14 +10,6 @@
 #include <vector>
 
 namespace posenc::detail {
-bool nearly(double a, double b) {
-  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
-}
-
-bool nearly(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::ranges::equal(a, b, [](double x, double y) { return nearly(x, y); });
-}
-
 std::int64_t layers_of(const Model& model, Stack stack) {
   std::int64_t count = 0;
   for (const LayerGroup& group : model.groups)
@@ -110,30 +102,43 @@ class Comparison {
     number("head_dim", a.geometry.head_dim, b.geometry.head_dim);
     text("window", window_text(model_, a), window_text(other_, b));
     const Rope *rope = rope_of(a), *other = rope_of(b);
-    if (!rope || !other) {
-      text("scheme", scheme_text(a), scheme_text(b));
-      return;
-    }
-    rotation(a, *rope, b, *other);
-  }
-
-  void rotation(const LayerGroup& a, const Rope& rope, const LayerGroup& b, const Rope& other) {
+    if (!rope || !other) text("scheme", scheme_text(a), scheme_text(b));
     // Groups repeat over the layers; a pair of them is compiled once.
     if (!seen_.insert({&a, &b}).second) return;
     const auto plan = compile(a), others = compile(b);
-    if (!plan || !others || !plan->rotate || !others->rotate) return;
+    if (!plan || !others) return;
+    if (rope && other && plan->rotate && others->rotate) rotation(*rope, *plan, *other, *others);
+    rest(*plan, *others);
+  }
+
+  void rotation(const Rope& rope, const Plan& plan, const Rope& other, const Plan& others) {
     if (!nearly(rope.rope_theta, other.rope_theta))
       text("rope_theta", number_text(rope.rope_theta), number_text(other.rope_theta));
-    number("rotary_dim", plan->rotate->rotary_dim, others->rotate->rotary_dim);
+    number("rotary_dim", plan.rotate->rotary_dim, others.rotate->rotary_dim);
     // Compared by what it does: files spell one scaling in several ways.
     const bool comparable = nearly(rope.rope_theta, other.rope_theta) &&
-                            plan->rotate->rotary_dim == others->rotate->rotary_dim;
-    if (comparable && !nearly(plan->rotate->frequency, others->rotate->frequency))
+                            plan.rotate->rotary_dim == others.rotate->rotary_dim;
+    if (comparable && !nearly(plan.rotate->frequency, others.rotate->frequency))
       differ("rope_scaling", scaling_text(rope.scaling), scaling_text(other.scaling));
-    if (!nearly(plan->rotate->amplitude, others->rotate->amplitude))
-      text("amplitude", number_text(plan->rotate->amplitude),
-           number_text(others->rotate->amplitude));
-    const Logits &logits = plan->logits, &their = others->logits;
+    if (!nearly(plan.rotate->amplitude, others.rotate->amplitude))
+      text("amplitude", number_text(plan.rotate->amplitude), number_text(others.rotate->amplitude));
+    for (const MemberDifference& one : member_differences(*plan.rotate, *others.rotate))
+      if (!told_of_files(one.member)) differ("rotation's " + one.member, one.expected, one.found);
+  }
+
+  // The order of pairs is no part of it; the rest is told by the words of a file.
+  static bool told_of_files(std::string_view member) {
+    constexpr std::string_view others[] = {"pairing", "rotary_dim", "frequency", "amplitude"};
+    return std::ranges::any_of(others, [&](auto name) { return is_of(name, member); });
+  }
+
+  // What acts beside a rotation. Learned tables are not read here, and what a file calls its
+  // buckets changes nothing.
+  void rest(const Plan& plan, const Plan& others) {
+    for (const MemberDifference& one : member_differences(plan, others))
+      if (is_of("add", one.member) || is_of("bias", one.member) || is_of("relative", one.member))
+        differ(one.member, one.expected, one.found);
+    const Logits &logits = plan.logits, &their = others.logits;
     if (!nearly(logits.multiplier, their.multiplier) || !same_temperature(logits, their) ||
         !nearly(logits.softcap, their.softcap))
       differ("logits", logits_text(logits), logits_text(their));

@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "posenc/model.h"
+#include "src/core/member_differences.h"
 
 namespace posenc::detail {
-
-// Alike but for how files keep numbers: float32 in a GGUF, or decimals.
-bool nearly(double a, double b);
-bool nearly(const std::vector<double>& a, const std::vector<double>& b);
 
 std::int64_t layers_of(const Model& model, Stack stack);
 const Rope* rope_of(const LayerGroup& group);  // null: none of its schemes rotates

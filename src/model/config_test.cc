@@ -289,6 +289,29 @@ TEST(ConfigWarning, FactorAgainstTheLengths) {
   EXPECT_EQ(advice("1e308"), "correct the factor");
 }
 
+// Qwen's card has its readers add the scaling and leave max_position_embeddings: one note, and no
+// alarm.
+TEST(ConfigWarning, TheTrainedLengthIsKeptAsPublished) {
+  const auto codes = [](std::string_view lengths) {
+    const auto model = read_config(R"({"model_type": "qwen2", "hidden_size": 3584,
+        "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
+        "rope_theta": 1000000.0, )" +
+                                   std::string(lengths));
+    std::vector<std::string> out;
+    if (model)
+      for (const Warning& warning : model->warnings) out.push_back(warning.code);
+    return out;
+  };
+  using Codes = std::vector<std::string>;
+  EXPECT_EQ(codes(R"("max_position_embeddings": 32768, "rope_scaling": {"type": "yarn",
+      "factor": 4, "original_max_position_embeddings": 32768}})"),
+            Codes{"trained_length_kept"});
+  // What no card says stays a question, but one.
+  EXPECT_EQ(codes(R"("max_position_embeddings": 40960, "rope_scaling": {"type": "yarn",
+      "factor": 4, "original_max_position_embeddings": 40960}})"),
+            Codes{"original_is_max"});
+}
+
 TEST(ConfigWarning, TrainedLengthIsTheContext) {
   EXPECT_TRUE(warns(
       small(

@@ -11,6 +11,7 @@
 
 #include "posenc/explain.h"
 #include "posenc/model.h"
+#include "src/model/compare.h"
 
 namespace posenc {
 namespace {
@@ -60,6 +61,20 @@ class Folder : public testing::Test {
 
   std::string path;
 };
+
+TEST_F(Folder, ADistanceMapThatOneFileLacksIsADisagreement) {
+  const std::string qwen = R"({"model_type": "qwen2", "hidden_size": 512, "num_hidden_layers": 4,
+      "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "rope_theta": 1000000.0,
+      "max_position_embeddings": 32768)";
+  Model mapped = *read_config(qwen + R"(, "dual_chunk_attention_config": {"chunk_size": 8192,
+      "local_size": 1024}})");
+  const Model plain = *read_config(qwen + "}");
+  mapped.warnings.clear();
+  detail::compare(mapped, plain, "config.json", "model.gguf");
+  ASSERT_EQ(mapped.warnings.size(), 1u);
+  EXPECT_TRUE(mapped.warnings[0].message.starts_with("rotation's regions is given"))
+      << mapped.warnings[0].message;
+}
 
 TEST_F(Folder, ParamsAloneAreEnough) {
   write("params.json", params);

@@ -2,22 +2,13 @@
 
 #include <cmath>
 
-#include "posenc/error.h"
+#include "src/core/utf8.h"
 #include "src/text/number.h"
 
 namespace posenc::detail {
 namespace {
 
 constexpr std::string_view hex = "0123456789abcdef";
-
-// Bytes of the character at the front; 0 where these are no UTF-8, which printable() shows as U+FFFD.
-std::size_t character_length(std::string_view text) {
-  constexpr std::string_view replacement = "\uFFFD";
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  const std::string_view whole = text.substr(0, first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4);
-  return whole == replacement || !printable(whole).starts_with(replacement) ? whole.size() : 0;
-}
 
 }  // namespace
 
@@ -75,10 +66,10 @@ void JsonWriter::value(std::string_view word) {
     } else if (const std::size_t at = plain.find(c); at != std::string_view::npos) {
       text += '\\';
       text += escaped[at];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      text += "\\u00";
-      text += hex[static_cast<unsigned char>(c) >> 4];
-      text += hex[static_cast<unsigned char>(c) & 15];
+    } else if (is_control(word.substr(0, length))) {
+      const char32_t point = code_point(word.substr(0, length));
+      text += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) text += hex[point >> shift & 15];
     } else {
       text += word.substr(0, length);
     }

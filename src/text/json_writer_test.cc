@@ -26,7 +26,13 @@ TEST(JsonWriter, CommasStandBetweenMembersAndValues) {
 TEST(JsonWriter, TextIsEscapedAndWhatIsNoUtf8Replaced) {
   EXPECT_EQ(written("\"\\\b\f\n\r\t\x01\x1f/θ"), R"("\"\\\b\f\n\r\t\u0001\u001f/θ")");
   EXPECT_EQ(written("a\xffz\xce"), "\"a\uFFFDz\uFFFD\"");
-  EXPECT_EQ(written("\xc2\x80\uFFFD\U0001F600"), "\"\xc2\x80\uFFFD\U0001F600\"");
+  EXPECT_EQ(written("\uFFFD\U0001F600"), "\"\uFFFD\U0001F600\"");
+}
+
+// What a terminal obeys beyond the controls that JSON escapes: DEL, C1, other ends of lines, what
+// reverses text.
+TEST(JsonWriter, WhatATerminalObeysIsEscaped) {
+  EXPECT_EQ(written("\x7f\xc2\x80\u202E\u2028\u2066"), R"("\u007f\u0080\u202e\u2028\u2066")");
 }
 
 TEST(JsonWriter, RealsKeepAPointOrAnExponent) {

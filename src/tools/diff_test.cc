@@ -94,6 +94,45 @@ TEST(Diff, AScalingThatWaitsForLongTextsIsSeenWhereItActs) {
   EXPECT_EQ(only(diff(llama(dynamic), llama(), 262144)).code, "rope_scaling");
 }
 
+// Chunks of 253,952 tokens and of 126,976: right up to there, and no word of the file's frequencies
+// differs.
+TEST(Diff, DistanceMapsDiffer) {
+  const auto chunks = [](const char* sizes) {
+    return R"({"model_type": "qwen2", "hidden_size": 3584, "num_hidden_layers": 2,
+        "num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 1010000)" +
+           std::string(sizes) + "}";
+  };
+  const std::string
+      large =
+          chunks(R"(, "dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})"),
+      small =
+          chunks(R"(, "dual_chunk_attention_config": {"chunk_size": 131072, "local_size": 4096})");
+  const Finding two = only(diff(large, small));
+  EXPECT_EQ(two.code, "distance_map");
+  EXPECT_EQ(two.severity, Severity::error);
+  EXPECT_EQ(two.expected, "chunks of 253,952");
+  EXPECT_EQ(two.found, "chunks of 126,976");
+  EXPECT_EQ(two.position, 126976);
+  EXPECT_EQ(only(diff(large, chunks(""))).found, "none");
+  EXPECT_EQ(only(diff(chunks(""), large)).position, 253952);
+  EXPECT_TRUE(diff(large, large).empty());
+}
+
+// Each head has frequencies of its own; those that one model lacks are not read.
+TEST(Diff, HeadsOfTheirOwnFrequenciesAreComparedAsFarAsBothHaveThem) {
+  const auto talker = [](int heads) {
+    return R"({"model_type": "qwen2_5_omni_dit", "hidden_size": 1024, "num_hidden_layers": 2,
+        "head_dim": 64, "num_attention_heads": )" +
+           std::to_string(heads) + "}";
+  };
+  for (const auto& [a, b] : {std::pair{16, 8}, {8, 16}}) {
+    const auto found = diff(talker(a), talker(b));
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.front().code, "frequency_heads");
+    for (const Finding& finding : found) EXPECT_NE(finding.code, "frequency");
+  }
+}
+
 TEST(Diff, ADraftMayBeSmaller) {
   const std::string draft = R"({"model_type": "llama", "hidden_size": 2048,
       "num_hidden_layers": 1, "num_attention_heads": 16, "num_key_value_heads": 8,
@@ -228,6 +267,28 @@ TEST(DiffOfPlans, LearnedNumbers) {
 
 TEST(DiffOfPlans, BiasesByTheirNumbers) {
   EXPECT_EQ(only(diff(plan(Kerple{}), plan(Kerple{.kernel = KerpleKernel::power}))).code, "bias");
+}
+
+TEST(DiffOfPlans, AListForAllHeadsIsThatOfEach) {
+  const Plan shared = plan(Rope{});
+  Plan listed = shared;
+  listed.rotate->heads = 2;
+  listed.rotate->frequency.insert(listed.rotate->frequency.end(), shared.rotate->frequency.begin(),
+                                  shared.rotate->frequency.end());
+  EXPECT_EQ(only(diff(shared, listed)).severity, Severity::note);
+  listed.rotate->frequency.back() += 1;
+  EXPECT_EQ(diff(shared, listed).size(), 2u);
+  EXPECT_EQ(diff(listed, shared).back().code, "frequency");
+}
+
+// The factor on cos and sin made good by the logits hides nothing else of them.
+TEST(DiffOfPlans, AFactorThatIsMadeGoodDoesNotHideASoftcap) {
+  Plan a = plan(Rope{}), b = a;
+  b.rotate->amplitude = 2;
+  b.logits.multiplier = 0.25;
+  EXPECT_EQ(only(diff(a, b)).code, "amplitude");
+  b.logits.softcap = 30;
+  EXPECT_EQ(diff(a, b).back().code, "logits");
 }
 
 TEST(DiffOfPlans, LengthsAreNotNegative) { EXPECT_FALSE(differences(Plan{}, Plan{}, -1)); }

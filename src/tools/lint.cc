@@ -31,7 +31,9 @@ constexpr LintRule lint_rules[] = {
     {"length_dependent", note, "choose one length and say it with --at"},
     {"factor_vs_lengths", warning, "correct the factor or the lengths, whichever is wrong"},
     {"original_is_max", warning,
-     "write the length before extension as original_max_position_embeddings"},
+     "write the length that was trained as original_max_position_embeddings; where that is "
+     "the context, multiply max_position_embeddings by the factor"},
+    {"trained_length_kept", note, ""},
     {"original_length_missing", error, "write original_max_position_embeddings"},
     {"original_length_conflict", error, "keep one of the two trained lengths"},
     {"factor_missing", error, "write the factor"},
@@ -88,11 +90,16 @@ constexpr LintRule lint_rules[] = {
 
 std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
 
-Finding as_finding(const Warning& warning) {
-  Finding finding{.code = warning.code, .severity = Severity::warning, .message = warning.message};
+const LintRule* rule_of(const Warning& warning) {
   const auto rule = std::ranges::find(lint_rules, warning.code, &LintRule::code);
-  if (rule == std::end(lint_rules)) return finding;
-  finding.severity = rule->severity;
+  return rule == std::end(lint_rules) ? nullptr : rule;
+}
+
+Finding as_finding(const Warning& warning) {
+  Finding finding{
+      .code = warning.code, .severity = severity_of(warning), .message = warning.message};
+  const LintRule* const rule = rule_of(warning);
+  if (rule == nullptr) return finding;
   finding.cure = rule->cure;
   // Where the message ends with the cure, that one names the file's own keys and values.
   const std::size_t at = warning.message.rfind("; ");
@@ -119,22 +126,32 @@ void lint_gguf(const Model& model, std::vector<Finding>& findings) {
            .found = base->value,
            .message = "the file has no rope.freq_base, so llama.cpp takes " + base->value,
            .cure = "compare with the model's config.json: posenc diff config.json FILE"});
-    // Llama 3.1 and later: released with this base, and with divisors beyond 8,192 tokens.
-    constexpr double base_of_llama3 = 500000;
-    constexpr std::int64_t context_of_llama3 = 8192;
-    if (rope->rope_theta == base_of_llama3 && model.context > context_of_llama3 &&
-        std::holds_alternative<Unscaled>(rope->scaling) && rope->frequency_factors.empty())
-      findings.push_back({.code = "gguf_missing_rope_freqs",
-                          .severity = Severity::warning,
-                          .stack = group.stack,
-                          .layers = group.layers,
-                          .position = 113,
-                          .message = "base 500000 and a context of " +
-                                     detail::grouped(model.context) +
-                                     " without rope_freqs.weight: if this is Llama 3.1 or later, "
-                                     "the conversion lost its scaling",
-                          .cure = "compare with the model's config.json, and convert again: posenc "
-                                  "diff config.json FILE"});
+  }
+}
+
+// Llama 3.1 and later were released with this base, and with another scaling beyond 8,192 tokens.
+void lint_llama3(const Model& model, bool gguf, std::vector<Finding>& findings) {
+  constexpr double base_of_llama3 = 500000;
+  constexpr std::int64_t context_of_llama3 = 8192;
+  if ((!gguf && model.family != "llama") || model.context <= context_of_llama3) return;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || rope->rope_theta != base_of_llama3 || !rope->frequency_factors.empty() ||
+        !std::holds_alternative<Unscaled>(rope->scaling))
+      continue;
+    findings.push_back(
+        {.code = gguf ? "gguf_missing_rope_freqs" : "llama3_scaling_missing",
+         .severity = Severity::warning,
+         .stack = group.stack,
+         .layers = group.layers,
+         .position = 113,
+         .message = "base 500000 and a context of " + detail::grouped(model.context) + " without " +
+                    (gguf ? "rope_freqs.weight" : "rope_scaling") +
+                    ": if this is Llama 3.1 or later, the conversion lost its scaling",
+         .cure = gguf ? "compare with the model's config.json, and convert again: posenc diff "
+                        "config.json FILE"
+                      : "write the rope_scaling of the published file: posenc diff llama-3.1-8b "
+                        "FILE"});
   }
 }
 
@@ -159,13 +176,19 @@ std::string reasons(const EngineReading& reading) {
 
 }  // namespace
 
+Severity severity_of(const Warning& warning) {
+  const LintRule* const rule = rule_of(warning);
+  return rule == nullptr ? Severity::warning : rule->severity;
+}
+
 Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& options) {
   POSENC_TRY(explanation, explain(model, {.at = options.length}));
   std::vector<Finding> findings;
   findings.reserve(explanation.warnings.size());
   for (const Warning& warning : explanation.warnings) findings.push_back(as_finding(warning));
-  if (!model.files.empty() && model.files.front().format == FileFormat::gguf)
-    lint_gguf(model, findings);
+  const bool gguf = !model.files.empty() && model.files.front().format == FileFormat::gguf;
+  if (gguf) lint_gguf(model, findings);
+  lint_llama3(model, gguf, findings);
 
   std::vector<std::string> asked = options.engines;
   if (asked.empty())

@@ -2,12 +2,16 @@
 #include "src/tools/plan_diff.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "src/core/member_differences.h"
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 
@@ -23,7 +27,14 @@ std::string rotated_text(const Rotate& rotate, std::int64_t head_dim) {
   if (head_dim > 0) text += " of " + std::to_string(head_dim);
   if (rotate.first_dim > 0) text += " from channel " + std::to_string(rotate.first_dim);
   if (rotate.blocks > 1) text += " in " + std::to_string(rotate.blocks) + " blocks";
+  if (rotate.axes > 1) text += " on " + std::to_string(rotate.axes) + " axes";
   return text;
+}
+
+// A plan by hand may list fewer frequencies than it says.
+bool whole(const Rotate& rotate) {
+  return rotate.heads > 0 && rotate.axes > 0 && rotate.pairs() >= 0 &&
+         std::ssize(rotate.frequency) == rotate.heads * rotate.axes * rotate.pairs();
 }
 
 // How far the angles of two rotations of one shape come apart.
@@ -39,11 +50,14 @@ struct Apart {
   }
 };
 
+// Of the heads that both have; a list for all heads holds for each.
 Apart apart(const Rotate& a, const Rotate& b) {
+  const std::int64_t heads =
+      a.heads == 1 || b.heads == 1 ? std::max(a.heads, b.heads) : std::min(a.heads, b.heads);
   Apart out;
   for (std::int64_t r = 0; r < a.pairs(); ++r) {
     double most = 0;
-    for (std::int64_t head = 0; head < std::max(a.heads, b.heads); ++head) {
+    for (std::int64_t head = 0; head < heads; ++head) {
       for (std::int64_t axis = 0; axis < a.axes; ++axis) {
         const double x = a.at(head, axis, r), y = b.at(head, axis, r);
         if (!nearly(x, y)) most = std::max(most, std::abs(x - y));
@@ -86,6 +100,12 @@ std::string places_text(const Plan& plan) {
   return text.empty() ? "none" : text;
 }
 
+std::string lengths_text(const std::optional<Lengths>& valid) {
+  if (!valid) return "any length";
+  const bool open = valid->to == std::numeric_limits<std::int64_t>::max();
+  return grouped(valid->from) + " to " + (open ? "any" : grouped(valid->to));
+}
+
 class PlanDifferences {
  public:
   PlanDifferences(std::int64_t head_dim, std::int64_t length)
@@ -94,18 +114,15 @@ class PlanDifferences {
   std::vector<Finding> run(const Plan& plan, const Plan& theirs) {
     if (plan.rotate && theirs.rotate) rotations(*plan.rotate, *theirs.rotate);
     logits(plan, theirs);
-    if (plan.bias && theirs.bias && !alike(*plan.bias, *theirs.bias))
-      differ({.code = "bias",
-              .position = 1,
-              .expected = bias_text(*plan.bias),
-              .found = bias_text(*theirs.bias),
-              .message = "the biases on the logits differ"});
+    if (plan.bias && theirs.bias) biases(*plan.bias, *theirs.bias);
     if (plan.add && theirs.add) added(*plan.add, *theirs.add);
-    if (plan.relative && theirs.relative && !(*plan.relative == *theirs.relative))
-      differ({.code = "relative",
-              .expected = std::to_string(plan.relative->row_count) + " rows",
-              .found = std::to_string(theirs.relative->row_count) + " rows",
-              .message = "distances read other rows, or other vectors"});
+    if (plan.relative && theirs.relative)
+      if (const auto all = detail::member_differences(*plan.relative, *theirs.relative);
+          !all.empty())
+        differ({.code = "relative",
+                .expected = std::to_string(plan.relative->row_count) + " rows",
+                .found = std::to_string(theirs.relative->row_count) + " rows",
+                .message = "distances read other rows, or other vectors: " + detail::told(all)});
     return std::move(found_);
   }
 
@@ -121,23 +138,7 @@ class PlanDifferences {
               .message = "the same weights rotated in other pairs make no sense from the second "
                          "token on",
               .cure = "rotate as the first does, or permute q and k's rows"});
-    const std::string slice = rotated_text(rotate, head_dim_),
-                      their_slice = rotated_text(other, head_dim_);
-    if (slice != their_slice || rotate.axes != other.axes) {
-      differ({.code = "rotary_dim",
-              .position = 1,
-              .expected = slice,
-              .found = their_slice,
-              .message = "other channels of a head rotate",
-              .cure = "write partial_rotary_factor (GGUF: rope.dimension_count) as the first has "
-                      "it"});
-      return;
-    }
-    if (const Apart off = apart(rotate, other))
-      differ({.code = "frequency",
-              .pair = off.worst,
-              .position = off.shows_from(),
-              .message = told(off, rotate, length_)});
+    if (slices(rotate, other)) frequencies(rotate, other);
     const auto of_values = [](const Rotate& each) {
       return !each.values ? "not rotated" : each.values_stay ? "rotated, and stay so" : "rotated";
     };
@@ -149,12 +150,157 @@ class PlanDifferences {
               .message = rotate.values != other.values
                              ? "values rotate in one of them"
                              : "the output is rotated back in one of them"});
-    if (rotate.growth != other.growth)
-      differ({.code = "xpos",
+    kinds(rotate, other);
+    angles(rotate, other);
+  }
+
+  // Whether the same channels rotate.
+  bool slices(const Rotate& rotate, const Rotate& other) {
+    const std::string slice = rotated_text(rotate, head_dim_),
+                      their_slice = rotated_text(other, head_dim_);
+    if (slice == their_slice) return true;
+    differ({.code = "rotary_dim",
+            .position = 1,
+            .expected = slice,
+            .found = their_slice,
+            .message = "other channels of a head rotate",
+            .cure = "write partial_rotary_factor (GGUF: rope.dimension_count) as the first has "
+                    "it"});
+    return false;
+  }
+
+  void frequencies(const Rotate& rotate, const Rotate& other) {
+    const bool comparable = whole(rotate) && whole(other);
+    const Apart off = comparable ? apart(rotate, other) : Apart{};
+    const auto heads = [](const Rotate& each) {
+      return each.heads == 1 ? std::string("one list for all heads")
+                             : std::to_string(each.heads) + " heads with a list each";
+    };
+    const bool shared = rotate.heads == 1 || other.heads == 1;
+    if (rotate.heads != other.heads)
+      differ({.code = "frequency_heads",
+              .severity = shared && comparable && !off ? Severity::note : Severity::error,
               .position = 1,
-              .expected = rotate.growth ? "decays" : "none",
-              .found = other.growth ? "decays" : "none",
-              .message = "queries and keys grow and shrink with position in different ways"});
+              .expected = heads(rotate),
+              .found = heads(other),
+              .message = shared && !off
+                             ? "one lists the frequencies of each head, which are the same"
+                             : "heads rotate by frequencies of their own, and one has more of such "
+                               "heads; those that both have are compared"});
+    if (off)
+      differ({.code = "frequency",
+              .pair = off.worst,
+              .position = off.shows_from(),
+              .message = told(off, rotate, length_)});
+    if (!comparable && !nearly(rotate.frequency, other.frequency))
+      differ({.code = "frequency",
+              .position = 1,
+              .expected = std::to_string(rotate.frequency.size()) + " frequencies",
+              .found = std::to_string(other.frequency.size()) + " frequencies",
+              .message = "a plan must list a frequency for each head, axis and pair"});
+  }
+
+  // What a rotation is besides its frequencies: xPos, phases, mixtures, distance maps, lengths as
+  // angles.
+  void kinds(const Rotate& rotate, const Rotate& other) {
+    const std::vector<detail::MemberDifference> all = detail::member_differences(rotate, other);
+    const auto kind = [&](const char* member, Finding finding) {
+      std::vector<detail::MemberDifference> these;
+      for (const auto& one : all)
+        if (detail::is_of(member, one.member)) these.push_back(one);
+      if (these.empty()) return;
+      finding.message += ": " + detail::told(these);
+      differ(std::move(finding));
+    };
+    kind("growth", {.code = "xpos",
+                    .position = 1,
+                    .expected = rotate.growth ? "decays" : "none",
+                    .found = other.growth ? "decays" : "none",
+                    .message = "queries and keys grow and shrink with position in different ways"});
+    kind("phase", {.code = "phase",
+                   .position = 0,
+                   .expected = phase_text(rotate.phase),
+                   .found = phase_text(other.phase),
+                   .message = "the angles of queries or keys begin elsewhere, so that logits are "
+                              "largest at another distance"});
+    kind("mix", {.code = "mix",
+                 .position = 0,
+                 .expected = mix_text(rotate.mix),
+                 .found = mix_text(other.mix),
+                 .message = "other sums of cosines stand for the cosine of a pair (FoPE)"});
+    kind("regions", {.code = "distance_map",
+                     .position = maps_from(rotate.regions, other.regions),
+                     .expected = map_text(rotate.regions),
+                     .found = map_text(other.regions),
+                     .message = "a key further back is rotated as if it stood elsewhere",
+                     .cure = "write dual_chunk_attention_config, or tell the engine of the map, "
+                             "as the first has it"});
+    kind("polar", {.code = "polar",
+                   .position = 0,
+                   .expected = rotate.polar ? "lengths" : "coordinates",
+                   .found = other.polar ? "lengths" : "coordinates",
+                   .message = "a channel is the length of a pair in one of them (PoPE)"});
+  }
+
+  // Rounding changes a text far out at most; what ggml is called with changes the angles
+  // themselves.
+  void angles(const Rotate& rotate, const Rotate& other) {
+    if (rotate.angles != other.angles)
+      differ({.code = "angles",
+              .severity = Severity::note,
+              .expected = std::string(name(rotate.angles)),
+              .found = std::string(name(other.angles)),
+              .message = "angles are formed in other arithmetic, and come apart by rounding far "
+                         "out: posenc precision tells by how much"});
+    if (rotate.ggml && other.ggml && !(*rotate.ggml == *other.ggml)) {
+      std::vector<detail::MemberDifference> these;
+      for (const auto& one : detail::member_differences(rotate, other))
+        if (detail::is_of("ggml", one.member)) these.push_back(one);
+      differ({.code = "ggml",
+              .position = 1,
+              .message = "ggml's rope is called with other numbers: " +
+                         (these.empty() ? "within 10⁻⁵" : detail::told(these))});
+    } else if (rotate.ggml.has_value() != other.ggml.has_value() && rotate.angles == other.angles) {
+      differ({.code = "ggml",
+              .position = 1,
+              .expected = rotate.ggml ? "given" : "none",
+              .found = other.ggml ? "given" : "none",
+              .message = "one of them has the numbers that ggml's rope is called with"});
+    }
+  }
+
+  static std::string phase_text(const std::optional<Phase>& phase) {
+    if (!phase) return "none";
+    return "of " + std::string(phase->of_keys ? "keys" : "queries") +
+           (phase->heads == 1 ? ", shared by all heads"
+                              : ", " + std::to_string(phase->heads) + " heads");
+  }
+  static std::string mix_text(const std::optional<Mix>& mix) {
+    if (!mix) return "none";
+    return std::to_string(mix->outputs) + " pairs out of " + std::to_string(mix->inputs);
+  }
+  static std::string map_text(const std::optional<Regions>& regions) {
+    if (!regions) return "none";
+    return regions->window > 0 ? "from distance " + grouped(regions->window) + " on"
+                               : "chunks of " + grouped(regions->chunk);
+  }
+  // The first position at which two maps may rotate otherwise: tokens of the first chunk, or of one
+  // window, are as without a map, unless the map's first region says otherwise.
+  static std::int64_t maps_from(const std::optional<Regions>& a, const std::optional<Regions>& b) {
+    std::int64_t from = std::numeric_limits<std::int64_t>::max();
+    for (const std::optional<Regions>& each : {a, b})
+      if (each) from = std::min(from, std::max(each->window, each->chunk));
+    const bool near_alike = std::ranges::all_of(std::array{a, b}, [&](const auto& each) {
+      return !each || each->region.empty() || plain_until(each->region.front(), from);
+    });
+    return near_alike ? from : 1;
+  }
+  static bool plain_until(const Regions::Region& region, std::int64_t length) {
+    const auto plain = [&](const PositionMap& map) {
+      return (map.modulus == 0 || map.modulus >= length) && map.divisor == 1 && map.offset == 0 &&
+             map.most >= length - 1;
+    };
+    return plain(region.query) && plain(region.key) && region.frequency_scale == 1;
   }
 
   // The factor on cos and sin acts twice on a logit; one on the logits once.
@@ -163,8 +309,8 @@ class PlanDifferences {
                  other = theirs.rotate ? theirs.rotate->amplitude : 1;
     const double whole = amplitude * amplitude * plan.logits.multiplier,
                  their_whole = other * other * theirs.logits.multiplier;
+    const bool made_good = nearly(whole, their_whole) && !nearly(amplitude, other);
     if (!nearly(amplitude, other)) {
-      const bool made_good = nearly(whole, their_whole);
       differ({.code = "amplitude",
               .severity = made_good ? Severity::note : Severity::error,
               .expected = "×" + shown(amplitude, 6),
@@ -178,31 +324,34 @@ class PlanDifferences {
                                 : "set attention_factor (llama.cpp: --yarn-attn-factor) so that "
                                   "the engine multiplies by " +
                                       shown(amplitude, 6)});
-      if (made_good) return;
     }
     const Logits &mine = plan.logits, &yours = theirs.logits;
-    if (!nearly(mine.multiplier, yours.multiplier) || !detail::same_temperature(mine, yours) ||
-        !nearly(mine.softcap, yours.softcap))
-      differ({.code = "logits",
-              .position =
-                  nearly(mine.multiplier, yours.multiplier) && nearly(mine.softcap, yours.softcap)
-                      ? std::optional(static_cast<std::int64_t>(std::min(mine.floor, yours.floor)))
-                      : std::nullopt,
-              .expected = detail::logits_text(mine),
-              .found = detail::logits_text(yours),
-              .message = "the logits are scaled otherwise"});
+    const bool one_size = made_good || nearly(mine.multiplier, yours.multiplier);
+    const bool one_cap = nearly(mine.softcap, yours.softcap);
+    if (one_size && one_cap && detail::same_temperature(mine, yours)) return;
+    const double from = std::clamp(std::min(mine.floor, yours.floor), 0.0, 0x1p62);
+    differ({.code = "logits",
+            .position =
+                one_size && one_cap ? std::optional(static_cast<std::int64_t>(from)) : std::nullopt,
+            .expected = detail::logits_text(mine),
+            .found = detail::logits_text(yours),
+            .message = "the logits are scaled otherwise"});
   }
 
-  static bool alike(const Bias& a, const Bias& b) {
-    if (a.index() != b.index()) return false;
-    if (const auto* slopes = std::get_if<Slopes>(&a)) {
-      const auto& other = std::get<Slopes>(b);
-      return nearly(slopes->slope, other.slope) && slopes->bidirectional == other.bidirectional &&
-             slopes->before_scale == other.before_scale;
-    }
-    const auto &table = std::get<BiasTable>(a), &other = std::get<BiasTable>(b);
-    return table.rows == other.rows && table.further_axes == other.further_axes &&
-           table.bidirectional == other.bidirectional && table.values == other.values;
+  // Names of buckets alone (of a table whose rows are the same) change nothing.
+  void biases(const Bias& bias, const Bias& other) {
+    const auto all = detail::member_differences(bias, other);
+    if (all.empty()) return;
+    const bool names_alone = std::ranges::all_of(all, [](const auto& one) {
+      return one.member == "buckets" || one.member == "max_distance";
+    });
+    differ({.code = "bias",
+            .severity = names_alone ? Severity::note : Severity::error,
+            .position = names_alone ? std::nullopt : std::optional<std::int64_t>(1),
+            .expected = bias_text(bias),
+            .found = bias_text(other),
+            .message = names_alone ? "buckets are named otherwise; each distance reads the same row"
+                                   : "the biases on the logits differ: " + detail::told(all)});
   }
 
   static std::string bias_text(const Bias& bias) {
@@ -223,28 +372,13 @@ class PlanDifferences {
               .expected = "×" + number_text(a.embedding_scale),
               .found = "×" + number_text(b.embedding_scale),
               .message = "token embeddings are scaled otherwise before positions are added"});
-    const bool alike = [&] {
-      if (a.kind.index() != b.kind.index()) return false;
-      if (const auto* waves = std::get_if<Waves>(&a.kind)) {
-        const auto& other = std::get<Waves>(b.kind);
-        return waves->layout == other.layout && waves->row_offset == other.row_offset &&
-               waves->zero_row == other.zero_row && waves->axes == other.axes &&
-               waves->blocks == other.blocks && waves->cosine_first == other.cosine_first &&
-               nearly(waves->amplitude, other.amplitude) &&
-               nearly(waves->frequency, other.frequency);
-      }
-      if (const auto* rows = std::get_if<Rows>(&a.kind)) {
-        const auto& other = std::get<Rows>(b.kind);
-        return rows->rows == other.rows && rows->row_offset == other.row_offset &&
-               rows->table == other.table && rows->axis_rows == other.axis_rows;
-      }
-      return a.kind == b.kind;
-    }();
-    if (!alike)
+    auto all = detail::member_differences(a, b);
+    std::erase_if(all, [](const auto& one) { return one.member == "embedding_scale"; });
+    if (!all.empty())
       differ({.code = "added",
               .expected = added_text(a),
               .found = added_text(b),
-              .message = "another vector is added at each position"});
+              .message = "another vector is added at each position: " + detail::told(all)});
   }
 
   static std::string of_axes(std::int64_t axes) {
@@ -283,7 +417,16 @@ Expected<std::vector<Finding>> differences(const Plan& expected, const Plan& fou
                                  .expected = places,
                                  .found = others,
                                  .message = "position enters in different ways"}};
-  return detail::plan_differences(expected, found, 0, length > 0 ? length : detail::usual_length);
+  std::vector<Finding> all =
+      detail::plan_differences(expected, found, 0, length > 0 ? length : detail::usual_length);
+  if (expected.valid != found.valid)
+    all.push_back({.code = "valid",
+                   .severity = Severity::note,
+                   .expected = lengths_text(expected.valid),
+                   .found = lengths_text(found.valid),
+                   .message = "they hold for texts of other lengths, where a scaling goes by the "
+                              "length: compile both for the same one"});
+  return all;
 }
 
 }  // namespace posenc

@@ -316,7 +316,7 @@ static void the_doctor_takes_text(void) {
   CHECK(strstr(json, "{\"equal\":false,\"expected\":\"llama-3.1-8b\"") == json);
   posenc_string_free(json);
   OK(posenc_lint_json("qwen2.5-7b-yarn4", NULL, 0, &json));
-  CHECK(strstr(json, "original_is_max") != NULL);
+  CHECK(strstr(json, "trained_length_kept") != NULL);
   posenc_string_free(json);
   OK(posenc_lint_json(plain, "vllm", 0, &json));
   posenc_string_free(json);
@@ -368,7 +368,7 @@ static void the_doctor_takes_open_models(void) {
   CHECK(strstr(json, "\"code\":\"rope_theta\"") != NULL);
   posenc_string_free(json);
   OK(posenc_model_lint_json(long_qwen, NULL, 0, &json));
-  CHECK(strstr(json, "original_is_max") != NULL);
+  CHECK(strstr(json, "trained_length_kept") != NULL);
   posenc_string_free(json);
   OK(posenc_model_translate_json(long_qwen, "vllm", 0, &json));
   CHECK(strstr(json, "--hf-overrides") != NULL);

@@ -91,6 +91,20 @@ TEST_F(IdentifyCommand, KeysOfARepeatedTokenMakeAPage) {
   EXPECT_TRUE(has(page.out, "base 1000000, no scaling")) << page.out;
 }
 
+TEST_F(IdentifyCommand, RowsWithoutNumbersAreRefused) {
+  for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{
+           {64, 0}, {0, 8}, {0, 0}, {2, 0, 8}, {2, 8, 0}, {0, 8, 8}, {0}, {1, 0, 4, 0}}) {
+    ASSERT_TRUE(posenc::cli::write_npy(path("d.npy"), *make_array(NpyType::f32, shape)));
+    for (const char* flags :
+         {"--repeated --heads 2", "--repeated", "--heads 2", "--before d.npy"}) {
+      const Outcome said = posenc(std::string("identify --after d.npy ") + flags);
+      EXPECT_EQ(said.code, 2) << flags << "\n" << said.out << said.err;
+    }
+    for (const char* table : {"--table d.npy", "--cos d.npy --sin d.npy"})
+      EXPECT_LE(posenc(std::string("identify ") + table).code, 2) << table;
+  }
+}
+
 TEST_F(IdentifyCommand, PositionsTellAnOffset) {
   make_tokens("before.npy", false);
   rotate("--positions 1:129");

@@ -191,6 +191,14 @@ TEST_F(LabCommand, ErrorsNameWhatIsWrongAndTheCure) {
   }
 }
 
+// Counts in lists as elsewhere: the example of `posenc lab --help`.
+TEST_F(LabCommand, PositionsAreCountedInThousandsAndMillions) {
+  const Json at = json("shift small.gguf text.txt --tokens 20 --angles exact --at 0,1e6,128k");
+  std::vector<std::int64_t> first;
+  for (const Json& row : at.at("rows")) first.push_back(row.at("first"));
+  EXPECT_EQ(first, (std::vector<std::int64_t>{0, 1000000, 131072}));
+}
+
 TEST_F(LabCommand, ALlamaWithoutItsWeightsIsRefusedByTheTensorsName) {
   std::string file = posenc::test::SmallLlamaFile().file();
   file.replace(file.find("blk.1.ffn_up.weight"), 5, "blk.9");

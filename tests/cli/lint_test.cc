@@ -22,7 +22,7 @@ class LintCommand : public posenc::test::CommandTest {
 TEST_F(LintCommand, ExitsWithZeroWithoutAnError) {
   const Outcome said = posenc("lint llama-3.1-8b qwen2.5-7b-yarn4");
   EXPECT_EQ(said.code, 0) << said.out;
-  EXPECT_TRUE(has(said.out, "factor_vs_lengths")) << said.out;
+  EXPECT_TRUE(has(said.out, "trained_length_kept")) << said.out;
 }
 
 TEST_F(LintCommand, ExitsWithOneForAnError) {
@@ -76,6 +76,57 @@ TEST_F(LintCommand, FixWritesACopyAndNeverOverAFile) {
   const Json json = Json::parse(posenc("lint config.fixed.json --fix --json").out, nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_TRUE(json["fixed"][0]["copy"].is_null());
+}
+
+// The exit code is of the one that failed; what became of the others stands on the page.
+TEST_F(LintCommand, FixTellsOfEachFile) {
+  const std::string text =
+      R"({"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 2, "num_attention_heads": 32,
+ "max_position_embeddings": 131072, "rope_theta": 1000000.0,
+ "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "beta_fast": 0, "original_max_position_embeddings": 32768}})";
+  for (const char* folder : {"a", "b", "c"}) {
+    std::filesystem::create_directory(path(folder));
+    write(std::string(folder) + "/config.json", *folder == 'b' ? "{\"model_type\": " : text);
+  }
+  const Outcome said = posenc("lint a b c --fix");
+  EXPECT_EQ(said.code, 2);
+  for (const char* part :
+       {"a/config.json: mended as a/config.fixed.json", "b: not mended: b/config.json",
+        "c/config.json: mended as c/config.fixed.json"})
+    EXPECT_TRUE(has(said.out, part)) << part << "\n" << said.out;
+  EXPECT_TRUE(has(said.err, "b/config.json")) << said.err;
+  EXPECT_FALSE(has(this->text("a/config.fixed.json"), "beta_fast"));
+  EXPECT_FALSE(has(this->text("c/config.fixed.json"), "beta_fast"));
+}
+
+TEST_F(LintCommand, StandardInputIsNotFixedInPlace) {
+  write("config.json", R"({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 1})");
+  const Outcome said = run("cat config.json | '" + posenc::test::command_path() + "' lint - --fix");
+  EXPECT_EQ(said.code, 2);
+  EXPECT_TRUE(has(said.err, "standard input has none")) << said.err;
+}
+
+// The severity that is counted below stands before the code.
+TEST_F(LintCommand, EachFindingSaysHowGraveItIs) {
+  const Outcome said = posenc("lint " + disputed());
+  EXPECT_TRUE(has(said.out, "error attn_factor")) << said.out;
+  std::int64_t errors = 0, warnings = 0;
+  for (const std::string& line : posenc::test::lines_of(said.out)) {
+    errors += line.starts_with("error ");
+    warnings += line.starts_with("warning ");
+  }
+  EXPECT_TRUE(has(said.out, std::to_string(errors) + " error" + (errors == 1 ? "" : "s") + ", " +
+                                std::to_string(warnings) + " warning"))
+      << said.out;
+}
+
+// The file is as its card says; no cure is offered for what is right.
+TEST_F(LintCommand, APublishedRecipeIsANote) {
+  const Outcome said = posenc("lint qwen2.5-7b-yarn4 --engine vllm");
+  EXPECT_EQ(said.code, 0) << said.out;
+  EXPECT_TRUE(has(said.out, "note trained_length_kept")) << said.out;
+  EXPECT_TRUE(has(said.out, "0 errors, 0 warnings, 1 note in 1 file")) << said.out;
+  EXPECT_EQ(posenc("explain qwen2.5-7b-yarn4 --strict").code, 0);
 }
 
 TEST_F(LintCommand, FixIsForConfigurationsAlone) {

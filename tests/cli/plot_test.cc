@@ -242,6 +242,23 @@ TEST_F(Plot, AMissingGnuplotIsNamedWithItsPackage) {
   EXPECT_TRUE(has(outcome.err, "apt-get install gnuplot-nox")) << outcome.err;
 }
 
+// A gnuplot that never ends goes when posenc is told to.
+TEST_F(Plot, ASignalEndsGnuplotToo) {
+  write("gnuplot", "#!/bin/sh\necho $$ > pid\nexec sleep 100\n");
+  std::filesystem::permissions(path("gnuplot"), std::filesystem::perms::owner_all);
+  for (const char* signal : {"TERM", "HUP"}) {
+    std::filesystem::remove(path("pid"));
+    const Outcome ended =
+        run("{ PATH=.:$PATH '" + posenc::test::command_path() +
+            "' plot heatmap out.png & plot=$!; n=0; until [ -s pid ] || [ $n -gt 200 ]; do "
+            "sleep 0.05; n=$((n + 1)); done; kill -" +
+            signal +
+            " $plot; wait $plot; sleep 0.1; ! grep -q '^State:[[:space:]]*[A-Y]' /proc/$(cat "
+            "pid)/status; }");
+    EXPECT_EQ(ended.code, 0) << signal << ended.err;
+  }
+}
+
 TEST_F(Plot, HostileNamesAreTextAndNothingElse) {
   const std::string hostile =
       "`touch pwned`'; system('touch pwned') # @a _{b} \"$(touch pwned)\"\n\xff";

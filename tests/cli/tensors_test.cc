@@ -1,6 +1,7 @@
 // rotate, add, table and bias on files.
 #include <cmath>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,56 @@ TEST_F(TensorCommand, ATableHoldsTheSinusoids) {
   EXPECT_NEAR(t[11], std::cos(0.02), 1e-15);
   expect_good("table t.npy --scheme sinusoidal --width 4 --positions 0:3");
   EXPECT_EQ(read_npy(path("t.npy"))->type, NpyType::f32);
+}
+
+// By the ending of the name, and nothing by another.
+TEST_F(TensorCommand, ArraysAreTextWhereTheNameSaysSo) {
+  const std::string flags = " --scheme sinusoidal --width 4 --positions 0:3";
+  expect_good("table t.npy" + flags);
+  const std::vector<double> wanted = values("t.npy");
+  expect_good("table t.csv" + flags);
+  expect_good("table t.txt" + flags);
+  EXPECT_EQ(text("t.csv"), text("t.txt"));
+  const Outcome printed = posenc("table -" + flags);
+  EXPECT_EQ(printed.out, text("t.csv"));
+  EXPECT_FALSE(std::filesystem::exists(path("-")));
+  const auto lines = posenc::test::lines_of(printed.out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "0,1,0,1");
+  std::size_t at = 0;
+  for (const std::string& line : lines) {
+    std::istringstream row(line);
+    for (std::string number; std::getline(row, number, ',');)
+      EXPECT_EQ(static_cast<float>(std::stod(number)), static_cast<float>(wanted[at++]));
+  }
+  EXPECT_EQ(at, wanted.size());
+  for (const char* name : {"t.pt", "t", "t.npz", "t.safetensors"}) {
+    const Outcome refused = posenc(std::string("table ") + name + flags);
+    EXPECT_EQ(refused.code, 2) << name;
+    EXPECT_TRUE(has(refused.err, ".npy, .csv or .txt")) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path(name)));
+  }
+}
+
+TEST_F(TensorCommand, EveryCommandThatWritesAnArrayWritesText) {
+  make("x.npy", NpyType::u16, {1, 2, 3, 4});
+  make("e.npy", NpyType::f32, {3, 4});
+  for (const std::string& line : std::vector<std::string>{
+           "rotate x.npy OUT --scheme rope --positions 0:3 --dtype bfloat16",
+           "attend OUT --q x.npy --k x.npy --v x.npy --scheme nope --dtype bfloat16",
+           "add e.npy OUT --scheme sinusoidal --positions 0:3",
+           "bias OUT --scheme alibi --heads 2 --queries 3 --keys 3",
+           "resample e.npy OUT --from 3x1 --to 2x1", "positions OUT --packed 0,2,3"}) {
+    const auto into = [&](const std::string& out) {
+      std::string with = line;
+      return with.replace(with.find("OUT"), 3, out);
+    };
+    expect_good(into("out.csv"));
+    EXPECT_GT(text("out.csv").size(), 5u) << line;
+    EXPECT_FALSE(has(text("out.csv"), "NUMPY")) << line;
+    EXPECT_EQ(posenc(into("-")).out, text("out.csv")) << line;
+    EXPECT_EQ(posenc(into("out.pt")).code, 2) << line;
+  }
 }
 
 TEST_F(TensorCommand, ATableOfAnOddWidthIsTheOneOfDouble) {

@@ -8,9 +8,11 @@ import {
   commands,
   compare,
   cpp,
+  grave,
   isModel,
   isOpen,
   listed,
+  ofEngines,
   panelOf,
   place,
   quoted,
@@ -114,13 +116,21 @@ describe('answers', () => {
   })
   it('one file is three models', () => {
     const model = open('tests/data/doctor/deepseek-r1-0528-qwen3-8b.json')
-    const all = readings(reader, model)
+    const all = readings(reader, model, [])
     expect(all.length).toBe(reader.engines().length)
     const of = (engine: string) => all.find(r => r.engine === engine)!
     expect(of('vllm').findings).toEqual([])
     expect(of('sglang').findings.map(f => [f.code, f.expected, f.found])).toEqual([['amplitude', '×1.13863', '×1']])
     expect(of('onnxruntime-genai').refused).toContain('beta_fast')
     expect(model.lint('sglang').findings.map(f => f.code)).toEqual(['attn_factor', 'engine_amplitude'])
+    model.free()
+  })
+  it('a difference is as grave as lint says, beside each engine too', () => {
+    const model = reader.bundledModel('qwen2.5-7b-yarn4')
+    const { findings } = model.lint()
+    const shown = readings(reader, model, findings).flatMap(r => r.findings)
+    expect(shown.length).toBeGreaterThan(3)
+    expect(new Set(grave(shown).map(f => f.severity))).toEqual(new Set(findings.filter(ofEngines).map(f => f.severity)))
     model.free()
   })
   it('a scaling that was lost, and a log that tells of another base', () => {
@@ -164,7 +174,7 @@ describe('answers', () => {
         expect(not, file).toMatch(/ /)
         continue
       }
-      expect(readings(reader, model).length, file).toBeGreaterThan(5)
+      expect(readings(reader, model, []).length, file).toBeGreaterThan(5)
       for (const finding of model.lint().findings) expect(finding.message, file).toMatch(/ /)
       const asked = [
         ...engines.map(engine => ask(() => model.translate(engine))),

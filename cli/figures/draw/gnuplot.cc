@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
+
+#include "cli/arguments/ending_signals.h"
 
 namespace posenc::cli {
 namespace {
@@ -37,6 +40,28 @@ std::vector<char*> environment() {
       out.push_back(*entry);
   out.push_back(nullptr);
   return out;
+}
+
+// What a handler reads: the gnuplot that runs, 0: none.
+volatile std::sig_atomic_t running = 0;
+
+void end_gnuplot(int signal) {
+  if (running != 0) kill(static_cast<pid_t>(running), SIGKILL);
+  std::raise(signal);  // its default again, which ends the program
+}
+
+// Starts it so that no signal comes between the start and `running`.
+int start(pid_t& process, char* name, char* const* arguments, posix_spawn_file_actions_t& files) {
+  const Postponed until_known;
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigmask(&attributes, &until_known.before());
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int refused =
+      posix_spawnp(&process, name, &files, &attributes, arguments, environment().data());
+  posix_spawnattr_destroy(&attributes);
+  if (refused == 0) running = static_cast<std::sig_atomic_t>(process);
+  return refused;
 }
 
 // The complaint without the script's lines around it.
@@ -104,8 +129,8 @@ Expected<std::string> gnuplot(std::string_view script) {
   char name[] = "gnuplot", defaults[] = "--default-settings";
   char* arguments[] = {name, defaults, nullptr};
   pid_t process = 0;
-  const int refused =
-      posix_spawnp(&process, name, &files, nullptr, arguments, environment().data());
+  const AtTheEnd ended(end_gnuplot);
+  const int refused = start(process, name, arguments, files);
   posix_spawn_file_actions_destroy(&files);
   if (refused == ENOENT)
     return fail("gnuplot", "must be installed to draw pictures", "no such command",
@@ -115,6 +140,7 @@ Expected<std::string> gnuplot(std::string_view script) {
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
+  running = 0;
   std::string picture = content(out.get());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !picture.empty()) return picture;
   std::string said = complaint(content(words.get()));

@@ -1,6 +1,7 @@
 // Contradictions in a resolved scaling. The codes are stable:
 //   factor_vs_lengths   factor differs from max_position_embeddings over the trained length
 //   original_is_max     the trained length is the context itself, so nothing seems extended
+//   trained_length_kept the file says so, as Qwen publishes its own: engines read further if asked
 //   factor_below_one    a factor that would shorten the context
 //   equal_factors       Llama-3: no ramp between the low and the high factor
 //   betas_reversed      YaRN: beta_fast below beta_slow
@@ -13,38 +14,16 @@
 
 namespace posenc::detail {
 
-void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
-                  std::string_view where) {
+namespace {
+
+// What needs no length.
+void lint_factors(Reading& reading, const Scaling& scaling, std::string_view where) {
   const auto value = [&](std::string_view field) { return number_of(scaling, field); };
   const auto warn = [&](std::string_view code, const std::string& message) {
     reading.warn(code, std::string(where) + ": " + message);
   };
-  const auto factor = value("factor"), original = value("original_max_position_embeddings");
   const std::string type(info(scaling).name);
-
-  if (factor && *factor < 1) {
-    warn("factor_below_one",
-         "factor " + number_text(*factor) + " is below 1 and would speed positions up");
-  }
-  const double longest = static_cast<double>(context);
-  // Llama-3's factor divides the slow pairs only and never meant the ratio of the lengths.
   const auto low = value("low_freq_factor"), high = value("high_freq_factor");
-  if (original && *original > 0 && context > 0 && factor && !low &&
-      longest / *original != *factor) {
-    const double meant = *factor * *original;
-    const bool is_length = meant == std::floor(meant) && meant <= static_cast<double>(most_length);
-    warn("factor_vs_lengths",
-         "factor is " + number_text(*factor) + ", but max_position_embeddings/trained length is " +
-             number_text(longest) + "/" + number_text(*original) + " = " +
-             number_text(longest / *original) + "; the factor is used; " +
-             (is_length ? "write max_position_embeddings " + number_text(meant) + " or " : "") +
-             "correct the factor");
-  }
-  if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
-    warn("original_is_max", "the trained length " + number_text(*original) +
-                                " is not below max_position_embeddings " + number_text(longest) +
-                                " although " + type + " scaling extends it");
-  }
   if (low && high && *low >= *high) {
     warn("equal_factors", "low_freq_factor " + number_text(*low) +
                               " is not below high_freq_factor " + number_text(*high) +
@@ -67,6 +46,53 @@ void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context
          std::string(mscale ? "mscale without mscale_all_dim" : "mscale_all_dim without mscale") +
              " does not change cos and sin in Hugging Face; some engines use it");
   }
+}
+
+}  // namespace
+
+void lint_scaling(Reading& reading, const Scaling& scaling, std::int64_t context,
+                  std::string_view where, std::int64_t published) {
+  const auto value = [&](std::string_view field) { return number_of(scaling, field); };
+  const auto warn = [&](std::string_view code, const std::string& message) {
+    reading.warn(code, std::string(where) + ": " + message);
+  };
+  const auto factor = value("factor"), original = value("original_max_position_embeddings");
+  const std::string type(info(scaling).name);
+
+  if (factor && *factor < 1) {
+    warn("factor_below_one",
+         "factor " + number_text(*factor) + " is below 1 and would speed positions up");
+  }
+  const double longest = static_cast<double>(context);
+  // Llama-3's factor divides the slow pairs only and never meant the ratio of the lengths.
+  const auto low = value("low_freq_factor");
+  const bool whole = original == longest && context > 0 && factor.value_or(1) != 1;
+  if (whole && !low && *original == static_cast<double>(published) && factor.value_or(1) > 1) {
+    const std::string kept = std::to_string(context);
+    warn("trained_length_kept", "max_position_embeddings stays at the trained " + kept +
+                                    " beside " + type + " factor " + number_text(*factor) +
+                                    ", as the model's authors publish it: engines serve " +
+                                    number_text(*factor * longest) +
+                                    " tokens only where they are asked to (vLLM: --max-model-len)");
+    return lint_factors(reading, scaling, where);
+  }
+  if (original && *original > 0 && context > 0 && factor && !low && !whole &&
+      longest / *original != *factor) {
+    const double meant = *factor * *original;
+    const bool is_length = meant == std::floor(meant) && meant <= static_cast<double>(most_length);
+    warn("factor_vs_lengths",
+         "factor is " + number_text(*factor) + ", but max_position_embeddings/trained length is " +
+             number_text(longest) + "/" + number_text(*original) + " = " +
+             number_text(longest / *original) + "; the factor is used; " +
+             (is_length ? "write max_position_embeddings " + number_text(meant) + " or " : "") +
+             "correct the factor");
+  }
+  if (original && *original >= longest && context > 0 && factor.value_or(1) != 1) {
+    warn("original_is_max", "the trained length " + number_text(*original) +
+                                " is not below max_position_embeddings " + number_text(longest) +
+                                " although " + type + " scaling extends it");
+  }
+  lint_factors(reading, scaling, where);
 }
 
 void lint_ignored(const Section& config) {

@@ -76,7 +76,13 @@ class RopeReader {
       if (value.detail.starts_with("default of ")) value.origin = Origin::family;
     }
     if (!reading_.error) {
-      lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path());
+      const bool stated =
+          std::ranges::any_of(std::span(notes_).subspan(first), [](const Provenance& value) {
+            return value.field == "original_max_position_embeddings" &&
+                   value.origin == Origin::file;
+          });
+      lint_scaling(reading_, rope_.scaling, ask_.context, parameters_.section.path(),
+                   stated ? family_.context : 0);
       warn_of_lost_base();
     }
     found.rope = std::move(rope_);

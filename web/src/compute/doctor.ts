@@ -99,8 +99,21 @@ export function compare(model: Model, beside: Beside): Compared | null {
   if ('command' in beside) return model.diffCommand(beside.command)
   return 'log' in beside ? model.diffLog(beside.log) : model.diff(beside.model)
 }
-export const readings = (reader: Reader, model: Model) =>
-  reader.engines().map(({ name, version }) => model.readBy(`${name}@${version}`))
+// How grave a difference is, lint says: it knows whether the file is for one engine or for any.
+export const readings = (reader: Reader, model: Model, linted: Finding[]) =>
+  reader.engines().map(({ name, version }) => {
+    const reading = model.readBy(`${name}@${version}`)
+    const findings = reading.findings.map(finding => {
+      const told = linted.find(
+        f =>
+          f.code === `engine_${finding.code}`
+          && f.engines.some(engine => finding.engines.includes(engine))
+          && f.message.startsWith(finding.message),
+      )
+      return told ? { ...finding, severity: told.severity } : finding
+    })
+    return { ...reading, findings }
+  })
 
 // A word as a shell takes it.
 export const quoted = (name: string) =>

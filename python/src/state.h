@@ -1,0 +1,19 @@
+// Plans as what pickle keeps: dicts, lists and numbers, a key for each member
+// (src/core/plan_members.h).
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "posenc/plan.h"
+
+namespace posenc::python {
+
+namespace nb = nanobind;
+
+// Learned tables are copied, in float64.
+nb::object state_of(const Plan& plan);
+
+// Raises posenc.Error for what is no state of a plan: it comes from a file.
+Plan plan_of_state(nb::handle state);
+
+}  // namespace posenc::python
