@@ -357,6 +357,8 @@ def _run(raw, length):
     restored(model, config)
     model.eval()
     last = (length or trained(config)) - 1
+    if block := getattr(config, "index_block_size", None):  # positions of keys that are picked by blocks have no gaps
+        last = min(last, block - 1)
     steps = sorted({p for p in (0, 1, 2, 3, 7, 29, 113, 512, 1999, 7919, 31337, 131071) if p < last} | {last})
     positions = torch.tensor(steps)
     ids = torch.zeros(1, len(steps), dtype=torch.int64)
