@@ -51,12 +51,13 @@ struct GroupExplanation {
   std::string heading;             // "layers 0-31 of text: RoPE, halves, Llama-3 scaling ×8"
   std::vector<std::string> words;  // plain sentences, the most important first
   std::vector<FormulaLine> formulas;
-  std::vector<PairFact> pairs;     // empty when nothing rotates; head 0 where heads differ
-  std::vector<Band> bands;         // what the scaling does to the pairs; empty without one
-  std::string amplitude_note;      // where cos and sin's factor and the logits' scale act
+  std::vector<PairFact> pairs;  // empty when nothing rotates; head 0 where heads differ
+  std::vector<Band> bands;      // what the scaling does to the pairs; empty without one
+  std::string amplitude_note;   // where cos and sin's factor and the logits' scale act
   std::int64_t cache_bytes_per_token =
       0;  // all layers of the group, in the model's dtype (2 if unsaid)
-  std::int64_t cache_bytes = 0;  // of the length asked, or else the model's context; 0: neither is known
+  std::int64_t cache_bytes =
+      0;  // of the length asked, or else the model's context; 0: neither is known
 };
 
 // What a model does about position: as a whole, group by group, and what deserves a warning.

@@ -29,8 +29,8 @@ enum class Origin {
 };
 std::string_view name(Origin origin);
 
-// What mixes the tokens of a layer. Only attention has positions of its own: where it is not, a scheme, a window, a
-// scale of logits say nothing.
+// What mixes the tokens of a layer. Only attention has positions of its own: where it is not, a
+// scheme, a window, a scale of logits say nothing.
 enum class Mixer {
   attention,
   recurrence,   // a state of fixed size carries the order (Mamba, linear attention, RG-LRU)
@@ -40,13 +40,15 @@ enum class Mixer {
 };
 std::string_view name(Mixer mixer);
 
-// What an indexer lets a query see: at most `count` blocks of `block` keys, of which the last `local` always.
+// What an indexer lets a query see: at most `count` blocks of `block` keys, of which the last
+// `local` always.
 struct Picked {
   std::int64_t count = 0, block = 1, local = 0;
   bool operator==(const Picked&) const = default;
 };
 
-// What a layer caches of the whole text beside its keys and values: `elements` numbers for every `every` tokens.
+// What a layer caches of the whole text beside its keys and values: `elements` numbers for every
+// `every` tokens.
 struct CachePart {
   std::int64_t elements = 0, every = 1;
   std::string note = {};  // "keys of the indexer"
@@ -74,17 +76,19 @@ struct LayerGroup {
   std::vector<std::int64_t> layers = {};  // ascending, from 0 in each stack
   std::string label = {};                 // "full attention", "sliding attention", "" if all alike
   Mixer mixer = Mixer::attention;
-  Geometry geometry = {};                 // length 0
+  Geometry geometry = {};                   // length 0
   std::optional<std::int64_t> window = {};  // of attention, in tokens
   bool chunked = false;  // the window does not slide: a token sees its own chunk (Mask::chunk)
   bool causal = true;
-  std::optional<std::int64_t> behind = {};  // of a window that is not causal: the tokens that it shows before the query
-                                            // (the others are ahead), where that is not half of them
-  std::int64_t compressed = 0;  // tokens that a key stands for behind the window (DeepSeek-V4); 0: none stands there
+  std::optional<std::int64_t> behind =
+      {};  // of a window that is not causal: the tokens that it shows before the query
+           // (the others are ahead), where that is not half of them
+  std::int64_t compressed =
+      0;  // tokens that a key stands for behind the window (DeepSeek-V4); 0: none stands there
   std::optional<Picked> picked = {};  // of those keys, or of all where there are none
-  std::vector<Scheme> schemes = {};  // the main one first; several act at different places
-  Logits logits = {};                // the attention's own scale, merged into the plan
-  std::string logits_note = {};      // who asks for it: "query_pre_attn_scalar 144"
+  std::vector<Scheme> schemes = {};   // the main one first; several act at different places
+  Logits logits = {};                 // the attention's own scale, merged into the plan
+  std::string logits_note = {};       // who asks for it: "query_pre_attn_scalar 144"
   bool sink_logits =
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
   bool learned_factors =
@@ -137,8 +141,8 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
 // Bytes of a number in the model's dtype, 2 where the file does not say it.
 std::int64_t bytes_of_number(const Model& model);
 
-// Bytes that all layers of the group cache of a text of so many tokens: those that its window shows, and what stands
-// beside them.
+// Bytes that all layers of the group cache of a text of so many tokens: those that its window
+// shows, and what stands beside them.
 std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int64_t tokens);
 
 // The group that holds a layer of a stack; null if none does.

@@ -1,5 +1,6 @@
-// A formula for each scheme and scaling of a group, with the numbers that hold in it. What a scaling leaves out
-// for some of its settings is left out here too, so that the line and the plan cannot contradict each other.
+// A formula for each scheme and scaling of a group, with the numbers that hold in it. What a
+// scaling leaves out for some of its settings is left out here too, so that the line and the plan
+// cannot contradict each other.
 #include <algorithm>
 #include <string>
 #include <variant>
@@ -25,7 +26,8 @@ std::string with_lengths(double factor, std::int64_t trained) {
 double factor_of(const Yarn& x, std::int64_t asked) {
   const auto trained = static_cast<double>(x.original_max_position_embeddings);
   if (x.dynamic) return std::max(1.0, static_cast<double>(asked) / trained);
-  return x.factor ? *x.factor : static_cast<double>(x.max_position_embeddings.value_or(0)) / trained;
+  return x.factor ? *x.factor
+                  : static_cast<double>(x.max_position_embeddings.value_or(0)) / trained;
 }
 double factor_of(const LongRope& x) {
   return x.factor ? *x.factor

@@ -1,5 +1,5 @@
-// The lines of formulas beside the plans that they stand for: every configuration of the zoo, and every setting by which
-// a scaling leaves a part of its formula out.
+// The lines of formulas beside the plans that they stand for: every configuration of the zoo, and
+// every setting by which a scaling leaves a part of its formula out.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -16,9 +16,9 @@ namespace {
 // The number behind the last "= " or "× " of a line.
 double last_number_of(const std::string& text) {
   const std::size_t equals = text.rfind("= "), times = text.rfind("× ");
-  const std::size_t from =
-      equals != text.npos && (times == text.npos || equals > times) ? equals + 2
-                                                                   : times + std::string("× ").size();
+  const std::size_t from = equals != text.npos && (times == text.npos || equals > times)
+                               ? equals + 2
+                               : times + std::string("× ").size();
   return std::strtod(text.c_str() + from, nullptr);
 }
 
@@ -66,7 +66,8 @@ std::string scaling_line(std::string_view parameters, std::int64_t at = 0) {
   const auto model = read_config(
       R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
           "num_hidden_layers": 2, "max_position_embeddings": 16384, "rope_theta": 10000,
-          "rope_scaling": )" + std::string(parameters) + "}");
+          "rope_scaling": )" +
+      std::string(parameters) + "}");
   if (!model) ADD_FAILURE() << model.error().message();
   if (!model) return {};
   const auto explanation = explain(*model, {.at = at});

@@ -1,5 +1,5 @@
-// What is said of layers that do not attend, and of those that attend beside them: of every family whose code reads
-// layer types, with every word of them, and of every bundled configuration.
+// What is said of layers that do not attend, and of those that attend beside them: of every family
+// whose code reads layer types, with every word of them, and of every bundled configuration.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,9 +13,9 @@
 namespace posenc {
 namespace {
 
-constexpr std::string_view of_attention[] = {"mask",     "logit",    "√",     "ositional encoding",
-                                             "rotat",    "window",   "query", "queries",
-                                             "distance", "softmax",  "sink"};
+constexpr std::string_view of_attention[] = {"mask",     "logit",   "√",     "ositional encoding",
+                                             "rotat",    "window",  "query", "queries",
+                                             "distance", "softmax", "sink"};
 
 std::string all_said(const GroupExplanation& facts) {
   std::string text = facts.heading + " " + facts.amplitude_note;

@@ -35,10 +35,13 @@ std::string pair_rule(Pairing pairing, std::int64_t pairs) {
   return pairing == Pairing::halves ? "(r, r + " + std::to_string(pairs) + ")" : "(2r, 2r + 1)";
 }
 
-// A window as long as the context cuts nothing off, and keys that stand for several tokens reach behind it.
+// A window as long as the context cuts nothing off, and keys that stand for several tokens reach
+// behind it.
 std::optional<std::int64_t> window_of(const Subject& subject) {
   const auto& window = subject.group.window;
-  if (!window || subject.group.compressed > 0 || (subject.model.context > 0 && *window >= subject.model.context)) return {};
+  if (!window || subject.group.compressed > 0 ||
+      (subject.model.context > 0 && *window >= subject.model.context))
+    return {};
   return window;
 }
 
@@ -62,27 +65,30 @@ std::string say_lengths(const Lengths& valid) {
          "up to " + grouped(valid.to);
 }
 
-// Keys behind the window that stand for several tokens each, all of them or as many as an indexer picks.
+// Keys behind the window that stand for several tokens each, all of them or as many as an indexer
+// picks.
 std::string say_compressed(const LayerGroup& group) {
   const std::int64_t window = group.window.value_or(0);
   const std::string keys = "one key for every " + s(group.compressed, "token");
   return "Each token sees the " + grouped(window) +
          " nearest tokens, itself included, and of the whole text before it " +
-         (group.picked ? "at most " + s(group.picked->count, "key") + " that an indexer picks: " + keys
-                       : keys) +
+         (group.picked
+              ? "at most " + s(group.picked->count, "key") + " that an indexer picks: " + keys
+              : keys) +
          ", at the position of the first.";
 }
 
 std::string say_picked(const Picked& picked) {
-  const std::string of = picked.block == 1 ? s(picked.count, "token")
-                                           : s(picked.count, "block") + " of " +
-                                                 s(picked.block, "token");
+  const std::string of = picked.block == 1
+                             ? s(picked.count, "token")
+                             : s(picked.count, "block") + " of " + s(picked.block, "token");
   std::string text = "Of what came before it each token sees at most " + of +
                      ", which an indexer picks by what they say";
   if (picked.local > 0)
-    text += ", always among them " +
-            (picked.local == 1 ? std::string("its own block")
-                               : "its own block and the " + s(picked.local - 1, "block") + " before");
+    text +=
+        ", always among them " +
+        (picked.local == 1 ? std::string("its own block")
+                           : "its own block and the " + s(picked.local - 1, "block") + " before");
   return text + "; the plan is of all.";
 }
 
@@ -649,8 +655,8 @@ std::string heading(const Subject& subject) {
   text += (count == 1 ? "layer " : "layers ") + layer_list(group.layers);
   if (!group.label.empty()) text += ", " + group.label;
   text += ": ";
-  constexpr std::string_view instead[] = {"", "a recurrence", "a convolution", "no mixing of tokens",
-                                          "no attention"};
+  constexpr std::string_view instead[] = {"", "a recurrence", "a convolution",
+                                          "no mixing of tokens", "no attention"};
   if (group.mixer != Mixer::attention)
     return text + std::string(instead[static_cast<std::size_t>(group.mixer)]);
   for (std::size_t i = 0; i < group.schemes.size(); i++)

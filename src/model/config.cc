@@ -80,7 +80,8 @@ std::string generic_rule(const Model& model) {
          std::string(all_causal ? ", a causal mask" : "") +
          (all_rotate ? ", that every layer rotates" : "") +
          (window ? "" : ", and that none has a window") +
-         (all_rotate && !window ? "" : "; which layers rotate or have a window is what the file says");
+         (all_rotate && !window ? ""
+                                : "; which layers rotate or have a window is what the file says");
 }
 
 void mark_assumed(Model& model) {
@@ -138,7 +139,8 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
     admit_assumptions(reading, text);
     unknown_family().read(text, unknown_family());
     reading.warn("unknown_family",
-                 "'" + type + "' is not a known family: read by Hugging Face's generic rule, which " +
+                 "'" + type +
+                     "' is not a known family: read by Hugging Face's generic rule, which " +
                      generic_rule(reading.model));
   }
   mark_assumed(reading.model);

@@ -139,7 +139,8 @@ struct LayerLists {
     return (!heads || (*heads)[i] != 0) && (!recurrent || (*recurrent)[i] == 0);
   }
   bool has_window(std::size_t i) const { return all_slide || (slides && (*slides)[i] != 0); }
-  // Of a layer that attends not: where a family has two kinds, that with a perceptron has no recurrence.
+  // Of a layer that attends not: where a family has two kinds, that with a perceptron has no
+  // recurrence.
   std::string_view other(std::size_t i, std::string_view of_family) const {
     if (detail::has_window(of_family)) return "mamba";
     if (of_family != unsaid_layer || !perceptrons || i >= perceptrons->size()) return of_family;

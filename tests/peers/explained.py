@@ -1,11 +1,13 @@
 """What posenc makes of a configuration, layer by layer, in the words of hugging_face.py."""
 
 import json
+import os
 import subprocess
 import tempfile
 from pathlib import Path
 
-POSENC = Path(__file__).resolve().parents[2] / "build/release/posenc"
+# The built command, or another that the environment names.
+POSENC = os.environ.get("POSENC", Path(__file__).resolve().parents[2] / "build/release/posenc")
 
 
 class Refused(Exception):

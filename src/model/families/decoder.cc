@@ -410,11 +410,11 @@ class DecoderReader {
                     .local = local ? local->value : indexer.local};
     if (!kind.picks) return;
     const std::int64_t every = std::max<std::int64_t>(group.compressed, 1);
-    group.cache_beside.push_back(
-        {.elements = indexer.caches_gates ? 2 * width + 1 : width,
-         .every = every,
-         .note = indexer.caches_gates ? "keys, gates and flags of the indexer"
-                                      : "keys of the indexer"});
+    group.cache_beside.push_back({.elements = indexer.caches_gates ? 2 * width + 1 : width,
+                                  .every = every,
+                                  .note = indexer.caches_gates
+                                              ? "keys, gates and flags of the indexer"
+                                              : "keys of the indexer"});
   }
 
   void set_context() {

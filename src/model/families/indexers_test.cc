@@ -1,9 +1,10 @@
-// What an indexer picks, and what layers cache beside keys and values: files as transformers' classes save them and as
-// the hub has them. Sizes of caches are those that the classes' own cache layers hold (DeepseekV4CSACache,
-// DynamicIndexedLayer, the copies that looped layers append).
+// What an indexer picks, and what layers cache beside keys and values: files as transformers'
+// classes save them and as the hub has them. Sizes of caches are those that the classes' own cache
+// layers hold (DeepseekV4CSACache, DynamicIndexedLayer, the copies that looped layers append).
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include <gtest/gtest.h>
 
@@ -13,9 +14,8 @@ namespace posenc {
 namespace {
 
 Model indexed_model(std::string_view type, std::string_view more = {}) {
-  auto model =
-      read_config(R"({"model_type": ")" + std::string(type) + "\"" +
-                  (more.empty() ? std::string() : ", " + std::string(more)) + "}");
+  auto model = read_config(R"({"model_type": ")" + std::string(type) + "\"" +
+                           (more.empty() ? std::string() : ", " + std::string(more)) + "}");
   if (!model) ADD_FAILURE() << type << ": " << model.error().message();
   return model ? *model : Model{.groups = {LayerGroup{.schemes = {NoPe{}}}}};
 }
@@ -39,7 +39,8 @@ TEST(Indexers, DeepSeekV32PicksTokensAndCachesItsOwnKeys) {
   EXPECT_EQ(indexed_layer(model, 0).cache_elements, 512 + 64);
   ASSERT_EQ(indexed_layer(model, 0).cache_beside.size(), 1u);
   EXPECT_EQ(indexed_bytes(model, 1000), 61 * 1000 * 2 * (512 + 64 + 128));
-  EXPECT_EQ(indexed_layer(indexed_model("deepseek_v32", R"("index_topk": 512)"), 0).picked->count, 512);
+  const Model fewer = indexed_model("deepseek_v32", R"("index_topk": 512)");
+  EXPECT_EQ(indexed_layer(fewer, 0).picked, (Picked{.count = 512}));
 }
 
 TEST(Indexers, LayersThatTakeWhatAnotherHasPickedCacheNoKeysOfAnIndexer) {
@@ -74,16 +75,17 @@ TEST(Indexers, ALayerThatReadsAnothersKeysHasStillThoseOfItsIndexer) {
 }
 
 TEST(Indexers, PoolsAndBlocksArePickedWhole) {
-  const LayerGroup& pools = indexed_layer(indexed_model("glm5_next_text", R"("layer_types": )"
-                                                                  R"(["full_attention"],
-                                                "num_hidden_layers": 1)"),
-                                  0);
-  EXPECT_EQ(pools.picked, (Picked{.count = 128, .block = 16}));
-  EXPECT_EQ(pools.cache_beside.at(0).elements, 2 * 128 + 1);
-  EXPECT_FALSE(indexed_layer(indexed_model("qwen4_exp_text"), 3).picked);
+  const Model pools = indexed_model("glm5_next_text",
+                                    R"("num_hidden_layers": 1, "layer_types": ["full_attention"])");
+  EXPECT_EQ(indexed_layer(pools, 0).picked, (Picked{.count = 128, .block = 16}));
+  EXPECT_EQ(indexed_layer(pools, 0).cache_beside.at(0).elements, 2 * 128 + 1);
+  constexpr std::string_view small = R"("head_dim": 64)";
+  const Model unindexed = indexed_model("qwen4_exp_text", small);
+  EXPECT_FALSE(indexed_layer(unindexed, 3).picked);
   const Model budget = indexed_model(
       "qwen4_exp_text",
-      R"("indexer_budget": 1024, "indexer_head_dim": 64, "indexer_compress_ratio": 16)");
+      std::string(small) +
+          R"(, "indexer_budget": 1024, "indexer_head_dim": 64, "indexer_compress_ratio": 16)");
   EXPECT_EQ(indexed_layer(budget, 3).picked, (Picked{.count = 64, .block = 16}));
 }
 
@@ -91,9 +93,9 @@ constexpr std::string_view six_layers = R"("num_hidden_layers": 6, )";
 
 TEST(Indexers, MiniMaxM3SaysItsLayersInThreeWays) {
   constexpr Picked picked{.count = 16, .block = 128, .local = 1};
-  const Model saved = indexed_model(
-      "minimax_m3_vl_text", std::string(six_layers) +
-                                R"("layer_types": ["full_attention", "full_attention",
+  const Model saved =
+      indexed_model("minimax_m3_vl_text", std::string(six_layers) +
+                                              R"("layer_types": ["full_attention", "full_attention",
       "minimax_m3_sparse", "minimax_m3_sparse", "sparse", "dense"])");
   EXPECT_FALSE(indexed_layer(saved, 0).picked);
   EXPECT_EQ(indexed_layer(saved, 2).picked, picked);
@@ -113,7 +115,8 @@ TEST(Indexers, MiniMaxM3SaysItsLayersInThreeWays) {
   EXPECT_FALSE(indexed_layer(first, 2).picked);
   EXPECT_EQ(indexed_layer(first, 3).picked, (Picked{.count = 8, .block = 64, .local = 2}));
   EXPECT_EQ(indexed_layer(first, 3).cache_beside.at(0).elements, 32);
-  EXPECT_FALSE(indexed_layer(indexed_model("minimax_m3_vl_text"), 59).picked);
+  const Model plain = indexed_model("minimax_m3_vl_text");
+  EXPECT_FALSE(indexed_layer(plain, 59).picked);
 }
 
 TEST(Indexers, MiniMaxM3sListMustCoverItsLayers) {
@@ -127,8 +130,9 @@ TEST(Indexers, MiniMaxM3sListMustCoverItsLayers) {
 TEST(Indexers, DeepSeekV4CachesEntriesAndKeysOfItsIndexerBesideItsWindows) {
   const Model model = indexed_model("deepseek_v4");
   constexpr std::int64_t tokens = 1 << 20, entry = 512 * 2, key = 128 * 2;
-  EXPECT_EQ(indexed_bytes(model, tokens), 23 * (128 + tokens / 128) * entry +
-                                          20 * (128 + tokens / 4) * entry + 20 * tokens / 4 * key);
+  EXPECT_EQ(
+      indexed_bytes(model, tokens),
+      23 * (128 + tokens / 128) * entry + 20 * (128 + tokens / 4) * entry + 20 * tokens / 4 * key);
   EXPECT_EQ(indexed_layer(model, 0).compressed, 128);
   EXPECT_FALSE(indexed_layer(model, 0).picked);
   EXPECT_EQ(indexed_layer(model, 3).compressed, 4);
@@ -147,8 +151,9 @@ TEST(Passes, LayersThatRunAgainCacheTheirKeysEachTime) {
   EXPECT_EQ(indexed_layer(loop, 5).cache_elements, 2 * 8 * 128);
   EXPECT_EQ(indexed_layer(loop, 6).cache_elements, 3 * 2 * 8 * 128);
   EXPECT_EQ(indexed_layer(loop, 18).cache_elements, 2 * 8 * 128);
-  const Model nested = indexed_model(
-      "inkling2_loop_text", R"("loop_config": {"core_start": 12, "core_end": 18, "num_passes": 2})");
+  const Model nested =
+      indexed_model("inkling2_loop_text",
+                    R"("loop_config": {"core_start": 12, "core_end": 18, "num_passes": 2})");
   EXPECT_EQ(indexed_layer(nested, 6).cache_elements, 2 * 8 * 128);
   EXPECT_EQ(indexed_layer(nested, 12).cache_elements, 2 * 2 * 8 * 128);
 }

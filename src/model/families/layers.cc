@@ -28,12 +28,15 @@ struct MixerWord {
   std::string_view word;
   Mixer mixer;
 };
-constexpr MixerWord mixer_words[] = {
-    {unsaid_layer, Mixer::unsaid},        {"linear", Mixer::recurrence},
-    {"mamba", Mixer::recurrence},         {"recurrent", Mixer::recurrence},
-    {"conv", Mixer::convolution},         {"attention", Mixer::attention},
-    {"minimax_m3_sparse", Mixer::attention}, {"mlp", Mixer::none},
-    {"moe", Mixer::none}};
+constexpr MixerWord mixer_words[] = {{unsaid_layer, Mixer::unsaid},
+                                     {"linear", Mixer::recurrence},
+                                     {"mamba", Mixer::recurrence},
+                                     {"recurrent", Mixer::recurrence},
+                                     {"conv", Mixer::convolution},
+                                     {"attention", Mixer::attention},
+                                     {"minimax_m3_sparse", Mixer::attention},
+                                     {"mlp", Mixer::none},
+                                     {"moe", Mixer::none}};
 
 const MixerWord* mixer_word(std::string_view type) {
   const auto found = std::ranges::find_if(
@@ -41,7 +44,8 @@ const MixerWord* mixer_word(std::string_view type) {
   return found == std::end(mixer_words) ? nullptr : &*found;
 }
 
-// A word that says none of these is refused and not taken for attention: a wrong layer is worse than none.
+// A word that says none of these is refused and not taken for attention: a wrong layer is worse
+// than none.
 bool is_known(std::string_view type) { return mixer_word(type) != nullptr; }
 
 class LayerReader {
@@ -218,7 +222,8 @@ class LayerReader {
       draft_.at(i).shares = true;
     // Mistral Large 4: the layer whose keys each layer reads.
     const auto sources = config().integers("kv_source_layers", not_negative);
-    if (!sources || !draft_.covers_layers(sources->key, std::ssize(sources->value), "entry")) return;
+    if (!sources || !draft_.covers_layers(sources->key, std::ssize(sources->value), "entry"))
+      return;
     for (std::int64_t i = 0; i < draft_.count(); ++i)
       draft_.at(i).shares = sources->value[static_cast<std::size_t>(i)] != i;
   }

@@ -259,8 +259,7 @@ TEST(LayersEncoders, TheNoteOfAWindowSaysWhichSideItCounts) {
             "512 sliding_window, on each side");
   EXPECT_EQ(note("gemma3_text", R"("sliding_window": 512, "is_causal": false)"),
             "512 sliding_window, on each side");
-  EXPECT_EQ(note("gemma4_text",
-                 R"("sliding_window": 512, "use_bidirectional_attention": true)"),
+  EXPECT_EQ(note("gemma4_text", R"("sliding_window": 512, "use_bidirectional_attention": true)"),
             "512 sliding_window, half of it and one on each side");
   EXPECT_EQ(note("modernbert", R"("local_attention": 128, "global_attn_every_n_layers": 3,
       "layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention",
@@ -271,7 +270,8 @@ TEST(LayersEncoders, TheNoteOfAWindowSaysWhichSideItCounts) {
 TEST(LayersT5Gemma2, HalfOfAWindowCountsTheQuery) {
   const auto behind = [](std::string_view window) {
     const auto model = read_config(R"({"model_type": "t5gemma2", "encoder": {"model_type":
-      "t5gemma2_text", "num_hidden_layers": 6, "sliding_window": )" + std::string(window) + R"(},
+      "t5gemma2_text", "num_hidden_layers": 6, "sliding_window": )" +
+                                   std::string(window) + R"(},
       "decoder": {"model_type": "t5gemma2_decoder", "num_hidden_layers": 6}})");
     EXPECT_TRUE(model);
     if (!model) return std::int64_t{-1};

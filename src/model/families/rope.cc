@@ -1,11 +1,4 @@
 // Hugging Face's rules (modeling_rope_utils), as of version 5:
-//   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each
-//                layer type, null for one without position); type is an old name of rope_type;
-//                without either the class may have a default that is scaled
-//   θ            in the parameters, else beside them, else the family's default
-//   L            original_max_position_embeddings beside the parameters wins over the one inside;
-//                missing where the scaling needs it, it becomes M = max_position_embeddings
-//   partial      partial_rotary_factor in the parameters, else beside them
 // Beside the parameters each family's code reads its own spelling, and many read no partial factor
 // at all. Where two places say different things, the one that Hugging Face takes is used, with a
 // warning; so is a key that its code does not read.

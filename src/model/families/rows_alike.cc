@@ -151,7 +151,7 @@ constexpr Family alike[] = {
     {.types = "iquestcoder", .context = 128 * K, .sizes = {5120, 80, 40, 8, 128}, .theta = 10000},
     {.types = "jetmoe", .context = 4096, .sizes = {2048, 12, 32, 16, 128}, .theta = 10000},
     {.types = "evolla EvollaModel", .context = 8192, .sizes = {4096, 32, 32, 8}, .theta = 500000},
-    {.types = "higgs_audio_v2", .context = 2048, .sizes = {3072, 28, 24, 8, 128}, .theta = 500000,
+    {.types = "higgs_audio_v2", .context = 2048, .sizes = {3072, 28, 24, 8, 128}, .theta = 10000,
      .parameters = R"({"rope_type": "llama3", "rope_theta": 500000, "factor": 32,
                        "original_max_position_embeddings": 1024, "low_freq_factor": 0.125,
                        "high_freq_factor": 0.5})"},

@@ -335,8 +335,8 @@ void mark_lara(LayerDraft& layers) {
        Origin::family, "rule of " + layers.config.reading.family);
 }
 
-// Dory: the layers between the first and the last n run again and again, in the mode "per_loop" with keys of their own
-// each time.
+// Dory: the layers between the first and the last n run again and again, in the mode "per_loop"
+// with keys of their own each time.
 void dory_passes(LayerDraft& layers) {
   const Section& config = layers.config;
   const auto first = config.integer("n_input_layers", not_negative),
@@ -345,8 +345,8 @@ void dory_passes(LayerDraft& layers) {
              loops = config.integer("n_recurrent_loops", at_least_one);
   const auto mode = config.word("recurrent_kv_cache_mode");
   const std::int64_t from = first ? first->value : 8,
-                     until = middle ? from + middle->value
-                                    : layers.count() - (last ? last->value : 8);
+                     until =
+                         middle ? from + middle->value : layers.count() - (last ? last->value : 8);
   const std::int64_t times = loops ? loops->value : 2;
   const bool kept_once = mode && mode->value == "last_loop";
   layers.note_choice("passes", std::to_string(times) + (kept_once ? ", the last is cached" : ""),
@@ -355,7 +355,8 @@ void dory_passes(LayerDraft& layers) {
     layers.at(i).passes = times;
 }
 
-// Its released files count blocks, an attention and a perceptron in turns, of which two are a layer.
+// Its released files count blocks, an attention and a perceptron in turns, of which two are a
+// layer.
 void read_dory(const Section& config, const Family& family) {
   const Json* const types = config.raw("layer_types");
   const auto* const blocks = types ? types->get<Json::Array>() : nullptr;
@@ -415,12 +416,19 @@ void read_minimax_m3(const Section& config, const Family& family) {
   read_decoder(Section(config.reading, &json, config.path()), family);
 }
 
-constexpr Indexer picks_blocks{.most = 16, .width = 128, .most_keys = "index_topk_blocks",
-                               .block_keys = "index_block_size", .block = 128, .local = 1,
+constexpr Indexer picks_blocks{.most = 16,
+                               .width = 128,
+                               .most_keys = "index_topk_blocks",
+                               .block_keys = "index_block_size",
+                               .block = 128,
+                               .local = 1,
                                .kind = "minimax_m3_sparse"};
-constexpr Indexer picks_by_budget{.most = no_default, .width = no_default,
-                                  .most_keys = "indexer_budget", .width_keys = "indexer_head_dim",
-                                  .block_keys = "indexer_compress_ratio", .most_in_tokens = true};
+constexpr Indexer picks_by_budget{.most = no_default,
+                                  .width = no_default,
+                                  .most_keys = "indexer_budget",
+                                  .width_keys = "indexer_head_dim",
+                                  .block_keys = "indexer_compress_ratio",
+                                  .most_in_tokens = true};
 
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
@@ -522,7 +530,7 @@ constexpr Family alternating[] = {
     {.types = "lara_mini", .context = 128 * K, .sizes = {1024, 34, 16, 4, 128}, .theta = 10000,
      .layer_types = true, .pattern = {mark_lara}, .rotates = windowed_layers, .window = 512},
     {.types = "dory", .read = read_dory, .context = 8192, .sizes = {2560, 36, 16, 4, 256},
-     .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+     .theta = 10000, .parameters = R"({"sliding_attention": {"rope_theta": 10000},
                        "full_attention": {"rope_theta": 10000000}})",
      .layer_types = true, .pattern = every_last, .every = 4, .passes = dory_passes,
      .window = 1024,

@@ -39,10 +39,11 @@ void inkling_passes(LayerDraft& layers) {
              times = number("num_passes", "loop_num_passes", 3);
   for (std::int64_t i = first; i < std::min(end, layers.count()); ++i)
     layers.at(i).passes = std::max<std::int64_t>(times, 1);
-  note(layers.notes, "passes", std::to_string(times) + " of layers " + std::to_string(first) +
-                                   " to " + std::to_string(end - 1),
+  note(layers.notes, "passes",
+       std::to_string(times) + " of layers " + std::to_string(first) + " to " +
+           std::to_string(end - 1),
        nested || config.has("loop_num_passes") ? Origin::file : Origin::family,
-       nested ? nested.path()
+       nested                          ? nested.path()
        : config.has("loop_num_passes") ? config.where("loop_num_passes")
                                        : "default of " + config.reading.family);
 }

@@ -20,8 +20,9 @@ void full_layers_of_kimi(LayerDraft& layers) {
   layers.note_choice("layer_types", "full attention in some layers", full);
 }
 
-// Which layers have an indexer of their own, where others take what a layer before has picked: a list, a word with a
-// letter for each layer (F, S), or each index_topk_freq-th behind the first index_skip_topk_offset.
+// Which layers have an indexer of their own, where others take what a layer before has picked: a
+// list, a word with a letter for each layer (F, S), or each index_topk_freq-th behind the first
+// index_skip_topk_offset.
 void pickers(LayerDraft& layers) {
   const Section& config = layers.config;
   const auto types = config.words("indexer_types");
@@ -43,9 +44,8 @@ void pickers(LayerDraft& layers) {
   const auto offset = config.integer("index_skip_topk_offset", not_negative);
   if (!frequency || frequency->value == 1) return;
   for (std::int64_t i = 0; i < layers.count(); ++i)
-    layers.at(i).picks = std::max<std::int64_t>(i - (offset ? offset->value : 2) + 1, 0) %
-                             frequency->value ==
-                         0;
+    layers.at(i).picks =
+        std::max<std::int64_t>(i - (offset ? offset->value : 2) + 1, 0) % frequency->value == 0;
   note(layers.notes, "indexer", "in each " + std::to_string(frequency->value) + "th layer",
        Origin::file, frequency->key);
 }
@@ -53,8 +53,7 @@ void pickers(LayerDraft& layers) {
 // HY V4: the first layer, and from the second on each fourth.
 void pickers_each_fourth(LayerDraft& layers) {
   if (layers.config.has("indexer_types")) return pickers(layers);
-  for (std::int64_t i = 0; i < layers.count(); ++i)
-    layers.at(i).picks = i == 0 || (i - 1) % 4 == 0;
+  for (std::int64_t i = 0; i < layers.count(); ++i) layers.at(i).picks = i == 0 || (i - 1) % 4 == 0;
   note(layers.notes, "indexer", "the first layer, and from the second on each fourth",
        Origin::family, "rule of " + layers.config.reading.family);
 }
@@ -62,11 +61,14 @@ void pickers_each_fourth(LayerDraft& layers) {
 constexpr Indexer indexed{.most = 2048, .width = 128};
 constexpr Indexer indexed_by_some{.most = 2048, .width = 128, .rule = pickers};
 constexpr Indexer indexed_by_a_fourth{.most = 2048, .width = 128, .rule = pickers_each_fourth};
-constexpr Indexer indexed_in_pools{.most = 2048, .width = 128, .block_keys = "index_kpool",
-                                   .block = 16, .most_in_tokens = true, .caches_gates = true,
+constexpr Indexer indexed_in_pools{.most = 2048,
+                                   .width = 128,
+                                   .block_keys = "index_kpool",
+                                   .block = 16,
+                                   .most_in_tokens = true,
+                                   .caches_gates = true,
                                    .rule = pickers};
-constexpr Indexer indexed_entries{.most = 512, .width = 128,
-                                  .kind = "compressed_sparse_attention"};
+constexpr Indexer indexed_entries{.most = 512, .width = 128, .kind = "compressed_sparse_attention"};
 
 // Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the checkpoint.
 void learned_temperature(const Section&, LayerGroup& group) {
@@ -107,13 +109,15 @@ constexpr Family latent[] = {
                        "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
                        "attention_factor": 1})",
      .layer_types = true, .every = 4, .rotates = listed_layers, .mla = {64, 64, 512},
-     .indexer = indexed_by_some, .learned_factors = true, .logits = learned_temperature, .scale_logits = true,
+     .indexer = indexed_by_some, .learned_factors = true, .logits = learned_temperature,
+     .scale_logits = true,
      .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
                "e^alpha (rotary_emb.alpha), which the plan has where the weights lie beside the file; "
                "the indexer that picks tokens has the same rotation and a temperature of its own"},
     {.types = "deepseek_v4", .read = read_deepseek_v4, .context = 1024 * K,
      .sizes = {4096, 43, 64, 1, 512}, .pairing = interleaved, .theta = 10000,
-     .by_layer_type = true, .partial = 0.125, .partial_keys = partial_factor, .layer_types = true, .window = 128,
+     .by_layer_type = true, .partial = 0.125, .partial_keys = partial_factor,
+     .layer_types = true, .window = 128,
      .indexer = indexed_entries, .sinks = Sinks::all, .keys_are_values = true,
      .remark = "deepseek_v4: entries that stand for several tokens are keys at the position of their "
                "first one, rotated alike; the indexer that picks them has their rotation"},
@@ -126,7 +130,8 @@ constexpr Family latent[] = {
     {.types = "axk1", .context = 32 * K, .sizes = {7168, 61, 64, 64}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "axk2", .context = 128 * K, .sizes = {2048, 48, 32, 32}, .pairing = interleaved,
-     .theta = 10000, .layer_types = true, .mla = {64, 32, 128}, .indexer = indexed, .scale_logits = true,
+     .theta = 10000, .layer_types = true, .mla = {64, 32, 128}, .indexer = indexed,
+     .scale_logits = true,
      .remark = "axk2: the indexer that picks tokens rotates on its own, pairing halves"},
     {.types = "hy_v4", .context = 256 * K, .sizes = {2816, 34, 32, 32}, .pairing = halves,
      .theta = 10000, .layer_types = true, .mla = {192, 64, 512}, .indexer = indexed_by_a_fourth,

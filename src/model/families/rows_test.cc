@@ -392,10 +392,11 @@ constexpr std::string_view scaled =
 
 TEST(FamilyRows, CodeThatReadsNoParametersRotatesPlainly) {
   for (const std::string type : {"gptj", "codegen", "esm"}) {
-    const std::string more = R"("rotary_dim": 16, "position_embedding_type": "rotary", "vocab_size": 64, )";
+    const std::string more =
+        R"("rotary_dim": 16, "position_embedding_type": "rotary", "vocab_size": 64, )";
     for (const std::string spelling : {"rope_scaling", "rope_parameters"}) {
-      const Model model = small_model(
-          type, more + '"' + spelling + R"(": {"rope_type": "linear", "factor": 4,
+      const Model model =
+          small_model(type, more + '"' + spelling + R"(": {"rope_type": "linear", "factor": 4,
                                 "partial_rotary_factor": 0.5})");
       EXPECT_EQ(first_rope(model).scaling, Scaling{Unscaled{}}) << type;
       EXPECT_TRUE(rows_warn(model, "unread_key")) << type;
@@ -405,8 +406,9 @@ TEST(FamilyRows, CodeThatReadsNoParametersRotatesPlainly) {
     EXPECT_EQ(first_rope(model).rope_theta, 10000) << type;
     EXPECT_TRUE(rows_warn(model, "unread_key")) << type;
   }
-  EXPECT_EQ(first_rope(small_model("gptj", R"("rotary_dim": 16, )" + std::string(scaled))).rotary_dim,
-            16);
+  EXPECT_EQ(
+      first_rope(small_model("gptj", R"("rotary_dim": 16, )" + std::string(scaled))).rotary_dim,
+      16);
 }
 
 TEST(FamilyRows, AHeadThatSharesTheWidthHasNoDimOfItsOwn) {
@@ -438,6 +440,14 @@ TEST(FamilyRows, ExaonesDefaultBaseIsThatOfItsClassSince524) {
   EXPECT_EQ(first_rope(old).rope_theta, 10000);
 }
 
+TEST(FamilyRows, AClassThatIsScaledByDefaultHasAnotherBaseBesideParametersOfTheFile) {
+  EXPECT_EQ(first_rope(small_model("higgs_audio_v2", R"("head_dim": 64)")).rope_theta, 500000);
+  EXPECT_EQ(
+      first_rope(small_model("higgs_audio_v2", R"("rope_parameters": {"rope_type": "default"})"))
+          .rope_theta,
+      10000);
+}
+
 TEST(FamilyRows, ParametersByLayerTypeInAClassThatHasOneSetAreToldOf) {
   constexpr std::string_view by_type =
       R"("rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 5e5},
@@ -451,8 +461,9 @@ TEST(FamilyRows, ParametersByLayerTypeInAClassThatHasOneSetAreToldOf) {
 }
 
 TEST(FamilyRows, Sarvams105BIsDeepSeekV3InOtherWords) {
-  const Model model = small_model(
-      "sarvam_mla", R"("head_dim": 576, "rope_theta": 10000, "rope_scaling": {"type": "deepseek_yarn",
+  const Model model =
+      small_model("sarvam_mla",
+                  R"("head_dim": 576, "rope_theta": 10000, "rope_scaling": {"type": "deepseek_yarn",
       "factor": 4, "original_max_position_embeddings": 1024, "mscale": 1, "mscale_all_dim": 1})");
   EXPECT_EQ(first_rope(model).slice, Slice::trailing);
   EXPECT_EQ(first_rope(model).rotary_dim, 64);
@@ -462,7 +473,8 @@ TEST(FamilyRows, Sarvams105BIsDeepSeekV3InOtherWords) {
 
 TEST(FamilyRows, Hy4sPicturesHaveAxesByTurnsAndItsTextPairsNeighbours) {
   const Model model = read_model_text(
-      R"({"model_type": "hy_v4_vl", "text_config": {"num_hidden_layers": 2}, "vision_config": {}})");
+      R"({"model_type": "hy_v4_vl", "text_config": {"num_hidden_layers": 2},
+          "vision_config": {"model_type": "hy_v4_vl_vision"}})");
   EXPECT_EQ(first_rope(model).pairing, Pairing::interleaved);
   EXPECT_EQ(first_rope(model).mrope_section, (std::vector<std::int64_t>{12, 10, 10}));
   EXPECT_TRUE(first_rope(model).mrope_interleaved);
@@ -481,10 +493,9 @@ TEST(FamilyRows, WrappersOf524NameTheirTextModels) {
           "num_attention_heads": 8}, "audio_config": {"model_type": "omniasr_audio"}})");
   EXPECT_EQ(heard.groups.at(0).geometry.head_dim, 512);
   EXPECT_TRUE(rows_warn(heard, "audio_not_explained"));
-  for (const std::string type :
-       {"omniasr_audio", "omniasr_ctc", "wavtokenizer", "wavtokenizer_encoder",
-        "apertus1p5_vision_tokenizer"}) {
-    const auto refused = read_config(R"({"model_type": ")" + type + ""}");
+  for (const std::string type : {"omniasr_audio", "omniasr_ctc", "wavtokenizer",
+                                 "wavtokenizer_encoder", "apertus1p5_vision_tokenizer"}) {
+    const auto refused = read_config(R"({"model_type": ")" + type + R"("})");
     ASSERT_FALSE(refused) << type;
     EXPECT_TRUE(refused.error().message().contains("convolutions")) << refused.error().message();
   }

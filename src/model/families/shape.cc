@@ -234,9 +234,8 @@ void set_mixer(Mixer mixer, std::string label, LayerGroup& group) {
   group.label = std::move(label);
   group.schemes = {NoPe{}};
   group.window.reset();
-  group.cache_note =
-      "no attention: " + std::string(kept[static_cast<std::size_t>(mixer)]) +
-      (mixer == Mixer::unsaid ? "" : " is kept");
+  group.cache_note = "no attention: " + std::string(kept[static_cast<std::size_t>(mixer)]) +
+                     (mixer == Mixer::unsaid ? "" : " is kept");
 }
 
 void set_cache(LayerGroup& group, const ModelDims& dims) {
