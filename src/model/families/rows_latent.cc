@@ -83,7 +83,7 @@ void learned_temperature(const Section&, LayerGroup& group) {
 constexpr Family latent[] = {
     {.types = "deepseek_v2", .context = 2048, .sizes = {4096, 32, 32}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
-    {.types = "sarvam_mla", .context = 4096, .sizes = {4096, 32, 64, 64}, .pairing = interleaved,
+    {.types = "sarvam_mla", .context = 4096, .sizes = {4096, 32, 64}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "deepseek_v3 kimi_k2", .context = 4096, .sizes = {7168, 61, 128, 128},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512},
@@ -137,7 +137,7 @@ constexpr Family latent[] = {
      .theta = 10000, .layer_types = true, .mla = {192, 64, 512}, .indexer = indexed_by_a_fourth,
      .sinks = Sinks::all, .scale_logits = true,
      .remark = "hy_v4: the indexer that picks tokens rotates on its own, pairing halves"},
-    {.types = "hy_v4_vl_text", .context = 256 * K, .sizes = {6144, 78, 64, 64},
+    {.types = "hy_v4_vl_text", .context = 256 * K, .sizes = {6144, 78, 64},
      .pairing = interleaved, .theta = 10000, .sections = "12 10 10", .sections_interleaved = true,
      .layer_types = true, .mla = {192, 64, 512}, .indexer = indexed_by_a_fourth,
      .sinks = Sinks::all, .scale_logits = true,
