@@ -449,6 +449,18 @@ class RopeReader {
          "base × " + stretch->key);
   }
 
+  // The part that rotates where the scaling has a field for it and the file none there: what stands
+  // beside, or the family's default.
+  void set_part_of_scaling(const std::optional<Found<double>>& beside) {
+    if (reading_.error || (!beside && family_.partial == 1)) return;
+    const double part = beside ? beside->value : family_.partial;
+    const std::string from = beside ? beside->key : "default of " + reading_.family;
+    const auto set = set_field(rope_.scaling, "partial_rotary_factor", part);
+    if (!set) reading_.refuse(from, set.error().rule, set.error().got, set.error().cure);
+    note(notes_, "partial_rotary_factor", number_text(part), beside ? Origin::file : Origin::family,
+         from);
+  }
+
   void read_rotary_dim() {
     auto inside = parameters_.section.number("partial_rotary_factor", fraction);
     if (inside && !family_.partial_keys.empty() &&
@@ -477,14 +489,7 @@ class RopeReader {
     rope_.rotary_dim = ask_.rotary_dim;  // the caller noted why
     // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
     if (find_field(rope_.scaling, "partial_rotary_factor")) {
-      if (!inside && !reading_.error && (beside || family_.partial != 1)) {
-        const double part = beside ? beside->value : family_.partial;
-        const std::string from = beside ? beside->key : "default of " + reading_.family;
-        const auto set = set_field(rope_.scaling, "partial_rotary_factor", part);
-        if (!set) reading_.refuse(from, set.error().rule, set.error().got, set.error().cure);
-        note(notes_, "partial_rotary_factor", number_text(part),
-             beside ? Origin::file : Origin::family, from);
-      }
+      if (!inside) set_part_of_scaling(beside);
       return;
     }
     if (ask_.rotary_dim) return;
