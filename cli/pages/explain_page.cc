@@ -80,7 +80,7 @@ class Page {
       if (said_.insert(sentence).second || explanation_.groups.size() == 1)
         words += (words.empty() ? "" : " ") + sentence;
     if (!words.empty()) line(wrapped(words, 0, 0) + "\n");
-    formulas(of);
+    formulas(facts);
     fields(of);
     pairs(facts, of);
     if (!facts.amplitude_note.empty() && said_.insert(facts.amplitude_note).second)
@@ -89,16 +89,9 @@ class Page {
     while (out_.ends_with("\n\n")) out_.pop_back();  // the next part brings its blank line
   }
 
-  void formulas(const LayerGroup& of) {
-    const auto say = [&](const SchemeInfo& about) {
-      if (!said_.insert(std::string(about.formula)).second) return;
-      paragraph(std::string(about.name), std::string(about.formula));
-    };
-    for (const Scheme& scheme : of.schemes) {
-      say(info(scheme));
-      const Rope* rope = std::get_if<Rope>(&scheme);
-      if (rope && !std::holds_alternative<Unscaled>(rope->scaling)) say(info(rope->scaling));
-    }
+  void formulas(const GroupExplanation& facts) {
+    for (const FormulaLine& formula : facts.formulas)
+      if (said_.insert(formula.text).second) paragraph(formula.name, formula.text);
   }
 
   // What every value is and where it came from; of later groups only what differs.
@@ -209,10 +202,13 @@ class Page {
     return {rows.begin(), rows.end()};
   }
 
+  // Whether a layer sees no further than its window.
+  static bool cut_off(const LayerGroup& of) { return of.window && of.compressed == 0; }
+
   // The lengths that wavelengths are held against: what the layers see.
   std::vector<Mark> lengths(const LayerGroup& of) const {
     if (is_tower(of.stack)) return {};
-    if (of.window && (model().context == 0 || *of.window < model().context))
+    if (cut_off(of) && (model().context == 0 || *of.window < model().context))
       return {{*of.window, of.chunked ? "chunk" : "window"}};
     const std::int64_t trained =
         model().trained_context > 0 ? model().trained_context : model().context;
@@ -256,9 +252,9 @@ class Page {
     const Rotate& rotate = *facts.plan.rotate;
     // Layers that see everything decide how far a context goes: their lengths are the ones to hold pairs against.
     const bool seen_whole = std::ranges::any_of(explanation_.groups, [&](const auto& other) {
-      return !model().groups[other.group].window && other.plan.rotate == rotate;
+      return !cut_off(model().groups[other.group]) && other.plan.rotate == rotate;
     });
-    if (of.window && seen_whole) return;
+    if (cut_off(of) && seen_whole) return;
     if (std::find(plotted_.begin(), plotted_.end(), rotate) != plotted_.end()) return;
     plotted_.push_back(rotate);
     const std::vector<Mark> marks = lengths(of);
@@ -302,10 +298,20 @@ class Page {
 
   // Layers that slide, beside others that see everything and are sketched.
   bool beside_whole(const LayerGroup& of) const {
-    return of.window && std::ranges::any_of(explanation_.groups, [&](const auto& other) {
+    return cut_off(of) && std::ranges::any_of(explanation_.groups, [&](const auto& other) {
              const LayerGroup& group = model().groups[other.group];
-             return group.stack == of.stack && !group.window && !other.pairs.empty();
+             return group.stack == of.stack && !cut_off(group) && !other.pairs.empty();
            });
+  }
+
+  // "compressed: 512 + 64 (MLA) + 128, keys of the indexer"
+  static std::string kept(const LayerGroup& of) {
+    std::string text = of.cache_note;
+    for (const CachePart& part : of.cache_beside)
+      text += fmt::format(" + {}{}, {}", part.elements,
+                          part.every == 1 ? "" : fmt::format(" for every {} tokens", part.every),
+                          part.note);
+    return text;
   }
 
   void cache() {
@@ -314,7 +320,6 @@ class Page {
     std::string text = fmt::format("{} bytes a token in {}", grouped(total),
                                    model().dtype.empty() ? "16-bit numbers" : model().dtype);
     const std::int64_t length = explanation_.asked > 0 ? explanation_.asked : model().context;
-    double whole = 0;
     for (const GroupExplanation& facts : explanation_.groups) {
       const LayerGroup& of = model().groups[facts.group];
       if (facts.cache_bytes_per_token == 0) {
@@ -323,16 +328,16 @@ class Page {
                               of.layers.size() == 1 ? "layer" : "layers", of.cache_note);
         continue;
       }
-      const std::int64_t kept = of.window ? std::min(*of.window, length) : length;
-      whole += static_cast<double>(facts.cache_bytes_per_token) * static_cast<double>(kept);
       text +=
           fmt::format("; {} {}{}: {}", of.layers.size(), of.layers.size() == 1 ? "layer" : "layers",
                       of.label.empty() ? "" : " of " + of.label,
                       explanation_.groups.size() > 1
-                          ? grouped(facts.cache_bytes_per_token) + " (" + of.cache_note + ")"
-                          : of.cache_note);
+                          ? grouped(facts.cache_bytes_per_token) + " (" + kept(of) + ")"
+                          : kept(of));
     }
-    if (length > 0) text += fmt::format("; {} for {} tokens", bytes(whole), grouped(length));
+    if (length > 0)
+      text += fmt::format("; {} for {} tokens",
+                          bytes(static_cast<double>(explanation_.cache_bytes)), grouped(length));
     if (explanation_.groups.size() > 1) line("");
     paragraph("cache", text);
   }

@@ -37,17 +37,27 @@ struct Band {
   std::string effect;
 };
 
+// A scheme's or a scaling's formula with the numbers that hold here.
+struct FormulaLine {
+  std::string name;  // "yarn"
+  std::string text;  // "... cos, sin × 1.3466"
+  bool operator==(const FormulaLine&) const = default;
+};
+
 // What a group of layers does about position, in words and numbers.
 struct GroupExplanation {
   std::size_t group = 0;  // index into model.groups
   Plan plan;
   std::string heading;             // "layers 0-31 of text: RoPE, halves, Llama-3 scaling ×8"
   std::vector<std::string> words;  // plain sentences, the most important first
-  std::vector<PairFact> pairs;     // empty when nothing rotates; head 0 where heads differ
-  std::vector<Band> bands;         // what the scaling does to the pairs; empty without one
-  std::string amplitude_note;      // where cos and sin's factor and the logits' scale act
+  std::vector<FormulaLine> formulas;
+  std::vector<PairFact> pairs;  // empty when nothing rotates; head 0 where heads differ
+  std::vector<Band> bands;      // what the scaling does to the pairs; empty without one
+  std::string amplitude_note;   // where cos and sin's factor and the logits' scale act
   std::int64_t cache_bytes_per_token =
       0;  // all layers of the group, in the model's dtype (2 if unsaid)
+  std::int64_t cache_bytes =
+      0;  // of the length asked, or else the model's context; 0: neither is known
 };
 
 // What a model does about position: as a whole, group by group, and what deserves a warning.
@@ -57,6 +67,7 @@ struct Explanation {
   std::vector<std::string> words;  // about the model as a whole
   std::vector<GroupExplanation> groups;
   std::int64_t cache_bytes_per_token = 0;  // of all groups
+  std::int64_t cache_bytes = 0;            // of all groups
   std::vector<Warning> warnings;           // the model's and those of the length asked
 };
 

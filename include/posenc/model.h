@@ -29,6 +29,31 @@ enum class Origin {
 };
 std::string_view name(Origin origin);
 
+// What mixes the tokens of a layer. Only attention has positions of its own: where it is not, a
+// scheme, a window, a scale of logits say nothing.
+enum class Mixer {
+  attention,
+  recurrence,   // a state of fixed size carries the order (Mamba, linear attention, RG-LRU)
+  convolution,  // over the last few tokens, whose order it knows
+  none,         // a perceptron or experts: each token by itself
+  unsaid,       // none of them is attention, and the file does not say which it is
+};
+std::string_view name(Mixer mixer);
+
+// What an indexer lets a query see: at most `count` blocks of `block` keys, of which the last
+// `local` always.
+struct Picked {
+  std::int64_t count = 0, block = 1, local = 0;
+  bool operator==(const Picked&) const = default;
+};
+
+// What a layer caches of the whole text beside its keys and values: `elements` numbers for every
+// `every` tokens.
+struct CachePart {
+  std::int64_t elements = 0, every = 1;
+  std::string note = {};  // "keys of the indexer"
+};
+
 // One value of a group, and where it came from.
 struct Provenance {
   std::string field = {};  // "rope_theta", "head_dim", "pairing", "layer_types"
@@ -50,13 +75,20 @@ struct LayerGroup {
   Stack stack = Stack::text;
   std::vector<std::int64_t> layers = {};  // ascending, from 0 in each stack
   std::string label = {};                 // "full attention", "sliding attention", "" if all alike
-  Geometry geometry = {};                 // length 0
+  Mixer mixer = Mixer::attention;
+  Geometry geometry = {};                   // length 0
   std::optional<std::int64_t> window = {};  // of attention, in tokens
   bool chunked = false;  // the window does not slide: a token sees its own chunk (Mask::chunk)
   bool causal = true;
-  std::vector<Scheme> schemes = {};  // the main one first; several act at different places
-  Logits logits = {};                // the attention's own scale, merged into the plan
-  std::string logits_note = {};      // who asks for it: "query_pre_attn_scalar 144"
+  std::optional<std::int64_t> behind =
+      {};  // of a window that is not causal: the tokens that it shows before the query
+           // (the others are ahead), where that is not half of them
+  std::int64_t compressed =
+      0;  // tokens that a key stands for behind the window (DeepSeek-V4); 0: none stands there
+  std::optional<Picked> picked = {};  // of those keys, or of all where there are none
+  std::vector<Scheme> schemes = {};   // the main one first; several act at different places
+  Logits logits = {};                 // the attention's own scale, merged into the plan
+  std::string logits_note = {};       // who asks for it: "query_pre_attn_scalar 144"
   bool sink_logits =
       false;  // each head has a learned one (AttentionInputs::sink_logits), among the weights
   bool learned_factors =
@@ -65,6 +97,7 @@ struct LayerGroup {
       false;  // to what queries and keys are projected from (DETR), and not once to the embedding
   std::int64_t cache_elements = 0;  // numbers a token adds to the key-value cache, per layer
   std::string cache_note = {};      // "2 · 8 kv heads · 128", "compressed: 512 + 64 (MLA)"
+  std::vector<CachePart> cache_beside = {};
   std::vector<Provenance> provenance = {};
 };
 
@@ -104,6 +137,13 @@ struct Model {
 // A group's schemes and logits as one plan for a length (0: as constructed).
 Expected<Plan> compile(const LayerGroup& group, std::int64_t length = 0,
                        Angles angles = Angles::exact);
+
+// Bytes of a number in the model's dtype, 2 where the file does not say it.
+std::int64_t bytes_of_number(const Model& model);
+
+// Bytes that all layers of the group cache of a text of so many tokens: those that its window
+// shows, and what stands beside them.
+std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int64_t tokens);
 
 // The group that holds a layer of a stack; null if none does.
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack);

@@ -162,6 +162,7 @@ export type ContextPlan = {
 export type Group = {
   stack: string
   label: string
+  mixer: 'attention' | 'recurrence' | 'convolution' | 'none' | 'unsaid'
   layers: number[]
   head_dim: number
   heads: number
@@ -170,6 +171,7 @@ export type Group = {
   valid: { from: number; to: number | null } | null
   heading: string
   words: string[]
+  formulas: { name: string; formula: string }[]
   amplitude_note: string
   logits_note: string
   sink_logits: boolean

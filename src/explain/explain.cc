@@ -14,10 +14,14 @@
 namespace posenc {
 namespace {
 
-std::int64_t bytes_of(std::string_view dtype) {
-  if (dtype == "float64" || dtype == "double") return 8;
-  if (dtype == "float32" || dtype == "float") return 4;
-  return 2;
+// What stands for several tokens counts for a token by its share.
+std::int64_t bytes_per_token(const Model& model, const LayerGroup& group) {
+  const std::int64_t each =
+      detail::product(bytes_of_number(model), static_cast<std::int64_t>(group.layers.size()));
+  std::int64_t bytes = detail::product(group.cache_elements, each);
+  for (const CachePart& part : group.cache_beside)
+    bytes = detail::sum(bytes, detail::product(part.elements, each) / part.every);
+  return bytes;
 }
 
 bool holds(const LayerGroup& group, std::int64_t layer) {
@@ -95,16 +99,17 @@ Expected<Explanation> explain(Model model, const Ask& ask) {
                                        length > 0 ? length : model.context);
       if (unscaled) facts.bands = detail::scaling_bands(facts.pairs);
     }
-    facts.cache_bytes_per_token =
-        detail::product(detail::product(group.cache_elements, bytes_of(model.dtype)),
-                        static_cast<std::int64_t>(group.layers.size()));
+    facts.cache_bytes_per_token = bytes_per_token(model, group);
+    facts.cache_bytes = cached_bytes(model, group, ask.at > 0 ? ask.at : model.context);
     const detail::Subject subject{model, group, facts, length};
     facts.heading = detail::heading(subject);
     facts.words = detail::sentences(subject);
     facts.amplitude_note = detail::amplitude_note(subject);
+    facts.formulas = detail::formula_lines(subject);
     if (length > 0) warn_of_length(group, facts.plan, length, explanation.warnings);
     explanation.cache_bytes_per_token =
         detail::sum(explanation.cache_bytes_per_token, facts.cache_bytes_per_token);
+    explanation.cache_bytes = detail::sum(explanation.cache_bytes, facts.cache_bytes);
     explanation.groups.push_back(std::move(facts));
   }
   if (const std::int64_t made_for = reach(model); model.context > 0 && ask.at > made_for)

@@ -195,6 +195,11 @@ void write(Out& out, const Mix& mix) {
   out.member("rest_sine", mix.rest_sine).end();
 }
 
+void write(Out& out, const Picked& picked) {
+  out.object().member("count", picked.count).member("block", picked.block);
+  out.member("local", picked.local).end();
+}
+
 void write(Out& out, const PositionMap& map) {
   out.object().member("modulus", map.modulus).member("divisor", map.divisor);
   out.member("offset", map.offset).key("most");
@@ -336,6 +341,15 @@ void write(Out& out, const Band& band) {
   out.member("effect", band.effect).end();
 }
 
+void write(Out& out, const FormulaLine& formula) {
+  out.object().member("name", formula.name).member("formula", formula.text).end();
+}
+
+void write(Out& out, const CachePart& part) {
+  out.object().member("elements", part.elements).member("every", part.every);
+  out.member("note", part.note).end();
+}
+
 void write(Out& out, const Warning& warning) {
   out.object().member("code", warning.code).member("message", warning.message).end();
 }
@@ -355,10 +369,13 @@ void write_list(Out& out, std::string_view key, std::span<const T> items) {
 void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
   const Geometry& geometry = group.geometry;
   out.object().member("stack", name(group.stack)).member("label", group.label);
+  out.member("mixer", name(group.mixer));
   out.member("layers", group.layers).member("heads", known(geometry.heads));
   out.member("kv_heads", known(geometry.kv_heads)).member("head_dim", known(geometry.head_dim));
   out.member("width", known(geometry.width)).member("window", group.window);
-  out.member("chunked", group.chunked).member("causal", group.causal);
+  out.member("behind", group.behind).member("chunked", group.chunked);
+  out.member("causal", group.causal).member("compressed", known(group.compressed));
+  write(out.key("picked"), group.picked);
   const std::span<const Scheme> schemes = group.schemes;
   write(out.key("scheme"), schemes.empty() ? Scheme(NoPe{}) : schemes.front());
   write_list(out, "also", schemes.subspan(schemes.empty() ? 0 : 1));
@@ -366,11 +383,13 @@ void write(Out& out, const LayerGroup& group, const GroupExplanation& facts) {
   out.end();
   write_valid(out, facts.plan);
   out.member("heading", facts.heading).member("words", facts.words);
+  write_list(out, "formulas", std::span<const FormulaLine>(facts.formulas));
   write_list(out, "bands", std::span<const Band>(facts.bands));
   out.member("amplitude_note", facts.amplitude_note).member("logits_note", group.logits_note);
   out.member("sink_logits", group.sink_logits).member("added_each_layer", group.added_each_layer);
   out.member("cache_bytes_per_token", facts.cache_bytes_per_token);
-  out.member("cache_note", group.cache_note);
+  out.member("cache_bytes", facts.cache_bytes).member("cache_note", group.cache_note);
+  write_list(out, "cache_beside", std::span<const CachePart>(group.cache_beside));
   write_list(out, "provenance", std::span<const Provenance>(group.provenance));
   out.end();
 }
@@ -393,6 +412,7 @@ std::string to_json(const Explanation& explanation) {
   for (const GroupExplanation& facts : explanation.groups)
     write(out, model.groups[facts.group], facts);
   out.end().member("cache_bytes_per_token", explanation.cache_bytes_per_token);
+  out.member("cache_bytes", explanation.cache_bytes);
   write_list(out, "warnings", std::span<const Warning>(explanation.warnings));
   write_list(out, "files", std::span<const ModelFile>(model.files));
   out.end();

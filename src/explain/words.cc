@@ -35,10 +35,13 @@ std::string pair_rule(Pairing pairing, std::int64_t pairs) {
   return pairing == Pairing::halves ? "(r, r + " + std::to_string(pairs) + ")" : "(2r, 2r + 1)";
 }
 
-// A window as long as the context cuts nothing off.
+// A window as long as the context cuts nothing off, and keys that stand for several tokens reach
+// behind it.
 std::optional<std::int64_t> window_of(const Subject& subject) {
   const auto& window = subject.group.window;
-  if (!window || (subject.model.context > 0 && *window >= subject.model.context)) return {};
+  if (!window || subject.group.compressed > 0 ||
+      (subject.model.context > 0 && *window >= subject.model.context))
+    return {};
   return window;
 }
 
@@ -62,6 +65,64 @@ std::string say_lengths(const Lengths& valid) {
          "up to " + grouped(valid.to);
 }
 
+// Keys behind the window that stand for several tokens each, all of them or as many as an indexer
+// picks.
+std::string say_compressed(const LayerGroup& group) {
+  const std::int64_t window = group.window.value_or(0);
+  const std::string keys = "one key for every " + s(group.compressed, "token");
+  return "Each token sees the " + grouped(window) +
+         " nearest tokens, itself included, and of the whole text before it " +
+         (group.picked
+              ? "at most " + s(group.picked->count, "key") + " that an indexer picks: " + keys
+              : keys) +
+         ", at the position of the first.";
+}
+
+std::string say_picked(const Picked& picked) {
+  const std::string of = picked.block == 1
+                             ? s(picked.count, "token")
+                             : s(picked.count, "block") + " of " + s(picked.block, "token");
+  std::string text = "Of what came before it each token sees at most " + of +
+                     ", which an indexer picks by what they say";
+  if (picked.local > 0)
+    text +=
+        ", always among them " +
+        (picked.local == 1 ? std::string("its own block")
+                           : "its own block and the " + s(picked.local - 1, "block") + " before");
+  return text + "; the plan is of all.";
+}
+
+// What carries the order of tokens between layers that attend: recurrences, convolutions.
+std::string carriers(const Subject& subject) {
+  bool recurrence = false, convolution = false, unsaid = false;
+  for (const LayerGroup& group : subject.model.groups) {
+    if (group.stack != subject.group.stack) continue;
+    recurrence |= group.mixer == Mixer::recurrence;
+    convolution |= group.mixer == Mixer::convolution;
+    unsaid |= group.mixer == Mixer::unsaid;
+  }
+  if (recurrence && convolution) return "recurrences and convolutions";
+  if (recurrence || unsaid) return "recurrences";
+  return convolution ? "convolutions" : "";
+}
+
+std::string say_mixer(Mixer mixer) {
+  switch (mixer) {
+    case Mixer::attention: return {};
+    case Mixer::recurrence:
+      return "A recurrence stands in place of attention: its state carries the order of tokens.";
+    case Mixer::convolution:
+      return "A convolution over neighbouring tokens stands in place of attention and knows their "
+             "order.";
+    case Mixer::none:
+      return "Nothing mixes tokens here: a perceptron or experts take each by itself, wherever it "
+             "stands.";
+    case Mixer::unsaid: break;
+  }
+  return "No attention: the file does not say whether a recurrence stands here or nothing that "
+         "mixes tokens.";
+}
+
 std::string say_window(const LayerGroup& group, std::int64_t window) {
   if (group.stack == Stack::vision)
     return "Each patch sees only the " + grouped(window) + " of its own window.";
@@ -72,7 +133,10 @@ std::string say_window(const LayerGroup& group, std::int64_t window) {
     return "Each token sees only itself and what came before it in its own chunk of " +
            grouped(window) + " tokens; the rest reaches it only through other layers.";
   return "Each token sees at most the " + grouped(window) + " nearest tokens, " +
-         (group.causal ? "itself included" : "half of them on either side") +
+         (group.causal   ? "itself included"
+          : group.behind ? "of which " + grouped(*group.behind) + " before it and " +
+                               grouped(window - 1 - *group.behind) + " behind"
+                         : "half of them on either side") +
          "; the rest reaches it only through other layers.";
 }
 
@@ -180,10 +244,16 @@ struct Say {
     rotation();
   }
   void operator()(const NoPe&) {
-    out.push_back(
-        subject.group.causal
-            ? "No positional encoding: these layers tell order only by what the causal mask hides."
-            : "No positional encoding: these layers see their tokens as a set.");
+    const std::string carried = carriers(subject);
+    const bool causal = subject.group.causal;
+    if (carried.empty())
+      out.push_back(causal ? "No positional encoding: these layers tell order only by what the "
+                             "causal mask hides."
+                           : "No positional encoding: these layers see their tokens as a set.");
+    else
+      out.push_back("No positional encoding: these layers tell order by what the " + carried +
+                    " of other layers have put into each token" +
+                    (causal ? ", and by what the causal mask hides." : "."));
   }
   void operator()(const Index& x) {
     out.push_back("The position itself, times " + shown(x.scale) +
@@ -557,24 +627,24 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   return text;
 }
 
-// "the query at position p × 1 + 0.1·ln(1 + ⌊(p + 1)/8192⌋), which grows with the position"
+// "the query at position p × (1 + 0.1·ln(1 + ⌊(p + 1)/8192⌋)), which grows with the position"
 std::string temperature_words(const Logits& logits) {
   const bool moved = logits.offset != 0;
   const std::string p = moved ? "p + " + shown(logits.offset) : "p";
   const std::string u = (moved ? "(" + p + ")" : p) + "/" + shown(logits.floor);
   switch (logits.temperature) {
     case Temperature::steps:
-      return "the query at position p × 1 + " + shown(logits.beta) + "·ln(1 + ⌊" + u +
-             "⌋), which grows with the position";
+      return "the query at position p × (1 + " + shown(logits.beta) + "·ln(1 + ⌊" + u +
+             "⌋)), which grows with the position";
     case Temperature::log:
-      return "the query at position p × 1 + " + shown(logits.beta) + "·ln(max(1, " + u +
-             ")), which grows with the position";
+      return "the query at position p × (1 + " + shown(logits.beta) + "·ln(max(1, " + u +
+             "))), which grows with the position";
     case Temperature::power:
       return "the query at position p × (1 + " + u + ")^" + shown(logits.beta) +
              ", which grows with the position";
     case Temperature::heads: break;
   }
-  return "the query at position p × s·ln(" + p + ") + b, with s and b of each head, learned";
+  return "the query at position p × (s·ln(" + p + ") + b), with s and b of each head, learned";
 }
 
 }  // namespace
@@ -586,6 +656,10 @@ std::string heading(const Subject& subject) {
   text += (count == 1 ? "layer " : "layers ") + layer_list(group.layers);
   if (!group.label.empty()) text += ", " + group.label;
   text += ": ";
+  constexpr std::string_view instead[] = {"", "a recurrence", "a convolution",
+                                          "no mixing of tokens", "no attention"};
+  if (group.mixer != Mixer::attention)
+    return text + std::string(instead[static_cast<std::size_t>(group.mixer)]);
   for (std::size_t i = 0; i < group.schemes.size(); i++)
     text += (i ? " + " : "") +
             scheme_heading(group.schemes[i], subject.facts.plan, group.geometry.head_dim);
@@ -593,9 +667,15 @@ std::string heading(const Subject& subject) {
 }
 
 std::vector<std::string> sentences(const Subject& subject) {
+  // All that follows is of attention.
+  if (subject.group.mixer != Mixer::attention) return {say_mixer(subject.group.mixer)};
   std::vector<std::string> out;
   for (const Scheme& scheme : subject.group.schemes) std::visit(Say{subject, out}, scheme);
   if (const auto window = window_of(subject)) out.push_back(say_window(subject.group, *window));
+  if (subject.group.compressed > 0)
+    out.push_back(say_compressed(subject.group));
+  else if (subject.group.picked)
+    out.push_back(say_picked(*subject.group.picked));
   if (subject.group.sink_logits)
     out.push_back(
         "The softmax of each head counts a learned logit that has no value, a sink: weights sum to "
@@ -611,6 +691,7 @@ std::vector<std::string> sentences(const Subject& subject) {
 }
 
 std::string amplitude_note(const Subject& subject) {
+  if (subject.group.mixer != Mixer::attention) return {};
   const Plan& plan = subject.facts.plan;
   const std::int64_t head_dim = subject.group.geometry.head_dim;
   const std::string root = head_dim > 0 ? "√" + std::to_string(head_dim) : "√head_dim";

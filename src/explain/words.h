@@ -20,6 +20,7 @@ struct Subject {
 std::string heading(const Subject& subject);
 std::vector<std::string> sentences(const Subject& subject);
 std::string amplitude_note(const Subject& subject);
+std::vector<FormulaLine> formula_lines(const Subject& subject);  // formulas.cc
 std::vector<std::string> model_words(const Explanation& explanation);
 
 }  // namespace posenc::detail

@@ -61,15 +61,28 @@ void admit_assumptions(Reading& reading, const Section& text) {
                    "'" + reading.family + "'",
                    "name the known family it shares its code with, or add rope_theta");
   }
-  reading.warn("unknown_family",
-               "'" + reading.family +
-                   "' is not a known family: read by Hugging Face's generic rule, which assumes "
-                   "that every layer rotates, pairing (r, r + d/2) from the first channel on, with "
-                   "logits × 1/√head_dim, "
-                   "a causal mask and no window");
 }
 
 }  // namespace
+
+std::string generic_rule(const Model& model) {
+  bool window = false, all_rotate = true, all_causal = true;
+  for (const LayerGroup& group : model.groups) {
+    if (is_tower(group.stack)) continue;
+    window |= group.window.has_value();
+    all_causal &= group.causal;
+    all_rotate &= group.mixer == Mixer::attention &&
+                  std::ranges::none_of(group.schemes, [](const Scheme& each) {
+                    return std::holds_alternative<NoPe>(each);
+                  });
+  }
+  return "assumes pairing (r, r + d/2) from the first channel on, logits × 1/√head_dim" +
+         std::string(all_causal ? ", a causal mask" : "") +
+         (all_rotate ? ", that every layer rotates" : "") +
+         (window ? "" : ", and that none has a window") +
+         (all_rotate && !window ? ""
+                                : "; which layers rotate or have a window is what the file says");
+}
 
 void mark_assumed(Model& model) {
   for (LayerGroup& group : model.groups) {
@@ -125,6 +138,10 @@ void read_text(Reading& reading, const Section& whole, const Section& text) {
   } else {
     admit_assumptions(reading, text);
     unknown_family().read(text, unknown_family());
+    reading.warn("unknown_family",
+                 "'" + type +
+                     "' is not a known family: read by Hugging Face's generic rule, which " +
+                     generic_rule(reading.model));
   }
   mark_assumed(reading.model);
 }

@@ -24,6 +24,8 @@ constexpr GgufKey keys[] = {
     {"attention.sliding_window", "sliding_window"},
     {"attn_logit_softcapping", "attn_logit_softcapping"},
     {"attention.shared_kv_layers", "num_kv_shared_layers"},
+    {"attention.indexer.top_k", "index_topk"},
+    {"attention.indexer.key_length", "index_head_dim"},
     {"attention.relative_buckets_count", "relative_attention_num_buckets"},
     {"decoder_block_count", "num_decoder_layers"},
     {"full_attention_interval", "full_attention_interval"},
@@ -47,7 +49,12 @@ class GgufReader : GgufTranslation {
     if (reading_.error) return;
     family.read(config, family);
     if (reading_.error) return;
-    if (!row_) mark_assumed(reading_.model);
+    if (!row_) {
+      reading_.warn("unknown_family",
+                    "'" + arch_ + "' is not a known architecture: read by a generic rule, which " +
+                        generic_rule(reading_.model) + "; a GGUF does not say its pairing");
+      mark_assumed(reading_.model);
+    }
     finish();
   }
 
@@ -124,17 +131,12 @@ class GgufReader : GgufTranslation {
                         "is not a known architecture, and its latent attention has no generic rule",
                         "'" + arch_ + "'", "give its config.json");
       }
-      reading_.warn("unknown_family",
-                    "'" + arch_ +
-                        "' is not a known architecture: read by a generic rule, which assumes that "
-                        "every layer rotates, pairing (r, r + d/2), with logits × 1/√head_dim, a "
-                        "causal mask and no window; a GGUF does not say its pairing");
     }
     family.pairing = row_ && row_->rotation == Rotation::normal && !has_sections(*this)
                          ? Pairing::interleaved
                          : Pairing::halves;
     family.theta = 10000;
-    family.theta_before_5 = 0;
+    family.theta_before = 0;
     family.theta_keys = "rope_theta";
     family.parameters = {};
     family.original = 0;
@@ -148,6 +150,7 @@ class GgufReader : GgufTranslation {
     family.window_keys = "sliding_window";
     family.context = 0;
     family.sizes = {};
+    if (family.indexer.most > 0) family.indexer.most = family.indexer.width = no_default;
     family.partial = 1;
     family.sections = {};
     family.row_offset = 0;  // the converter cuts the rows before the first position

@@ -433,6 +433,27 @@ TEST(GgufArchitectures, AListSaysWhichLayersAreRecurrent) {
                            .model()),
             ".h.h.h.h");
 }
+TEST(GgufArchitectures, AnIndexersKeysAreCachedWhereTheFileSaysThem) {
+  SmallGguf file("deepseek32");
+  file.set("attention.key_length", 192).set("attention.key_length_mla", 192);
+  file.set("attention.kv_lora_rank", 512).set("rope.dimension_count", 64);
+  EXPECT_FALSE(group_of(file.model(), 0).picked);
+  file.set("attention.indexer.top_k", 1024).set("attention.indexer.key_length", 96);
+  const Model model = file.model();
+  EXPECT_EQ(group_of(model, 0).picked, (Picked{.count = 1024}));
+  ASSERT_EQ(group_of(model, 0).cache_beside.size(), 1U);
+  EXPECT_EQ(group_of(model, 0).cache_beside[0].elements, 96);
+}
+TEST(GgufArchitectures, ALayerWithAPerceptronHasNoRecurrence) {
+  SmallGguf file("nemotron_h");
+  file.set("attention.head_count_kv", LayerList{0, 0, 4, 0, 0, 0, 4, 0});
+  EXPECT_EQ(group_of(file.model(), 0).mixer, Mixer::unsaid);
+  const Model model =
+      file.set("feed_forward_length", LayerList{0, 512, 0, 512, 0, 512, 0, 512}).model();
+  EXPECT_EQ(group_of(model, 0).mixer, Mixer::recurrence);
+  EXPECT_EQ(group_of(model, 1).mixer, Mixer::none);
+  EXPECT_EQ(group_of(model, 2).mixer, Mixer::attention);
+}
 
 }  // namespace
 }  // namespace posenc

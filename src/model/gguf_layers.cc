@@ -131,6 +131,7 @@ struct LayerLists {
   const LayerNumbers* slides = nullptr;
   const LayerNumbers* recurrent = nullptr;
   const LayerNumbers* heads = nullptr;
+  const LayerNumbers* perceptrons = nullptr;
   bool all_slide = false;
 
   bool empty() const { return !slides && !recurrent && !heads && !all_slide; }
@@ -138,12 +139,20 @@ struct LayerLists {
     return (!heads || (*heads)[i] != 0) && (!recurrent || (*recurrent)[i] == 0);
   }
   bool has_window(std::size_t i) const { return all_slide || (slides && (*slides)[i] != 0); }
+  // Of a layer that attends not: where a family has two kinds, that with a perceptron has no
+  // recurrence.
+  std::string_view other(std::size_t i, std::string_view of_family) const {
+    if (detail::has_window(of_family)) return "mamba";
+    if (of_family != unsaid_layer || !perceptrons || i >= perceptrons->size()) return of_family;
+    return (*perceptrons)[i] != 0 ? "mlp" : "mamba";
+  }
 };
 
 LayerLists lists_of(const GgufTranslation& gguf) {
   LayerLists lists{.slides = gguf.slides() ? gguf.get<LayerNumbers>(pattern_key) : nullptr,
                    .recurrent = gguf.get<LayerNumbers>(recurrent_key),
-                   .heads = gguf.get<LayerNumbers>(kv_head_key)};
+                   .heads = gguf.get<LayerNumbers>(kv_head_key),
+                   .perceptrons = gguf.get<LayerNumbers>("feed_forward_length")};
   const Architecture* row = gguf.row();
   const bool by_interval = row && contains_word(row->reads, recurrent_key);
   if (lists.heads && (by_interval || std::ranges::find(*lists.heads, 0) == lists.heads->end()))
@@ -172,7 +181,7 @@ void translate_layer_types(GgufTranslation& gguf) {
   const bool windows = has_window(other);
   Json::Array types;
   for (std::size_t i = 0; std::ssize(types) < gguf.layers(); ++i) {
-    types.push_back({std::string(!lists.attends(i)     ? (windows ? "mamba" : other)
+    types.push_back({std::string(!lists.attends(i)     ? lists.other(i, other)
                                  : lists.has_window(i) ? (windows ? other : "sliding_attention")
                                                        : "full_attention")});
   }

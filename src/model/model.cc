@@ -12,6 +12,11 @@ std::string_view name(Stack stack) {
 
 bool is_tower(Stack stack) { return stack == Stack::vision || stack == Stack::audio; }
 
+std::string_view name(Mixer mixer) {
+  constexpr std::string_view names[] = {"attention", "recurrence", "convolution", "none", "unsaid"};
+  return names[static_cast<std::size_t>(mixer)];
+}
+
 std::string_view name(Origin origin) {
   constexpr std::string_view names[] = {"file", "derived", "family", "assumed"};
   return names[static_cast<std::size_t>(origin)];
@@ -46,6 +51,21 @@ Expected<Plan> compile(const LayerGroup& group, std::int64_t length, Angles angl
   plan.logits.multiplier = multiplier;
   plan.logits.softcap = group.logits.softcap;
   return checked(std::move(plan), group.geometry.head_dim);
+}
+
+std::int64_t bytes_of_number(const Model& model) {
+  if (model.dtype == "float64" || model.dtype == "double") return 8;
+  if (model.dtype == "float32" || model.dtype == "float") return 4;
+  return 2;
+}
+
+std::int64_t cached_bytes(const Model& model, const LayerGroup& group, std::int64_t tokens) {
+  const std::int64_t kept = group.window ? std::min(*group.window, tokens) : tokens;
+  double numbers = static_cast<double>(group.cache_elements) * static_cast<double>(kept);
+  for (const CachePart& part : group.cache_beside)
+    numbers += static_cast<double>(part.elements) * static_cast<double>(tokens / part.every);
+  numbers *= static_cast<double>(group.layers.size()) * static_cast<double>(bytes_of_number(model));
+  return static_cast<std::int64_t>(std::min(numbers, 0x1p62));
 }
 
 const LayerGroup* find_group(const Model& model, std::int64_t layer, Stack stack) {

@@ -105,7 +105,7 @@ inline bool says(const Model& model, std::string_view code, std::string_view tex
 // buckets), a table (t); . has no attention. Upper case has a window.
 inline char letter_of(const LayerGroup& group) {
   const Scheme& scheme = group.schemes.at(0);
-  if (group.cache_elements == 0 && group.cache_note.contains("no attention")) return '.';
+  if (group.mixer != Mixer::attention) return '.';
   char letter = '?';
   if (const Rope* rope = std::get_if<Rope>(&scheme))
     letter = rope->pairing == Pairing::interleaved ? 'n' : 'h';

@@ -350,13 +350,11 @@ void add_cache(const Explanation& explanation, std::int64_t to, ContextPlan& out
   for (const GroupExplanation& facts : explanation.groups) {
     const LayerGroup& group = explanation.model.groups[facts.group];
     if (is_tower(group.stack) || facts.cache_bytes_per_token == 0) continue;
-    const std::int64_t kept = std::min(to, group.window.value_or(to));
-    const auto bytes = [&](std::int64_t tokens) {
-      const double all =
-          static_cast<double>(facts.cache_bytes_per_token) * static_cast<double>(tokens);
-      return static_cast<std::int64_t>(std::min(all, 0x1p62));
-    };
-    out.cache.push_back({group.stack, group.layers, group.window, bytes(to), bytes(kept)});
+    LayerGroup whole = group;
+    whole.window.reset();
+    out.cache.push_back({group.stack, group.layers, group.window,
+                         cached_bytes(explanation.model, whole, to),
+                         cached_bytes(explanation.model, group, to)});
   }
 }
 

@@ -30,7 +30,7 @@ const LayerGroup* layer_of(const Model& model, std::int64_t layer) {
 std::vector<std::int64_t> attending(const Model& model) {
   std::vector<std::int64_t> layers;
   for (const LayerGroup& group : model.groups) {
-    if (group.cache_note.starts_with("no attention")) continue;
+    if (group.mixer != Mixer::attention) continue;
     layers.insert(layers.end(), group.layers.begin(), group.layers.end());
   }
   std::ranges::sort(layers);

@@ -35,7 +35,7 @@ Model tower_of(const Json& record) {
 }
 
 bool tower_attends(const LayerGroup& group) {
-  return !group.cache_note.starts_with("no attention") &&
+  return group.mixer == Mixer::attention &&
          !group.cache_note.starts_with("keys and values are the picture's");
 }
 

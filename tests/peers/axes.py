@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rotations by several axes: diffusers' transformers, Ernie 4.5 VL, NeoMME and HunYuan VL, each by its own position module and its own
+"""Rotations by several axes: diffusers' transformers, Ernie 4.5 VL, NeoMME, HunYuan VL and HY V4 VL, each by its own position module and its own
 code of applying it, on random vectors; recorded in tests/data/golden/axes.json with the ids and a small config.json.
 
   tests/peers/axes.py > tests/data/golden/axes.json      needs diffusers beside transformers
@@ -33,6 +33,7 @@ from diffusers.models.transformers import (
     transformer_z_image,
 )
 from transformers.models.hunyuan_vl import configuration_hunyuan_vl, modeling_hunyuan_vl
+from transformers.models.hy_v4_vl import configuration_hy_v4_vl, modeling_hy_v4_vl
 from transformers.models.neomme import configuration_neomme, modeling_neomme
 from transformers.models.ernie4_5_vl_moe import configuration_ernie4_5_vl_moe, modeling_ernie4_5_vl_moe
 
@@ -190,6 +191,23 @@ def hunyuan_vl():
     yield record(config, ids, x, out)
 
 
+def hy_v4():
+    """Three axes that take pairs of the rotated channels in turns, behind channels without position."""
+    config = {
+        "model_type": "hy_v4_vl_text", "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1,
+        "qk_nope_head_dim": 16, "qk_rope_head_dim": 16, "kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]},
+    }  # fmt: skip
+    made = configuration_hy_v4_vl.HYV4VLTextConfig(**copy.deepcopy(config))
+    embed = modeling_hy_v4_vl.HYV4VLRotaryEmbedding(made)
+    with torch.random.fork_rng():  # the families behind it draw what they drew without it
+        torch.manual_seed(2)
+        ids, x = random_ids(3), vectors(TOKENS, 32)
+    cos, sin = embed(x, ids.T[:, None])
+    out, _ = modeling_hy_v4_vl.apply_rotary_pos_emb(x[..., 16:], x[..., 16:], cos, sin, unsqueeze_dim=2)
+    yield record(config, ids, x, torch.cat([x[..., :16], out], -1))
+
+
 # --- real positions -----------------------------------------------------------------------------------
 
 
@@ -258,7 +276,7 @@ def defaults():
 
 
 REALS = [cosmos, mochi]
-ROTATIONS = [flux, flux2, hidream, hunyuan_video, hunyuan_image, z_image, lumina2, wan, qwen_image, ernie, neomme, hunyuan_vl]
+ROTATIONS = [flux, flux2, hidream, hunyuan_video, hunyuan_image, z_image, lumina2, wan, qwen_image, ernie, neomme, hunyuan_vl, hy_v4]
 
 
 def main():

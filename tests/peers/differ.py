@@ -35,7 +35,7 @@ FAMILIES = {
         """llama mistral mixtral phi phi3 phimoe gemma gpt_neox stablelm starcoder2 persimmon nemotron olmo olmo2 olmoe
         flex_olmo apertus arcee aria_text bitnet minimax_m2 granite granitemoe granitemoeshared nomic_bert
         internlm3 helium ernie4_5 ernie4_5_moe qwen2 qwen2_moe dots1 gemma2 vaultgemma olmo3 smollm3 lfm2
-        modernbert modernbert-decoder""".split(),
+        modernbert modernbert-decoder exaone apertus1p5_text jetmoe""".split(),
         {},
     ),
     **dict.fromkeys(
@@ -46,7 +46,8 @@ FAMILIES = {
     **dict.fromkeys("qwen3_5_text qwen3_5_moe_text".split(), {"head_dim": 256}),
     **dict.fromkeys(
         """hy_v3 solar_open muse_glimmer_text muse_spark_text kolibri1 flint laguna mellum mimo_v2_flash
-        gemma4_unified_text minimax""".split(),
+        gemma4_unified_text minimax minimax_m3_vl_text sarvam_moe lara_mini nanochat molmo2_text
+        higgs_audio_v2""".split(),
         {"head_dim": 32},
     ),
     **dict.fromkeys("jais2 granite_swa granitemoe_swa hyperclovax csm diffllama esmc gte ultrabert".split(), {}),
@@ -54,8 +55,12 @@ FAMILIES = {
     **dict.fromkeys("hunyuan_v1_dense hunyuan_v1_moe ministral".split(), {"head_dim": 32, "rope_theta": 10000.0}),
     **dict.fromkeys("cohere eurobert".split(), {"rope_theta": 10000.0}),
     "gemma4_text": {"head_dim": 32, "num_kv_shared_layers": 0},
+    "dory": {"head_dim": 32, "n_input_layers": 2, "n_output_layers": 2},
+    **dict.fromkeys("gptj codegen".split(), {"rotary_dim": 16}),
+    "esm": {"position_embedding_type": "rotary"},
+    "hy_v4_vl_text": {**LATENT, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}},
     **dict.fromkeys("qwen2_vl_text qwen2_5_vl_text".split(), SECTIONS),
-    **dict.fromkeys("deepseek_v2 deepseek_v3 glm4_moe_lite youtu minicpm3 mistral4 glm_moe_dsa axk1 axk2 hy_v4".split(), LATENT),
+    **dict.fromkeys("deepseek_v2 deepseek_v3 glm4_moe_lite youtu minicpm3 mistral4 glm_moe_dsa axk1 axk2 hy_v4 sarvam_mla".split(), LATENT),
 }
 
 

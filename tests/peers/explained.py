@@ -1,11 +1,13 @@
 """What posenc makes of a configuration, layer by layer, in the words of hugging_face.py."""
 
 import json
+import os
 import subprocess
 import tempfile
 from pathlib import Path
 
-POSENC = Path(__file__).resolve().parents[2] / "build/release/posenc"
+# The built command, or another that the environment names.
+POSENC = os.environ.get("POSENC", Path(__file__).resolve().parents[2] / "build/release/posenc")
 
 
 class Refused(Exception):
@@ -31,7 +33,7 @@ def run(raw, length=None):
         if group["stack"] in ("vision", "audio"):
             continue
         rotate, logits = group["plan"]["rotate"], group["plan"]["logits"]
-        has_attention = not (group["cache_note"] or "").startswith("no attention")
+        has_attention = group["mixer"] == "attention"
         seen = None
         if has_attention:
             seen = {
@@ -60,7 +62,8 @@ def structure(raw):
     model = explain(raw)
     stacks = []
     for group in model["groups"]:
-        if (group["cache_note"] or "").startswith(("no attention", "keys and values are the picture's")):
+        cross = (group["cache_note"] or "").startswith("keys and values are the picture's")
+        if group["mixer"] != "attention" or cross:
             continue
         add = group["plan"]["add"] or {}
         same = {

@@ -94,7 +94,7 @@ def weightless(model):
     """Replaces what would need weights."""
     seed = 0  # of each vector, so that a model is the same in every run
     # Short convolutions mix neighbours (Inkling), which is no matter of what rotates.
-    beside = ("mlp", "feed_forward", "block_sparse_moe", "moe", "ffn", "k_sconv", "v_sconv")
+    beside = ("mlp", "feed_forward", "block_sparse_moe", "moe", "ffn", "k_sconv", "v_sconv", "sconv")
     for name, module in list(model.named_modules()):
         for child_name, child in list(module.named_children()):
             seed += 1
@@ -308,9 +308,13 @@ def forward(model, inputs):
     masks.clear()
     with torch.no_grad(), Eager():
         model(**inputs)
-    # Products beside the attention that the probe replaced are a recurrence's.
-    seen = [record for record in records if record["module"] is not None]
-    return seen or list(records)
+    # Products beside the attention that the probe replaced are a recurrence's, and a residual's keys are layers.
+    seen = [r for r in records if r["module"] is not None and "Residual" not in type(r["module"]).__name__]
+    if not seen:
+        return list(records)
+    # Layers that run several times (Dory) are alike each time; one module for all layers (ALBERT) counts each time.
+    first = list({id(record["module"]): record for record in reversed(seen)}.values())[::-1]
+    return first if len(first) == getattr(model.config, "num_hidden_layers", None) else seen
 
 
 def run(raw, length=None):
@@ -357,6 +361,8 @@ def _run(raw, length):
     restored(model, config)
     model.eval()
     last = (length or trained(config)) - 1
+    if block := getattr(config, "index_block_size", None):  # positions of keys that are picked by blocks have no gaps
+        last = min(last, block - 1)
     steps = sorted({p for p in (0, 1, 2, 3, 7, 29, 113, 512, 1999, 7919, 31337, 131071) if p < last} | {last})
     positions = torch.tensor(steps)
     ids = torch.zeros(1, len(steps), dtype=torch.int64)

@@ -318,6 +318,79 @@ CASES = {
         for kind in ("glm_moe_dsa", "axk1", "axk2", "hy_v4")
     },
     "axk1-halves": ("axk1", {**LATENT, "rope_interleave": False}),
+    # Model types of transformers 5.24.
+    **{f"{kind}-default": (kind, {"head_dim": 32}) for kind in ("sarvam_moe", "lara_mini", "dory")},
+    **{f"{kind}-default": (kind, {}) for kind in ("exaone", "apertus1p5_text")},
+    "sarvam_moe-partial": ("sarvam_moe", {"head_dim": 32, "partial_rotary_factor": 0.5}),
+    "sarvam_mla-default": ("sarvam_mla", LATENT),
+    "sarvam_mla-hub": (
+        "sarvam_mla",
+        {
+            **LATENT,
+            "head_dim": 48,
+            "rope_scaling": {
+                "type": "deepseek_yarn",
+                "factor": 4,
+                "original_max_position_embeddings": 2048,
+                "mscale": 1.0,
+                "mscale_all_dim": 1.0,
+            },
+        },
+    ),
+    "hy_v4_vl_text-default": ("hy_v4_vl_text", {**LATENT, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 2, 2]}}),
+    "dory-blocks": (
+        "dory",
+        {
+            "head_dim": 32,
+            "num_hidden_layers": 16,
+            "n_input_layers": 4,
+            "n_output_layers": 4,
+            "layer_types": [kind for each in SOME_SLIDE for kind in (each, "mlp")],
+        },
+    ),
+    "lara_mini-all-full": ("lara_mini", {"head_dim": 32, "layer_types": ALL_FULL}),
+    # Keys that a family's code passes over, and what they would say.
+    **{
+        f"{kind}-scaling": (kind, {"rope_scaling": LINEAR, "num_attention_heads": 2, "num_key_value_heads": 2})
+        for kind in ("gptj", "codegen")
+    },
+    "gptj-partial": (
+        "gptj",
+        {"rotary_dim": 16, "rope_parameters": {"rope_type": "default", "partial_rotary_factor": 1.0}},
+    ),
+    "esm-scaling": ("esm", {"position_embedding_type": "rotary", "rope_scaling": LINEAR}),
+    # The part of a head that a class rotates where the file names none, by a type that has the key itself.
+    **{
+        f"{kind}-proportional": (kind, {"rope_scaling": {"rope_type": "proportional"}, **more})
+        for kind, more in (
+            ("glm", {"head_dim": 32}),
+            ("glm4", {"head_dim": 32}),
+            ("glm4_moe", {"head_dim": 32}),
+            ("qwen3_next", {"head_dim": 32}),
+            ("nemotron", {}),
+            ("gpt_neox", {}),
+        )
+    },
+    # Windows and chunks that a key turns off or counts otherwise.
+    "llama4_text-no-chunk": ("llama4_text", {"head_dim": 32, "attention_chunk_size": None}),
+    "mimo_v2_flash-hub": ("mimo_v2_flash", {"head_dim": 32, "sliding_window": 128, "sliding_window_size": 128}),
+    "minimax_m3_vl_text-saved": (
+        "minimax_m3_vl_text",
+        {"head_dim": 32, "index_head_dim": 32, "layer_types": ["full_attention", "minimax_m3_sparse"] * 4},
+    ),
+    "minimax_m3_vl_text-frequency": (
+        "minimax_m3_vl_text",
+        {"head_dim": 32, "sparse_attention_config": {"sparse_attention_freq": [0, 1] * 4, "sparse_index_dim": 32}},
+    ),
+    # One set of parameters for all layers, and a file that has one for each type: the class fails.
+    **{
+        f"{kind}-by-type": (
+            kind,
+            {"head_dim": 32, "rope_parameters": by_type({"rope_theta": 10000.0}, {"rope_theta": 500000.0})},
+            "layer_types_unread",
+        )
+        for kind in ("qwen3", "gpt_oss", "cohere2", "exaone4", "cwm", "afmoe")
+    },
     "qwen2-by-type-null": ("qwen2", {"rope_parameters": by_type({"rope_theta": 10000.0}, None)}, "null_parameters"),
 }
 

@@ -343,6 +343,8 @@ void read_esm(const Section& config, const Family& family) {
   if (!type || type->value != "rotary") return read_learned(config, family);
   Family rotary = family;
   rotary.theta = 10000;
+  rotary.theta_keys = {};
+  rotary.unread_parameters = "rope_scaling rope_parameters";
   read_decoder(config, rotary);
 }
 

@@ -40,11 +40,20 @@ class DecoderReader {
     if (decoder && !family_.causal) causal_ = decoder->value;
     layers_ = read_layers(config_, family_, dims_, causal_, notes_);
     const bool each_side = both_ways || (!causal_ && family_.window_each_side);
+    behind_by_itself_ = !causal_ && family_.window_with_itself;
     if (each_side && layers_.window) *layers_.window *= 2;
     for (LayerKind& kind : layers_.kinds)
       if (each_side) kind.window *= 2;
-    if (!causal_ && !each_side && family_.window_grows && layers_.window)
-      *layers_.window = 2 * (*layers_.window / 2 + 1);
+    const bool grows = !causal_ && !each_side && family_.window_grows;
+    if (grows && layers_.window) *layers_.window = 2 * (*layers_.window / 2 + 1);
+    const bool in_chunks = std::ranges::any_of(
+        layers_.kinds, [](const LayerKind& kind) { return is_chunked(kind.type); });
+    if (!causal_ && !in_chunks)
+      layers_.window_note.detail += each_side           ? ", on each side"
+                                    : grows             ? ", half of it and one on each side"
+                                    : behind_by_itself_ ? ", half of it on each side, the query "
+                                                          "in the half before it"
+                                                        : ", half of it on each side";
     if (both_ways && is_chunked(family_.other)) {
       reading_.warn("causal_chunks", causal->key + " is false, and Hugging Face's code for " +
                                          reading_.family + " leaves its chunks causal");
@@ -117,14 +126,13 @@ class DecoderReader {
     full_head_dim(kind, dims, group.provenance);
     group.geometry = dims.geometry();
     if (!has_attention(kind.type)) {
-      group.label = label(kind);
-      group.schemes = {NoPe{}};
-      group.cache_note = "no attention: a state of fixed size, nothing for each token";
+      set_mixer(mixer_of(kind.type), label(kind), group);
       return group;
     }
     if (has_window(kind.type)) {
       group.window = kind.window > 0 ? kind.window : layers_.window;
       group.chunked = is_chunked(kind.type);
+      if (behind_by_itself_ && group.window) group.behind = (*group.window + 1) / 2 - 1;
       if (kind.window == 0 && !layers_.window_note.field.empty())
         group.provenance.push_back(layers_.window_note);
     }
@@ -139,6 +147,7 @@ class DecoderReader {
       return group;
     }
     add_cache(kind, dims, group);
+    add_indexer(kind, group);
     return group;
   }
 
@@ -149,6 +158,8 @@ class DecoderReader {
     if (kind.heads > 0) text += ", " + std::to_string(kind.heads) + " heads";
     if (kind.kv_heads > 0) text += ", " + std::to_string(kind.kv_heads) + " kv heads";
     if (kind.window > 0) text += ", window " + std::to_string(kind.window);
+    if (!kind.picks) text += ", keys picked by a layer before";
+    if (kind.passes > 1) text += ", run " + std::to_string(kind.passes) + " times";
     return kind.rotates || !has_attention(kind.type) ? text : text + " without position";
   }
 
@@ -365,11 +376,45 @@ class DecoderReader {
       group.cache_note = "an earlier layer's keys and values are used again";
       return;
     }
+    if (kind.passes > 1) {
+      group.cache_elements *= kind.passes;
+      group.cache_note = std::to_string(kind.passes) + " times " + group.cache_note;
+    }
     if (group.window && (dims.context == 0 || *group.window < dims.context)) {
       const std::string tokens = std::to_string(*group.window) + " tokens";
       group.cache_note += group.chunked ? "; only the chunk being read is needed, up to " + tokens
                                         : "; only the last " + tokens + " are needed";
     }
+  }
+
+  // What an indexer picks, and its keys: one for each token, which all of its heads share.
+  void add_indexer(const LayerKind& kind, LayerGroup& group) {
+    const Indexer& indexer = family_.indexer;
+    if (indexer.most == 0 || (!indexer.kind.empty() && kind.type != indexer.kind)) return;
+    const Range range{.least = 1, .most = static_cast<double>(most_length)};
+    const auto number = [&](std::string_view field, std::string_view keys, std::int64_t otherwise) {
+      const auto said = config_.integer(keys, range);
+      const std::int64_t value = said ? said->value : otherwise;
+      if (value > 0 && !keys.empty())
+        note(group.provenance, field, std::to_string(value), said ? Origin::file : Origin::family,
+             said ? said->key : "default of " + reading_.family);
+      return value;
+    };
+    const std::int64_t most = number("picked", indexer.most_keys, indexer.most);
+    const std::int64_t width = number("indexer_dim", indexer.width_keys, indexer.width);
+    if (most < 1 || width < 1 || reading_.error) return;
+    const std::int64_t block = number("picked_block", indexer.block_keys, indexer.block);
+    const auto local = config_.integer("index_local_blocks", not_negative);
+    group.picked = {.count = indexer.most_in_tokens ? most / block : most,
+                    .block = block,
+                    .local = local ? local->value : indexer.local};
+    if (!kind.picks) return;
+    const std::int64_t every = std::max<std::int64_t>(group.compressed, 1);
+    group.cache_beside.push_back({.elements = indexer.caches_gates ? 2 * width + 1 : width,
+                                  .every = every,
+                                  .note = indexer.caches_gates
+                                              ? "keys, gates and flags of the indexer"
+                                              : "keys of the indexer"});
   }
 
   void set_context() {
@@ -393,6 +438,7 @@ class DecoderReader {
   ProvenanceList notes_;  // of every group
   ModelDims dims_;
   bool causal_ = true;
+  bool behind_by_itself_ = false;  // half of a window counts the query too
   Layers layers_;
   std::int64_t original_ = 0;  // trained length, as the scalings say
   double extended_ = 0;        // factor times that

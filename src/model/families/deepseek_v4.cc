@@ -144,10 +144,10 @@ void read_deepseek_v4(const Section& config, const Family& family) {
     const auto first = static_cast<std::size_t>(group.layers.at(0));
     const std::string& type = *types[first].get<std::string>();
     if (type == slides) continue;
-    group.cache_note += "; beside these an entry for every " +
-                        std::to_string(rate_of(config, type)) +
-                        " tokens, at the position of the first, seen " +
-                        (type == sparse ? "where the indexer picks it" : "by all behind it");
+    group.compressed = rate_of(config, type);
+    for (CachePart& part : group.cache_beside) part.every = group.compressed;
+    group.cache_beside.insert(group.cache_beside.begin(),
+                              {group.cache_elements, group.compressed, "entries"});
   }
 }
 

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Family unknown{.reads_bidirectional = true,
                          .theta_keys = any_theta,
+                         .by_layer_type = true,
                          .partial_keys = any_partial,
                          .reads_rotary_dim = true,
                          .layer_types = true,

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/model/families/reading.h"
@@ -81,6 +82,20 @@ struct Mla {
   std::int64_t nope = 0, rope = 0, rank = 0;
 };
 
+// What picks the keys that a query sees (DeepSeek's sparse attention).
+constexpr std::int64_t no_default = -1;
+struct Indexer {
+  std::int64_t most = 0;   // default of index_topk: tokens, or blocks; 0: the family has no indexer
+  std::int64_t width = 0;  // default of index_head_dim, whose keys are cached
+  std::string_view most_keys = "index_topk", width_keys = "index_head_dim", block_keys = {};
+  std::int64_t block = 1;       // default of the tokens that are picked together
+  std::int64_t local = 0;       // default of index_local_blocks, which are always picked
+  bool most_in_tokens = false;  // most counts tokens where blocks are picked
+  bool caches_gates = false;    // a gate for each channel and a flag beside the key (GLM-5 Next)
+  std::string_view kind = {};   // of the layers that have it; "": all that attend
+  LayerRule* rule = nullptr;    // which layers pick for themselves; null: all
+};
+
 // Where biases of a page's axes meet the logits: with the product, before the scale (LayoutLM v3), or after it.
 enum class PageBias { none, with_the_product, after_the_scale };
 
@@ -102,10 +117,13 @@ struct Family {
   Pairing pairing = Pairing::halves;
   std::string_view pairing_key = {};  // true: neighbours pair, false: halves; "": no such key
   double theta = 0;                   // default of rope_theta; 0: none, or versions disagree
-  double theta_before_5 = 0;          // the default before transformers 5, where it was another
+  double theta_before = 0;  // the default before transformers theta_changed, where it was another
+  std::pair<int, int> theta_changed = {5, 0};
   std::string_view theta_keys = "rope_theta";  // where the base stands beside the rope parameters
   std::string_view parameters = {};  // default of rope_parameters, as JSON; "": a plain rotation
-  std::string_view unread_parameters = {};  // a spelling of rope_parameters that the code ignores
+  std::string_view unread_parameters = {};  // spellings of rope_parameters that the code ignores
+  bool by_layer_type =
+      false;  // they have an entry for each type of layer (else as `local` or the default say)
   std::int64_t original = 0;           // default of original_max_position_embeddings beside them
   double partial = 1;                  // default of partial_rotary_factor
   std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
@@ -141,12 +159,15 @@ struct Family {
   std::string_view other = "sliding_attention";  // the kind of layer between the full ones
   LayerRule* forced = nullptr;                   // kinds set by the code against the file
   LayerRule* rotates = nullptr;                  // which layers rotate; null: all
+  LayerRule* passes = nullptr;                   // which layers run several times; null: none
   std::int64_t window = 0;                       // default of sliding_window
   std::string_view window_keys = "sliding_window";
-  bool window_switch = false;     // nothing slides unless use_sliding_window is true
-  bool half_window = false;       // a decoder that has half of local_attention
-  bool window_each_side = false;  // an encoder whose window is said for one side, not for both
-  bool window_grows = false;      // seeing both ways, it is a token wider on each side (Gemma 4)
+  std::string_view window_before = {};  // a key of tokens before the query, which wins (MiMo-V2)
+  bool window_switch = false;           // nothing slides unless use_sliding_window is true
+  bool half_window = false;             // a decoder that has half of local_attention
+  bool window_each_side = false;    // an encoder whose window is said for one side, not for both
+  bool window_with_itself = false;  // an encoder whose window counts the query too (T5Gemma 2)
+  bool window_grows = false;        // seeing both ways, it is a token wider on each side (Gemma 4)
   LocalRope local = LocalRope::same;
   double local_theta = 0;  // default of the sliding layers' base, where they have their own
   std::string_view local_theta_keys = {};  // where it stands; "": nowhere
@@ -165,6 +186,7 @@ struct Family {
 
   // Attention.
   Mla mla = {};                   // nope > 0: multi-head latent attention
+  Indexer indexer = {};           // most > 0: a query sees what it picks
   bool learned_factors = false;   // rotary_emb.alpha among the weights
   bool mixes = false;             // FoPE where the rope parameters have one of mixture_keys
   bool counts_groups = false;     // multi_query_attention with groups of heads, which a key counts
@@ -277,6 +299,9 @@ std::int64_t head_dim_of(const Section& config, ProvenanceList& notes, std::int6
 void set_cache(LayerGroup& group,
                const ModelDims& dims);  // 2 · kv heads · head_dim, or why it is 0
 
+// What a group without attention has: a label, no scheme, and a note of what it keeps.
+void set_mixer(Mixer mixer, std::string label, LayerGroup& group);
+
 // A group of all layers with one set of sizes; causal groups get their cache.
 LayerGroup uniform_group(Stack stack, const ModelDims& dims, bool causal, ProvenanceList notes);
 
@@ -286,8 +311,9 @@ void add_group(Reading& reading, LayerGroup group, std::int64_t context);
 // --- what dialects share: config.cc --------------------------------------------------------------
 
 Section text_part(const Section& whole);  // the text model among towers; the whole, where it is all
-void mark_assumed(Model& model);          // what the generic rule took for granted, as provenance
-void compile_all(Reading& reading);       // refuses a model whose numbers contradict each other
+std::string generic_rule(const Model& model);  // "assumes ...", of what the generic rule has read
+void mark_assumed(Model& model);     // what the generic rule took for granted, as provenance
+void compile_all(Reading& reading);  // refuses a model whose numbers contradict each other
 std::string stem(std::string_view name, std::string_view extension);  // of a path, without both
 
 }  // namespace posenc::detail

@@ -17,16 +17,36 @@ constexpr std::string_view full = "full_attention";
 std::string layer_type(std::string_view word) {
   // A layer that attends beside a recurrence is called hybrid.
   if (word == "attention" || word == "global" || word == "hybrid") return std::string(full);
+  // What stands behind the attention, which transformers admits in its place.
+  if (word == "sparse" || word == "dense") return std::string(full);
   if (word == "local" || word == "hybrid_sliding") return "sliding_attention";
   return std::string(word);
 }
 
-// Every attention has it in its name; the others keep a state, or mix no tokens at all. A word that
-// is neither is refused and not taken for attention: a wrong layer is worse than none.
-bool is_known(std::string_view type) {
-  constexpr std::string_view others[] = {"attention", "mamba", "conv", "recurrent", "mlp", "moe"};
-  return std::ranges::any_of(others, [&](std::string_view word) { return type.contains(word); });
+// What the words of layer types say of the mixer, the first that is in one.
+struct MixerWord {
+  std::string_view word;
+  Mixer mixer;
+};
+constexpr MixerWord mixer_words[] = {{unsaid_layer, Mixer::unsaid},
+                                     {"linear", Mixer::recurrence},
+                                     {"mamba", Mixer::recurrence},
+                                     {"recurrent", Mixer::recurrence},
+                                     {"conv", Mixer::convolution},
+                                     {"attention", Mixer::attention},
+                                     {"minimax_m3_sparse", Mixer::attention},
+                                     {"mlp", Mixer::none},
+                                     {"moe", Mixer::none}};
+
+const MixerWord* mixer_word(std::string_view type) {
+  const auto found = std::ranges::find_if(
+      mixer_words, [&](const MixerWord& each) { return type.contains(each.word); });
+  return found == std::end(mixer_words) ? nullptr : &*found;
 }
+
+// A word that says none of these is refused and not taken for attention: a wrong layer is worse
+// than none.
+bool is_known(std::string_view type) { return mixer_word(type) != nullptr; }
 
 class LayerReader {
  public:
@@ -39,6 +59,8 @@ class LayerReader {
     if (family().forced && !reading().error) family().forced(draft_);
     find_window();
     if (family().rotates) family().rotates(draft_);
+    if (family().indexer.rule) family().indexer.rule(draft_);
+    if (family().passes) family().passes(draft_);
     find_shared();
     find_heads();
     return std::move(draft_);
@@ -120,13 +142,21 @@ class LayerReader {
          Origin::file, attend.key);
   }
 
-  // Nemotron-H: a letter for each layer, * attends.
+  // Nemotron-H: a letter for each layer.
   void take_letters(const Found<std::string>& letters) {
     if (!draft_.covers_layers(letters.key, std::ssize(letters.value), "letter")) return;
     for (std::int64_t i = 0; i < draft_.count(); ++i) {
-      if (letters.value[static_cast<std::size_t>(i)] != '*') draft_.at(i).type = family().other;
+      const char letter = letters.value[static_cast<std::size_t>(i)];
+      if (letter == '*') continue;
+      const bool known = letter == 'M' || letter == '-' || letter == 'E';
+      if (!known)
+        reading().refuse(letters.key, "has an unknown letter",
+                         "'" + std::string(1, letter) + "' for layer " + std::to_string(i),
+                         "* attends, M is Mamba, - a perceptron, E experts");
+      draft_.at(i).type = letter == 'M' ? "mamba" : letter == 'E' ? "moe" : "mlp";
     }
-    note(draft_.notes, "layer_types", "* attends", Origin::file, letters.key);
+    note(draft_.notes, "layer_types", "* attends, M is Mamba, - and E are none", Origin::file,
+         letters.key);
   }
 
   // The window of all layers that have one. Layers that a pattern marked, or whose file says null,
@@ -144,9 +174,6 @@ class LayerReader {
         if (has_window(kind.type)) kind.type = full;
       return;
     }
-    const bool in_chunks = std::ranges::any_of(
-        draft_.kinds, [](const LayerKind& kind) { return is_chunked(kind.type); });
-    if (!causal_ && !in_chunks) draft_.window_note.detail += ", half of it on each side";
     const bool everywhere = std::ranges::all_of(
         draft_.kinds, [](const LayerKind& kind) { return has_window(kind.type); });
     if (everywhere && draft_.dims.context > 0 && *draft_.window >= draft_.dims.context)
@@ -166,14 +193,20 @@ class LayerReader {
     const bool half = family().half_window && !config().has("sliding_window");
     const std::string_view names =
         family().half_window && !half ? "sliding_window" : family().window_keys;
-    const Json* raw =
-        contains_word(names, "sliding_window") ? config().raw("sliding_window") : nullptr;
+    const Json* raw = nullptr;
+    for (const std::string_view key : split(names))
+      if (!raw) raw = config().raw(key);
     const bool zero = raw && raw->text() == "0";  // transformers 5 writes Qwen 2 MoE's null so
     const auto said = zero ? std::nullopt : config().integer(names, range);
     const bool null = raw && !said;
     if (said) draft_.window = half ? std::max<std::int64_t>(said->value / 2, 1) : said->value;
-    if (!said && !null && family().window > 0) draft_.window = family().window;
-    if (draft_.window)
+    const auto before = config().integer(family().window_before, range);
+    if (before) draft_.window = before->value + 1;
+    if (!draft_.window && !null && family().window > 0) draft_.window = family().window;
+    if (before)
+      draft_.window_note = {"window", std::to_string(*draft_.window), Origin::derived,
+                            before->key + " before the query, and itself"};
+    else if (draft_.window)
       draft_.window_note = {"window", std::to_string(*draft_.window),
                             said ? Origin::file : Origin::family,
                             said ? said->key : "default of " + reading().family};
@@ -187,6 +220,12 @@ class LayerReader {
     for (std::int64_t i = std::max<std::int64_t>(draft_.count() - shared, 0); i < draft_.count();
          ++i)
       draft_.at(i).shares = true;
+    // Mistral Large 4: the layer whose keys each layer reads.
+    const auto sources = config().integers("kv_source_layers", not_negative);
+    if (!sources || !draft_.covers_layers(sources->key, std::ssize(sources->value), "entry"))
+      return;
+    for (std::int64_t i = 0; i < draft_.count(); ++i)
+      draft_.at(i).shares = sources->value[static_cast<std::size_t>(i)] != i;
   }
 
   // A layer without attention has no heads, whatever the lists say of it.
@@ -247,9 +286,12 @@ bool has_window(std::string_view type) {
 
 bool is_chunked(std::string_view type) { return type.contains("chunked"); }
 
-bool has_attention(std::string_view type) {
-  return type.contains("attention") && !type.contains("linear");
+Mixer mixer_of(std::string_view type) {
+  const MixerWord* const said = mixer_word(type);
+  return said ? said->mixer : Mixer::unsaid;
 }
+
+bool has_attention(std::string_view type) { return mixer_of(type) == Mixer::attention; }
 
 Layers read_layers(const Section& config, const Family& family, const ModelDims& dims, bool causal,
                    ProvenanceList& notes) {

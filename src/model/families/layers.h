@@ -13,6 +13,9 @@ namespace posenc::detail {
 // Llama 3.2 Vision's layers that attend to the picture: keys are no tokens and have no position.
 constexpr std::string_view cross_attention = "cross_attention";
 
+// A layer without attention of a file that does not say what it has instead (a GGUF's nemotron_h).
+constexpr std::string_view unsaid_layer = "no attention";
+
 struct LayerKind {
   std::string type;  // as layer_types spells it: "sliding_attention"
   bool rotates = true;
@@ -20,6 +23,8 @@ struct LayerKind {
   double theta = 0;                      // its own base; 0: that of all
   std::int64_t heads = 0, kv_heads = 0;  // its own; 0: as many as all
   std::int64_t window = 0;               // its own; 0: that of all
+  bool picks = true;  // by its own indexer, where the family has one; else as the layer before
+  std::int64_t passes = 1;  // how often it runs, each time with keys of its own
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -57,6 +62,7 @@ Layers read_layers(const Section& config, const Family& family, const ModelDims&
 
 bool has_window(std::string_view layer_type);  // sliding or chunked
 bool is_chunked(std::string_view layer_type);
+Mixer mixer_of(std::string_view layer_type);
 bool has_attention(std::string_view layer_type);
 
 }  // namespace posenc::detail

@@ -1,6 +1,7 @@
 // What the code of a family does to its layers, checked against the configuration classes and the
 // modeling code of transformers 4.57 and 5: files as those classes write them, and as the hub has
 // them.
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <variant>
@@ -202,6 +203,98 @@ TEST(LayersYoutu, AreDeepSeeks) {
 // Its default of shared layers is more than the layers that a refused list leaves.
 TEST(LayersGemma3n, ListOfTheWrongKindIsRefused) {
   EXPECT_FALSE(read_config(R"({"model_type": "gemma3n_text", "layer_types": 5})"));
+}
+
+bool layers_warn(const Model& model, std::string_view code, std::string_view text = {}) {
+  return std::ranges::any_of(model.warnings, [&](const Warning& warning) {
+    return warning.code == code && warning.message.contains(text);
+  });
+}
+
+std::string layers_note_of(const LayerGroup& group, std::string_view field) {
+  for (const Provenance& value : group.provenance)
+    if (value.field == field) return value.value + " " + value.detail;
+  return {};
+}
+
+TEST(LayersMimo, TokensBeforeTheQueryAreCountedWithoutIt) {
+  const auto window = [](std::string_view more) {
+    return find_group(layers_model("mimo_v2_flash", more), 1, Stack::text)->window;
+  };
+  EXPECT_EQ(window(R"("sliding_window": 128, "sliding_window_size": 128)"), 129);
+  EXPECT_EQ(window(R"("sliding_window_size": 64)"), 65);
+  EXPECT_EQ(window(R"("sliding_window": 128)"), 128);
+}
+
+TEST(LayersLlama4, WithoutAChunkAllLayersSeeAll) {
+  const Model model = layers_model("llama4_text", R"("attention_chunk_size": null)");
+  EXPECT_EQ(pattern(model), "rrrnrrrn");
+  EXPECT_EQ(pattern(layers_model("llama4_text", R"("head_dim": 128)")), "wwwnwwwn");
+}
+
+TEST(LayersLaraMini, LayersThatSlideRotateAlone) {
+  const Model model = layers_model("lara_mini", R"("head_dim": 128)");
+  EXPECT_EQ(pattern(model), "nwnnwnwn");
+  EXPECT_EQ(find_group(model, 0, Stack::text)->mixer, Mixer::recurrence);
+  EXPECT_EQ(find_group(model, 3, Stack::text)->mixer, Mixer::attention);
+}
+
+TEST(LayersDory, AnAttentionAndAPerceptronAreOneLayer) {
+  const Model model = layers_model(
+      "dory", R"("n_input_layers": 2, "n_output_layers": 2, "layer_types": ["sliding_attention",
+      "mlp", "sliding_attention", "mlp", "full_attention", "mlp", "sliding_attention", "mlp"])");
+  EXPECT_EQ(pattern(model), "wwrw");
+  EXPECT_EQ(find_group(model, 1, Stack::text)->label, "sliding attention, run 2 times");
+  EXPECT_EQ(std::get<Rope>(find_group(model, 0, Stack::text)->schemes.at(0)).rope_theta, 1e4);
+  EXPECT_EQ(std::get<Rope>(find_group(model, 2, Stack::text)->schemes.at(0)).rope_theta, 1e7);
+}
+
+TEST(LayersEncoders, TheNoteOfAWindowSaysWhichSideItCounts) {
+  const auto note = [](std::string_view type, std::string_view more) {
+    const Model model = layers_model(type, more);
+    const LayerGroup* const group = find_group(model, 0, Stack::encoder);
+    return group ? layers_note_of(*group, "window") : "no encoder";
+  };
+  EXPECT_EQ(note("embedding_gemma2_text", R"("sliding_window": 512)"),
+            "512 sliding_window, on each side");
+  EXPECT_EQ(note("gemma3_text", R"("sliding_window": 512, "is_causal": false)"),
+            "512 sliding_window, on each side");
+  EXPECT_EQ(note("gemma4_text", R"("sliding_window": 512, "use_bidirectional_attention": true)"),
+            "512 sliding_window, half of it and one on each side");
+  EXPECT_EQ(note("modernbert", R"("local_attention": 128, "global_attn_every_n_layers": 3,
+      "layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention",
+      "full_attention", "full_attention", "full_attention", "full_attention"])"),
+            "128 local_attention, half of it on each side");
+}
+
+TEST(LayersT5Gemma2, HalfOfAWindowCountsTheQuery) {
+  const auto behind = [](std::string_view window) {
+    const auto model = read_config(R"({"model_type": "t5gemma2", "encoder": {"model_type":
+      "t5gemma2_text", "num_hidden_layers": 6, "sliding_window": )" +
+                                   std::string(window) + R"(},
+      "decoder": {"model_type": "t5gemma2_decoder", "num_hidden_layers": 6}})");
+    EXPECT_TRUE(model);
+    if (!model) return std::int64_t{-1};
+    EXPECT_FALSE(find_group(*model, 0, Stack::decoder)->behind);
+    return find_group(*model, 0, Stack::encoder)->behind.value_or(-1);
+  };
+  EXPECT_EQ(behind("512"), 255);
+  EXPECT_EQ(behind("513"), 256);
+}
+
+TEST(LayersGenericRule, TellsOfLayersWhatTheFileSays) {
+  const auto told = [](std::string_view more, std::string_view text) {
+    return layers_warn(layers_model("zork", more), "unknown_family", text);
+  };
+  constexpr std::string_view plain = R"("rope_theta": 10000)";
+  EXPECT_TRUE(told(plain, "that every layer rotates"));
+  EXPECT_TRUE(told(plain, "none has a window"));
+  constexpr std::string_view mixed =
+      R"("rope_theta": 10000, "sliding_window": 64, "layer_types": ["mamba", "sliding_attention",
+      "mamba", "full_attention", "mlp", "full_attention", "mamba", "full_attention"])";
+  EXPECT_FALSE(told(mixed, "every layer rotates"));
+  EXPECT_FALSE(told(mixed, "none has a window"));
+  EXPECT_TRUE(told(mixed, "is what the file says"));
 }
 
 }  // namespace

@@ -1,11 +1,4 @@
 // Hugging Face's rules (modeling_rope_utils), as of version 5:
-//   parameters   rope_scaling (flat, old) wins over rope_parameters (flat, or an object for each
-//                layer type, null for one without position); type is an old name of rope_type;
-//                without either the class may have a default that is scaled
-//   θ            in the parameters, else beside them, else the family's default
-//   L            original_max_position_embeddings beside the parameters wins over the one inside;
-//                missing where the scaling needs it, it becomes M = max_position_embeddings
-//   partial      partial_rotary_factor in the parameters, else beside them
 // Beside the parameters each family's code reads its own spelling, and many read no partial factor
 // at all. Where two places say different things, the one that Hugging Face takes is used, with a
 // warning; so is a key that its code does not read.
@@ -375,13 +368,15 @@ class RopeReader {
                       "", "write the base the model was trained with");
       return;
     }
-    if (family_.theta_before_5 != 0) {
+    if (family_.theta_before != 0) {
+      const auto [major, minor] = family_.theta_changed;
+      const bool earlier = reading_.saved_before(major, minor);
       reading_.warn("default_changed",
                     "rope_theta is not in the file: its default is " + number_text(fallback) +
-                        ", and was " + number_text(family_.theta_before_5) +
-                        " before transformers 5" +
-                        (old ? ", which saved the file and holds; write it" : "; write it"));
-      if (old) fallback = family_.theta_before_5;
+                        ", and was " + number_text(family_.theta_before) + " before transformers " +
+                        std::to_string(major) + (minor > 0 ? "." + std::to_string(minor) : "") +
+                        (earlier ? ", which saved the file and holds; write it" : "; write it"));
+      if (earlier) fallback = family_.theta_before;
     }
     base_from_default_ = true;
     rope_.rope_theta = fallback;
@@ -396,7 +391,7 @@ class RopeReader {
                               std::holds_alternative<Llama3>(rope_.scaling) ||
                               std::holds_alternative<NtkByParts>(rope_.scaling);
     if (!base_from_default_ || !counts_turns || unscaled_layer() || defaults_ ||
-        family_.theta_before_5 != 0)
+        family_.theta_before != 0)
       return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
@@ -460,6 +455,18 @@ class RopeReader {
          "base × " + stretch->key);
   }
 
+  // The part that rotates where the scaling has a field for it and the file none there: what stands
+  // beside, or the family's default.
+  void set_part_of_scaling(const std::optional<Found<double>>& beside) {
+    if (reading_.error || (!beside && family_.partial == 1)) return;
+    const double part = beside ? beside->value : family_.partial;
+    const std::string from = beside ? beside->key : "default of " + reading_.family;
+    const auto set = set_field(rope_.scaling, "partial_rotary_factor", part);
+    if (!set) reading_.refuse(from, set.error().rule, set.error().got, set.error().cure);
+    note(notes_, "partial_rotary_factor", number_text(part), beside ? Origin::file : Origin::family,
+         from);
+  }
+
   void read_rotary_dim() {
     auto inside = parameters_.section.number("partial_rotary_factor", fraction);
     if (inside && !family_.partial_keys.empty() &&
@@ -488,12 +495,7 @@ class RopeReader {
     rope_.rotary_dim = ask_.rotary_dim;  // the caller noted why
     // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
     if (find_field(rope_.scaling, "partial_rotary_factor")) {
-      if (!inside && beside && !reading_.error) {
-        const auto set = set_field(rope_.scaling, "partial_rotary_factor", beside->value);
-        if (!set) reading_.refuse(beside->key, set.error().rule, set.error().got, set.error().cure);
-        note(notes_, "partial_rotary_factor", number_text(beside->value), Origin::file,
-             beside->key);
-      }
+      if (!inside) set_part_of_scaling(beside);
       return;
     }
     if (ask_.rotary_dim) return;
@@ -514,7 +516,7 @@ class RopeReader {
     const auto dim = config_.integer(family_.reads_rotary_dim ? "rotary_dim" : "",
                                      Range{.least = 2, .most = static_cast<double>(ask_.head_dim)});
     const bool agree =
-        !dim || !said ||
+        whole || !dim || !said ||
         static_cast<std::int64_t>(said->value * static_cast<double>(ask_.head_dim)) == dim->value;
     if (!agree) {
       reading_.warn("partial_conflict", dim->key + " is " + std::to_string(dim->value) + " and " +

@@ -27,14 +27,26 @@ bool disagree(const Section& old, const Section& now) {
   });
 }
 
+// Whether the family's code has parameters for each type of layer.
+bool has_entries(const Family& family, const std::optional<Json>& defaults, Reading& reading) {
+  return family.by_layer_type || family.local != LocalRope::same ||
+         (defaults && is_by_layer_type(Section(reading, &*defaults)));
+}
+
 // The entry of one layer type.
-RopeParameters entry_of(const Section& parameters, const Family& family,
+RopeParameters entry_of(const Section& parameters, const Family& family, bool has_entries,
                         std::string_view layer_type) {
   Reading& reading = parameters.reading;
   if (!family.layer_types) {
     reading.warn("layer_types_unread", parameters.path() + " is given by layer type, and " +
                                            "Hugging Face's code for " + reading.family +
                                            " knows no layer types and reads nothing of it");
+  } else if (!has_entries) {
+    reading.warn("layer_types_unread",
+                 parameters.path() + " is given by layer type, and Hugging Face's code for " +
+                     reading.family +
+                     " has one set of parameters for all layers and fails on it: each layer has "
+                     "its own here; write one set");
   }
   const Json* entry = parameters.raw(layer_type);
   if (!entry) {
@@ -68,7 +80,7 @@ RopeParameters find_parameters(const Section& config, const Family& family,
   Reading& reading = config.reading;
   const auto read = [&](std::string_view key) {
     Section found = config.section(key);
-    if (family.unread_parameters != key) return found;
+    if (!contains_word(family.unread_parameters, key)) return found;
     if (!found.members().empty()) {
       reading.warn("unread_key", config.where(key) + " is not read by Hugging Face's code for " +
                                      reading.family + " and has no effect");
@@ -91,7 +103,8 @@ RopeParameters find_parameters(const Section& config, const Family& family,
   }
   const Section of_class(reading, defaults ? &*defaults : nullptr, "default of " + reading.family);
   const Section& parameters = old_wins ? old : now ? now : of_class;
-  if (is_by_layer_type(parameters)) return entry_of(parameters, family, layer_type);
+  if (is_by_layer_type(parameters))
+    return entry_of(parameters, family, has_entries(family, defaults, reading), layer_type);
   if (!old_wins && !now.members().empty() && family.local != LocalRope::same) {
     reading.warn("flat_parameters", now.path() +
                                         " must be given by layer type: Hugging Face's "

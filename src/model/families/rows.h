@@ -30,6 +30,7 @@ constexpr std::int64_t K = 1024;
 constexpr Sinusoidal fairseq{
     .layout = WaveLayout::concatenated, .spacing = WaveSpacing::ends, .odd = OddWidth::zero};
 
+constexpr std::string_view both_spellings = "rope_scaling rope_parameters";
 constexpr std::string_view partial_factor = "partial_rotary_factor";
 
 // Checkpoints whose weights may be permuted say so by either of these.

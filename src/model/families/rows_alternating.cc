@@ -325,6 +325,111 @@ void key_multiplier(const Section& config, LayerGroup& group) {
 
 // --- the rows ------------------------------------------------------------------------------------
 
+// Lara Mini: a period of five.
+void mark_lara(LayerDraft& layers) {
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    layers.at(i).type = i % 5 == 1 || i % 5 == 4 ? layers.family.other
+                        : i % 5 == 3             ? "full_attention"
+                                                 : "linear_attention";
+  note(layers.notes, "layer_types", "layers 1 and 4 of 5 slide, layer 3 of 5 attends fully",
+       Origin::family, "rule of " + layers.config.reading.family);
+}
+
+// Dory: the layers between the first and the last n run again and again, in the mode "per_loop"
+// with keys of their own each time.
+void dory_passes(LayerDraft& layers) {
+  const Section& config = layers.config;
+  const auto first = config.integer("n_input_layers", not_negative),
+             last = config.integer("n_output_layers", not_negative),
+             middle = config.integer("n_recurrent_layers", not_negative),
+             loops = config.integer("n_recurrent_loops", at_least_one);
+  const auto mode = config.word("recurrent_kv_cache_mode");
+  const std::int64_t from = first ? first->value : 8,
+                     until =
+                         middle ? from + middle->value : layers.count() - (last ? last->value : 8);
+  const std::int64_t times = loops ? loops->value : 2;
+  const bool kept_once = mode && mode->value == "last_loop";
+  layers.note_choice("passes", std::to_string(times) + (kept_once ? ", the last is cached" : ""),
+                     loops, "default");
+  for (std::int64_t i = from; i < std::min(until, layers.count()) && !kept_once; ++i)
+    layers.at(i).passes = times;
+}
+
+// Its released files count blocks, an attention and a perceptron in turns, of which two are a
+// layer.
+void read_dory(const Section& config, const Family& family) {
+  const Json* const types = config.raw("layer_types");
+  const auto* const blocks = types ? types->get<Json::Array>() : nullptr;
+  const auto is_mlp = [](const Json& each) {
+    const auto* const word = each.get<std::string>();
+    return word && *word == "mlp";
+  };
+  if (!blocks || std::ranges::none_of(*blocks, is_mlp)) return read_decoder(config, family);
+  Json::Object whole = config.members();
+  for (JsonMember& member : whole) {
+    constexpr std::string_view counted =
+        "num_hidden_layers n_input_layers n_recurrent_layers n_output_layers";
+    const auto* const count = member.value.get<std::int64_t>();
+    if (contains_word(counted, member.key) && count) member.value = {*count / 2};
+    if (member.key != "layer_types") continue;
+    Json::Array layers;
+    for (std::size_t i = 0; i < blocks->size(); i += 2) layers.push_back((*blocks)[i]);
+    member.value = {std::move(layers)};
+  }
+  const Json json{std::move(whole)};
+  read_decoder(Section(config.reading, &json, config.path()), family);
+  for (LayerGroup& group : config.reading.model.groups)
+    for (Provenance& value : group.provenance)
+      if (value.field == "layers") {
+        value.origin = Origin::derived;
+        value.detail += ", which counts blocks: attention and mlp are one layer";
+      }
+}
+
+// MiniMax-M3: what its first files say in a section of their own, in the words of later ones.
+void read_minimax_m3(const Section& config, const Family& family) {
+  const Section sparse = config.section("sparse_attention_config");
+  if (!sparse) return read_decoder(config, family);
+  Json::Object whole = config.members();
+  const auto say = [&](std::string_view key, std::string_view old, Json value) {
+    std::erase_if(whole, [&](const JsonMember& member) { return member.key == key; });
+    whole.push_back({std::string(key), std::move(value)});
+    config.reading.spelled.emplace_back(config.where(key), sparse.where(old));
+  };
+  constexpr std::pair<std::string_view, std::string_view> words[] = {
+      {"index_topk_blocks", "sparse_topk_blocks"},
+      {"index_head_dim", "sparse_index_dim"},
+      {"index_block_size", "sparse_block_size"},
+      {"index_local_blocks", "sparse_local_block"}};
+  for (const auto& [key, old] : words)
+    if (const Json* const value = sparse.raw(old)) say(key, old, *value);
+  const auto is_sparse = config.has("layer_types")
+                             ? std::nullopt
+                             : sparse.integers("sparse_attention_freq", not_negative);
+  if (is_sparse) {
+    Json::Array types;
+    for (const std::int64_t each : is_sparse->value)
+      types.push_back({std::string(each != 0 ? "minimax_m3_sparse" : "full_attention")});
+    say("layer_types", "sparse_attention_freq", {std::move(types)});
+  }
+  const Json json{std::move(whole)};
+  read_decoder(Section(config.reading, &json, config.path()), family);
+}
+
+constexpr Indexer picks_blocks{.most = 16,
+                               .width = 128,
+                               .most_keys = "index_topk_blocks",
+                               .block_keys = "index_block_size",
+                               .block = 128,
+                               .local = 1,
+                               .kind = "minimax_m3_sparse"};
+constexpr Indexer picks_by_budget{.most = no_default,
+                                  .width = no_default,
+                                  .most_keys = "indexer_budget",
+                                  .width_keys = "indexer_head_dim",
+                                  .block_keys = "indexer_compress_ratio",
+                                  .most_in_tokens = true};
+
 // clang-format off: one row a family, as dense as it can be read.
 // sizes: width, layers, heads, key-value heads (0: as many), head_dim (0: width / heads).
 constexpr Family alternating[] = {
@@ -332,7 +437,8 @@ constexpr Family alternating[] = {
     {.types = "mllama mllama_text_model", .context = 128 * K, .sizes = {4096, 40, 32, 8},
      .theta = 500000, .forced = cross_attention_layers},
     {.types = "beam", .context = 8192, .sizes = {5120, 52, 48, 8, 128}, .theta = 10000,
-     .layer_types = true, .pattern = {mark_sixth_and_last}, .rotates = with_parameters, .window = 512,
+     .by_layer_type = true, .layer_types = true, .pattern = {mark_sixth_and_last},
+     .rotates = with_parameters, .window = 512,
      .logits = beam_temperature},
     {.types = "qwen2 internvl", .context = 32 * K, .sizes = {4096, 32, 32, 32}, .theta = 10000,
      .layer_types = true, .pattern = past_layer, .every = 28, .window = 4096,
@@ -384,7 +490,7 @@ constexpr Family alternating[] = {
     {.types = "t5gemma2_text t5gemma2_decoder", .context = 128 * K,
      .sizes = {2304, 26, 8, 4, 256}, .theta = 1e6, .layer_types = true, .pattern = every_last,
      .every = 6, .every_keys = "sliding_window_pattern", .window = 4096,
-     .local = LocalRope::own_theta, .local_theta = 10000,
+     .window_with_itself = true, .local = LocalRope::own_theta, .local_theta = 10000,
      .local_theta_keys = "rope_local_base_freq", .logits = query_pre_attn},
     {.types = "vaultgemma", .context = 8192, .sizes = {2304, 26, 8, 4, 256}, .theta = 10000,
      .layer_types = true, .pattern = every_last, .every = 2, .window = 4096,
@@ -419,7 +525,20 @@ constexpr Family alternating[] = {
     {.types = "qwen4_exp_text", .context = 32 * K, .sizes = {2048, 40, 16, 2, 256},
      .theta = 10000, .partial_keys = partial_factor, .sections = "11 11 10",
      .sections_interleaved = true, .layer_types = true, .pattern = every_last, .every = 4,
-     .every_keys = "full_attention_interval", .other = "linear_attention"},
+     .every_keys = "full_attention_interval", .other = "linear_attention",
+     .indexer = picks_by_budget},
+    {.types = "lara_mini", .context = 128 * K, .sizes = {1024, 34, 16, 4, 128}, .theta = 10000,
+     .layer_types = true, .pattern = {mark_lara}, .rotates = windowed_layers, .window = 512},
+    {.types = "dory", .read = read_dory, .context = 8192, .sizes = {2560, 36, 16, 4, 256},
+     .theta = 10000, .parameters = R"({"sliding_attention": {"rope_theta": 10000},
+                       "full_attention": {"rope_theta": 10000000}})",
+     .layer_types = true, .pattern = every_last, .every = 4, .passes = dory_passes,
+     .window = 1024,
+     .remark = "dory: channels of a query are multiplied by learned numbers behind the rotation, so "
+               "that a logit depends on where both tokens stand and not on their distance alone"},
+    {.types = "minimax_m3_vl_text", .read = read_minimax_m3, .context = 512 * K,
+     .sizes = {6144, 60, 64, 4, 128}, .theta = 5e6, .partial_keys = partial_factor,
+     .layer_types = true, .indexer = picks_blocks},
     {.types = "gpt_oss", .context = 128 * K, .sizes = {2880, 36, 64, 8, 64}, .theta = 150000,
      .parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1,
                        "truncate": false, "original_max_position_embeddings": 4096})",
@@ -452,7 +571,7 @@ constexpr Family alternating[] = {
     {.types = "jamba", .context = 256 * K, .sizes = {4096, 32, 32, 8}, .layer_types = true,
      .pattern = at_offset, .every = 8, .other = "mamba", .rotates = no_layer},
     {.types = "nemotron_h", .context = 4096, .sizes = {4096, 0, 32, 8, 128},
-     .layer_types = true, .other = "mamba or mlp", .rotates = no_layer},
+     .layer_types = true, .other = unsaid_layer, .rotates = no_layer},
     {.types = "muse_glimmer_text", .context = 128 * K, .sizes = {6656, 52, 32, 2, 128},
      .theta = 10000, .layer_types = true, .pattern = {mark_from_the_end}, .every = 4,
      .rotates = switched_by_bases, .window = 2048, .logits = glimmer_queries},
@@ -476,7 +595,7 @@ constexpr Family alternating[] = {
      .parameters = R"({"full_attention": {"rope_theta": 5000000, "partial_rotary_factor": 0.334},
                        "sliding_attention": {"rope_theta": 10000, "partial_rotary_factor": 0.334}})",
      .partial_keys = partial_factor, .layer_types = true, .pattern = {mark_mimo}, .window = 129,
-     .sinks = Sinks::windowed,
+     .window_before = "sliding_window_size", .sinks = Sinks::windowed,
      .remark = "mimo_v2_flash: layers that slide have twice the key-value heads, and values are "
                "multiplied by attention_value_scale"},
     {.types = "laguna", .context = 128 * K, .sizes = {2048, 40, 48, 8, 128},

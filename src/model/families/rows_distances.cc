@@ -25,6 +25,29 @@ void mark_inkling(LayerDraft& layers) {
        local ? local->key : "rule of " + layers.config.reading.family);
 }
 
+// Inkling 2's small model runs some layers again and again, with keys of their own each time.
+void inkling_passes(LayerDraft& layers) {
+  const Section& config = layers.config;
+  const Section nested = config.section("loop_config");
+  const auto number = [&](std::string_view inside, std::string_view beside, std::int64_t usual) {
+    const auto said = nested.integer(inside, not_negative);
+    const auto other = config.integer(beside, not_negative);
+    return said ? said->value : other ? other->value : usual;
+  };
+  const auto first = number("core_start", "loop_layer_index_start", 6),
+             end = number("core_end", "loop_layer_index_end", 18),
+             times = number("num_passes", "loop_num_passes", 3);
+  for (std::int64_t i = first; i < std::min(end, layers.count()); ++i)
+    layers.at(i).passes = std::max<std::int64_t>(times, 1);
+  note(layers.notes, "passes",
+       std::to_string(times) + " of layers " + std::to_string(first) + " to " +
+           std::to_string(end - 1),
+       nested || config.has("loop_num_passes") ? Origin::file : Origin::family,
+       nested                          ? nested.path()
+       : config.has("loop_num_passes") ? config.where("loop_num_passes")
+                                       : "default of " + config.reading.family);
+}
+
 // Curves as far as the window reaches, in full layers as far as rel_extent.
 void inkling_profiles(const Section& config, LayerGroup& group) {
   const auto known = [&](std::string_view key, std::int64_t otherwise) {
@@ -64,6 +87,9 @@ void inkling_logits(const Section& config, LayerGroup& group) {
   group.logits.multiplier = 1 / std::sqrt(static_cast<double>(group.geometry.head_dim));
   group.logits_note = "q·k is divided by head_dim, not by its root";
   log_scaling(config, group, 0);
+}
+void inkling2_loop_logits(const Section& config, LayerGroup& group) {
+  log_scaling(config, group, 8192);
 }
 void inkling2_logits(const Section& config, LayerGroup& group) {
   log_scaling(config, group, 128000);
@@ -275,6 +301,12 @@ constexpr Family distances[] = {
      .window_keys = "sliding_window_size sliding_window",
      .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 8, .schemes = inkling_profiles,
      .logits = inkling2_logits, .sinks = Sinks::all, .remark = short_convolutions},
+    {.types = "inkling2_loop_text", .context = 1024 * K, .sizes = {2304, 24, 24, 8, 128},
+     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .passes = inkling_passes,
+     .window = 1024, .window_keys = "sliding_window_size sliding_window",
+     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 8,
+     .schemes = inkling_profiles, .logits = inkling2_loop_logits, .sinks = Sinks::all,
+     .remark = short_convolutions},
     {.types = "wavlm", .read = read_gated, .sizes = {768, 12, 12}, .causal = false,
      .remark = "a convolution over neighbours gives tokens positions besides, which no plan says"},
 

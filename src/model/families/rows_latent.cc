@@ -20,6 +20,56 @@ void full_layers_of_kimi(LayerDraft& layers) {
   layers.note_choice("layer_types", "full attention in some layers", full);
 }
 
+// Which layers have an indexer of their own, where others take what a layer before has picked: a
+// list, a word with a letter for each layer (F, S), or each index_topk_freq-th behind the first
+// index_skip_topk_offset.
+void pickers(LayerDraft& layers) {
+  const Section& config = layers.config;
+  const auto types = config.words("indexer_types");
+  const Json* const raw = config.raw("index_topk_pattern");
+  const bool spelled = raw && raw->get<std::string>();
+  const auto letters = spelled ? config.word("index_topk_pattern") : std::nullopt;
+  const auto words = types || spelled ? types : config.words("index_topk_pattern");
+  if (config.reading.error) return;
+  if (words || letters) {
+    const std::string& key = words ? words->key : letters->key;
+    if (!layers.covers_layers(key, words ? std::ssize(words->value) : std::ssize(letters->value),
+                              words ? "entry" : "letter"))
+      return;
+    for (std::size_t i = 0; i < layers.kinds.size(); ++i)
+      layers.kinds[i].picks = words ? words->value[i] != "shared" : letters->value[i] != 'S';
+    return note(layers.notes, "indexer", "where it is full", Origin::file, key);
+  }
+  const auto frequency = config.integer("index_topk_freq", at_least_one);
+  const auto offset = config.integer("index_skip_topk_offset", not_negative);
+  if (!frequency || frequency->value == 1) return;
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    layers.at(i).picks =
+        std::max<std::int64_t>(i - (offset ? offset->value : 2) + 1, 0) % frequency->value == 0;
+  note(layers.notes, "indexer", "in each " + std::to_string(frequency->value) + "th layer",
+       Origin::file, frequency->key);
+}
+
+// HY V4: the first layer, and from the second on each fourth.
+void pickers_each_fourth(LayerDraft& layers) {
+  if (layers.config.has("indexer_types")) return pickers(layers);
+  for (std::int64_t i = 0; i < layers.count(); ++i) layers.at(i).picks = i == 0 || (i - 1) % 4 == 0;
+  note(layers.notes, "indexer", "the first layer, and from the second on each fourth",
+       Origin::family, "rule of " + layers.config.reading.family);
+}
+
+constexpr Indexer indexed{.most = 2048, .width = 128};
+constexpr Indexer indexed_by_some{.most = 2048, .width = 128, .rule = pickers};
+constexpr Indexer indexed_by_a_fourth{.most = 2048, .width = 128, .rule = pickers_each_fourth};
+constexpr Indexer indexed_in_pools{.most = 2048,
+                                   .width = 128,
+                                   .block_keys = "index_kpool",
+                                   .block = 16,
+                                   .most_in_tokens = true,
+                                   .caches_gates = true,
+                                   .rule = pickers};
+constexpr Indexer indexed_entries{.most = 512, .width = 128, .kind = "compressed_sparse_attention"};
+
 // Mistral Large 4: q × (s_h·ln(p + 1) + b_h) in all layers, s and b being softmax_scaling's of the checkpoint.
 void learned_temperature(const Section&, LayerGroup& group) {
   group.logits.temperature = Temperature::heads;
@@ -33,12 +83,14 @@ void learned_temperature(const Section&, LayerGroup& group) {
 constexpr Family latent[] = {
     {.types = "deepseek_v2", .context = 2048, .sizes = {4096, 32, 32}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
+    {.types = "sarvam_mla", .context = 4096, .sizes = {4096, 32, 64}, .pairing = interleaved,
+     .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "deepseek_v3 kimi_k2", .context = 4096, .sizes = {7168, 61, 128, 128},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512},
      .scale_logits = true},
     {.types = "deepseek_v32", .context = 160 * K, .sizes = {7168, 61, 128, 128},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .layer_types = true,
-     .mla = {128, 64, 512}, .scale_logits = true,
+     .mla = {128, 64, 512}, .indexer = indexed, .scale_logits = true,
      .remark = "deepseek_v32: the indexer that picks tokens rotates on its own, pairing halves"},
     {.types = "glm4_moe_lite", .context = 202752, .sizes = {2048, 47, 20, 20},
      .pairing = interleaved, .pairing_key = interleave_keys, .theta = 10000, .mla = {192, 64, 512},
@@ -57,31 +109,39 @@ constexpr Family latent[] = {
                        "original_max_position_embeddings": 512, "beta_fast": 32, "beta_slow": 1,
                        "attention_factor": 1})",
      .layer_types = true, .every = 4, .rotates = listed_layers, .mla = {64, 64, 512},
-     .learned_factors = true, .logits = learned_temperature, .scale_logits = true,
+     .indexer = indexed_by_some, .learned_factors = true, .logits = learned_temperature,
+     .scale_logits = true,
      .remark = "mistral_large4_text: the checkpoint multiplies frequencies by learned factors "
                "e^alpha (rotary_emb.alpha), which the plan has where the weights lie beside the file; "
                "the indexer that picks tokens has the same rotation and a temperature of its own"},
     {.types = "deepseek_v4", .read = read_deepseek_v4, .context = 1024 * K,
-     .sizes = {4096, 43, 64, 1, 512}, .pairing = interleaved, .theta = 10000, .partial = 0.125,
-     .partial_keys = partial_factor, .layer_types = true, .window = 128, .sinks = Sinks::all,
-     .keys_are_values = true,
+     .sizes = {4096, 43, 64, 1, 512}, .pairing = interleaved, .theta = 10000,
+     .by_layer_type = true, .partial = 0.125, .partial_keys = partial_factor,
+     .layer_types = true, .window = 128,
+     .indexer = indexed_entries, .sinks = Sinks::all, .keys_are_values = true,
      .remark = "deepseek_v4: entries that stand for several tokens are keys at the position of their "
                "first one, rotated alike; the indexer that picks them has their rotation"},
     {.types = "minicpm3", .context = 32 * K, .sizes = {2560, 62, 40, 40}, .pairing = halves,
      .theta = 10000, .mla = {64, 32, 256}, .scale_logits = true},
     {.types = "glm_moe_dsa", .context = 202752, .sizes = {6144, 78, 64, 64},
      .pairing = interleaved, .theta = 10000, .layer_types = true, .mla = {192, 64, 512},
-     .scale_logits = true,
+     .indexer = indexed_by_some, .scale_logits = true,
      .remark = "glm_moe_dsa: the indexer that picks tokens rotates on its own, pairing neighbours"},
     {.types = "axk1", .context = 32 * K, .sizes = {7168, 61, 64, 64}, .pairing = interleaved,
      .pairing_key = interleave_keys, .theta = 10000, .mla = {128, 64, 512}, .scale_logits = true},
     {.types = "axk2", .context = 128 * K, .sizes = {2048, 48, 32, 32}, .pairing = interleaved,
-     .theta = 10000, .layer_types = true, .mla = {64, 32, 128}, .scale_logits = true,
+     .theta = 10000, .layer_types = true, .mla = {64, 32, 128}, .indexer = indexed,
+     .scale_logits = true,
      .remark = "axk2: the indexer that picks tokens rotates on its own, pairing halves"},
     {.types = "hy_v4", .context = 256 * K, .sizes = {2816, 34, 32, 32}, .pairing = halves,
-     .theta = 10000, .layer_types = true, .mla = {192, 64, 512},
+     .theta = 10000, .layer_types = true, .mla = {192, 64, 512}, .indexer = indexed_by_a_fourth,
      .sinks = Sinks::all, .scale_logits = true,
      .remark = "hy_v4: the indexer that picks tokens rotates on its own, pairing halves"},
+    {.types = "hy_v4_vl_text", .context = 256 * K, .sizes = {6144, 78, 64},
+     .pairing = interleaved, .theta = 10000, .sections = "12 10 10", .sections_interleaved = true,
+     .layer_types = true, .mla = {192, 64, 512}, .indexer = indexed_by_a_fourth,
+     .sinks = Sinks::all, .scale_logits = true,
+     .remark = "hy_v4_vl: the indexer that picks tokens rotates on its own"},
     {.types = "bailing_hybrid", .context = 256 * K, .sizes = {2560, 42, 32, 32},
      .pairing = interleaved, .theta = 6e6, .layer_types = true, .pattern = every_last, .every = 6,
      .every_keys = "layer_group_size", .other = "linear_attention", .mla = {128, 64, 512},
@@ -90,7 +150,8 @@ constexpr Family latent[] = {
      .layer_types = true, .pattern = {full_layers_of_kimi}, .every = 4,
      .other = "linear_attention", .rotates = no_layer, .mla = {128, 64, 512}},
     {.types = "glm5_next_text", .context = 1024 * K, .sizes = {4096, 45, 64, 64},
-     .layer_types = true, .other = "linear_attention", .rotates = no_layer, .mla = {256, 0, 512}},
+     .layer_types = true, .other = "linear_attention", .rotates = no_layer, .mla = {256, 0, 512},
+     .indexer = indexed_in_pools},
 };
 // clang-format on
 

@@ -41,6 +41,10 @@ constexpr Inner inner_types[] = {
     {"inkling", "inkling_text"},
     {"inkling_mm_model", "inkling_text"},
     {"inkling2", "inkling2_text"},
+    {"inkling2_loop", "inkling2_loop_text"},
+    {"hy_v4_vl", "hy_v4_vl_text"},
+    {"apertus1p5", "apertus1p5_text"},
+    {"omniasr", "llama"},
     {"paligemma", "gemma",
      "the picture and the prompt see each other both ways, and what is generated is causal; "
      "positions count from 1"},

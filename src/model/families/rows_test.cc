@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -377,6 +378,127 @@ TEST(FamilyRows, Molmo2MustScaleAllLayersOrNone) {
       "rope_scaling": {"rope_type": "linear", "factor": 2}})");
   ASSERT_FALSE(model);
   EXPECT_NE(model.error().message().find("every layer"), std::string::npos);
+}
+
+const Rope& first_rope(const Model& model) {
+  static const Rope none;
+  const Rope* const rope = std::get_if<Rope>(&model.groups.at(0).schemes.at(0));
+  if (!rope) ADD_FAILURE() << "another scheme";
+  return rope ? *rope : none;
+}
+
+constexpr std::string_view scaled =
+    R"("rope_scaling": {"rope_type": "linear", "factor": 4, "partial_rotary_factor": 0.5})";
+
+TEST(FamilyRows, CodeThatReadsNoParametersRotatesPlainly) {
+  for (const std::string type : {"gptj", "codegen", "esm"}) {
+    const std::string more =
+        R"("rotary_dim": 16, "position_embedding_type": "rotary", "vocab_size": 64, )";
+    for (const std::string spelling : {"rope_scaling", "rope_parameters"}) {
+      const Model model =
+          small_model(type, more + '"' + spelling + R"(": {"rope_type": "linear", "factor": 4,
+                                "partial_rotary_factor": 0.5})");
+      EXPECT_EQ(first_rope(model).scaling, Scaling{Unscaled{}}) << type;
+      EXPECT_TRUE(rows_warn(model, "unread_key")) << type;
+      EXPECT_FALSE(rows_warn(model, "partial_conflict")) << type;
+    }
+    const Model model = small_model(type, more + R"("rope_theta": 50000)");
+    EXPECT_EQ(first_rope(model).rope_theta, 10000) << type;
+    EXPECT_TRUE(rows_warn(model, "unread_key")) << type;
+  }
+  EXPECT_EQ(
+      first_rope(small_model("gptj", R"("rotary_dim": 16, )" + std::string(scaled))).rotary_dim,
+      16);
+}
+
+TEST(FamilyRows, AHeadThatSharesTheWidthHasNoDimOfItsOwn) {
+  for (const std::string type : {"gptj", "codegen", "gpt_neox"}) {
+    const Model model = small_model(type, R"("rotary_dim": 16, "head_dim": 32)");
+    EXPECT_EQ(model.groups.at(0).geometry.head_dim, 64) << type;
+    EXPECT_TRUE(rows_warn(model, "unread_key")) << type;
+  }
+}
+
+TEST(FamilyRows, ATypeThatHasThePartItselfTakesTheFamilysDefault) {
+  const auto part = [](std::string_view type) {
+    const Model model =
+        small_model(type, R"("head_dim": 64, "rope_scaling": {"rope_type": "proportional"})");
+    const auto* scaling = std::get_if<Proportional>(&first_rope(model).scaling);
+    return scaling ? scaling->partial_rotary_factor : -1;
+  };
+  for (const std::string_view type : {"glm", "glm4", "glm4_moe", "nemotron", "persimmon"})
+    EXPECT_EQ(part(type), 0.5) << type;
+  for (const std::string_view type : {"gpt_neox", "stablelm"}) EXPECT_EQ(part(type), 0.25) << type;
+  EXPECT_EQ(part("llama"), 1);
+}
+
+TEST(FamilyRows, ExaonesDefaultBaseIsThatOfItsClassSince524) {
+  const Model now = small_model("exaone", R"("rope_scaling": null)");
+  EXPECT_EQ(first_rope(now).rope_theta, 500000);
+  EXPECT_TRUE(rows_warn(now, "default_changed"));
+  const Model old = small_model("exaone", R"("transformers_version": "4.43.0")");
+  EXPECT_EQ(first_rope(old).rope_theta, 10000);
+}
+
+TEST(FamilyRows, AClassThatIsScaledByDefaultHasAnotherBaseBesideParametersOfTheFile) {
+  EXPECT_EQ(first_rope(small_model("higgs_audio_v2", R"("head_dim": 64)")).rope_theta, 500000);
+  EXPECT_EQ(
+      first_rope(small_model("higgs_audio_v2", R"("rope_parameters": {"rope_type": "default"})"))
+          .rope_theta,
+      10000);
+}
+
+TEST(FamilyRows, ParametersByLayerTypeInAClassThatHasOneSetAreToldOf) {
+  constexpr std::string_view by_type =
+      R"("rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 5e5},
+                             "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})";
+  for (const std::string_view type :
+       {"qwen3", "gpt_oss", "cohere2", "exaone4", "cwm", "afmoe", "qwen2", "smollm3", "mistral"})
+    EXPECT_TRUE(rows_warn(small_model(type, by_type), "layer_types_unread")) << type;
+  for (const std::string_view type :
+       {"gemma3_text", "gemma4_text", "olmo3", "beam", "dory", "laguna", "mellum", "lfm3"})
+    EXPECT_FALSE(rows_warn(small_model(type, by_type), "layer_types_unread")) << type;
+}
+
+TEST(FamilyRows, Sarvams105BIsDeepSeekV3InOtherWords) {
+  const Model model =
+      small_model("sarvam_mla",
+                  R"("head_dim": 576, "rope_theta": 10000, "rope_scaling": {"type": "deepseek_yarn",
+      "factor": 4, "original_max_position_embeddings": 1024, "mscale": 1, "mscale_all_dim": 1})");
+  EXPECT_EQ(first_rope(model).slice, Slice::trailing);
+  EXPECT_EQ(first_rope(model).rotary_dim, 64);
+  EXPECT_TRUE(std::get<Yarn>(first_rope(model).scaling).scale_logits);
+  EXPECT_EQ(model.groups.at(0).geometry.head_dim, 192);
+}
+
+TEST(FamilyRows, Hy4sPicturesHaveAxesByTurnsAndItsTextPairsNeighbours) {
+  const Model model = read_model_text(
+      R"({"model_type": "hy_v4_vl", "text_config": {"num_hidden_layers": 2},
+          "vision_config": {"model_type": "hy_v4_vl_vision"}})");
+  EXPECT_EQ(first_rope(model).pairing, Pairing::interleaved);
+  EXPECT_EQ(first_rope(model).mrope_section, (std::vector<std::int64_t>{12, 10, 10}));
+  EXPECT_TRUE(first_rope(model).mrope_interleaved);
+  const LayerGroup* const vision = find_group(model, 0, Stack::vision);
+  ASSERT_TRUE(vision);
+  EXPECT_EQ(std::get<Learned>(vision->schemes.at(0)).rows, 128 * 128 + 1);
+  EXPECT_EQ(vision->layers.size(), 40u);
+}
+
+TEST(FamilyRows, WrappersOf524NameTheirTextModels) {
+  EXPECT_EQ(first_rope(read_model_text(R"({"model_type": "apertus1p5", "text_config": {}})"))
+                .scaling.index(),
+            Scaling{Llama3{}}.index());
+  const Model heard = read_model_text(
+      R"({"model_type": "omniasr", "text_config": {"hidden_size": 4096, "num_hidden_layers": 12,
+          "num_attention_heads": 8}, "audio_config": {"model_type": "omniasr_audio"}})");
+  EXPECT_EQ(heard.groups.at(0).geometry.head_dim, 512);
+  EXPECT_TRUE(rows_warn(heard, "audio_not_explained"));
+  for (const std::string type : {"omniasr_audio", "omniasr_ctc", "wavtokenizer",
+                                 "wavtokenizer_encoder", "apertus1p5_vision_tokenizer"}) {
+    const auto refused = read_config(R"({"model_type": ")" + type + R"("})");
+    ASSERT_FALSE(refused) << type;
+    EXPECT_TRUE(refused.error().message().contains("convolutions")) << refused.error().message();
+  }
 }
 
 }  // namespace

@@ -16,9 +16,10 @@ constexpr Family uncovered[] = {
               "timm_backbone timm_wrapper pp_ocrv5_mobile_det pp_ocrv5_server_det "
               "pp_ocrv6_medium_det pp_ocrv6_small_det pp_ocrv6_tiny_det dac encodec univnet "
               "vibevoice_acoustic_tokenizer vibevoice_acoustic_tokenizer_encoder "
-              "vibevoice_acoustic_tokenizer_decoder fastspeech2_conformer_hifigan "
-              "speecht5_hifigan qwen2_5_omni_bigvgan janus_vqgan chameleon_vqgan emu3_vqgan "
-              "glm_image_vqmodel flava_image_codebook inkling_vision inkling_audio "
+              "vibevoice_acoustic_tokenizer_decoder wavtokenizer_encoder "
+              "fastspeech2_conformer_hifigan "
+              "speecht5_hifigan qwen2_5_omni_bigvgan glm_image_vqmodel flava_image_codebook "
+              "inkling_vision inkling_audio "
               "gemma4_unified_audio gemma4_unified_vision poolformer focalnet",
      .read = read_no_attention, .remark = "convolutions or patches alone carry the place"},
     {.types = "fnet", .read = read_no_attention,
@@ -40,7 +41,11 @@ constexpr Family uncovered[] = {
      .remark = "its inputs decide what position is: each kind has vectors of its own, or none"},
 
     // --- convolutions as positions ---------------------------------------------------------------
-    {.types = "wav2vec2 hubert sew sew-d unispeech unispeech-sat data2vec-audio xcodec "
+    {.types = "wavtokenizer apertus1p5_vision_tokenizer janus_vqgan chameleon_vqgan emu3_vqgan",
+     .read = read_not_covered,
+     .remark = "attention without positions stands among convolutions, which carry the place"},
+    {.types = "wav2vec2 hubert omniasr_audio omniasr_ctc sew sew-d unispeech unispeech-sat "
+              "data2vec-audio xcodec "
               "higgs_audio_v2_tokenizer pvt_v2 segformer glpn cvt mobilevit mobilevitv2 "
               "swiftformer florence_vision sam3_lite_text_text_model",
      .read = read_not_covered,

@@ -68,6 +68,8 @@ constinit const Tower learned[] = {
      .image = 448, .patch = 14},
     {.types = "hunyuan_vl_vision", .width = 1152, .layers = 27, .heads = 16, .image = 2048,
      .image_key = "max_image_size", .remark = resized},
+    {.types = "hy_v4_vl_vision", .width = 1536, .layers = 40, .heads = 16, .image = 2048,
+     .image_key = "max_image_size", .remark = resized},
     {.types = "glm_image_vision", .width = 1536, .layers = 40, .heads = 16, .image = 2048,
      .extra_rows = 0, .remark = resized},
     {.types = "radio", .width = 1280, .layers = 32, .heads = 16, .image = 2048, .extra_rows = 0,

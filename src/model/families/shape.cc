@@ -227,6 +227,17 @@ void add_group(Reading& reading, LayerGroup group, std::int64_t context) {
   model.groups.push_back(std::move(group));
 }
 
+void set_mixer(Mixer mixer, std::string label, LayerGroup& group) {
+  constexpr std::string_view kept[] = {"", "a state of fixed size", "the last few tokens",
+                                       "nothing", "nothing for each token"};
+  group.mixer = mixer;
+  group.label = std::move(label);
+  group.schemes = {NoPe{}};
+  group.window.reset();
+  group.cache_note = "no attention: " + std::string(kept[static_cast<std::size_t>(mixer)]) +
+                     (mixer == Mixer::unsaid ? "" : " is kept");
+}
+
 void set_cache(LayerGroup& group, const ModelDims& dims) {
   if (!group.causal) {
     group.cache_note = "bidirectional: nothing is cached";

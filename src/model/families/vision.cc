@@ -111,9 +111,7 @@ void add_listed(const Section& vision, LayerGroup group, const std::vector<std::
     return types[static_cast<std::size_t>(layer)].starts_with("conv");
   });
   if (!other.layers.empty()) {
-    other.label = "convolution";
-    other.schemes = {NoPe{}};
-    other.cache_note = "no attention: a convolution over neighbours";
+    set_mixer(Mixer::convolution, "convolution", other);
     group.label = "full attention";
     model.groups.push_back(std::move(other));
   }
