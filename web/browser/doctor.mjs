@@ -124,10 +124,10 @@ export async function doctor({ check, open, quiet, url }) {
   }
   const before = page.asked.length
 
-  await check('doctor: opens with a model that engines read in several ways', async () => {
+  await check('doctor: opens with a file that is broken, and says how', async () => {
     const text = await stage(page)
-    assert(/exllamav3/.test(text) && /yarn factor 1 /.test(text), text.slice(0, 300))
-    assert((await page.locator('.findings li').count()) > 3, 'few findings')
+    assert(/broken-llama-3\.1-8b/.test(text) && /llama3_scaling_missing/.test(text), text.slice(0, 300))
+    assert(/rope_scaling/.test(text), 'no cure')
   })
   await view('as it opens')
   await check('doctor: a dropped file is asked about every engine', async () => {

@@ -38,7 +38,7 @@ class DecoderReader {
     const bool both_ways = causal_ && causal && !causal->value;
     if (both_ways) causal_ = false;
     if (decoder && !family_.causal) causal_ = decoder->value;
-    layers_ = read_layers(config_, family_, dims_, causal_, notes_);
+    layers_ = read_layers(config_, family_, dims_, notes_);
     const bool each_side = both_ways || (!causal_ && family_.window_each_side);
     behind_by_itself_ = !causal_ && family_.window_with_itself;
     if (each_side && layers_.window) *layers_.window *= 2;

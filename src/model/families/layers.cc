@@ -50,9 +50,9 @@ bool is_known(std::string_view type) { return mixer_word(type) != nullptr; }
 
 class LayerReader {
  public:
-  LayerReader(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+  LayerReader(const Section& config, const Family& family, const ModelDims& dims,
               ProvenanceList& notes)
-      : draft_{{}, config, family, dims, notes}, causal_(causal) {}
+      : draft_{{}, config, family, dims, notes} {}
 
   Layers read() {
     find_types();
@@ -258,7 +258,6 @@ class LayerReader {
   }
 
   LayerDraft draft_;
-  bool causal_;
   bool by_pattern_ = false;  // the family's pattern said the kinds, and not the file
 };
 
@@ -293,9 +292,9 @@ Mixer mixer_of(std::string_view type) {
 
 bool has_attention(std::string_view type) { return mixer_of(type) == Mixer::attention; }
 
-Layers read_layers(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+Layers read_layers(const Section& config, const Family& family, const ModelDims& dims,
                    ProvenanceList& notes) {
-  return LayerReader(config, family, dims, causal, notes).read();
+  return LayerReader(config, family, dims, notes).read();
 }
 
 }  // namespace posenc::detail

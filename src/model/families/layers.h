@@ -57,7 +57,7 @@ struct LayerDraft : Layers {
   bool covers_layers(std::string_view key, std::int64_t entries, std::string_view unit) const;
 };
 
-Layers read_layers(const Section& config, const Family& family, const ModelDims& dims, bool causal,
+Layers read_layers(const Section& config, const Family& family, const ModelDims& dims,
                    ProvenanceList& notes);
 
 bool has_window(std::string_view layer_type);  // sliding or chunked
