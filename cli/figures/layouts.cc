@@ -8,6 +8,7 @@
 
 #include "cli/arguments/flags.h"
 #include "cli/figures/common.h"
+#include "cli/figures/draw/colours.h"
 #include "cli/figures/kind.h"
 #include "posenc/layout.h"
 #include "src/core/try.h"
@@ -73,8 +74,9 @@ Drawing define(CLI::App& app) {
     figure.shared_axes = true;
     figure.scale = {.label = "rank",
                     .column = "rank",
-                    .least = 0,
-                    .most = static_cast<double>(std::max<std::int64_t>(options->ranks - 1, 1))};
+                    .least = -0.5,
+                    .most = static_cast<double>(options->ranks) - 0.5,
+                    .classes = options->ranks <= static_cast<std::int64_t>(line_colours)};
     return figure;
   };
 }

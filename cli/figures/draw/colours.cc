@@ -51,6 +51,7 @@ Colour diverging(double at) {
 
 Colour colour_of(const ColourScale& scale, double value) {
   if (std::isnan(value)) return nothing;
+  if (scale.classes) return line_colour(1 + static_cast<std::size_t>(std::lround(value)));
   if (!scale.diverging) return sequential((value - scale.least) / (scale.most - scale.least));
   return diverging(value / std::max(std::abs(scale.least), std::abs(scale.most)));
 }

@@ -11,7 +11,7 @@ namespace posenc::cli {
 constexpr std::size_t line_colours = 8;
 Colour line_colour(std::size_t index);
 
-inline constexpr Colour ink{0x22, 0x22, 0x22}, pale{0x8a, 0x8a, 0x8a}, nothing{0xe8, 0xe8, 0xe8};
+inline constexpr Colour ink{0x22, 0x22, 0x22}, pale{0x8a, 0x8a, 0x8a}, nothing{0xd4, 0xd4, 0xd4};
 
 // 0 to 1, light to dark in even steps.
 Colour sequential(double at);

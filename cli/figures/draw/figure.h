@@ -67,6 +67,7 @@ struct ColourScale {
   std::string label = {}, column = {};
   double least = 0, most = 1;
   bool diverging = false;  // orange below 0, blue above; else light to dark
+  bool classes = false;    // of whole numbers that name things: each a line's colour
 };
 
 struct Panel {

@@ -68,7 +68,10 @@ double widest(const Ticks& ticks) {
 }
 
 Bar bar_of(const ColourScale& scale) {
-  return {scale, {}, ticks_of(scale.least, scale.most, false, scale.most > scale.least ? 6 : 1)};
+  Bar bar{scale, {}, ticks_of(scale.least, scale.most, false, scale.most > scale.least ? 6 : 1)};
+  if (scale.classes)
+    std::erase_if(bar.ticks, [](const auto& t) { return t.first != std::round(t.first); });
+  return bar;
 }
 
 double bar_room(const Bar& bar) {
