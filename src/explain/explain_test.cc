@@ -61,9 +61,10 @@ TEST(Explain, DistanceMapsComeBeforeWhatALogitDependsOn) {
     std::string text;
     const Explanation said = explained(model_of(rope));
     for (const std::string& sentence : said.groups.front().words) text += sentence + " ";
-    return text;
+    return text + said.groups.front().formulas.front().text;
   };
   EXPECT_TRUE(words_of(Rope{}).contains("depends on the distance"));
+  EXPECT_TRUE(words_of(Rope{}).contains("depends on i−j alone"));
   for (const DistanceMap map :
        {DistanceMap::dual_chunk, DistanceMap::rerope, DistanceMap::self_extend}) {
     const std::string words = words_of(Rope{.distance_map = map,
@@ -72,6 +73,7 @@ TEST(Explain, DistanceMapsComeBeforeWhatALogitDependsOn) {
                                             .chunk_size = 1024,
                                             .local_size = 128});
     EXPECT_FALSE(words.contains("depends on the distance")) << words;
+    EXPECT_FALSE(words.contains("depends on i−j alone")) << words;
     EXPECT_TRUE(words.contains("counted anew for each query and key")) << words;
   }
 }

@@ -103,8 +103,13 @@ std::vector<FormulaLine> formula_lines(const Subject& subject) {
   std::vector<FormulaLine> lines;
   if (subject.group.mixer != Mixer::attention) return lines;
   for (const Scheme& scheme : subject.group.schemes) {
-    lines.push_back({std::string(info(scheme).name), std::string(info(scheme).formula)});
     const Rope* rope = std::get_if<Rope>(&scheme);
+    // Of a distance map no logit goes by i−j alone.
+    const bool mapped = rope && rope->distance_map != DistanceMap::none;
+    lines.push_back({std::string(info(scheme).name),
+                     mapped ? "pair r rotates by p′·f_r, f_r = b^(−2r/d), p′ as counted for this "
+                              "query and key"
+                            : std::string(info(scheme).formula)});
     const auto& rotate = subject.facts.plan.rotate;
     if (!rope || !rotate || std::holds_alternative<Unscaled>(rope->scaling)) continue;
     lines.push_back({std::string(info(rope->scaling).name),
