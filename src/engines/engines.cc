@@ -24,7 +24,7 @@ bool is_called(const Engine& engine, std::string_view name) {
   return engine.name == name || has_word(engine.aliases, name);
 }
 
-// "5" and "5.23" are versions of 5.23.0.
+// "5" and "5.24" are versions of 5.24.0.
 bool is_version(std::string_view version, std::string_view asked) {
   return version.starts_with(asked) &&
          (version.size() == asked.size() || version[asked.size()] == '.');

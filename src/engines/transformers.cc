@@ -69,7 +69,7 @@ void transformers4_reads(EngineRope& rope) {
 }  // namespace
 
 const EngineProfile transformers_profile{
-    {"transformers", "hf huggingface", "transformers", "5.23.0", "modeling_rope_utils.py"},
+    {"transformers", "hf huggingface", "transformers", "5.24.0", "modeling_rope_utils.py"},
     "config.json GGUF",
     Spelling::rope_parameters,
     transformers_reads};
