@@ -87,7 +87,9 @@ def test_steep_gates_spoil_nothing_behind_them(steep):
     gates = -tensor(2, HEADS, LENGTH).abs()
     gates[:, :, [0, 3]] = steep
     made = pt.flex_attention(q, k, v, compiled(posenc.NoPe()), scheme=posenc.Forgetting(log_gates=gates))
-    assert torch.allclose(made, pt.attention(q, k, v, compiled(posenc.NoPe()), scheme=posenc.Forgetting(log_gates=gates)), atol=2e-5)
+    assert torch.allclose(
+        made, pt.attention(q, k, v, compiled(posenc.NoPe()), scheme=posenc.Forgetting(log_gates=gates)), atol=2e-5
+    )
 
 
 def test_what_no_score_mod_says_is_refused():
