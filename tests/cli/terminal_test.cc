@@ -154,6 +154,7 @@ TEST_F(JsonOfCommands, ParsesWhateverTheNumbersAre) {
                                  "check-positions 0,1,2 --expect 0:3",
                                  "link --panel rope",
                                  "lab base --head_dim 64 --length 1024",
+                                 "verify --claim 7a",
                                  "bench table --quick --length 32 --head_dim 16"};
   for (const char* model : {"small.gguf", "huge.gguf"})
     for (const char* kind : {"waves", "watch", "tokens", "shift", "perplexity"})
