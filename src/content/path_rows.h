@@ -125,6 +125,7 @@ struct PathKeys {
   // [batch][kv_heads][block][block_keys]: factors that are not finite. Blocks are made without them, since 0 · NaN would
   // reach pairs that they do not stand between; PathRows gives those that they do.
   std::vector<std::uint8_t> spoiled;
+  bool any_spoiled = false;
 
   PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const AttentionInputs& given)
       : in(&streamed), size(block_keys * streamed.dim) {
@@ -143,6 +144,7 @@ struct PathKeys {
             spoiled.data() + n * block_keys));
       }
     });
+    any_spoiled = std::ranges::find(spoiled, std::uint8_t{1}) != spoiled.end();
   }
   // The keys of a block, 0 where padding may hold anything: [dim][block_keys].
   void visible_keys(std::int64_t n, const AttentionInputs& given, T* to) const {
@@ -294,9 +296,8 @@ class PathRows {
   }
   // The last factor that is not finite, of those that a row's queries meet.
   void find_spoiled() {
+    if (!keys_->any_spoiled) return;
     const std::uint8_t* const of = keys_->spoiled.data() + keys_->in->block(b_, h_, 0) * block_keys;
-    const std::int64_t tokens = keys_->in->blocks * block_keys;
-    if (std::find(of, of + tokens, std::uint8_t{1}) == of + tokens) return;
     for (std::int64_t r = 0; r < rows_; ++r) {
       std::int64_t last = own_[r];
       while (last >= 0 && of[last] == 0) --last;
