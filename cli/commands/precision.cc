@@ -234,13 +234,10 @@ Run define_precision(CLI::App& app) {
   app.add_flag("--json", options->json)->description("All of it as JSON (docs/json.md)");
   app.footer(
       "Each engine forms its angles in its own way; what is off there no cosine makes good again.\n"
-      "Errors are the largest of the 1024 positions before each column's (of some of them where "
-      "pairs are\n"
-      "thousands), over all pairs, against long double. Engines keep cosines in float32, Hugging "
-      "Face and vLLM in the tensor's own type. "
-      "The "
-      "three\n"
-      "last lines are slips that programs have made (docs/rope.md).\n\n"
+      "Errors are the largest of the 1024 positions before each column's, over all pairs, against\n"
+      "long double; of thousands of pairs some of these positions are looked at. Engines keep\n"
+      "cosines in float32, Hugging Face and vLLM in the tensor's own type. The three last lines\n"
+      "are slips that programs have made (docs/rope.md).\n\n"
       "Examples:\n"
       "  posenc precision llama-3.1-8b\n"
       "  posenc precision phi-3.5-mini --at 131072\n"
