@@ -23,7 +23,7 @@ Plan at_length(Lab& lab, const Rope& rope, std::int64_t length) {
   return lab.plan(rope, {.head_dim = dim, .length = length});
 }
 double change(const Plan& a, const Plan& b) {
-  return largest_difference(a.rotate->frequency, b.rotate->frequency);
+  return largest_difference(a.rotate->frequencies.radians, b.rotate->frequencies.radians);
 }
 
 Evidence separate(Lab& lab) {
@@ -75,8 +75,8 @@ Evidence rerotated(Lab& lab) {
   const Cache c = cache(lab, n);
   Plan turn = at_length(lab, dynamic_ntk(), 4 * trained);
   const Plan before = at_length(lab, dynamic_ntk(), trained);
-  for (std::size_t r = 0; r < turn.rotate->frequency.size(); ++r)
-    turn.rotate->frequency[r] -= before.rotate->frequency[r];
+  for (std::size_t r = 0; r < turn.rotate->frequencies.radians.size(); ++r)
+    turn.rotate->frequencies.radians[r] -= before.rotate->frequencies.radians[r];
   turn.valid.reset();
   const Matrix mended = lab.rotated(turn, c.stale, Positions::range(0, n));
   return {

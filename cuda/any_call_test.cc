@@ -113,22 +113,23 @@ class Strided {
 // A plan's rotation, of any slice.
 Plan drawn_plan(Draw& draw, std::int64_t dim, std::int64_t heads) {
   const std::int64_t pairs = 1 + draw.below(dim / 2);
-  Rotate rotate{.pairing = draw.one_in(2) ? Pairing::halves : Pairing::interleaved,
+  Rotate rotate{
+      .slice = {.pairing = draw.one_in(2) ? Pairing::halves : Pairing::interleaved,
                 .first_dim = draw.one_in(2) ? dim - 2 * pairs : draw.below(dim - 2 * pairs + 1),
-                .rotary_dim = 2 * pairs,
-                .blocks = 1,
-                .heads = draw.one_in(3) ? heads : 1,
-                .axes = draw.one_in(3) ? 2 + draw.below(2) : 1};
-  if (draw.one_in(2)) rotate.first_dim = 0, rotate.rotary_dim = dim / 2 * 2;
+                .rotary_dim = 2 * pairs},
+      .frequencies = {.heads = draw.one_in(3) ? heads : 1,
+                      .axes = draw.one_in(3) ? 2 + draw.below(2) : 1}};
+  if (draw.one_in(2)) rotate.slice.first_dim = 0, rotate.slice.rotary_dim = dim / 2 * 2;
   if (draw.one_in(3))
     for (const std::int64_t blocks : {3, 2})
-      if (rotate.pairs() % blocks == 0) rotate.blocks = blocks;
+      if (rotate.pairs() % blocks == 0) rotate.slice.blocks = blocks;
   return {.rotate = rotate};
 }
 void draw_numbers(Draw& draw, Rotate& rotate) {
-  rotate.frequency.clear();
-  for (std::int64_t i = 0; i < rotate.heads * rotate.axes * rotate.pairs(); ++i)
-    rotate.frequency.push_back(static_cast<double>(draw.below(1 << 20)) * 0x1p-20 - 0.25);
+  rotate.frequencies.radians.clear();
+  for (std::int64_t i = 0; i < rotate.frequencies.heads * rotate.frequencies.axes * rotate.pairs();
+       ++i)
+    rotate.frequencies.radians.push_back(static_cast<double>(draw.below(1 << 20)) * 0x1p-20 - 0.25);
   rotate.amplitude = draw.one_in(2) ? 1 : 1.25;
 }
 
@@ -184,7 +185,8 @@ std::vector<double> by_the_host(const std::vector<Plan>& plans,
     return Tensor::dense(list.data(), DType::f64, {shape[0], shape[1], shape[2], shape[3]});
   };
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-    const auto positions = Positions::signed_ids(at.ids, plans[plan].rotate->axes, shape[0]);
+    const auto positions =
+        Positions::signed_ids(at.ids, plans[plan].rotate->frequencies.axes, shape[0]);
     EXPECT_TRUE(positions);
     const auto done = turn == Turn::forward
                           ? posenc::rotate(plans[plan], dense(in), *positions, side, dense(out))
@@ -256,14 +258,15 @@ void expect_as_the_host(std::uint64_t seed) {
                           drawn_plan(draw, dim, heads));
   for (Plan& plan : plans) draw_numbers(draw, *plan.rotate);
   const Rotate& rotate = *plans.front().rotate;
-  const std::int64_t kv_heads = rotate.heads > 1 ? heads : 1 + draw.below(heads);
+  const std::int64_t kv_heads = rotate.frequencies.heads > 1 ? heads : 1 + draw.below(heads);
   const bool appends = draw.one_in(3), values_rotate = draw.one_in(4);
-  for (Plan& plan : plans) plan.rotate->values = values_rotate;
+  for (Plan& plan : plans)
+    plan.rotate->values = values_rotate ? Values::rotated_and_back : Values::unrotated;
   const Turn turns[] = {Turn::forward, Turn::transpose, Turn::inverse};
   const Turn turn = appends ? Turn::forward : draw.of(turns);
 
   Stands at;
-  draw_positions(draw, at, rotate.axes, batch, tokens);
+  draw_positions(draw, at, rotate.frequencies.axes, batch, tokens);
   std::vector<std::int32_t> plan_ids;
   for (std::int64_t i = 0; i < batch * tokens; ++i)
     plan_ids.push_back(
@@ -286,9 +289,9 @@ void expect_as_the_host(std::uint64_t seed) {
   const Strided q_before = q_out, k_before = k_out;
 
   const std::string what = "seed " + std::to_string(seed) + ", " + std::string(name(dtype)) + ", " +
-                           shape_text(q.view()) + ", " + std::string(name(rotate.pairing)) + ", " +
-                           std::to_string(rotate.rotary_dim) + " channels from " +
-                           std::to_string(rotate.first_dim);
+                           shape_text(q.view()) + ", " + std::string(name(rotate.slice.pairing)) +
+                           ", " + std::to_string(rotate.slice.rotary_dim) + " channels from " +
+                           std::to_string(rotate.slice.first_dim);
   const auto rotations = Rotations::make(plans, emulated());
   ASSERT_TRUE(rotations) << rotations.error().message() << what;
   const RotateOptions options{.turn = turn,

@@ -8,36 +8,32 @@
 
 #include "cuda/calls.h"
 #include "cuda/fixed_point.h"
+#include "posenc/features.h"
 #include "src/kernels/check.h"
 
 namespace posenc::cuda {
 namespace {
 
-bool same_geometry(const Rotate& a, const Rotate& b) {
-  return a.pairing == b.pairing && a.first_dim == b.first_dim && a.rotary_dim == b.rotary_dim &&
-         a.blocks == b.blocks && a.heads == b.heads && a.axes == b.axes && a.values == b.values &&
-         a.values_stay == b.values_stay && a.growth == b.growth && a.angles == b.angles;
+// One slice, one kind: what differs from plan to plan of a table is frequencies and amplitude.
+bool same_geometry(Rotate a, Rotate b) {
+  a.frequencies.radians = b.frequencies.radians = {};
+  a.amplitude = b.amplitude = 1;
+  return a == b;
 }
 
 Expected<void> check(const Plan& plan, const Rotate& first) {
   if (!plan.rotate)
     return fail(where, "a plan must rotate", "none", "posenc explain shows what it does");
+  POSENC_CHECK(check_takes(rooms::cuda, plan, where));
   const Rotate& rotate = *plan.rotate;
   if (!same_geometry(rotate, first))
     return fail(
         where,
         "plans of one table must have one slice, pairing, heads, axes, growth and arithmetic",
-        std::to_string(rotate.rotary_dim) + " channels beside " + std::to_string(first.rotary_dim),
+        std::to_string(rotate.slice.rotary_dim) + " channels beside " +
+            std::to_string(first.slice.rotary_dim),
         "make a table for each");
-  if (rotate.phase || rotate.polar)
-    return fail(where, "a rotation on a GPU has neither phases nor polar pairs",
-                rotate.polar ? "PoPE" : "phases", "rotate on the CPU, or attend() there");
-  if (rotate.regions)
-    return fail(where, "a rotation on a GPU has no regions", "regions", "attend() on the CPU");
-  if (rotate.mix)
-    return fail(where, "a rotation on a GPU has no mixtures of cosines", "FoPE",
-                "rotate on the CPU, or attend() there");
-  for (const double f : rotate.frequency)
+  for (const double f : rotate.frequencies.radians)
     if (!(std::abs(f) < 0x1p200))
       return fail(where, "a frequency must be below 2^200", std::to_string(f));
   return {};
@@ -46,8 +42,8 @@ Expected<void> check(const Plan& plan, const Rotate& first) {
 // The engine's floats: Hugging Face's frequencies, of ggml which of them rotate.
 std::vector<float> engine_frequencies(const Rotate& rotate) {
   std::vector<float> all;
-  for (const double f : rotate.frequency)
-    all.push_back(rotate.ggml ? static_cast<float>(f != 0) : static_cast<float>(f));
+  for (const double f : rotate.frequencies.radians)
+    all.push_back(rotate.ggml() ? static_cast<float>(f != 0) : static_cast<float>(f));
   return all;
 }
 
@@ -62,7 +58,7 @@ std::vector<double> growth_of(const XposDecay& growth) {
 Expected<Rotations> Rotations::make(std::span<const Plan> plans, const Backend& backend) {
   if (plans.empty()) return fail(where, "there must be a plan", "none");
   const Rotate first = plans.front().rotate.value_or(Rotate{});
-  if (first.ggml && plans.size() > 1)
+  if (first.ggml() && plans.size() > 1)
     return fail(where, "a table with ggml's angles must be of one plan",
                 std::to_string(plans.size()), "make a table for each");
   Rotations made;
@@ -71,13 +67,13 @@ Expected<Rotations> Rotations::make(std::span<const Plan> plans, const Backend& 
   std::vector<double> amplitude, inverse;
   for (const Plan& plan : plans) {
     POSENC_CHECK(check(plan, first));
-    for (const double f : plan.rotate->frequency) {
+    for (const double f : plan.rotate->frequencies.radians) {
       turns.push_back(turns_of(f));
       made.fastest_ = std::max(made.fastest_, std::abs(f));
     }
     const std::vector<float> engine = engine_frequencies(*plan.rotate);
     frequencies.insert(frequencies.end(), engine.begin(), engine.end());
-    amplitude.push_back(first.ggml ? first.ggml->amplitude() : plan.rotate->amplitude);
+    amplitude.push_back(first.ggml() ? first.ggml()->amplitude() : plan.rotate->amplitude);
     inverse.push_back(1 / amplitude.back());
   }
   POSENC_CHECK(check_device(backend));
@@ -87,11 +83,11 @@ Expected<Rotations> Rotations::make(std::span<const Plan> plans, const Backend& 
   POSENC_CHECK(bring(made.turns_, backend, turns));
   POSENC_CHECK(bring(made.amplitude_, backend, amplitude));
   POSENC_CHECK(bring(made.inverse_amplitude_, backend, inverse));
-  if (first.growth) POSENC_CHECK(bring(made.growth_, backend, growth_of(*first.growth)));
-  if (first.angles != Angles::exact)
+  if (first.growth()) POSENC_CHECK(bring(made.growth_, backend, growth_of(*first.growth())));
+  if (first.angles() != Angles::exact)
     POSENC_CHECK(bring(made.engine_frequency_, backend, frequencies));
-  if (first.ggml && !first.ggml->freq_factors.empty())
-    POSENC_CHECK(bring(made.engine_factors_, backend, first.ggml->freq_factors));
+  if (first.ggml() && !first.ggml()->freq_factors.empty())
+    POSENC_CHECK(bring(made.engine_factors_, backend, first.ggml()->freq_factors));
   return made;
 }
 
@@ -131,10 +127,10 @@ class RotateOnDevice {
     if (!gradient || g.shape != rotated.with_rank(4).shape || g.dtype != rotated.dtype)
       return fail(where, "the gradient must have the shape and the type of what was rotated",
                   shape_text(gradient));
-    if (rotation_.angles != Angles::exact || positions.real_ids != nullptr)
+    if (rotation_.angles() != Angles::exact || positions.real_ids != nullptr)
       return fail(where, "a gradient of the frequencies needs exact angles at whole positions",
-                  name(rotation_.angles), "train with exact angles");
-    const auto count = static_cast<std::int64_t>(rotation_.frequency.size());
+                  name(rotation_.angles()), "train with exact angles");
+    const auto count = static_cast<std::int64_t>(rotation_.frequencies.radians.size());
     const auto dense = [](const Tensor& x, std::int64_t size) {
       std::int64_t step = 1;
       bool in_order = x && x.dtype == DType::f64 && x.size() == size;
@@ -167,7 +163,8 @@ class RotateOnDevice {
     call_.tokens.count = q.shape[2];
     call_.head_dim = static_cast<std::int32_t>(q.shape[3]);
     call_.number = static_cast<Number>(q.dtype);
-    if (q.shape[3] > INT32_MAX || q.shape[3] < rotation_.first_dim + rotation_.rotary_dim)
+    if (q.shape[3] > INT32_MAX ||
+        q.shape[3] < rotation_.slice.first_dim + rotation_.slice.rotary_dim)
       return fail(where, "head_dim must hold the channels that rotate, and be below 2^31",
                   std::to_string(q.shape[3]));
     if (options_.heads_at_once < 1)
@@ -187,7 +184,8 @@ class RotateOnDevice {
         x.shape[3] != call_.head_dim || static_cast<Number>(in.dtype) != call_.number)
       return fail(where, "keys must have the tokens, the head_dim and the type of queries",
                   shape_text(in));
-    if (x.shape[1] > INT32_MAX || (rotation_.heads > 1 && x.shape[1] != rotation_.heads))
+    if (x.shape[1] > INT32_MAX ||
+        (rotation_.frequencies.heads > 1 && x.shape[1] != rotation_.frequencies.heads))
       return fail(where, "heads must be those of the frequencies", std::to_string(x.shape[1]));
     if (call_.tokens.batch * call_.tokens.count > INT32_MAX / std::max<std::int64_t>(x.shape[1], 1))
       return fail(where, "a call may have 2^31 tokens times heads", shape_text(in),
@@ -204,7 +202,7 @@ class RotateOnDevice {
                              .out_token = y.stride[2],
                              .out_channel = y.stride[3],
                              .heads = static_cast<std::int32_t>(x.shape[1]),
-                             .rotates = side != Side::value || rotation_.values,
+                             .rotates = side != Side::value || rotation_.rotates_values(),
                              .amplified = side != Side::value,
                              .shrinks = side == Side::key};
     return {};
@@ -243,38 +241,39 @@ class RotateOnDevice {
   Expected<void> set_rotation(const DevicePositions& positions) {
     POSENC_TRY(tokens, tokens_of(positions, call_.tokens.batch, call_.tokens.count));
     call_.tokens = tokens;
-    if (rotation_.axes > 1 && tokens.shared())
+    if (rotation_.frequencies.axes > 1 && tokens.shared())
       return fail(where, "positions of several axes must be ids", "a range");
     call_.plan_ids = options_.plan_ids;
     call_.early = options_.ids_ready;
-    call_.interleaved = rotation_.pairing == Pairing::interleaved;
+    call_.interleaved = rotation_.slice.pairing == Pairing::interleaved;
     call_.backwards = options_.turn != Turn::forward;
     call_.inverse = options_.turn == Turn::inverse;
-    call_.first_dim = static_cast<std::int32_t>(rotation_.first_dim);
+    call_.first_dim = static_cast<std::int32_t>(rotation_.slice.first_dim);
     call_.pairs = static_cast<std::int32_t>(rotation_.pairs());
-    call_.block_pairs = static_cast<std::int32_t>(rotation_.pairs() / rotation_.blocks);
-    call_.axes = static_cast<std::int32_t>(rotation_.axes);
-    call_.frequency_heads = static_cast<std::int32_t>(rotation_.heads);
+    call_.block_pairs = static_cast<std::int32_t>(rotation_.pairs() / rotation_.slice.blocks);
+    call_.axes = static_cast<std::int32_t>(rotation_.frequencies.axes);
+    call_.frequency_heads = static_cast<std::int32_t>(rotation_.frequencies.heads);
     call_.turns = static_cast<const Turns*>(rotations_.turns_.get());
     // An engine's matrix is inverted as a whole.
-    const bool divides = call_.inverse && rotation_.angles == Angles::exact;
+    const bool divides = call_.inverse && rotation_.angles() == Angles::exact;
     call_.amplitude = static_cast<const double*>(
         (divides ? rotations_.inverse_amplitude_ : rotations_.amplitude_).get());
     return set_special(positions);
   }
 
   Expected<void> set_special(const DevicePositions& positions) {
-    const bool real = positions.real_ids != nullptr, engine = rotation_.angles != Angles::exact;
+    const bool real = positions.real_ids != nullptr, engine = rotation_.angles() != Angles::exact;
     if (real && (engine || rotations_.fastest_ >= std::numbers::pi))
-      return fail(where, "real positions need exact angles and frequencies below pi",
-                  engine ? std::string(name(rotation_.angles)) : number_text(rotations_.fastest_));
+      return fail(
+          where, "real positions need exact angles and frequencies below pi",
+          engine ? std::string(name(rotation_.angles())) : number_text(rotations_.fastest_));
     Special& special = call_.special;
-    special.any = real || engine || rotation_.growth;
-    special.arithmetic = static_cast<Arithmetic>(rotation_.angles);
-    if (rotation_.growth) {
+    special.any = real || engine || rotation_.growth();
+    special.arithmetic = static_cast<Arithmetic>(rotation_.angles());
+    if (rotation_.growth()) {
       special.growth = static_cast<const double*>(rotations_.growth_.get());
-      special.centre = rotation_.growth->centre;
-      special.steps = rotation_.growth->scale;
+      special.centre = rotation_.growth()->centre;
+      special.steps = rotation_.growth()->scale;
     }
     if (!engine) return {};
     const std::int64_t last = positions.first + call_.tokens.count;
@@ -284,8 +283,8 @@ class RotateOnDevice {
                   std::to_string(last - 1), "use exact angles");
     special.frequency = static_cast<const float*>(rotations_.engine_frequency_.get());
     special.freq_factors = static_cast<const float*>(rotations_.engine_factors_.get());
-    if (!rotation_.ggml) return {};
-    const GgmlRope& ggml = *rotation_.ggml;
+    if (!rotation_.ggml()) return {};
+    const GgmlRope& ggml = *rotation_.ggml();
     special.theta_scale = ggml.theta_scale;
     special.freq_scale = ggml.freq_scale;
     special.ext_factor = ggml.ext_factor;

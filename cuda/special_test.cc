@@ -78,7 +78,7 @@ TEST_P(SpecialOnDevice, GgmlsFloats) {
   const Rope rope{.rope_theta = 5e5,
                   .scaling = Yarn{.factor = 4, .original_max_position_embeddings = 4096}};
   const Plan plan = *compile(Scheme(rope), geometry, Angles::ggml_float);
-  ASSERT_TRUE(plan.rotate->ggml);
+  ASSERT_TRUE(plan.rotate->ggml());
   for (const Turn turn : turns)
     EXPECT_LE(off(plan, GetParam(), Side::key, turn, 131'072), tolerance(GetParam()));
 }
@@ -87,7 +87,7 @@ TEST_P(SpecialOnDevice, ValuesRotateWithoutTheAmplitude) {
   Plan plan =
       *compile(Scheme(Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 4096}}),
                geometry);
-  plan.rotate->values = true;
+  plan.rotate->values = Values::rotated_and_back;
   for (const Turn turn : turns)
     EXPECT_LE(off(plan, GetParam(), Side::value, turn, 77), tolerance(GetParam()));
 }
@@ -121,7 +121,7 @@ TEST(Special, ARealPositionThatIsNoneGivesNaN) {
 
 TEST(Special, RealPositionsNeedFrequenciesBelowPi) {
   Plan plan = *compile(Scheme(Rope{}), geometry);
-  plan.rotate->frequency[0] = 4;
+  plan.rotate->frequencies.radians[0] = 4;
   const std::vector<double> at(1);
   const Numbers x(DType::f32, {1, 2, 1, 64});
   const auto done = rotate(rotations_of(plan), x.view, {}, {.real_ids = at.data()}, x.view, {});
@@ -131,7 +131,7 @@ TEST(Special, RealPositionsNeedFrequenciesBelowPi) {
 
 TEST(Special, AnEnginesPositionsStayBelowAFloats) {
   Plan plan = *compile(Scheme(Rope{}), geometry);
-  plan.rotate->angles = Angles::hf_float;
+  plan.rotate->kind = HfFloat{};
   const Numbers x(DType::f32, {1, 2, 1, 64});
   EXPECT_TRUE(rotate(rotations_of(plan), x.view, {}, {.first = (1 << 24) - 1}, x.view, {}));
   EXPECT_FALSE(rotate(rotations_of(plan), x.view, {}, {.first = 1 << 24}, x.view, {}));
@@ -145,7 +145,7 @@ TEST(Special, ATableOfGgmlsAnglesIsOfOnePlan) {
 
 TEST(Special, RotatedValuesGoToThePages) {
   Plan plan = *compile(Scheme(Rope{}), geometry);
-  plan.rotate->values = true;
+  plan.rotate->values = Values::rotated_and_back;
   Numbers q(DType::f32, {1, 2, tokens, 64}), k(DType::f32, q.view.shape),
       v(DType::f32, q.view.shape), keys(DType::f32, {1, 2, tokens, 64}),
       values(DType::f32, keys.view.shape);
@@ -166,7 +166,7 @@ class Frequencies : public testing::TestWithParam<DType> {
   static std::vector<double> gradient(const Plan& plan, const Numbers& rotated,
                                       const Numbers& upstream, const DevicePositions& there,
                                       std::int64_t parts) {
-    const auto count = static_cast<std::int64_t>(plan.rotate->frequency.size());
+    const auto count = static_cast<std::int64_t>(plan.rotate->frequencies.radians.size());
     std::vector<double> workspace(static_cast<std::size_t>(parts * count)),
         out(static_cast<std::size_t>(count));
     const auto done =
@@ -182,8 +182,9 @@ INSTANTIATE_TEST_SUITE_P(EveryType, Frequencies, testing::ValuesIn(dtypes),
 
 TEST_P(Frequencies, AsOnTheHostForEveryHeadAxisAndNumberOfParts) {
   Plan plan;
-  plan.rotate = Rotate{.pairing = Pairing::interleaved, .rotary_dim = 8, .heads = 2, .axes = 2};
-  for (const double f : random(2 * 2 * 4, 9)) plan.rotate->frequency.push_back(f);
+  plan.rotate = Rotate{.slice = {.pairing = Pairing::interleaved, .rotary_dim = 8},
+                       .frequencies = {.heads = 2, .axes = 2}};
+  for (const double f : random(2 * 2 * 4, 9)) plan.rotate->frequencies.radians.push_back(f);
   Numbers rotated(GetParam(), {2, 2, tokens, 16}), upstream(GetParam(), rotated.view.shape);
   rotated.fill(1), upstream.fill(2);
   std::vector<std::int64_t> ids;

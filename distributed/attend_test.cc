@@ -66,7 +66,7 @@ std::vector<NamedPlan> plans() {
   shaw.relative->value = learned({shaw.relative->row_count, 16});
   all.push_back({"vectors by distance", shaw});
   Plan rotates_values = compiled(Rope{});
-  rotates_values.rotate->values = true;
+  rotates_values.rotate->values = Values::rotated_and_back;
   rotates_values.logits.softcap = 3;
   all.push_back({"rotated values, softcap", rotates_values});
   Plan temperature = compiled(Rope{});

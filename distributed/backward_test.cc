@@ -42,7 +42,7 @@ struct Gradients {
     }
     if (plan.rotate)
       to.rotation_frequency =
-          table(frequency, {plan.rotate->heads, plan.rotate->axes, plan.rotate->pairs()});
+          table(frequency, {plan.rotate->frequencies.heads, plan.rotate->frequencies.axes, plan.rotate->pairs()});
     if (!text.sinks.empty()) to.sink_logits = table(sinks, {8});
     if (plan.logits.temperature == Temperature::heads) {
       to.head_scale = table(scale, {8});
@@ -131,7 +131,7 @@ TEST(DistributedBackward, OfVectorsByDistance) {
 
 TEST(DistributedBackward, OfRotatedValuesUnderASoftcap) {
   Plan plan = compiled_plan(Rope{});
-  plan.rotate->values = true;
+  plan.rotate->values = Values::rotated_and_back;
   plan.logits.softcap = 2;
   expect_gradients({.plan = plan, .mask = {.window = 12}}, "rotated values");
 }

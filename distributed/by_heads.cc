@@ -101,7 +101,7 @@ Expected<void> DistributedText::State::by_heads(const AttentionInputs& in, const
   const Owned of_heads(out.dtype, q.shape[0], q.shape[1], q.shape[2], call.v.shape[3]);
   Owned sums;
   if (log_sums) sums = Owned(log_sums.dtype, q.shape[0], q.shape[1], q.shape[2], 1);
-  const Plan own_plan = mpi::plan_of(plan, mine.heads(), mine.key_heads());
+  const Plan own_plan = detail::some_heads(plan, mine.heads(), mine.key_heads());
   Expected<void> done;
   if (content == nullptr) {
     done = posenc::attend(call, own_plan, of_heads.view(), of_rank_three(sums.view()));
@@ -136,7 +136,7 @@ Expected<void> DistributedText::State::heads_backward(const Backward& c) {
     to.sink_logits = of_rank_three(by_sink.view());
   }
   const Expected<void> done = posenc::attend_backward(
-      call, mpi::plan_of(c.plan, mine.heads(), mine.key_heads()), mine.further(), to);
+      call, detail::some_heads(c.plan, mine.heads(), mine.key_heads()), mine.further(), to);
   tables.add_part();
 
   // What comes back by tokens has the dtype of the sums.

@@ -13,12 +13,6 @@ std::vector<double> some(const std::vector<double>& of_heads, Heads heads) {
   return {first, first + heads.count};
 }
 
-// A table [head][...], where it is one for each head.
-void cut(Table& table, Heads heads, int rank_with_heads) {
-  if (!table || table.values.rank != rank_with_heads || table.values.shape[0] <= 1) return;
-  table.values = some_heads(table.values, heads, 0);
-}
-
 // Messages of some tensors, [batch, heads, tokens, width] each with its own heads.
 struct Parcel {
   Bytes bytes;
@@ -60,46 +54,6 @@ Tensor some_heads(Tensor x, Heads heads, std::size_t axis) {
   return x;
 }
 
-Plan plan_of(const Plan& plan, Heads heads, Heads key_heads) {
-  Plan of_heads = plan;
-  if (of_heads.rotate && of_heads.rotate->heads > 1) {
-    Rotate& rotate = *of_heads.rotate;
-    const std::int64_t row = rotate.axes * rotate.pairs();
-    rotate.frequency = some(rotate.frequency, {heads.first * row, heads.count * row});
-    rotate.heads = heads.count;
-  }
-  if (of_heads.rotate && of_heads.rotate->phase && of_heads.rotate->phase->heads > 1) {
-    Phase& phase = *of_heads.rotate->phase;
-    const std::int64_t pairs = of_heads.rotate->pairs();
-    const Heads own = phase.of_keys ? key_heads : heads;
-    phase.radians = some(phase.radians, {own.first * pairs, own.count * pairs});
-    phase.heads = own.count;
-  }
-  if (of_heads.rotate && of_heads.rotate->mix && of_heads.rotate->mix->heads > 1) {
-    Mix& mix = *of_heads.rotate->mix;
-    const std::int64_t size = mix.inputs * mix.outputs;
-    const Heads numbers{key_heads.first * size, key_heads.count * size};
-    mix.cosine = some(mix.cosine, numbers);
-    mix.sine = some(mix.sine, numbers);
-    mix.heads = key_heads.count;
-  }
-  if (of_heads.bias) {
-    if (auto* const slopes = std::get_if<Slopes>(&*of_heads.bias))
-      slopes->slope = some(slopes->slope, heads);
-    else
-      cut(std::get<BiasTable>(*of_heads.bias).values, heads, 2);
-  }
-  if (of_heads.relative)
-    for (Table* const table :
-         {&of_heads.relative->query, &of_heads.relative->key, &of_heads.relative->value})
-      cut(*table, heads, 3);
-  if (of_heads.logits.temperature == Temperature::heads) {
-    of_heads.logits.head_scale = some(plan.logits.head_scale, heads);
-    of_heads.logits.head_bias = some(plan.logits.head_bias, heads);
-  }
-  return of_heads;
-}
-
 ContentScheme scheme_of(const ContentScheme& scheme, Heads heads) {
   ContentScheme of_heads = scheme;
   if (auto* const fire = std::get_if<Fire>(&of_heads)) {
@@ -107,7 +61,7 @@ ContentScheme scheme_of(const ContentScheme& scheme, Heads heads) {
     fire->output_weight = some(fire->output_weight, {heads.first * units, heads.count * units});
     fire->output_bias = some(fire->output_bias, heads);
   } else if (auto* const cope = std::get_if<Cope>(&of_heads)) {
-    cut(cope->embeddings, heads, 3);
+    detail::cut_heads(cope->embeddings, heads, 3);
   } else if (auto* const gated = std::get_if<Forgetting>(&of_heads)) {
     if (gated->gate_bias.size() > 1) gated->gate_bias = some(gated->gate_bias, heads);
   }

@@ -10,19 +10,17 @@
 #include "posenc/content.h"
 #include "posenc/gradients.h"
 #include "posenc/layout.h"
+#include "src/core/some_heads.h"
 
 namespace posenc::mpi {
 
 // Heads [first, first + count).
-struct Heads {
-  std::int64_t first = 0, count = 0;
-};
+using detail::Heads;
 
 // Of [batch, heads, ...], or of any tensor along an axis.
 Tensor some_heads(Tensor x, Heads heads, std::size_t axis = 1);
 
-// The plan and the scheme as these query heads, and the key heads that they share, have them.
-Plan plan_of(const Plan& plan, Heads heads, Heads key_heads);
+// The scheme as these query heads have it.
 ContentScheme scheme_of(const ContentScheme& scheme, Heads heads);
 
 class HeadShares {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "distributed/communicator.h"
-#include "src/core/plan_members.h"
+#include "posenc/plan.h"
 
 namespace posenc::mpi {
 
@@ -19,15 +19,15 @@ class PlanFingerprint {
 
   // What is added to embeddings attention does not read.
   void add(const Plan& plan) {
-    detail::each_member(plan, [&](const auto& member) {
-      if (member.name != "add") any(member.value);
+    each_member(plan, [&](const auto& row, const auto& member) {
+      if (row.name != "add") any(member);
     });
   }
 
  private:
-  template <detail::PlanPart T>
+  template <PlanPart T>
   void any(const T& part) {
-    detail::each_member(part, [&](const auto& member) { any(member.value); });
+    each_member(part, [&](const auto&, const auto& member) { any(member); });
   }
   template <class T>
     requires(std::is_integral_v<T> || std::is_enum_v<T>)

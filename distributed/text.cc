@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "distributed/plan_fingerprint.h"
+#include "posenc/features.h"
 #include "src/core/try.h"
 
 namespace posenc {
@@ -126,6 +127,7 @@ Expected<AttentionInputs> DistributedText::State::checked(const AttentionInputs&
          std::holds_alternative<GrapeAp>(*content)))
       return fail("attend", "tables of each token are passed on of forgetting alone",
                   info(*content).name, "attend on one machine");
+    POSENC_CHECK(check_takes(rooms::ranks, plan, "attend"));
     POSENC_CHECK(check_own(own_inputs, plan, mpi::four_axes(out), content, length));
     for (const auto& [name, x] : {std::pair{"q", own_inputs.q}, {"k", own_inputs.k}})
       POSENC_CHECK(check_tokens(name, x, tokens(), ranks.rank()));

@@ -66,7 +66,7 @@ Vector times_matrix(const Rotate& rotation, const Vector& x, std::int64_t positi
   std::vector<Vector> matrix(head_dim, Vector(head_dim));
   const auto pairs = static_cast<std::size_t>(rotation.pairs());
   for (std::size_t r = 0; r < pairs; ++r) {
-    const double angle = static_cast<double>(position) * rotation.frequency[r];
+    const double angle = static_cast<double>(position) * rotation.frequencies.radians[r];
     matrix[r][r] = matrix[r + pairs][r + pairs] = std::cos(angle);
     matrix[r + pairs][r] = std::sin(angle);
     matrix[r][r + pairs] = -matrix[r + pairs][r];

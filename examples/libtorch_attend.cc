@@ -54,7 +54,7 @@ struct Attend : torch::autograd::Function<Attend> {
 
 // The same by torch's own operations: channel c is paired with c + head_dim/2.
 torch::Tensor rotated(const torch::Tensor& x, const Plan& plan) {
-  const auto frequencies = torch::tensor(plan.rotate->frequency);
+  const auto frequencies = torch::tensor(plan.rotate->frequencies.radians);
   const auto angles =
       torch::outer(torch::arange(x.size(2), torch::kDouble), frequencies.to(torch::kDouble))
           .to(torch::kFloat);

@@ -120,8 +120,8 @@ inline std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
 
 inline Plan rope(std::int64_t rotary_dim, Pairing pairing) {
   Plan plan;
-  plan.rotate =
-      Rotate{.pairing = pairing, .rotary_dim = rotary_dim, .frequency = geometric(rotary_dim / 2)};
+  plan.rotate = Rotate{.slice = {.pairing = pairing, .rotary_dim = rotary_dim},
+                       .frequencies = {.radians = geometric(rotary_dim / 2)}};
   return plan;
 }
 

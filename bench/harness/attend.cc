@@ -80,10 +80,9 @@ Expected<Plan> plan_of(const AttendCase& what) {
   if (auto* bias = plan->bias ? std::get_if<BiasTable>(&*plan->bias) : nullptr;
       bias != nullptr && !bias->values)
     bias->values = random_table(what.heads, bias->row_count);
-  if (plan->rotate && plan->rotate->mix) {
-    Mix& mix = *plan->rotate->mix;
-    mix.heads = what.kv_heads;
-    mix.cosine = mix.sine = random_numbers(mix.heads * mix.inputs * mix.outputs);
+  if (Mix* const mix = plan->rotate ? std::get_if<Mix>(&plan->rotate->kind) : nullptr) {
+    mix->heads = what.kv_heads;
+    mix->cosine = mix->sine = random_numbers(mix->heads * mix->inputs * mix->outputs);
   }
   if (plan->relative) {
     for (Table* table : {&plan->relative->query, &plan->relative->key, &plan->relative->value}) {

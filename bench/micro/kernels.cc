@@ -102,8 +102,8 @@ struct Buffer {
 
 void rotation(benchmark::State& state, const Case& c) {
   Plan plan;
-  plan.rotate =
-      Rotate{.pairing = c.pairing, .rotary_dim = c.dim, .frequency = frequencies(c.dim / 2)};
+  plan.rotate = Rotate{.slice = {.pairing = c.pairing, .rotary_dim = c.dim},
+                       .frequencies = {.radians = frequencies(c.dim / 2)}};
   Tensor dense = Tensor::dense(nullptr, c.dtype, {c.batch, c.heads, c.seq, c.dim});
   const Buffer buffer(bytes_of(dense));
   dense.data = buffer.data.get();

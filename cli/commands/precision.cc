@@ -136,7 +136,7 @@ std::string page(const Model& model, const std::vector<Rotation>& found, const T
         term.bold(model.name), rotation.layers, grouped(std::llround(rope.rope_theta)),
         info(rope.scaling).name == "default" ? ""
                                              : ", scaling " + std::string(info(rope.scaling).name),
-        rotation.plan.rotate->rotary_dim, rotation.group->geometry.head_dim);
+        rotation.plan.rotate->slice.rotary_dim, rotation.group->geometry.head_dim);
     std::string head = padded("", 44);
     for (const std::int64_t mark : errors.marks) head += fmt::format("{:>11}", grouped(mark));
     const auto title = [&](const std::string& text) { out += term.bold(text) + "\n"; };

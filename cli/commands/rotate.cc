@@ -110,7 +110,7 @@ Expected<void> rotated(const Plan& plan, const Tensor& x, const Where& where, Si
   std::vector<double> memory;
   Tensor angles = where.angles;
   if (where.reals && plan.rotate) {
-    const std::int64_t heads = plan.rotate->heads, pairs = plan.rotate->pairs();
+    const std::int64_t heads = plan.rotate->frequencies.heads, pairs = plan.rotate->pairs();
     memory.resize(static_cast<std::size_t>(heads * x.shape[2] * pairs));
     angles = Tensor::dense(memory.data(), {1, heads, x.shape[2], pairs});
     if (auto made = rotation_angles(plan, where.reals, angles); !made) return made;
@@ -193,7 +193,7 @@ Run define_rotate(CLI::App& app) {
       return std::unexpected(plan.error());
     }
     if (rotates_nothing(*plan)) return nothing_rotates();
-    if (plan->rotate && plan->rotate->polar) {
+    if (plan->rotate && plan->rotate->polar()) {
       return fail("rotate", "a rotation must leave a head as wide as it was",
                   "PoPE, which makes a pair of each channel", "posenc attend has it whole");
     }

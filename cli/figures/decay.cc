@@ -76,7 +76,7 @@ Expected<Series> bound(const Options& options) {
   for (const double n : out.x) {
     std::complex<double> sum = 0;
     double total = 0;
-    for (const double f : plan->rotate->frequency) {
+    for (const double f : plan->rotate->frequencies.radians) {
       sum += std::polar(1.0, n * f);
       total += std::abs(sum);
     }

@@ -72,7 +72,7 @@ Drawing define(CLI::App& app) {
         for (std::int64_t pair = 0; pair < matrix.columns; pair++) {
           // Text has the same position on every axis.
           double angle = 0;
-          for (std::int64_t axis = 0; axis < plan->rotate->axes; axis++)
+          for (std::int64_t axis = 0; axis < plan->rotate->frequencies.axes; axis++)
             angle += static_cast<double>(where->at(row)) * plan->rotate->at(0, axis, pair);
           matrix.values.push_back(options->of == "cos" ? std::cos(angle) : std::sin(angle));
         }

@@ -120,7 +120,7 @@ void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64
     numbers.fill(rows->table, rows->rows, rows->width);
   if (BiasTable* bias = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr)
     numbers.fill(bias->values, heads, bias->row_count);
-  if (plan.rotate && plan.rotate->mix) fill(numbers, *plan.rotate->mix);
+  if (Mix* mix = plan.rotate ? std::get_if<Mix>(&plan.rotate->kind) : nullptr) fill(numbers, *mix);
   if (!plan.relative) return;
   Relative& relative = *plan.relative;
   for (const auto& [used, table] : {std::pair{relative.uses_query, &relative.query},

@@ -36,7 +36,7 @@ Drawing define(CLI::App& app) {
     if (!plan->rotate || head_dim == 0)
       return fail("plot rotation", "this encoding rotates nothing", options->encoding->name(),
                   "take rope or a model that has it");
-    const std::int64_t heads = plan->rotate->heads;
+    const std::int64_t heads = plan->rotate->frequencies.heads;
     const auto d = static_cast<std::size_t>(head_dim);
     const std::vector<double> before = normals(options->seed, d);
     const std::int64_t count = where->size();
@@ -51,10 +51,10 @@ Drawing define(CLI::App& app) {
     const Rotate& turn = *plan->rotate;
     std::vector<std::size_t> channel;
     for (std::int64_t pair = 0; pair < turn.pairs(); pair++) {
-      const std::int64_t block = turn.pairs() / turn.blocks;
-      const std::int64_t first = turn.first_dim + pair / block * 2 * block;
+      const std::int64_t block = turn.pairs() / turn.slice.blocks;
+      const std::int64_t first = turn.slice.first_dim + pair / block * 2 * block;
       const std::int64_t r = pair % block;
-      const bool halves = turn.pairing == Pairing::halves;
+      const bool halves = turn.slice.pairing == Pairing::halves;
       channel.push_back(static_cast<std::size_t>(first + (halves ? r : 2 * r)));
       channel.push_back(static_cast<std::size_t>(first + (halves ? r + block : 2 * r + 1)));
     }

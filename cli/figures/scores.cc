@@ -196,7 +196,7 @@ Expected<Positions> places(const Plan& plan, const Geometry& of, std::int64_t to
     return fail("plot scores", "a picture has as many tokens as patches",
                 fmt::format("{} for {} x {}", tokens, of.grid_height, of.grid_width),
                 "say no --length, or another --grid");
-  if (plan.rotate && plan.rotate->axes == 2)
+  if (plan.rotate && plan.rotate->frequencies.axes == 2)
     return Positions::grid(std::array{of.grid_height, of.grid_width});
   POSENC_TRY(grid, grid_positions(of.grid_height, of.grid_width));
   return grid.queries;

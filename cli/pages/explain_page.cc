@@ -259,7 +259,7 @@ class Page {
     plotted_.push_back(rotate);
     const std::vector<Mark> marks = lengths(of);
     const bool scaled = !facts.bands.empty();
-    const bool axes = rotate.axes > 1;
+    const bool axes = rotate.frequencies.axes > 1;
 
     const std::vector<std::size_t> rows = chosen(facts, marks);
     std::vector<Column> table;

@@ -82,25 +82,26 @@ Expected<std::vector<Plan>> plans_of(std::string_view text) {
   const std::string_view pairing = words.next();
   Rotate geometry{.pairing =
                       pairing == name(Pairing::halves) ? Pairing::halves : Pairing::interleaved};
-  geometry.first_dim = words.number<std::int64_t>();
-  geometry.blocks = words.number<std::int64_t>();
-  geometry.heads = words.number<std::int64_t>();
-  geometry.axes = words.number<std::int64_t>();
+  geometry.slice.first_dim = words.number<std::int64_t>();
+  geometry.slice.blocks = words.number<std::int64_t>();
+  geometry.frequencies.heads = words.number<std::int64_t>();
+  geometry.frequencies.axes = words.number<std::int64_t>();
   const auto pairs = words.number<std::int64_t>(), count = words.number<std::int64_t>();
   constexpr std::int64_t most = 1 << 20;
-  for (const std::int64_t each : {geometry.heads, geometry.axes, pairs, count})
+  for (const std::int64_t each :
+       {geometry.frequencies.heads, geometry.frequencies.axes, pairs, count})
     if (each < 1 || each > most) return no_text();
-  const std::int64_t frequencies = geometry.heads * geometry.axes;
-  if (pairing != name(geometry.pairing) || frequencies > most || frequencies * pairs > most ||
+  const std::int64_t frequencies = geometry.frequencies.heads * geometry.frequencies.axes;
+  if (pairing != name(geometry.slice.pairing) || frequencies > most || frequencies * pairs > most ||
       !words.has(count * (1 + frequencies * pairs)))
     return no_text();
-  geometry.rotary_dim = 2 * pairs;
+  geometry.slice.rotary_dim = 2 * pairs;
   std::vector<Plan> plans;
   for (std::int64_t each = 0; each < count; ++each) {
     Plan plan{.rotate = geometry};
     plan.rotate->amplitude = words.number<double>();
     for (std::int64_t i = 0; i < frequencies * pairs; ++i)
-      plan.rotate->frequency.push_back(words.number<double>());
+      plan.rotate->frequencies.radians.push_back(words.number<double>());
     if (!words.whole()) return no_text();
     auto good = checked(std::move(plan));
     if (!good) return std::unexpected(good.error());

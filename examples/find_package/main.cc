@@ -12,7 +12,7 @@ int main() {
     std::fprintf(stderr, "%s\n", plan.error().message().c_str());
     return 1;
   }
-  const auto& frequency = plan->rotate->frequency;
+  const auto& frequency = plan->rotate->frequencies.radians;
   std::printf("RoPE, head_dim 128: %zu pairs, one turn in %.1f to %.0f positions\n",
               frequency.size(), 2 * M_PI / frequency.front(), 2 * M_PI / frequency.back());
 }

@@ -25,8 +25,6 @@ struct Threads {
   int count = 0;  // 0: OMP_NUM_THREADS, or as many as there are processors; 1: the caller's alone
 };
 
-enum class Side { query, key, value };  // xPos grows queries and shrinks keys; values only rotate
-
 // embedding [batch, seq, width] · embedding_scale + position vectors -> out, same shape.
 // Errors: no add part, width or seq that does not match, a learned row outside the table.
 Expected<void> add(const Plan& plan, const Tensor& embedding, const Positions& positions,

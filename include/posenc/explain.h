@@ -80,6 +80,12 @@ std::string to_json(const Plan& plan);
 std::string to_json(const Scheme& scheme);
 std::string to_json(const ContentScheme& scheme);  // without its tables
 
+// What to_json(plan) writes, read back; a key left out or null has the member's default. Learned
+// tables come back absent. A key that this posenc does not know, of a later one, is named in
+// Plan::unknown, and whoever computes refuses the plan. Errors: not JSON, a value of another type, a
+// plan that checked() refuses (head_dim 0: not known).
+Expected<Plan> read_plan(std::string_view text, std::int64_t head_dim = 0);
+
 // What to_json(scheme) writes, read back; a field left out has its default. Errors: not JSON, no
 // such type or field, a value of another kind or out of range, a required field left out.
 Expected<Scheme> read_scheme(std::string_view text);

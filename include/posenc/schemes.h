@@ -424,7 +424,7 @@ struct Sandwich {
   bool operator==(const Sandwich&) const = default;
 };
 
-enum class Slice { leading, trailing };
+enum class SliceEnd { leading, trailing };
 
 // Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2; alternating: every second, beside the
 // real head of the same query.
@@ -441,7 +441,7 @@ struct Rope {
   Pairing pairing = Pairing::halves;
   double partial_rotary_factor = 1;
   std::optional<std::int64_t> rotary_dim = {};
-  Slice slice = Slice::leading;
+  SliceEnd slice = SliceEnd::leading;
   std::vector<std::int64_t> mrope_section = {};
   bool mrope_interleaved = false;
   std::vector<std::int64_t> pair_axes = {};

@@ -17,8 +17,8 @@ std::vector<std::vector<double>> pair_lengths(const Tensor& x, const Rotate& rot
     std::vector<double>& of_head = lengths.emplace_back(static_cast<std::size_t>(pairs));
     for (std::int64_t t = 1; t < tokens; ++t) {
       for (std::int64_t r = 0; r < pairs; ++r) {
-        const bool halves = rotate.pairing == Pairing::halves;
-        const std::int64_t a = rotate.first_dim + (halves ? r : 2 * r),
+        const bool halves = rotate.slice.pairing == Pairing::halves;
+        const std::int64_t a = rotate.slice.first_dim + (halves ? r : 2 * r),
                            b = a + (halves ? pairs : 1);
         of_head[static_cast<std::size_t>(r)] +=
             std::hypot(x.get(x.offset(0, head, t, a)), x.get(x.offset(0, head, t, b)));
@@ -77,7 +77,7 @@ Expected<HeadSurvey> survey_heads(const Llama& model, std::span<const std::int32
       q = pair_lengths(glimpse.q, *glimpse.plan.rotate);
       k = pair_lengths(glimpse.k, *glimpse.plan.rotate);
       if (survey.wavelength.empty())
-        for (const double f : glimpse.plan.rotate->frequency)
+        for (const double f : glimpse.plan.rotate->frequencies.radians)
           survey.wavelength.push_back(2 * std::numbers::pi / f);
     }
     weights.resize(static_cast<std::size_t>(heads * count * count));

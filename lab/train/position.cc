@@ -105,8 +105,9 @@ void add_normalized_gradient(const Tensor& p, const Tensor& by_normalized, const
 // GRAPE-AP's rotation of p: a radian a token, backwards.
 Plan turning_back(std::int64_t columns) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = columns,
-                       .frequency = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)};
+  plan.rotate = Rotate{
+      .slice = {.rotary_dim = columns},
+      .frequencies = {.radians = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)}};
   return plan;
 }
 
@@ -189,7 +190,7 @@ void Position::learn(Parameters& parameters) {
   } else if (auto* fope = plain<Fope>(scheme_)) {
     // The identity with Xavier noise of gain 0.3, as the paper begins; here C and S go on to learn.
     const Expected<Plan> plan = compile(Scheme{*fope}, geometry_);
-    const Mix mix = plan ? *plan->rotate->mix : Mix{};
+    const Mix mix = plan ? *plan->rotate->mix() : Mix{};
     const auto size = static_cast<std::size_t>(mix.inputs * mix.outputs);
     for (const char* name : {"cos_coef", "sin_coef"}) {
       Parameter& made = add(name, heads * mix.inputs * mix.outputs,
@@ -368,7 +369,7 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
 
 Expected<void> Position::mixture_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                           AttentionGradients& wanted) {
-  const Mix& mix = *plan_.rotate->mix;
+  const Mix& mix = std::get<Mix>(plan_.rotate->kind);
   std::vector<float> cosine(learned_[0]->value.size()), sine(cosine.size());
   wanted.mix_cosine = Tensor::dense(cosine.data(), {mix.heads, mix.inputs, mix.outputs});
   wanted.mix_sine = Tensor::dense(sine.data(), {mix.heads, mix.inputs, mix.outputs});

@@ -106,11 +106,11 @@ nb::object angles_at(const CompiledPlan& plan, nb::handle at, nb::handle dtype, 
   constexpr const char* where = "angles_at";
   const Rotate& rotate_part = rotation(plan, where);
   const Array given = array_of(at, where, "at", Access::read);
-  const auto [seen, batched] = real_positions(given, rotate_part.axes, where);
+  const auto [seen, batched] = real_positions(given, rotate_part.frequencies.axes, where);
   std::vector<std::int64_t> shape = {seen.shape[2], rotate_part.pairs()};
   std::string layout = "sd";
-  if (rotate_part.heads > 1) {
-    shape.insert(shape.begin(), rotate_part.heads);
+  if (rotate_part.frequencies.heads > 1) {
+    shape.insert(shape.begin(), rotate_part.frequencies.heads);
     layout = "hsd";
   }
   if (batched) {

@@ -170,14 +170,16 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
     all.push_back({"relative_value", &G::relative_value, shape_of(plan.relative->value.values)});
   }
   if (plan.rotate)
-    all.push_back({"rotation_frequency",
-                   &G::rotation_frequency,
-                   {plan.rotate->heads, plan.rotate->axes, plan.rotate->pairs()}});
-  if (plan.rotate && plan.rotate->phase)
     all.push_back(
-        {"rotation_phase", &G::rotation_phase, {plan.rotate->phase->heads, plan.rotate->pairs()}});
-  if (plan.rotate && plan.rotate->mix) {
-    const Mix& mix = *plan.rotate->mix;
+        {"rotation_frequency",
+         &G::rotation_frequency,
+         {plan.rotate->frequencies.heads, plan.rotate->frequencies.axes, plan.rotate->pairs()}});
+  if (plan.rotate && plan.rotate->phase())
+    all.push_back({"rotation_phase",
+                   &G::rotation_phase,
+                   {plan.rotate->phase()->heads, plan.rotate->pairs()}});
+  if (plan.rotate && plan.rotate->mix()) {
+    const Mix& mix = *plan.rotate->mix();
     const Shape shape{mix.heads, mix.inputs, mix.outputs};
     all.push_back({"mix_cosine", &G::mix_cosine, shape});
     all.push_back({"mix_sine", &G::mix_sine, shape});

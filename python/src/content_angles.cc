@@ -38,7 +38,7 @@ struct Said {
       refuse(where, "said must be [batch, head, seq, pair] or [head, seq, pair]",
              std::to_string(rank) + " axes");
     in.said = said.tensor.with_rank(4);
-    heads = std::max(in.said.shape[1], form.plan.rotate ? form.plan.rotate->heads : 1);
+    heads = std::max(in.said.shape[1], form.plan.rotate ? form.plan.rotate->frequencies.heads : 1);
     if (!y.is_none()) {
       gate = array_of(y, where, "gate", Access::read);
       in.gate = gate.tensor.with_rank(4);
@@ -78,7 +78,7 @@ nb::dict gradients_said(const AngleForm& form, nb::handle gradient, nb::handle s
   constexpr const char* where = "AngleForm.gradient";
   const Said given(form, said, gate, start, where);
   const Array by = array_of(gradient, where, "gradient", Access::read);
-  const std::int64_t heads = form.plan.rotate ? form.plan.rotate->heads : 1,
+  const std::int64_t heads = form.plan.rotate ? form.plan.rotate->frequencies.heads : 1,
                      pairs = form.plan.rotate ? form.plan.rotate->pairs() : 0;
   nb::dict all;
   all["said"] = empty_like(said);
@@ -116,7 +116,7 @@ void bind_content_angles(nb::module_& m) {
           "plan",
           [](const AngleForm& form) {
             return CompiledPlan{form.plan,
-                                {.head_dim = form.plan.rotate ? form.plan.rotate->rotary_dim : 0}};
+                                {.head_dim = form.plan.rotate ? form.plan.rotate->slice.rotary_dim : 0}};
           },
           "The rotation for rotate_by, its frequencies radians per step.")
       .def_prop_ro(

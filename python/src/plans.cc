@@ -95,9 +95,9 @@ CompiledPlan compiled(const Value& value, std::int64_t head_dim, std::int64_t he
 
 nb::object inv_freq(const CompiledPlan& plan) {
   const Rotate& rotate = rotation(plan, "inv_freq");
-  if (rotate.heads == 1 && rotate.axes == 1) return numbers(rotate.frequency, {rotate.pairs()});
-  if (rotate.heads == 1) return numbers(rotate.frequency, {rotate.axes, rotate.pairs()});
-  return numbers(rotate.frequency, {rotate.heads, rotate.axes, rotate.pairs()});
+  if (rotate.frequencies.heads == 1 && rotate.frequencies.axes == 1) return numbers(rotate.frequencies.radians, {rotate.pairs()});
+  if (rotate.frequencies.heads == 1) return numbers(rotate.frequencies.radians, {rotate.frequencies.axes, rotate.pairs()});
+  return numbers(rotate.frequencies.radians, {rotate.frequencies.heads, rotate.frequencies.axes, rotate.pairs()});
 }
 
 // A plan written by hand: what every rotation comes down to.
@@ -269,11 +269,11 @@ void bind_plans(nb::module_& m) {
           "first_dim", [](const CompiledPlan& p) { return rotation(p, "first_dim").first_dim; },
           "The first of them.")
       .def_prop_ro(
-          "axes", [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->axes : 1; },
+          "axes", [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->frequencies.axes : 1; },
           "Axes of the positions that it takes: 1 for text.")
       .def_prop_ro(
           "frequency_heads",
-          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->heads : 1; },
+          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->frequencies.heads : 1; },
           "1 where all heads rotate alike.")
       .def_prop_ro(
           "angles_of",

@@ -130,13 +130,13 @@ nb::tuple cos_sin(const CompiledPlan& plan, nb::handle position_ids, std::int64_
   units.rotate = rotation(plan, where);
   Rotate& rotate_part = *units.rotate;
   const std::int64_t pairs = rotate_part.pairs(), channels = halves ? pairs : 2 * pairs;
-  const bool neighbours = rotate_part.pairing == Pairing::interleaved && !halves;
-  rotate_part.pairing = Pairing::halves;
-  rotate_part.first_dim = 0;
-  rotate_part.blocks = 1;
+  const bool neighbours = rotate_part.slice.pairing == Pairing::interleaved && !halves;
+  rotate_part.slice.pairing = Pairing::halves;
+  rotate_part.slice.first_dim = 0;
+  rotate_part.slice.blocks = 1;
   auto [positions, shape] = shaped(position_ids, seq, where);
   std::string layout = shape.size() == 2 ? "bsd" : "sd";
-  if (rotate_part.heads > 1) {
+  if (rotate_part.frequencies.heads > 1) {
     shape.insert(shape.end() - 1, rotate_part.heads);
     layout.insert(layout.size() - 2, "h");
   }
@@ -177,7 +177,7 @@ nb::object angles(const CompiledPlan& plan, nb::handle position_ids, std::int64_
   const Rotate& rotate_part = rotation(plan, where);
   auto [positions, shape] = shaped(position_ids, seq, where);
   std::string layout = shape.size() == 2 ? "bsd" : "sd";
-  if (rotate_part.heads > 1) {
+  if (rotate_part.frequencies.heads > 1) {
     shape.insert(shape.end() - 1, rotate_part.heads);
     layout.insert(layout.size() - 2, "h");
   }

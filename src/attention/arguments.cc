@@ -73,14 +73,7 @@ Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, s
                                      std::int64_t head_dim, std::int64_t value_dim) {
   if (plan.bias) POSENC_CHECK(check_bias(where, *plan.bias, heads));
   if (!plan.relative) return RelativeTables{};
-  if (plan.rotate && plan.rotate->polar) {
-    return fail(where, "vectors by distance must stand beside rotations that are not polar", "PoPE",
-                "drop one of the two");
-  }
-  if (plan.rotate && plan.rotate->regions) {
-    return fail(where, "vectors by distance must stand beside rotations without regions", "regions",
-                "drop one of the two");
-  }
+  POSENC_CHECK(check_takes(rooms::beside_vectors, plan, where));
   const Relative& r = *plan.relative;
   const std::int64_t columns = r.columns(head_dim);
   POSENC_TRY(query, relative_table(where, "query", r.uses_query, r.query, r, heads, columns));
@@ -114,26 +107,6 @@ Expected<ProfileTensors> check_profiles(std::string_view where, const Plan& plan
   POSENC_TRY(query, check("profiles.query", given.query, r.uses_key, queries));
   POSENC_TRY(key, check("profiles.key", given.key, r.uses_query, keys));
   return ProfileTensors{.query = query, .key = key};
-}
-
-Expected<void> check_plain(std::string_view where, const Plan& plan) {
-  if (plan.rotate && plan.rotate->polar) {
-    return fail(where, "the plan's rotation must not be polar", "PoPE",
-                "use attend with the plan alone, or RoPE");
-  }
-  if (plan.rotate && plan.rotate->regions) {
-    return fail(where, "the plan's rotation must have no regions", "regions",
-                "use attend with the plan alone, or RoPE");
-  }
-  if (plan.bias) {
-    return fail(where, "the plan must have no bias", "a bias by distance",
-                "use attend with the plan alone, or drop its bias");
-  }
-  if (plan.relative) {
-    return fail(where, "the plan must have no relative vectors", "vectors by distance",
-                "use attend with the plan alone, or drop them");
-  }
-  return {};
 }
 
 Expected<void> check_reach(const Plan& plan, const AttendArguments& in) {
@@ -201,14 +174,15 @@ Expected<Tensor> square_output(std::string_view where, std::string_view name, co
   return view;
 }
 
-Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
-                                           const Plan& plan, const Tensor& out,
-                                           const Tensor& logits) {
+Expected<AttendArguments> attend_arguments(const Room& room, std::string_view where,
+                                           const AttentionInputs& in, const Plan& plan,
+                                           const Tensor& out, const Tensor& logits) {
   AttendArguments checked{.queries = &in.queries,
                           .keys = &in.keys,
                           .mask = &in.mask,
                           .threads = in.threads,
                           .meanwhile = in.meanwhile ? &in.meanwhile : nullptr};
+  POSENC_CHECK(check_takes(room, plan, where));
   for (const auto& [name, from, to] : {std::tuple{"q", &in.q, &checked.q},
                                        {"k", &in.k, &checked.k},
                                        {"v", &in.v, &checked.v},
@@ -266,7 +240,7 @@ Expected<AttendArguments> attend_arguments(std::string_view where, const Attenti
   if (plan.rotate) {
     POSENC_CHECK(check_rotation(where, *plan.rotate, Side::query, heads, head_dim));
     POSENC_CHECK(check_rotation(where, *plan.rotate, Side::key, kv_heads, head_dim));
-    if (plan.rotate->values)
+    if (plan.rotate->rotates_values())
       POSENC_CHECK(check_rotation(where, *plan.rotate, Side::value, kv_heads, value_dim));
     POSENC_CHECK(check_engine(where, *plan.rotate, in.queries));
     POSENC_CHECK(check_engine(where, *plan.rotate, in.keys));

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "posenc/attention.h"
+#include "posenc/features.h"
 
 namespace posenc::detail {
 
@@ -43,9 +44,9 @@ struct AttendArguments {
   }
 };
 
-Expected<AttendArguments> attend_arguments(std::string_view where, const AttentionInputs& in,
-                                           const Plan& plan, const Tensor& out,
-                                           const Tensor& logits = {});
+Expected<AttendArguments> attend_arguments(const Room& room, std::string_view where,
+                                           const AttentionInputs& in, const Plan& plan,
+                                           const Tensor& out, const Tensor& logits = {});
 
 // log_sums, or what else has a number for each query of each head; absent where not wanted.
 Expected<Tensor> number_by_query(std::string_view where, std::string_view name, const Tensor& given,
@@ -58,9 +59,6 @@ Expected<Tensor> check_sink_logits(std::string_view where, const Tensor& given, 
 // An output [batch, heads, queries, keys]; absent where not wanted.
 Expected<Tensor> square_output(std::string_view where, std::string_view name, const Tensor& given,
                                const AttendArguments& in);
-
-// The plan may rotate (not polar) and scale, no more.
-Expected<void> check_plain(std::string_view where, const Plan& plan);
 
 // What the plan adds to logits and outputs fits these heads: its tables of vectors, seen as they are read.
 Expected<RelativeTables> check_added(std::string_view where, const Plan& plan, std::int64_t heads,

@@ -10,7 +10,7 @@ namespace posenc {
 
 Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                       const Tensor& log_sums) {
-  POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend, "attend", in, plan, out));
   POSENC_TRY(sums, detail::number_by_query("attend", "log_sums", log_sums, checked));
   checked.log_sums = sums;
 #if POSENC_SIMD

@@ -68,8 +68,8 @@ void add_further_rows(Chance& chance, Relative& relative) {
     for (const std::int64_t listed = 1 + chance.whole(0, 80); std::ssize(row) < listed;) {
       const std::int64_t step = chance.whole(-1, 1), first = chance.whole(-1, relative.row_count);
       for (std::int64_t n = chance.whole(1, 25), at = first; n > 0; --n, at += step)
-        row.push_back(static_cast<std::int32_t>(
-            at < 0 ? no_row : std::min(at, relative.row_count - 1)));
+        row.push_back(
+            static_cast<std::int32_t>(at < 0 ? no_row : std::min(at, relative.row_count - 1)));
     }
     rows.row = std::move(row);
     relative.further_rows.push_back(std::move(rows));
@@ -102,21 +102,20 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
   Plan plan;
   if (chance.in(2) && dim >= 2) {
     Rotate rotate;
-    rotate.pairing = chance.one_of({Pairing::halves, Pairing::interleaved});
-    rotate.rotary_dim = 2 * chance.whole(1, dim / 2);
-    rotate.first_dim = chance.whole(0, dim - rotate.rotary_dim);
-    rotate.axes = axes;
-    rotate.heads = heads == kv_heads && chance.in(4) ? heads : 1;
-    for (std::int64_t i = 0; i < rotate.heads * axes * rotate.pairs(); ++i)
-      rotate.frequency.push_back(std::exp(-std::abs(chance.normal(3))));
+    rotate.slice.pairing = chance.one_of({Pairing::halves, Pairing::interleaved});
+    rotate.slice.rotary_dim = 2 * chance.whole(1, dim / 2);
+    rotate.slice.first_dim = chance.whole(0, dim - rotate.slice.rotary_dim);
+    rotate.frequencies.axes = axes;
+    rotate.frequencies.heads = heads == kv_heads && chance.in(4) ? heads : 1;
+    for (std::int64_t i = 0; i < rotate.frequencies.heads * axes * rotate.pairs(); ++i)
+      rotate.frequencies.radians.push_back(std::exp(-std::abs(chance.normal(3))));
     rotate.amplitude = chance.in(3) ? 1.1 : 1;
-    rotate.values = chance.in(4);
+    if (chance.in(4)) rotate.values = Values::rotated_and_back;
     if (chance.in(4)) {
-      rotate.growth.emplace();
+      XposDecay growth{.scale = 1e7, .centre = 1000000};
       for (std::int64_t i = 0; i < rotate.pairs(); ++i)
-        rotate.growth->factor.push_back(0.9 + 0.1 * std::abs(chance.normal(0.3)));
-      rotate.growth->centre = 1000000;
-      rotate.growth->scale = 1e7;
+        growth.factor.push_back(0.9 + 0.1 * std::abs(chance.normal(0.3)));
+      rotate.kind = Plain{.growth = growth};
     }
     plan.rotate = rotate;
   }
@@ -147,44 +146,46 @@ Plan random_plan(Chance& chance, std::int64_t heads, std::int64_t kv_heads, std:
   if (part == 4) plan.relative = random_profiles(chance, heads);
   if (plan.rotate && !plan.relative && chance.in(5)) {
     Rotate& rotate = *plan.rotate;
-    rotate.rotary_dim = 2 * chance.whole(1, dim);
-    rotate.first_dim = chance.whole(0, dim - rotate.pairs());
-    rotate.frequency = chance.normals(rotate.heads * axes * rotate.pairs());
-    rotate.values = false;
-    rotate.growth.reset();
-    rotate.polar = true;
+    rotate.slice.rotary_dim = 2 * chance.whole(1, dim);
+    rotate.slice.first_dim = chance.whole(0, dim - rotate.pairs());
+    rotate.frequencies.radians = chance.normals(rotate.frequencies.heads * axes * rotate.pairs());
+    rotate.values = Values::unrotated;
+    rotate.kind = Polar{};
   }
-  if (plan.rotate && axes == 1 && !plan.relative && !plan.rotate->polar && chance.in(4)) {
+  if (plan.rotate && axes == 1 && !plan.relative && !plan.rotate->polar() && chance.in(4)) {
     Rotate& rotate = *plan.rotate;
-    rotate.values = false;
-    rotate.growth.reset();
+    rotate.values = Values::unrotated;
     const std::int64_t size = chance.whole(1, 60), other = chance.whole(1, 9);
     const PositionMap within{.modulus = size}, far{.divisor = other, .offset = 3};
     if (chance.in(2))
-      rotate.regions = Regions{.window = size, .region = {{}, {far, {.divisor = other}, 1.0 / 3}}};
+      rotate.kind = Regions{.window = size, .region = {{}, {far, {.divisor = other}, 1.0 / 3}}};
     else
-      rotate.regions = Regions{.chunk = size,
-                               .region = {{within, within},
-                                          {{.modulus = size, .offset = size}, within},
-                                          {{.modulus = 1, .offset = 2 * size}, within}}};
-  } else if (plan.rotate && plan.rotate->heads == 1 && !plan.rotate->polar && chance.in(4)) {
+      rotate.kind = Regions{.chunk = size,
+                            .region = {{within, within},
+                                       {{.modulus = size, .offset = size}, within},
+                                       {{.modulus = 1, .offset = 2 * size}, within}}};
+  } else if (plan.rotate && plan.rotate->frequencies.heads == 1 && !plan.rotate->polar() &&
+             chance.in(4)) {
     Rotate& rotate = *plan.rotate;
-    rotate.values = false;
-    rotate.growth.reset();
+    rotate.values = Values::unrotated;
     Mix mix{.heads = chance.in(2) ? kv_heads : 1,
             .inputs = chance.whole(0, rotate.pairs()),
             .outputs = chance.whole(0, rotate.pairs()),
             .rest_sine = 0.5};
     mix.cosine = chance.normals(mix.heads * mix.inputs * mix.outputs);
     mix.sine = chance.normals(mix.heads * mix.inputs * mix.outputs);
-    rotate.mix = mix;
+    rotate.kind = mix;
   } else if (plan.rotate && chance.in(3)) {
-    Phase phase{.of_keys = chance.in(2)};
-    if (chance.in(2)) phase.heads = phase.of_keys ? kv_heads : heads;
+    Phase phase{.side = chance.in(2) ? Side::key : Side::query};
+    if (chance.in(2)) phase.heads = phase.side == Side::key ? kv_heads : heads;
     phase.radians = chance.normals(phase.heads * plan.rotate->pairs());
-    plan.rotate->phase = phase;
+    if (plan.rotate->polar())
+      plan.rotate->kind = Polar{.phase = phase};
+    else if (auto* const plain = std::get_if<Plain>(&plan.rotate->kind))
+      plain->phase = phase;
   }
-  if (plan.rotate) plan.rotate->values_stay = plan.rotate->values && chance.in(2);
+  if (plan.rotate && plan.rotate->rotates_values() && chance.in(2))
+    plan.rotate->values = Values::rotated;
   if (chance.in(3)) plan.logits.multiplier = 1.3;
   if (chance.in(4)) plan.logits = {.multiplier = 0.9, .beta = 0.1, .floor = 7, .offset = 1};
   return plan;

@@ -118,7 +118,7 @@ TEST(AxesBiasMap, IsWhatAttentionAdds) {
 
 TEST(AxesBiasPlan, HasTheRotationsAxes) {
   Plan plan = *compile(AxisBuckets{.divided = false}, {.heads = 2});
-  plan.rotate = Rotate{.rotary_dim = 4, .frequency = {1, 0.1}};
+  plan.rotate = Rotate{.slice = {.rotary_dim = 4}, .frequencies = {.radians = {1, 0.1}}};
   const auto refused = checked(plan, 4);
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message().find("3 and 1"), std::string::npos)

@@ -394,7 +394,7 @@ BackwardInputs<T> backward_inputs(const AttendArguments& arguments, const Plan& 
     };
     rotated(in.q, *arguments.queries, Side::query);
     rotated(in.k, *arguments.keys, Side::key);
-    if (plan.rotate->values) rotated(in.v, *arguments.keys, Side::value);
+    if (plan.rotate->rotates_values()) rotated(in.v, *arguments.keys, Side::value);
     // The output is rotated back as values were rotated, and that rotation's transpose is itself.
     if (plan.rotate->rotates_outputs()) rotated(in.out_gradient, *arguments.queries, Side::value);
   }
@@ -436,10 +436,10 @@ void write_backward(const BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums
   const AttendArguments& arguments = *in.in;
   const auto back = [&](HeadRows<T>& sum, const HeadRows<T>& plain, const Tensor& x,
                         const Positions& positions, Side side) {
-    if (in.plan->rotate && (side != Side::value || in.plan->rotate->values))
+    if (in.plan->rotate && (side != Side::value || in.plan->rotate->rotates_values()))
       rotate_checked(&*in.plan->rotate, sum.view(), positions, side, Action::transpose, sum.view(),
                      arguments.threads);
-    if (side != Side::value && in.plan->rotate && in.plan->rotate->polar)
+    if (side != Side::value && in.plan->rotate && in.plan->rotate->polar())
       narrow(*in.plan->rotate, x, sum);
     sum.add(plain);
   };

@@ -51,10 +51,10 @@ class QueryBlock {
         rotates_queries_(plan_.rotate && !job.queries_rotated),
         rotates_keys_(plan_.rotate && !job.keys_rotated),
         rotates_outputs_(plan_.rotate && plan_.rotate->rotates_outputs()),
-        rotates_values_(plan_.rotate && plan_.rotate->values && !in_.keys_rotated),
+        rotates_values_(plan_.rotate && plan_.rotate->rotates_values() && !in_.keys_rotated),
         meanwhile_(job.caller == this_thread() ? in_.meanwhile : nullptr) {
-    if (plan_.rotate && plan_.rotate->regions) {
-      regions_ = &*plan_.rotate->regions;
+    if (plan_.rotate && plan_.rotate->regions()) {
+      regions_ = &*plan_.rotate->regions();
       for (const Regions::Region& each : regions_->region)
         rotation_of_.push_back(rotation_of(*plan_.rotate, each));
     }
@@ -136,7 +136,7 @@ class QueryBlock {
               const Positions& positions, Side side, Action action) const {
     Tensor view = Tensor::dense(rows, {1, 1, count, columns});
     view.stride[2] = step;
-    rotate_heads(*rotation_, plan_.rotate->mix ? key_head_ : head, view, positions, side, action);
+    rotate_heads(*rotation_, plan_.rotate->mix() ? key_head_ : head, view, positions, side, action);
   }
 
   void read_queries() {
@@ -491,7 +491,7 @@ template <class T>
 void rotate_short(AttendArguments& in, AttendJob& job, Scratch& scratch) {
   constexpr Index most_keys = 1024;
   const Index queries = in.q.shape[2], keys = in.k.shape[2];
-  if (!job.plan->rotate || job.plan->rotate->polar || job.plan->rotate->regions ||
+  if (!job.plan->rotate || job.plan->rotate->polar() || job.plan->rotate->regions() ||
       in.relative.part != nullptr || in.keys_rotated)
     return;
   if (queries < short_rows || keys > most_keys || in.q.shape[1] == 1) return;

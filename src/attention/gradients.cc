@@ -55,17 +55,10 @@ Tensor extents(const void* any, std::initializer_list<std::int64_t> shape) {
 
 // The gradient by a temperature is the product of a query with the gradient by what the scale made of it.
 Expected<void> check_learned_temperature(const Plan& plan) {
-  const auto* const slopes = plan.bias ? std::get_if<Slopes>(&*plan.bias) : nullptr;
-  if (plan.rotate && plan.rotate->polar)
-    return fail(where, "a learned temperature has gradients beside rotations that are not polar",
-                "PoPE", "leave those of logits.head_scale and head_bias absent");
-  const bool meets_keys =
-      plan.relative && (plan.relative->uses_query || plan.relative->profiles > 0);
-  if (!meets_keys && !(slopes != nullptr && slopes->before_scale)) return {};
-  return fail(
-      where, "a learned temperature has gradients beside terms that hold the query alone",
-      meets_keys ? "vectors by distance that meet keys or profiles" : "slopes before the scale",
-      "leave those of logits.head_scale and head_bias absent");
+  POSENC_CHECK(check_takes(rooms::attended_temperature, plan, where));
+  if (!plan.relative || !plan.relative->uses_query) return {};
+  return fail(where, "a learned temperature has gradients beside terms that hold the query alone",
+              "vectors by distance that meet keys", "leave head_scale and head_bias absent");
 }
 
 // Both or none, and without sink logits: their gradient is told by the caller's two numbers alone.
@@ -88,7 +81,8 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
                                       const Tensor& out_gradient,
                                       const AttentionGradients& gradients, const WholeRows& whole) {
   POSENC_TRY(g, detail::viewed(where, "out_gradient", out_gradient, 4));
-  POSENC_TRY(fitting, detail::attend_arguments(where, in, plan, detail::dense_like(g)));
+  POSENC_TRY(fitting, detail::attend_arguments(rooms::attend_backward, where, in, plan,
+                                               detail::dense_like(g)));
 
   Tensor slopes, bias, frequency, phase, mix, by_head;
   if (plan.bias) {
@@ -100,15 +94,11 @@ Expected<Arguments> checked_arguments(const AttentionInputs& in, const Plan& pla
   }
   if (plan.rotate) {
     const Rotate& part = *plan.rotate;
-    frequency = extents(&part, {part.heads, part.axes, part.pairs()});
-    if (part.mix) mix = extents(&part, {part.mix->heads, part.mix->inputs, part.mix->outputs});
-    if (part.phase) phase = extents(&part, {part.phase->heads, part.pairs()});
-    if (gradients.rotation_frequency && part.regions)
-      return fail(where, "gradients of the frequencies need a rotation without regions", "regions",
-                  "leave that of rotation_frequency absent");
-    if (gradients.rotation_frequency) {
-      POSENC_CHECK(detail::check_learned_frequencies(where, part));
-    }
+    frequency = extents(&part, {part.frequencies.heads, part.frequencies.axes, part.pairs()});
+    if (const Mix* const by = part.mix()) mix = extents(by, {by->heads, by->inputs, by->outputs});
+    if (const Phase* const by = part.phase()) phase = extents(by, {by->heads, part.pairs()});
+    if (gradients.rotation_frequency)
+      POSENC_CHECK(check_takes(rooms::attended_frequencies, plan, where));
   }
   if (plan.logits.temperature == Temperature::heads) {
     by_head = extents(&plan.logits, {std::ssize(plan.logits.head_scale)});
@@ -249,7 +239,7 @@ class PlanBiasGradient final : public detail::PlanBias<T> {
 template <class T>
 void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                        const Tensor& to) {
-  if (!to || in.plan->rotate->mix) return;
+  if (!to || in.plan->rotate->mix()) return;
   const Rotate& rotation = *in.plan->rotate;
   auto total = detail::Dense<double>::zeros(to);
   const auto add = [&](HeadRows<T>& rotated, HeadRows<T>& gradient, const Positions& positions,
@@ -260,7 +250,7 @@ void write_frequencies(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>
   // Queries come scaled, the sums by them do not.
   add(in.q, by_query.q, *in.in->queries, 1);
   add(in.k, by_key.k, *in.in->keys, 1);
-  if (rotation.values) add(in.v, by_key.v, *in.in->keys, 1);
+  if (rotation.rotates_values()) add(in.v, by_key.v, *in.in->keys, 1);
   if (rotation.rotates_outputs())
     add(by_query.rotated_out, in.out_gradient, *in.in->queries, -1);  // rotated the other way
   total.copy_to(to);
@@ -272,7 +262,7 @@ void write_phases(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_
   if (!to) return;
   const Rotate& rotation = *in.plan->rotate;
   auto total = detail::Dense<double>::zeros(to);
-  if (rotation.phase->of_keys)
+  if (rotation.phase()->side == Side::key)
     detail::add_phase_gradient(rotation, in.k.view(), by_key.k.view(), total.numbers());
   else
     detail::add_phase_gradient(rotation, in.q.view(), by_query.q.view(), total.numbers());
@@ -284,7 +274,7 @@ template <class T>
 void write_mixture(BackwardInputs<T>& in, QuerySums<T>& by_query, KeySums<T>& by_key,
                    const AttentionGradients& to) {
   const Rotate* const rotation = in.plan->rotate ? &*in.plan->rotate : nullptr;
-  if (rotation == nullptr || !rotation->mix) return;
+  if (rotation == nullptr || !rotation->mix()) return;
   struct Sum {
     const Tensor& to;
     detail::Dense<double> total;
@@ -392,7 +382,7 @@ std::pair<detail::Dense<double>, detail::Dense<double>> whole_rows(const Argumen
 template <class T>
 void backward_by_regions(const Arguments& arguments, const Plan& plan) {
   const detail::AttendArguments& in = arguments.in;
-  const Regions& regions = *plan.rotate->regions;
+  const Regions& regions = *plan.rotate->regions();
   if (in.out.size() == 0 || in.k.size() == 0) {
     Plan nothing = plan;
     nothing.rotate.reset();
@@ -465,8 +455,8 @@ Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
   POSENC_TRY(checked, checked_arguments(in, plan, out_gradient, gradients, whole));
   POSENC_CHECK(detail::check_reach(plan, checked.in));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    plan.rotate&& plan.rotate->regions ? backward_by_regions<T>(checked, plan)
-                                       : backward<T>(checked, plan);
+    plan.rotate&& plan.rotate->regions() ? backward_by_regions<T>(checked, plan)
+                                         : backward<T>(checked, plan);
   });
   return {};
 }

@@ -15,60 +15,63 @@ constexpr std::int64_t dim = gradient_dim;
 
 // --- parts of a plan ----------------------------------------------------------------------------
 
-void rope(Problem& p) { p.plan.rotate = Rotate{.rotary_dim = dim, .frequency = {1, 0.4, 0.1}}; }
+void rope(Problem& p) {
+  p.plan.rotate = Rotate{.slice = {.rotary_dim = dim}, .frequencies = {.radians = {1, 0.4, 0.1}}};
+}
 void partial_rope(Problem& p) {
-  p.plan.rotate = Rotate{.pairing = Pairing::interleaved,
-                         .first_dim = 1,
-                         .rotary_dim = 4,
-                         .frequency = {0.7, 0.2},
-                         .amplitude = 1.3};
+  p.plan.rotate =
+      Rotate{.slice = {.pairing = Pairing::interleaved, .first_dim = 1, .rotary_dim = 4},
+             .frequencies = {.radians = {0.7, 0.2}},
+             .amplitude = 1.3};
 }
 void xpos(Problem& p) {
   rope(p);
-  p.plan.rotate->growth = XposDecay{.factor = {0.5, 0.7, 0.9}, .scale = 4, .centre = 2};
+  p.plan.rotate->kind =
+      Plain{.growth = XposDecay{.factor = {0.5, 0.7, 0.9}, .scale = 4, .centre = 2}};
 }
 void rotated_values(Problem& p) {
   rope(p);
-  p.plan.rotate->values = true;
+  p.plan.rotate->values = Values::rotated_and_back;
   p.plan.rotate->amplitude = 1.2;
 }
 void staying_values(Problem& p) {
   rotated_values(p);
-  p.plan.rotate->values_stay = true;
+  p.plan.rotate->values = Values::rotated;
 }
 void mixed(Problem& p) {
   p.kv_heads = p.heads = 2;
-  p.plan.rotate = Rotate{.rotary_dim = 4, .heads = 2, .axes = 2, .frequency = random(2 * 2 * 2, 9)};
+  p.plan.rotate = Rotate{.slice = {.rotary_dim = 4},
+                         .frequencies = {.heads = 2, .axes = 2, .radians = random(2 * 2 * 2, 9)}};
   const std::vector<std::int64_t> ids = {0, 0, 1, 1, 2, 0, 1, 0, 1, 2};
   p.queries = p.keys = *Positions::ids(ids, 2);
 }
 void query_phases(Problem& p) {
   partial_rope(p);
-  p.plan.rotate->phase = Phase{.heads = 4, .radians = random(4 * 2, 10)};
+  p.plan.rotate->kind = Plain{.phase = Phase{.heads = 4, .radians = random(4 * 2, 10)}};
 }
 void key_phases(Problem& p) {
   rotated_values(p);
-  p.plan.rotate->phase = Phase{.of_keys = true, .radians = random(3, 11)};
+  p.plan.rotate->kind = Plain{.phase = Phase{.side = Side::key, .radians = random(3, 11)}};
 }
 // Of three frequencies two pairs have mixtures, of each key head. Their logits go by positions and not by distances, so that
 // slopes by frequencies are steep far out: hence small numbers.
 void mixture(Problem& p) {
   rope(p);
-  p.plan.rotate->mix = Mix{.heads = 2,
-                           .inputs = 3,
-                           .outputs = 2,
-                           .cosine = random(2 * 3 * 2, 14, 0.3),
-                           .sine = random(2 * 3 * 2, 15, 0.3),
-                           .rest_sine = 0.5};
+  p.plan.rotate->kind = Mix{.heads = 2,
+                            .inputs = 3,
+                            .outputs = 2,
+                            .cosine = random(2 * 3 * 2, 14, 0.3),
+                            .sine = random(2 * 3 * 2, 15, 0.3),
+                            .rest_sine = 0.5};
 }
 void shared_mixture(Problem& p) {
   partial_rope(p);
-  p.plan.rotate->mix =
+  p.plan.rotate->kind =
       Mix{.inputs = 2, .outputs = 2, .cosine = random(4, 16, 0.3), .sine = random(4, 17, 0.3)};
 }
 void near_and_far(Problem& p) {
   rope(p);
-  p.plan.rotate->regions =
+  p.plan.rotate->kind =
       Regions{.window = 2, .region = {{}, {{.divisor = 3, .offset = 1}, {.divisor = 3}, 0.5}}};
   p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.125, 0.0625}};
   p.sinks = random(4, 18);
@@ -76,22 +79,21 @@ void near_and_far(Problem& p) {
 void chunks(Problem& p) {
   partial_rope(p);
   const PositionMap within{.modulus = 3};
-  p.plan.rotate->regions = Regions{.chunk = 3,
-                                   .region = {{within, within},
-                                              {{.modulus = 3, .offset = 3, .most = 4}, within},
-                                              {{.modulus = 1, .offset = 4}, within}}};
+  p.plan.rotate->kind = Regions{.chunk = 3,
+                                .region = {{within, within},
+                                           {{.modulus = 3, .offset = 3, .most = 4}, within},
+                                           {{.modulus = 1, .offset = 4}, within}}};
 }
 // Four of the six channels, and phases that all key heads share.
 void polar(Problem& p) {
-  p.plan.rotate = Rotate{.first_dim = 1,
-                         .rotary_dim = 8,
-                         .frequency = {1, 0.4, 0.1, 0.05},
-                         .phase = Phase{.of_keys = true, .radians = random(4, 12)},
-                         .polar = true};
+  p.plan.rotate =
+      Rotate{.slice = {.first_dim = 1, .rotary_dim = 8},
+             .frequencies = {.radians = {1, 0.4, 0.1, 0.05}},
+             .kind = Polar{.phase = Phase{.side = Side::key, .radians = random(4, 12)}}};
 }
 void interleaved_polar(Problem& p) {
   polar(p);
-  p.plan.rotate->pairing = Pairing::interleaved;
+  p.plan.rotate->slice.pairing = Pairing::interleaved;
   p.plan.rotate->amplitude = 1.2;
 }
 void slopes(Problem& p) { p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}}; }
@@ -164,7 +166,7 @@ void rope_and_slopes(Problem& p) {
 }
 void everything(Problem& p) {
   xpos(p);
-  p.plan.rotate->values = true;
+  p.plan.rotate->values = Values::rotated_and_back;
   bias(p);
   every_table(p);
   logits(p);
@@ -218,7 +220,8 @@ TEST_P(AttendBackward, OpenIsTheSlopeOfTheLoss) {
 TEST(AttendBackwardPhases, OfEachKeyHeadHaveASlope) {
   Problem p;
   rope(p);
-  p.plan.rotate->phase = Phase{.of_keys = true, .heads = 2, .radians = random(2 * 3, 13)};
+  p.plan.rotate->kind =
+      Plain{.phase = Phase{.side = Side::key, .heads = 2, .radians = random(2 * 3, 13)}};
   expect_gradients(p.filled());
 }
 
@@ -232,7 +235,7 @@ TEST_P(AttendBackward, WithPaddingIsTheSlopeOfTheLoss) {
 // The last queries over all keys, more of both than a block holds.
 TEST_P(AttendBackward, AcrossBlocksIsTheSlopeOfTheLoss) {
   Problem p = problem();
-  if (p.plan.rotate && p.plan.rotate->axes > 1) {
+  if (p.plan.rotate && p.plan.rotate->frequencies.axes > 1) {
     const auto ids = [](std::int64_t first, std::int64_t count) {
       std::vector<std::int64_t> axes;
       for (std::int64_t t = 0; t < count; ++t) axes.push_back((first + t) / 10);
@@ -247,7 +250,8 @@ TEST_P(AttendBackward, AcrossBlocksIsTheSlopeOfTheLoss) {
   }
   p.batch = 1;
   p.mask.window = 70;
-  if (p.plan.rotate && p.plan.rotate->growth) p.plan.rotate->growth->scale = 64;
+  if (p.plan.rotate && p.plan.rotate->growth())
+    std::get<Plain>(p.plan.rotate->kind).growth->scale = 64;
   expect_gradients(p.filled());
 }
 
@@ -256,7 +260,8 @@ TEST_P(AttendBackward, HasTheSameBitsForAnyNumberOfThreads) {
   for (const auto& [batch, kv_heads, tokens] : {std::tuple{3, 2, 65}, {1, 1, 300}}) {
     Problem p = problem();
     const Rotate* const rotate = p.plan.rotate ? &*p.plan.rotate : nullptr;
-    if (rotate && (rotate->heads > kv_heads || (rotate->mix && rotate->mix->heads > kv_heads)))
+    if (rotate && (rotate->frequencies.heads > kv_heads ||
+                   (rotate->mix() && rotate->mix()->heads > kv_heads)))
       continue;
     p.batch = batch;
     p.kv_heads = kv_heads;
@@ -393,7 +398,7 @@ TEST(AttendBackwardTypes, OtherTypesGiveTheDoubleOnesRounded) {
   Problem p;
   everything(p);
   p.queries = p.keys = Positions::range(0, 40);
-  p.plan.rotate->growth->scale = 64;
+  std::get<Plain>(p.plan.rotate->kind).growth->scale = 64;
   p.filled();
   for (auto* x : {&p.q, &p.k, &p.v, &p.loss_weight}) {
     for (double& value : *x)
@@ -484,7 +489,8 @@ TEST(AttendBackwardErrors, ADistanceBeyondATableLeavesGradientsAlone) {
 
 TEST(AttendBackwardErrors, FrequenciesOfAnEngine) {
   Problem p;
-  p.plan.rotate = Rotate{.rotary_dim = 2, .frequency = {1}, .angles = Angles::hf_float};
+  p.plan.rotate =
+      Rotate{.slice = {.rotary_dim = 2}, .frequencies = {.radians = {1}}, .kind = HfFloat{}};
   double frequency = 0;
   EXPECT_FALSE(tried(p.filled(), {.rotation_frequency = Tensor::dense(&frequency, {1, 1, 1})}));
   EXPECT_TRUE(tried(p, {}));

@@ -108,17 +108,17 @@ struct Gradients {
     }
     if (p.plan.rotate) {
       const Rotate& part = *p.plan.rotate;
-      if (!part.regions) {
-        frequency.resize(part.frequency.size());
-        to.rotation_frequency =
-            Tensor::dense(frequency.data(), {part.heads, part.axes, part.pairs()});
+      if (!part.regions()) {
+        frequency.resize(part.frequencies.radians.size());
+        to.rotation_frequency = Tensor::dense(
+            frequency.data(), {part.frequencies.heads, part.frequencies.axes, part.pairs()});
       }
-      if (part.phase) {
-        phase.resize(part.phase->radians.size());
-        to.rotation_phase = Tensor::dense(phase.data(), {part.phase->heads, part.pairs()});
+      if (part.phase()) {
+        phase.resize(part.phase()->radians.size());
+        to.rotation_phase = Tensor::dense(phase.data(), {part.phase()->heads, part.pairs()});
       }
-      if (part.mix) {
-        const Mix& mix = *part.mix;
+      if (part.mix()) {
+        const Mix& mix = *part.mix();
         mix_cosine.resize(mix.cosine.size());
         mix_sine.resize(mix.sine.size());
         to.mix_cosine = Tensor::dense(mix_cosine.data(), {mix.heads, mix.inputs, mix.outputs});
@@ -170,11 +170,17 @@ inline void expect_gradients(GradientProblem& p) {
   if (!by.query.empty()) expect_slopes(p, p.query, by.query, "relative.query");
   if (!by.key.empty()) expect_slopes(p, p.key, by.key, "relative.key");
   if (!by.value.empty()) expect_slopes(p, p.value, by.value, "relative.value");
-  if (!by.frequency.empty()) expect_slopes(p, p.plan.rotate->frequency, by.frequency, "frequency");
-  if (!by.phase.empty()) expect_slopes(p, p.plan.rotate->phase->radians, by.phase, "phase");
+  if (!by.frequency.empty())
+    expect_slopes(p, p.plan.rotate->frequencies.radians, by.frequency, "frequency");
+  if (!by.phase.empty()) {
+    auto* const polar = std::get_if<Polar>(&p.plan.rotate->kind);
+    Phase& phase = polar ? *polar->phase : *std::get<Plain>(p.plan.rotate->kind).phase;
+    expect_slopes(p, phase.radians, by.phase, "phase");
+  }
   if (!by.mix_cosine.empty()) {
-    expect_slopes(p, p.plan.rotate->mix->cosine, by.mix_cosine, "mix.cosine");
-    expect_slopes(p, p.plan.rotate->mix->sine, by.mix_sine, "mix.sine");
+    Mix& mix = std::get<Mix>(p.plan.rotate->kind);
+    expect_slopes(p, mix.cosine, by.mix_cosine, "mix.cosine");
+    expect_slopes(p, mix.sine, by.mix_sine, "mix.sine");
   }
   if (!by.sinks.empty()) expect_slopes(p, p.sinks, by.sinks, "sink_logits");
   if (!by.query_profiles.empty())

@@ -79,7 +79,7 @@ class HeadRows {
   }
   // Made wide where the rotation is polar.
   static HeadRows widened(const Tensor& x, const std::optional<Rotate>& rotate) {
-    if (!rotate || !rotate->polar) return loaded(x);
+    if (!rotate || !rotate->polar()) return loaded(x);
     Tensor like = x;
     like.shape[3] += rotate->widening();
     HeadRows rows = zeros(like);

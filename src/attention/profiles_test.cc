@@ -188,7 +188,7 @@ TEST_P(ProfilesIn, DecodeThroughTheCacheAsInOneCall) {
   GradientProblem p = with_profiles(33, 12, true, true, 4);
   p.batch = 1;
   p.filled();
-  p.plan.rotate = Rotate{.rotary_dim = 6, .frequency = {1, 0.4, 0.1}};
+  p.plan.rotate = Rotate{.slice = {.rotary_dim = 6}, .frequencies = {.radians = {1, 0.4, 0.1}}};
   const std::vector<double> whole = attended(p);
   for (const CachedKeys keys : {CachedKeys::rotated, CachedKeys::unrotated}) {
     KvCache cache = *KvCache::make({.kv_heads = p.kv_heads,

@@ -123,7 +123,7 @@ struct Head {
         if (!detail::visible(mask, queries, keys, sequence, i, j)) continue;
         const std::int64_t distance = position - keys.at(j, sequence);
         const std::size_t region =
-            all_q.size() == 1 ? 0 : plan.rotate->regions->of(position, keys.at(j, sequence));
+            all_q.size() == 1 ? 0 : plan.rotate->regions()->of(position, keys.at(j, sequence));
         Dense<double>&rotated_q = all_q[region], &rotated_k = all_k[region];
         double sum = dot(rotated_q.row(sequence, head, i), rotated_k.row(sequence, key_head, j),
                          rotated_q.dim());
@@ -222,7 +222,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
     return reference::rotate(by, k.view(), k_at, Side::key, rotated_k.back().view());
   };
   const Regions* const regions =
-      plan.rotate && plan.rotate->regions ? &*plan.rotate->regions : nullptr;
+      plan.rotate && plan.rotate->regions() ? &*plan.rotate->regions() : nullptr;
   if (regions == nullptr) POSENC_CHECK(rotated(plan, queries, keys));
   for (std::size_t r = 0; regions != nullptr && r < regions->region.size(); ++r) {
     const Regions::Region& region = regions->region[r];
@@ -231,7 +231,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
     plain.rotate = rotation_of(*plan.rotate, region);
     POSENC_CHECK(rotated(plain, mapped(queries, region.query), mapped(keys, region.key)));
   }
-  const bool rotates_values = plan.rotate && plan.rotate->values;
+  const bool rotates_values = plan.rotate && plan.rotate->rotates_values();
   if (rotates_values) POSENC_CHECK(reference::rotate(plan, v.view(), keys, Side::value, v.view()));
 
   auto sums = Dense<double>::zeros(in.out), relative_sums = sums;
@@ -255,7 +255,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
 
 Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                 const Tensor& logits) {
-  POSENC_TRY(checked, detail::attend_arguments("attend", in, plan, out, logits));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend, "attend", in, plan, out, logits));
   return detail::attend_by_rows(checked, plan, {});
 }
 

@@ -126,10 +126,10 @@ TEST(AttendPlan, RotationSeesOffsetsAlone) {
 // o_i = Σ_j α_ij R_j v_j
 TEST(AttendPlan, ValuesMayStayRotated) {
   Plan plan = rotating_plan();
-  plan.rotate->values = plan.rotate->values_stay = true;
+  plan.rotate->values = Values::rotated;
   Attention stays, back;
   stays.run(plan);
-  plan.rotate->values_stay = false;
+  plan.rotate->values = Values::rotated_and_back;
   back.run(plan);
   const Tensor out = Tensor::dense(back.out.data(), {1, stays.heads, stays.seq, stays.dim});
   ASSERT_TRUE(rotate(plan, out, Positions::range(0, 6), Side::value, out));
@@ -139,7 +139,7 @@ TEST(AttendPlan, ValuesMayStayRotated) {
 // o_i = R_iᵀ Σ_j α_ij R_j v_j = Σ_j α_ij R_{j−i} v_j: a rotation by j − i, which is negative.
 TEST(AttendPlan, RotatedValuesArriveRotatedByTheirOffset) {
   Plan plan = rotating_plan();
-  plan.rotate->values = true;
+  plan.rotate->values = Values::rotated_and_back;
   Attention a;
   a.run(plan);
   const std::int64_t i = 4;

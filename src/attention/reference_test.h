@@ -68,7 +68,7 @@ inline void expect_near(const std::vector<double>& a, const std::vector<double>&
 
 inline Plan rotating_plan() {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 4, .frequency = {1, 0.1}};
+  plan.rotate = Rotate{.slice = {.rotary_dim = 4}, .frequencies = {.radians = {1, 0.1}}};
   return plan;
 }
 

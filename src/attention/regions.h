@@ -9,11 +9,11 @@
 
 namespace posenc::detail {
 
-// The rotation within a region, which hangs on positions alone.
+// The rotation within a region, which depends on positions alone.
 inline Rotate rotation_of(const Rotate& rotate, const Regions::Region& region) {
   Rotate plain = rotate;
-  plain.regions.reset();
-  for (double& frequency : plain.frequency) frequency *= region.frequency_scale;
+  plain.kind = Plain{};
+  for (double& frequency : plain.frequencies.radians) frequency *= region.frequency_scale;
   return plain;
 }
 

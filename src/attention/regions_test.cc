@@ -83,7 +83,7 @@ TEST_P(DistanceMaps, GiveTheLogitOfTheirDistance) {
   const std::vector<double> logits = map_logits(map_plan(GetParam().rope), q, k, at, at);
   // Eighths of a position, at frequencies divided by 8.
   Plan fine = map_plan(Rope{});
-  for (double& frequency : fine.rotate->frequency) frequency /= 8;
+  for (double& frequency : fine.rotate->frequencies.radians) frequency /= 8;
   for (std::int64_t i = 0; i < map_tokens; ++i) {
     for (std::int64_t j = 0; j <= i; ++j) {
       const auto token = [](const std::vector<double>& x, std::int64_t t) {

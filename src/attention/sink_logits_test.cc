@@ -103,7 +103,7 @@ TEST_P(SinkLogits, AreOfAnyStridesAndDtype) {
 TEST_P(SinkLogits, HaveGradients) {
   for (const std::int64_t count : {4, 2 * 4 * 5}) {
     GradientProblem p = with_sinks(count);
-    p.plan.rotate = Rotate{.rotary_dim = 6, .frequency = {1, 0.4, 0.1}};
+    p.plan.rotate = Rotate{.slice = {.rotary_dim = 6}, .frequencies = {.radians = {1, 0.4, 0.1}}};
     p.plan.bias = Slopes{.slope = {0.5, 0.25, 0.1, 0.7}};
     p.plan.logits = {.multiplier = 1.7, .beta = 0.3, .floor = 2, .offset = 1};
     expect_gradients(p);

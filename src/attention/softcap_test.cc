@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, Softcap, testing::ValuesIn(detail::instruction_se
 GradientProblem capped_problem(double cap, std::int64_t tokens = 5) {
   GradientProblem p{.queries = Positions::range(0, tokens), .keys = Positions::range(0, tokens)};
   p.plan.logits = {.multiplier = 3, .beta = 0.2, .floor = 2, .softcap = cap};
-  p.plan.rotate = Rotate{.rotary_dim = 6, .frequency = {1, 0.4, 0.1}};
+  p.plan.rotate = Rotate{.slice = {.rotary_dim = 6}, .frequencies = {.radians = {1, 0.4, 0.1}}};
   return p.filled();
 }
 

@@ -28,7 +28,7 @@ const Logits learned{.multiplier = 1.5,
 GradientProblem problem(const Logits& logits, std::int64_t tokens = 5) {
   GradientProblem p{.queries = Positions::range(0, tokens), .keys = Positions::range(0, tokens)};
   p.plan.logits = logits;
-  p.plan.rotate = Rotate{.rotary_dim = 6, .frequency = {1, 0.4, 0.1}};
+  p.plan.rotate = Rotate{.slice = {.rotary_dim = 6}, .frequencies = {.radians = {1, 0.4, 0.1}}};
   return p.filled();
 }
 

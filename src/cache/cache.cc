@@ -91,7 +91,7 @@ struct KvCache::State {
     if (checked_rotation == rotate) return {};
     POSENC_CHECK(
         detail::check_rotation(where, rotate, Side::key, options.kv_heads, options.head_dim));
-    if (rotate.values)
+    if (rotate.rotates_values())
       POSENC_CHECK(
           detail::check_rotation(where, rotate, Side::value, options.kv_heads, options.value_dim));
     Plan alone;
@@ -111,26 +111,13 @@ struct KvCache::State {
                   "one for lengths " + number(plan.valid->from) + " to " + number(plan.valid->to),
                   "compile the scheme for this length");
     }
+    const bool rotated = options.keys == CachedKeys::rotated && plan.rotate;
+    POSENC_CHECK(check_takes(rotated ? rooms::rotated_keys : rooms::unrotated_keys, plan, where));
     if (options.keys == CachedKeys::rotated) {
-      if (plan.rotate && plan.rotate->polar) {
-        return fail(where, "a plan for rotated keys must have no polar rotation",
-                    "PoPE, whose keys are twice as wide once rotated",
-                    "make the cache with CachedKeys::unrotated");
-      }
-      if (plan.rotate && plan.rotate->regions) {
-        return fail(where, "a plan for rotated keys must have no regions",
-                    "regions, in which a key has several rotations",
-                    "make the cache with CachedKeys::unrotated");
-      }
-      if (plan.rotate && plan.relative && plan.relative->profiles == 0) {
-        return fail(
-            where, "a plan for rotated keys must have no vectors by distance beside its rotation",
-            "vectors that multiply unrotated keys", "make the cache with CachedKeys::unrotated");
-      }
       const bool any = cached.tokens() > 0;
       if (any && cached.rotation() == plan.rotate) return {};  // checked when they came
       const Rotation& cached_by = cached.rotation();
-      if (any && ((cached_by && cached_by->mix) || (plan.rotate && plan.rotate->mix))) {
+      if (any && ((cached_by && cached_by->mix()) || (plan.rotate && plan.rotate->mix()))) {
         return fail(where, "keys that a mixture of cosines rotated must keep their rotation",
                     "another one", "make the cache with CachedKeys::unrotated");
       }
@@ -144,8 +131,8 @@ struct KvCache::State {
     }
     if (!plan.rotate) return {};
     POSENC_CHECK(check_rotation(where, *plan.rotate));
-    POSENC_CHECK(
-        detail::check_positions(where, cached.positions(), 1, cached.tokens(), plan.rotate->axes));
+    POSENC_CHECK(detail::check_positions(where, cached.positions(), 1, cached.tokens(),
+                                         plan.rotate->frequencies.axes));
     // None is below 0: the largest tells of all.
     return detail::check_engine(where, *plan.rotate, Positions::range(cached.length() - 1, 1));
   }
@@ -242,7 +229,7 @@ Expected<void> KvCache::append(std::span<const Sequence> sequences, const Tensor
   }
   const std::int64_t count = keys.shape[2];
   if (positions) {
-    const std::int64_t axes = plan.rotate ? plan.rotate->axes : positions->axes();
+    const std::int64_t axes = plan.rotate ? plan.rotate->frequencies.axes : positions->axes();
     POSENC_CHECK(detail::check_positions(where, *positions, keys.shape[0], count, axes));
     POSENC_CHECK(detail::check_cached_positions(where, *positions));
   }
@@ -328,7 +315,7 @@ Expected<void> KvCache::State::attend(std::string_view where, std::span<const Se
   POSENC_TRY(sums, detail::number_by_query(where, "log_sums", asked.log_sums, {.q = from}));
   std::int64_t length = 0;  // that the queries reach beyond the tokens here
   if (part) {
-    const std::int64_t axes = plan.rotate ? plan.rotate->axes : asked.queries->axes();
+    const std::int64_t axes = plan.rotate ? plan.rotate->frequencies.axes : asked.queries->axes();
     POSENC_CHECK(detail::check_positions(where, *asked.queries, from.shape[0], count, axes));
     POSENC_CHECK(detail::check_cached_positions(where, *asked.queries));
     length = asked.queries->length();

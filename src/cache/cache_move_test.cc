@@ -25,16 +25,16 @@ std::vector<Plan> plans(const Text& text) {
         Scheme{Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8}}}}) {
     all.push_back(compiled(scheme, text.geometry()));
   }
-  for (const bool of_keys : {false, true}) {
+  for (const Side side : {Side::query, Side::key}) {
     all.push_back(compiled(Rope{}, text.geometry()));
     Rotate& rotate = *all.back().rotate;
-    const std::int64_t heads = of_keys ? text.kv_heads : text.heads;
-    rotate.phase = Phase{of_keys, heads, random(heads * rotate.pairs(), 5)};
+    const std::int64_t heads = side == Side::key ? text.kv_heads : text.heads;
+    rotate.kind = Plain{.phase = Phase{side, heads, random(heads * rotate.pairs(), 5)}};
   }
   for (const std::size_t rope : {1, 3}) {
     all.push_back(all[rope]);
-    all.back().rotate->angles = Angles::hf_float;
-    for (double& f : all.back().rotate->frequency) f = static_cast<float>(f);
+    all.back().rotate->kind = HfFloat{};
+    for (double& f : all.back().rotate->frequencies.radians) f = static_cast<float>(f);
   }
   return all;
 }
@@ -80,7 +80,7 @@ void counted(std::vector<std::int64_t>& to, std::int64_t first, std::int64_t las
 // An engine's float angles are off by 2^-24 of themselves, at 20 radians; turned back and anew, the
 // errors of all_kinds cancel but for the rounding of cos and sin to float.
 double allowed(Text& text, const Plan& plan) {
-  return plan.rotate && plan.rotate->angles != Angles::exact ? 1e-5 : text.rounding(1.2);
+  return plan.rotate && plan.rotate->angles() != Angles::exact ? 1e-5 : text.rounding(1.2);
 }
 
 TEST(CacheMove, EvictedAndRenumberedIsAFreshCacheOfTheSurvivors) {
@@ -240,8 +240,8 @@ TEST(CacheMove, TheNextTokenStandsBehindTheLastSurvivor) {
 TEST(CacheMove, ImpossibleMovesAreErrorsAndMoveNothing) {
   Text text{.tokens = 4};
   Plan plan = compiled(Rope{}, text.geometry());
-  plan.rotate->angles = Angles::hf_float;
-  for (double& f : plan.rotate->frequency) f = static_cast<float>(f);
+  plan.rotate->kind = HfFloat{};
+  for (double& f : plan.rotate->frequencies.radians) f = static_cast<float>(f);
   constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   for (const CachedKeys keys : all_kinds) {
     KvCache cache = made(text.options(keys));
@@ -270,7 +270,8 @@ TEST(CacheMove, ImpossibleMovesAreErrorsAndMoveNothing) {
 TEST(CacheMove, AGapOfSeveralAxesIsForTheCallerToClose) {
   Text text{.tokens = 3};
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 4, .axes = 2, .frequency = {1, 0, 0, 1}};
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = 4}, .frequencies = {.axes = 2, .radians = {1, 0, 0, 1}}};
   const std::vector<std::int64_t> ids = {0, 1, 2, 0, 2, 3};
   for (const CachedKeys keys : all_kinds) {
     KvCache cache = made(text.options(keys));

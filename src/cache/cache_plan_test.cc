@@ -130,8 +130,9 @@ TEST(CachePlan, KeysFollowOtherPhases) {
   Text text;
   Plan before = compiled(Rope{}, text.geometry()), after = before;
   for (Plan* plan : {&before, &after})
-    plan->rotate->phase =
-        Phase{.of_keys = true, .radians = random(plan->rotate->pairs(), plan == &after ? 8 : 7)};
+    plan->rotate->kind =
+        Plain{.phase = Phase{.side = Side::key,
+                             .radians = random(plan->rotate->pairs(), plan == &after ? 8 : 7)}};
   KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
   Memory out = memory(DType::f64, MemoryLayout::heads_first, 1, 8, 21, 8);
@@ -152,10 +153,10 @@ TEST(CachePlan, KeysFollowAMovingCentreOfGrowth) {
 TEST(CachePlan, KeysFollowAnEnginesFloatAngles) {
   Text text;
   Plan before = compiled(Rope{.rotate_values = true}, text.geometry());
-  before.rotate->angles = Angles::hf_float;
-  for (double& f : before.rotate->frequency) f = static_cast<float>(f);
+  before.rotate->kind = HfFloat{};
+  for (double& f : before.rotate->frequencies.radians) f = static_cast<float>(f);
   Plan after = before;
-  for (double& f : after.rotate->frequency) f = static_cast<float>(f / 3);
+  for (double& f : after.rotate->frequencies.radians) f = static_cast<float>(f / 3);
   const Positions at = Positions::range(1000000, text.tokens);
   KvCache cache = made(text.options(CachedKeys::rotated));
   const auto sequence = cache.add();
@@ -384,8 +385,8 @@ TEST(CacheArguments, PositionsNearTwoToThe24) {
   Text text{.tokens = 4};
   Plan plan = compiled(Rope{}, text.geometry());
   Plan engine = plan;
-  engine.rotate->angles = Angles::hf_float;
-  for (double& f : engine.rotate->frequency) f = static_cast<float>(f);
+  engine.rotate->kind = HfFloat{};
+  for (double& f : engine.rotate->frequencies.radians) f = static_cast<float>(f);
   for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
@@ -412,16 +413,19 @@ TEST(CacheArguments, RotationsThatDoNotFitTheKeysAreErrors) {
   for (const CachedKeys keys : {CachedKeys::unrotated, CachedKeys::rotated}) {
     KvCache cache = made(text.options(keys));
     const auto sequence = cache.add();
-    const auto with = [&](const Rotate& rotate) {
+    const auto with = [&](std::int64_t rotary_dim, const Frequencies& frequencies,
+                          double amplitude = 1) {
       Plan plan;
-      plan.rotate = rotate;
+      plan.rotate = Rotate{.slice = {.rotary_dim = rotary_dim},
+                           .frequencies = frequencies,
+                           .amplitude = amplitude};
       return message(cache.append({{sequence}}, text.k.view(), text.v.view(), plan));
     };
-    EXPECT_NE(with({.rotary_dim = 10, .frequency = {1, 1, 1, 1, 1}}), "");
-    EXPECT_NE(with({.rotary_dim = 4, .frequency = {1}}), "");
-    EXPECT_NE(with({.rotary_dim = 2, .heads = 8, .frequency = Numbers(8, 1.0)}), "");
-    EXPECT_NE(with({.rotary_dim = 2, .frequency = {1}, .amplitude = 0}), "");
-    EXPECT_NE(with({.rotary_dim = 2, .frequency = {NAN}}), "");
+    EXPECT_NE(with(10, {.radians = {1, 1, 1, 1, 1}}), "");
+    EXPECT_NE(with(4, {.radians = {1}}), "");
+    EXPECT_NE(with(2, {.heads = 8, .radians = Numbers(8, 1.0)}), "");
+    EXPECT_NE(with(2, {.radians = {1}}, 0), "");
+    EXPECT_NE(with(2, {.radians = {NAN}}), "");
     EXPECT_EQ(*cache.tokens(sequence), 0);
   }
 }

@@ -35,7 +35,7 @@ const Named schemes[] = {
     {"RopeHalves", Rope{}},
     {"RopeInterleaved", Rope{.pairing = Pairing::interleaved}},
     {"RopePartial", Rope{.rotary_dim = 4}},
-    {"RopeTrailing", Rope{.rotary_dim = 6, .slice = Slice::trailing}},
+    {"RopeTrailing", Rope{.rotary_dim = 6, .slice = SliceEnd::trailing}},
     {"RopeValues", Rope{.rotate_values = true}},
     {"RopeYarn", Rope{.scaling = Yarn{.factor = 4, .original_max_position_embeddings = 8}}},
     {"XPos", XPos{}},
@@ -83,7 +83,7 @@ TEST_P(CacheOf, APrefillCutAnywhereGivesTheSame) {
 
 // As in DeepSeek's heads of 192 channels, whose values have 128.
 TEST_P(CacheOf, ValuesMayBeNarrowerOrWiderThanKeys) {
-  const bool rotated = plan.rotate && plan.rotate->values;
+  const bool rotated = plan.rotate && plan.rotate->rotates_values();
   for (const std::int64_t width : {rotated ? 9 : 6, 11}) {
     Text other{.value_dim = width, .dtype = text.dtype};
     Plan fits = plan;
@@ -179,7 +179,8 @@ TEST_P(Cache, TextGoesOnBehindAPictureOnAllAxes) {
   Text text{.tokens = 8};
   Plan plan;
   plan.rotate =
-      Rotate{.rotary_dim = 8, .axes = 3, .frequency = {1, 0.3, 0, 0, 0, 0, 0.1, 0, 0, 0, 0, 0.03}};
+      Rotate{.slice = {.rotary_dim = 8},
+             .frequencies = {.axes = 3, .radians = {1, 0.3, 0, 0, 0, 0, 0.1, 0, 0, 0, 0, 0.03}}};
   // Two words, a picture of 1 x 2 x 2 patches, two words.
   const std::vector<std::int64_t> ids = {0, 1, 2, 2, 2, 2, 4, 5, 0, 1, 2, 2,
                                          3, 3, 4, 5, 0, 1, 2, 3, 2, 3, 4, 5};

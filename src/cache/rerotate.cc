@@ -10,17 +10,16 @@ namespace {
 // R(p)·R⁻¹(p) of two rotations that differ in frequency and amplitude alone: p·f′ − p·f = p·(f′ −
 // f).
 Rotation difference(const Rotation& from, const Rotation& to) {
-  if (!from || !to || to->angles != Angles::exact) return {};
+  if (!from || !to || to->angles() != Angles::exact) return {};
   Rotate step = *to;
-  step.frequency = from->frequency;
+  step.frequencies.radians = from->frequencies.radians;
   step.amplitude = from->amplitude;
   if (step != *from) return {};
-  for (std::size_t r = 0; r < step.frequency.size(); ++r) {
-    step.frequency[r] = to->frequency[r] - from->frequency[r];
+  for (std::size_t r = 0; r < step.frequencies.radians.size(); ++r) {
+    step.frequencies.radians[r] = to->frequencies.radians[r] - from->frequencies.radians[r];
   }
   step.amplitude = to->amplitude / from->amplitude;
-  step.growth.reset();  // the same before and after
-  step.phase.reset();
+  step.kind = Plain{};  // phases and growth are the same before and after
   return step;
 }
 
@@ -46,11 +45,14 @@ void move_tokens(const Rotation& rotation, const Tensor& keys, const Tensor& val
                  const Positions& positions, const Positions& moved, std::int64_t offset) {
   if (!rotation) return;
   const Threads alone{.count = 1};
-  if (rotation->angles == Angles::exact) {
+  if (rotation->angles() == Angles::exact) {
     Rotation step = rotation;
     step->amplitude = 1;  // it is in the keys already, as phases are,
-    step->phase.reset();
-    if (step->growth) step->growth->centre = 0;  // and so is the centre
+    Plain moved_on;
+    if (const XposDecay* const growth = rotation->growth())
+      moved_on.growth =
+          XposDecay{.factor = growth->factor, .scale = growth->scale};  // the centre too
+    step->kind = std::move(moved_on);
     // Seen as a batch of single tokens they all rotate by the one angle of `offset`.
     return rotate_both(step, Action::forward, keys.swapped(0, 2), values.swapped(0, 2),
                        Positions::range(offset, 1), alone);

@@ -168,7 +168,7 @@ Expected<void> CachedSequence::shift(std::string_view where, Pages& pages, std::
                     number(offset),
                 "shift by less");
   }
-  if (rotation_ && rotation_->mix) {
+  if (rotation_ && rotation_->mix()) {
     return fail(where, "keys that a mixture of cosines rotated must keep their positions",
                 "an offset of " + number(offset), "make the cache with CachedKeys::unrotated");
   }

@@ -349,7 +349,7 @@ Call random_call(unsigned seed) {
       break;
     case 4:
       call.plan = rotating(call.dim);
-      call.plan.rotate->values = whole(0, 1) == 1;
+      if (whole(0, 1) == 1) call.plan.rotate->values = Values::rotated_and_back;
       call.plan.rotate->amplitude = 1.2;
       break;
     default: call.plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 2};

@@ -164,9 +164,9 @@ inline void expect_near(const Numbers& got, const Numbers& wanted, double within
 
 inline Plan rotating(std::int64_t head_dim) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = head_dim};
+  plan.rotate = Rotate{.slice = {.rotary_dim = head_dim}};
   for (std::int64_t r = 0; r < head_dim / 2; ++r) {
-    plan.rotate->frequency.push_back(
+    plan.rotate->frequencies.radians.push_back(
         std::pow(100.0, -static_cast<double>(2 * r) / static_cast<double>(head_dim)));
   }
   return plan;
@@ -235,10 +235,10 @@ inline std::vector<Call> calls() {
   all.back().plan = rotating(20);
   all.push_back(text("rotated values", 70, 70));
   all.back().plan = rotating(20);
-  all.back().plan.rotate->values = true;
+  all.back().plan.rotate->values = Values::rotated_and_back;
   all.push_back(text("rotated values that stay", 70, 70));
   all.back().plan = rotating(20);
-  all.back().plan.rotate->values = all.back().plan.rotate->values_stay = true;
+  all.back().plan.rotate->values = Values::rotated;
   all.push_back(text("logits that grow with the query", 70, 70));
   all.back().plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 8};
   for (Call& call : all) call.fill();

@@ -245,8 +245,7 @@ Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::in
 
 Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
   const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
                      head_dim = checked.q.shape[3];
   POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
@@ -270,8 +269,8 @@ Expected<void> Cope::attend_reference(const AttentionInputs& in, const Plan& pla
                                       const Tensor& out, const Tensor& logits,
                                       const Tensor& weights) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, checked.q.shape[0]));
   POSENC_TRY(e, embeddings_of(where, *this, checked.q.shape[1], checked.q.shape[3]));
   const std::int64_t last = e.shape[1] - 1;

@@ -23,8 +23,8 @@ Expected<detail::AttendArguments> arguments_of(const Fire& fire, const Attention
                                                const Plan& plan, const Tensor& out,
                                                const Tensor& logits = {}) {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   POSENC_CHECK(detail::check_fire(where, fire, checked.q.shape[1]));
   POSENC_CHECK(detail::check_fire_axes(where, in.queries, in.keys));
   return checked;

@@ -130,7 +130,7 @@ TEST(FireBackward, IsTheDifferenceOfEveryNumber) {
 TEST(FireBackward, IsTheDifferenceBesideRotationsAndScales) {
   Call call = small();
   call.plan = rotating(4);
-  call.plan.rotate->values = true;
+  call.plan.rotate->values = Values::rotated_and_back;
   call.plan.rotate->amplitude = 1.2;
   call.plan.logits = Logits{.multiplier = 1.5, .beta = 0.3, .floor = 4};
   FireTraining training(call, 4.5);

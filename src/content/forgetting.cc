@@ -175,8 +175,7 @@ class ForgettingBiasGradient final : public ForgettingBias<T> {
 Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
                                   const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
   POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
   detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
     detail::attend_all<T>(checked, plan, [&](const detail::AttendJob&) {
@@ -190,8 +189,8 @@ Expected<void> Forgetting::attend_reference(const AttentionInputs& in, const Pla
                                             const Tensor& out, const Tensor& logits,
                                             const Tensor& weights) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
   const auto add = [&](const detail::ReferenceRow& row) {
     const std::int64_t own =

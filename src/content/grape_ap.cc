@@ -220,8 +220,7 @@ class ApGradientTile : public ApTile<T> {
 Expected<void> GrapeAp::attend(const AttentionInputs& in, const Plan& plan,
                                const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
   POSENC_TRY(arguments, ApArguments::of(where, *this, checked, in));
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     POSENC_TRY(streamed,
@@ -241,8 +240,8 @@ Expected<void> GrapeAp::attend_reference(const AttentionInputs& in, const Plan& 
                                          const Tensor& out, const Tensor& logits,
                                          const Tensor& weights) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   POSENC_TRY(arguments, ApArguments::of(where, *this, checked, in));
   const auto add = [&](const detail::ReferenceRow& row) {
     double forgotten = 0;

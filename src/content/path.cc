@@ -24,8 +24,7 @@ using detail::PathTile;
 
 Expected<void> Path::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
   POSENC_TRY(arguments, PathArguments::of(where, *this, checked, in));
   return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     POSENC_TRY(streamed,
@@ -46,8 +45,8 @@ Expected<void> Path::attend_reference(const AttentionInputs& in, const Plan& pla
                                       const Tensor& out, const Tensor& logits,
                                       const Tensor& weights) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   POSENC_TRY(arguments, PathArguments::of(where, *this, checked, in));
   const std::int64_t dim = checked.q.shape[3],
                      group = checked.q.shape[1] == 0 ? 1 : checked.group();

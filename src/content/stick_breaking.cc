@@ -124,8 +124,7 @@ Expected<Tensor> remainder_of(std::string_view where, std::string_view name, con
 Expected<void> StickBreaking::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                                      const Tensor& remainder) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
   const std::int64_t batch = checked.q.shape[0];
   POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
   POSENC_TRY(rest, remainder_of(where, "remainder", remainder, checked.q));
@@ -146,8 +145,8 @@ Expected<void> StickBreaking::attend_reference(const AttentionInputs& in, const 
                                                const Tensor& out, const Tensor& logits,
                                                const Tensor& weights) const {
   constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_plain(where, plan));
+  POSENC_TRY(checked,
+             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
   const std::int64_t batch = checked.q.shape[0];
   POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
   const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);

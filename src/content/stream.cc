@@ -190,7 +190,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
 
   const auto rotated = [&](const Tensor& x, Side side, Aligned<T>& rows) -> Expected<void> {
     rows = loaded_rows<T>(x, s.blocks * block_keys);
-    if (side == Side::value && !(plan.rotate && plan.rotate->values)) return {};
+    if (side == Side::value && !(plan.rotate && plan.rotate->rotates_values())) return {};
     Tensor view = padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, x.shape[3],
                               padded(x.shape[3]));
     view.shape[2] = s.keys;

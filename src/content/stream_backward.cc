@@ -12,8 +12,7 @@ Expected<BackwardArguments> backward_arguments(std::string_view where, const Att
                                                const Plan& plan, const Tensor& out_gradient,
                                                const ContentGradients& gradients) {
   POSENC_TRY(g, viewed(where, "out_gradient", out_gradient, 4));
-  POSENC_TRY(checked, attend_arguments(where, in, plan, dense_like(g)));
-  POSENC_CHECK(check_plain(where, plan));
+  POSENC_TRY(checked, attend_arguments(rooms::attend_content, where, in, plan, dense_like(g)));
   BackwardArguments all{.in = checked, .out_gradient = g, .parts = query_parts(checked)};
   for (const auto& [name, gradient, like, to] :
        {std::tuple{"the gradient of q", &gradients.q, &checked.q, &all.q},

@@ -179,7 +179,7 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
                            std::int64_t columns) {
     return padded_view(rows.data(), in.batch, heads, seq, columns, padded(columns));
   };
-  const bool rotates_values = plan.rotate && plan.rotate->values;
+  const bool rotates_values = plan.rotate && plan.rotate->rotates_values();
   // The output was rotated back by the inverse of the values' rotation, whose transpose is that rotation.
   const Tensor out_rows = view_of(g, in.heads, in.queries, in.value_dim);
   if (rotates_values && plan.rotate->rotates_outputs())

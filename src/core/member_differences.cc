@@ -8,8 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "src/core/plan_members.h"
-
 namespace posenc::detail {
 
 bool nearly(double a, double b) {
@@ -52,8 +50,8 @@ class Walk {
 
   template <PlanPart T>
   void compare(const std::string& path, const T& a, const T& b) {
-    each_member(a, b, [&](std::string_view name, const auto& x, const auto& y) {
-      compare(path.empty() ? std::string(name) : path + "." + std::string(name), x, y);
+    each_member(a, b, [&](const auto& row, const auto& x, const auto& y) {
+      compare(row.inlined ? path : below(path, row.name), x, y);
     });
   }
 
@@ -61,6 +59,10 @@ class Walk {
     requires(Named<T> || Number<T>)
   void compare(const std::string& path, T a, T b) {
     if (!alike(a, b)) found.push_back({path, text_of(a), text_of(b)});
+  }
+
+  void compare(const std::string& path, const std::string& a, const std::string& b) {
+    if (a != b) found.push_back({path, a, b});
   }
 
   void compare(const std::string& path, const Table& a, const Table& b) {
@@ -84,12 +86,13 @@ class Walk {
   template <class... T>
   void compare(const std::string& path, const std::variant<T...>& a, const std::variant<T...>& b) {
     if (a.index() != b.index()) {
-      found.push_back({path, kind_of(a), kind_of(b)});
+      found.push_back({below(path, "kind"), kind_of(a), kind_of(b)});
       return;
     }
     std::visit(
         [&](const auto& ours) {
-          compare(path, ours, std::get<std::remove_cvref_t<decltype(ours)>>(b));
+          using Kind = std::remove_cvref_t<decltype(ours)>;
+          compare(below(path, key_of<Kind>()), ours, std::get<Kind>(b));
         },
         a);
   }
@@ -116,43 +119,34 @@ class Walk {
     }
   }
 
-  static std::string kind_of(const std::variant<Waves, Rows, Ramp>& kind) {
-    constexpr std::string_view names[] = {"waves", "rows", "the index"};
-    return std::string(names[kind.index()]);
+  template <class... T>
+  static std::string kind_of(const std::variant<T...>& kind) {
+    return std::visit([](const auto& each) { return std::string(each.name); }, kind);
   }
-  static std::string kind_of(const Bias& kind) {
-    constexpr std::string_view names[] = {"slopes", "a table"};
-    return std::string(names[kind.index()]);
+  static std::string below(const std::string& path, std::string_view name) {
+    return path.empty() || name.empty() ? path + std::string(name) : path + "." + std::string(name);
   }
 };
 
-template <class T>
-std::vector<MemberDifference> walked(const T& a, const T& b) {
+}  // namespace
+
+template <class Part>
+std::vector<MemberDifference> member_differences(const Part& a, const Part& b) {
   Walk walk;
   walk.compare("", a, b);
   return std::move(walk.found);
 }
-
-}  // namespace
-
-std::vector<MemberDifference> member_differences(const Plan& a, const Plan& b) {
-  return walked(a, b);
-}
-std::vector<MemberDifference> member_differences(const Add& a, const Add& b) {
-  return walked(a, b);
-}
-std::vector<MemberDifference> member_differences(const Rotate& a, const Rotate& b) {
-  return walked(a, b);
-}
-std::vector<MemberDifference> member_differences(const Bias& a, const Bias& b) {
-  return walked(a, b);
-}
-std::vector<MemberDifference> member_differences(const Relative& a, const Relative& b) {
-  return walked(a, b);
-}
-std::vector<MemberDifference> member_differences(const Logits& a, const Logits& b) {
-  return walked(a, b);
-}
+template std::vector<MemberDifference> member_differences(const Plan&, const Plan&);
+template std::vector<MemberDifference> member_differences(const Add&, const Add&);
+template std::vector<MemberDifference> member_differences(const Rotate&, const Rotate&);
+template std::vector<MemberDifference> member_differences(const Bias&, const Bias&);
+template std::vector<MemberDifference> member_differences(const Relative&, const Relative&);
+template std::vector<MemberDifference> member_differences(const Phase&, const Phase&);
+template std::vector<MemberDifference> member_differences(const XposDecay&, const XposDecay&);
+template std::vector<MemberDifference> member_differences(const Mix&, const Mix&);
+template std::vector<MemberDifference> member_differences(const Regions&, const Regions&);
+template std::vector<MemberDifference> member_differences(const GgmlRope&, const GgmlRope&);
+template std::vector<MemberDifference> member_differences(const Logits&, const Logits&);
 
 bool is_of(std::string_view member, std::string_view path) {
   return path.starts_with(member) &&

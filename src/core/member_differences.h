@@ -17,16 +17,13 @@ struct MemberDifference {
   std::string expected, found;  // as text
 };
 
-// In the order of the members; empty: alike, numbers nearly so. `member` begins at the part. A part
-// that one of two has alone is one difference, of "none" and "given".
-std::vector<MemberDifference> member_differences(const Plan& a, const Plan& b);
-std::vector<MemberDifference> member_differences(const Add& a, const Add& b);
-std::vector<MemberDifference> member_differences(const Rotate& a, const Rotate& b);
-std::vector<MemberDifference> member_differences(const Bias& a, const Bias& b);
-std::vector<MemberDifference> member_differences(const Relative& a, const Relative& b);
-std::vector<MemberDifference> member_differences(const Logits& a, const Logits& b);
+// In the order of the members; empty: alike, numbers nearly so. `member` begins at the part: a Plan,
+// or one of those in it. A part that one of two has alone is one
+// difference, of "none" and "given".
+template <class Part>
+std::vector<MemberDifference> member_differences(const Part& a, const Part& b);
 
-// Of a member of a rotation and all below it: is_of("regions", "regions.window") is true.
+// Of a member and all below it: is_of("regions", "regions.window") is true.
 bool is_of(std::string_view member, std::string_view path);
 
 // "window 1024 against 2048, region[1].query.most 3 against none": the first few, and how many

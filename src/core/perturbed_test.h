@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "src/core/plan_members.h"
+#include "posenc/plan.h"
 
 namespace posenc::detail {
 
@@ -24,8 +24,8 @@ class Perturbed {
  private:
   template <PlanPart T>
   void part(const std::string& path, T& value) {
-    each_member(value, [&](const auto& member) {
-      any(path + "." + std::string(member.name), member.value);
+    each_member(value, [&](const auto& row, auto& member) {
+      any(path + "." + std::string(row.name), member);
     });
   }
 
@@ -53,6 +53,7 @@ class Perturbed {
     constexpr T large = 1000;  // beyond it the next number may not be there
     changed(path, value, static_cast<T>(value > large ? value - 1 : value * 2 + 2));
   }
+  void any(const std::string& path, std::string& value) { changed(path, value, value + "s"); }
   void any(const std::string& path, Table& value) {
     if (!value) return;
     std::vector<double> other = *value.owned;
@@ -103,32 +104,39 @@ class Perturbed {
   std::function<void(const std::string&, const Plan&)> see_;
 };
 
-// A rotation with all that one can have, though no kernel takes all of it at a time.
-inline Rotate whole_rotation() {
-  return {.pairing = Pairing::halves,
-          .first_dim = 2,
-          .rotary_dim = 8,
-          .blocks = 2,
-          .heads = 2,
-          .axes = 2,
-          .frequency = {1, 0.5, 0.25, 0.125, 0.9, 0.45, 0.22, 0.11, 0.8, 0.4, 0.2, 0.1, 0.7, 0.35,
-                        0.17, 0.08},
-          .amplitude = 1.5,
-          .growth = XposDecay{.factor = {1, 2, 3, 4}, .centre = 3},
-          .phase = Phase{.heads = 2, .radians = {1, 2, 3, 4, 5, 6, 7, 8}},
-          .mix = Mix{.heads = 2,
-                     .inputs = 2,
-                     .outputs = 1,
-                     .cosine = {1, 2, 3, 4},
-                     .sine = {5, 6, 7, 8},
-                     .rest_sine = 0.5},
-          .regions = Regions{.window = 4,
-                             .chunk = 3,
-                             .region = {{},
-                                        {.query = {.modulus = 5, .offset = 1, .most = 9},
-                                         .key = {.modulus = 5, .divisor = 2, .most = 8},
-                                         .frequency_scale = 0.5}}},
-          .ggml = GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
+// Between them all that rotations can have, a kind each.
+inline std::vector<Rotate> whole_rotations() {
+  const Rotate plain{
+      .slice = {.first_dim = 2, .rotary_dim = 8, .blocks = 2},
+      .frequencies = {.heads = 2,
+                      .axes = 2,
+                      .radians = {1, 0.5, 0.25, 0.125, 0.9, 0.45, 0.22, 0.11, 0.8, 0.4, 0.2, 0.1,
+                                  0.7, 0.35, 0.17, 0.08}},
+      .amplitude = 1.5,
+      .kind = Plain{.phase = Phase{.heads = 2, .radians = {1, 2, 3, 4, 5, 6, 7, 8}},
+                    .growth = XposDecay{.factor = {1, 2, 3, 4}, .centre = 3}}};
+  const RotationKind kinds[] = {
+      Polar{.phase = Phase{.side = Side::key, .radians = {1, 2, 3, 4}}},
+      Mix{.heads = 2,
+          .inputs = 2,
+          .outputs = 1,
+          .cosine = {1, 2, 3, 4},
+          .sine = {5, 6, 7, 8},
+          .rest_sine = 0.5},
+      Regions{.window = 4,
+              .region = {{},
+                         {.query = {.modulus = 5, .offset = 1, .most = 9},
+                          .key = {.modulus = 5, .divisor = 2, .most = 8},
+                          .frequency_scale = 0.5}}},
+      HfFloat{},
+      GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
+  static_assert(std::variant_size_v<RotationKind> == 6, "a new kind stands in this list");
+  std::vector<Rotate> all{plain};
+  for (const RotationKind& kind : kinds) {
+    all.push_back(plain);
+    all.back().kind = kind;
+  }
+  return all;
 }
 
 inline DistanceRows three_rows() { return {.first = -1, .row = {0, 1, 2}}; }
@@ -169,14 +177,17 @@ inline std::vector<Plan> whole_plans() {
                        .values = table(2, 3),
                        .buckets = 3,
                        .max_distance = 4};
-  return {{.add = Add{waves, 2},
-           .rotate = whole_rotation(),
-           .bias = Slopes{.slope = {0.5, 0.25}},
-           .relative = relative,
-           .logits = logits,
-           .valid = Lengths{1, 64}},
-          {.add = Add{rows, 2}, .rotate = whole_rotation(), .bias = bias, .logits = logits},
-          {.add = Add{Ramp{.width = 8, .channel = 2, .scale = 0.5}, 2}, .logits = logits}};
+  std::vector<Plan> all{
+      {.add = Add{waves, 2},
+       .bias = Slopes{.slope = {0.5, 0.25}},
+       .relative = relative,
+       .logits = logits,
+       .valid = Lengths{1, 64},
+       .unknown = {"rotate.hologram"}},
+      {.add = Add{rows, 2}, .bias = bias, .logits = logits},
+      {.add = Add{Ramp{.width = 8, .channel = 2, .scale = 0.5}, 2}, .logits = logits}};
+  for (Rotate& rotate : whole_rotations()) all.push_back({.rotate = rotate});
+  return all;
 }
 
 // The lists of a plan as long as its sizes say, after one of these was changed.
@@ -184,11 +195,16 @@ inline Plan fitted(Plan plan) {
   const auto size = [](auto... factors) { return static_cast<std::size_t>((factors * ...)); };
   if (plan.rotate) {
     Rotate& rotate = *plan.rotate;
-    rotate.frequency.resize(size(rotate.heads, rotate.axes, rotate.pairs()), 0.5);
-    if (rotate.phase) rotate.phase->radians.resize(size(rotate.phase->heads, rotate.pairs()), 0.5);
-    if (rotate.mix)
-      for (std::vector<double>* list : {&rotate.mix->cosine, &rotate.mix->sine})
-        list->resize(size(rotate.mix->heads, rotate.mix->inputs, rotate.mix->outputs), 0.5);
+    const auto [heads, axes, radians] = rotate.frequencies;
+    rotate.frequencies.radians.resize(size(heads, axes, rotate.pairs()), 0.5);
+    const auto phase = [&](std::optional<Phase>& of) {
+      if (of) of->radians.resize(size(of->heads, rotate.pairs()), 0.5);
+    };
+    if (auto* const plain = std::get_if<Plain>(&rotate.kind)) phase(plain->phase);
+    if (auto* const polar = std::get_if<Polar>(&rotate.kind)) phase(polar->phase);
+    if (auto* const mix = std::get_if<Mix>(&rotate.kind))
+      for (std::vector<double>* list : {&mix->cosine, &mix->sine})
+        list->resize(size(mix->heads, mix->inputs, mix->outputs), 0.5);
   }
   if (plan.add)
     if (auto* waves = std::get_if<Waves>(&plan.add->kind))

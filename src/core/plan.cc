@@ -5,350 +5,194 @@
 #include <span>
 #include <string>
 
+#include "src/core/check_plan.h"
+#include "src/core/part_check.h"
 #include "src/core/saturating.h"
+#include "src/core/try.h"
 
 namespace posenc {
 namespace {
 
-constexpr std::string_view by_hand = "compile the plan from a scheme, or mend it";
+using detail::mend;
+constexpr std::string_view here = "plan";
 
-Expected<void> finite(std::string_view what, std::span<const double> values) {
-  const auto bad = std::ranges::find_if_not(values, [](double x) { return std::isfinite(x); });
-  if (bad == values.end()) return {};
-  return fail("plan", std::string(what) + " must be finite",
-              number_text(*bad) + " at index " + std::to_string(bad - values.begin()), by_hand);
-}
-Expected<void> finite(std::string_view what, double value) { return finite(what, {&value, 1}); }
+// --- sizes: what loops rely on --------------------------------------------------------------------
 
-Expected<void> positive(std::string_view what, std::span<const double> values) {
-  if (auto ok = finite(what, values); !ok) return ok;
-  const auto bad = std::ranges::find_if(values, [](double x) { return x <= 0; });
-  if (bad == values.end()) return {};
-  return fail("plan", std::string(what) + " must be positive",
-              number_text(*bad) + " at index " + std::to_string(bad - values.begin()), by_hand);
-}
-Expected<void> positive(std::string_view what, double value) { return positive(what, {&value, 1}); }
-
-Expected<void> at_least(std::string_view what, std::int64_t least, std::int64_t value) {
-  if (value >= least) return {};
-  return fail("plan", std::string(what) + " must be at least " + std::to_string(least),
-              std::to_string(value), by_hand);
-}
-
-// `count` numbers are a · b · c of them; an overflowing product equals no count.
-Expected<void> counted(std::string_view what, std::size_t count, std::int64_t a, std::int64_t b,
-                       std::int64_t c) {
-  if (a >= 0 && b >= 0 && c >= 0 &&
-      static_cast<std::uint64_t>(detail::product(detail::product(a, b), c)) == count) {
-    return {};
-  }
-  return fail("plan",
-              std::string(what) + " must hold " + std::to_string(a) + " x " + std::to_string(b) +
-                  " x " + std::to_string(c) + " numbers",
-              std::to_string(count), by_hand);
-}
-
-Expected<void> check_blocks(const Waves& waves) {
+Expected<void> check_blocks(std::string_view where, const Waves& waves) {
   std::int64_t channels = 0;
   for (const std::int64_t block : waves.blocks) {
     if (block < 2 || block % 2 != 0)
-      return fail("plan", "a block of waves must be an even number of channels",
-                  std::to_string(block), by_hand);
+      return fail(where, "a block of waves must be an even number of channels",
+                  std::to_string(block), mend);
     channels = detail::sum(channels, block);
   }
   if (channels > waves.width)
-    return fail("plan", "blocks of waves must fit the width of " + std::to_string(waves.width),
-                std::to_string(channels) + " channels", by_hand);
+    return fail(where, "blocks of waves must fit the width of " + std::to_string(waves.width),
+                std::to_string(channels) + " channels", mend);
   if (waves.blocks.empty() || channels == 2 * waves.pairs()) return {};
   return fail(
-      "plan", "blocks of waves must have a pair for two channels",
-      std::to_string(waves.pairs()) + " pairs for " + std::to_string(channels) + " channels",
-      by_hand);
+      where, "blocks of waves must have a pair for two channels",
+      std::to_string(waves.pairs()) + " pairs for " + std::to_string(channels) + " channels", mend);
 }
 
-Expected<void> check(const Waves& waves) {
-  if (auto ok = at_least("waves.width", 1, waves.width); !ok) return ok;
-  if (auto ok = at_least("waves.zero_row", -1, waves.zero_row); !ok) return ok;
-  if (auto ok = at_least("waves.axes", 1, waves.axes); !ok) return ok;
-  if (waves.zero_row >= 0 && waves.axes > 1)
-    return fail("plan", "waves of several axes have no row of zeros",
-                "zero_row " + std::to_string(waves.zero_row), "set it to -1");
-  if (auto ok = counted("waves.frequency (axes x pairs)", waves.frequency.size(), 1, waves.axes,
-                        waves.pairs());
-      !ok)
-    return ok;
-  if (waves.pairs() > (waves.width - 1) / 2 + 1) {  // of an odd width the last pair has only one
-    return fail("plan",
-                "waves.frequency must have at most a pair for two channels of width " +
-                    std::to_string(waves.width),
-                std::to_string(waves.pairs()) + " pairs", by_hand);
-  }
-  if (auto ok = check_blocks(waves); !ok) return ok;
-  if (auto ok = finite("waves.amplitude", waves.amplitude); !ok) return ok;
-  return finite("waves.frequency", waves.frequency);
-}
+// What is special of a kind, beside what its rows say: its sizes, and what may not stand beside it.
+struct KindSizes {
+  std::string_view where;
+  const Rotate& rotate;
+  detail::Extents around;
 
-Expected<void> check(const Rows& rows) {
-  if (auto ok = at_least("rows.rows", 1, rows.rows); !ok) return ok;
-  if (auto ok = at_least("rows.width", 1, rows.width); !ok) return ok;
-  std::int64_t of_axes = 0;
-  for (const std::int64_t count : rows.axis_rows) {
-    if (auto ok = at_least("rows.axis_rows", 1, count); !ok) return ok;
-    of_axes = detail::sum(of_axes, count);
+  Expected<void> operator()(const Plain& plain) const {
+    if (plain.growth)
+      POSENC_CHECK(detail::check_sizes(where, "rotate.growth", *plain.growth, around));
+    return of(plain.phase);
   }
-  if (!rows.axis_rows.empty() && of_axes != rows.rows)
-    return fail("plan", "rows.axis_rows must be rows.rows in all, " + std::to_string(rows.rows),
-                std::to_string(of_axes), by_hand);
-  const Tensor& table = rows.table.values;
-  if (!table || (table.rank == 2 && table.shape[0] == rows.rows && table.shape[1] == rows.width)) {
+  Expected<void> operator()(const Polar& polar) const {
+    if (rotate.slice.blocks != 1)
+      return beside("a channel of its own for each pair", "blocks of channels");
+    POSENC_CHECK(no_values("polar pairs"));
+    return of(polar.phase);
+  }
+  Expected<void> operator()(const Mix& mix) const {
+    POSENC_CHECK(one_series("mixtures of cosines"));
+    POSENC_CHECK(no_values("mixtures of cosines"));
+    for (const auto& [what, count] :
+         {std::pair{"rotate.mix.inputs", mix.inputs}, {"rotate.mix.outputs", mix.outputs}}) {
+      if (0 <= count && count <= rotate.pairs()) continue;
+      return fail(where,
+                  std::string(what) + " must be 0 to the " + std::to_string(rotate.pairs()) +
+                      " pairs that rotate",
+                  std::to_string(count), mend);
+    }
+    return detail::check_sizes(where, "rotate.mix", mix, around);
+  }
+  Expected<void> operator()(const Regions& regions) const {
+    if (rotate.frequencies.axes != 1) return beside("regions", "several axes");
+    POSENC_CHECK(no_values("regions"));
+    if ((regions.window > 0) == (regions.chunk > 0) || regions.window < 0 || regions.chunk < 0)
+      return fail(where, "regions must have a window or a chunk above 0, and not both",
+                  std::to_string(regions.window) + " and " + std::to_string(regions.chunk), mend);
+    const std::size_t wanted = regions.window > 0 ? 2 : 3;
+    if (regions.region.size() != wanted)
+      return fail(where, "regions must be " + std::to_string(wanted),
+                  std::to_string(regions.region.size()), mend);
+    for (const Regions::Region& each : regions.region)
+      for (const PositionMap* map : {&each.query, &each.key})
+        if (map->modulus < 0 || map->divisor < 1)
+          return fail(where,
+                      "a region's positions must have a modulus of 0 or more and a divisor of 1 or "
+                      "more",
+                      std::to_string(map->modulus) + " and " + std::to_string(map->divisor), mend);
     return {};
   }
+  Expected<void> operator()(const HfFloat&) const { return one_series("an engine's arithmetic"); }
+  Expected<void> operator()(const GgmlRope& ggml) const {
+    POSENC_CHECK(one_series("an engine's arithmetic"));
+    if (ggml.freq_factors.empty() || std::cmp_equal(ggml.freq_factors.size(), rotate.pairs()))
+      return {};
+    return fail(where, "rotate.ggml_float.freq_factors must be one for each pair, or none",
+                std::to_string(ggml.freq_factors.size()) + " for " +
+                    std::to_string(rotate.pairs()) + " pairs",
+                mend);
+  }
+
+ private:
+  // A phase for each head that has some, and for each of its pairs.
+  Expected<void> of(const std::optional<Phase>& phase) const {
+    if (!phase) return {};
+    POSENC_CHECK(detail::check_sizes(where, "rotate.phase", *phase, around));
+    if (phase->side == Side::value)
+      return fail(where, "phases must be of queries or of keys", "of values", mend);
+    const std::int64_t heads = rotate.frequencies.heads;
+    if (heads == 1 || phase->heads == 1 || heads == phase->heads) return {};
+    return fail(where, "phases must be of the " + std::to_string(heads) + " heads with frequencies",
+                std::to_string(phase->heads) + " heads", mend);
+  }
+  Expected<void> one_series(std::string_view of) const {
+    if (rotate.frequencies.heads == 1) return {};
+    return beside(of, "frequencies of heads");
+  }
+  Expected<void> no_values(std::string_view of) const {
+    if (!rotate.rotates_values()) return {};
+    return beside(of, "rotated values");
+  }
+  Expected<void> beside(std::string_view kind, std::string_view other) const {
+    return fail(where, std::string(kind) + " must stand without " + std::string(other) + " beside",
+                other, "leave one of the two out");
+  }
+};
+
+// --- numbers --------------------------------------------------------------------------------------
+
+// Kernels read an engine's numbers, people and other code the rotation's own: they must not part.
+Expected<void> check_engine(const Rotate& rotate) {
+  if (const GgmlRope* const ggml = rotate.ggml()) {
+    const double amplitude = ggml->amplitude();
+    if (std::abs(amplitude - rotate.amplitude) <= 1e-5 * amplitude) return {};
+    return fail(here,
+                "rotate.amplitude must be what ggml's numbers give, " + number_text(amplitude),
+                number_text(rotate.amplitude), "change its attn_factor with it");
+  }
+  if (rotate.angles() == Angles::exact) return {};
+  const auto no_float = std::ranges::find_if(rotate.frequencies.radians, [](double f) {
+    return static_cast<double>(static_cast<float>(f)) != f;
+  });
+  if (no_float == rotate.frequencies.radians.end()) return {};
+  return fail("plan: angles hf_float", "every frequency must be a float", number_text(*no_float),
+              "compile the scheme with these angles, or round them");
+}
+
+Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
+  POSENC_CHECK(detail::check_sizes(here, rotate));
+  POSENC_CHECK(detail::NumberCheck::of("rotate", rotate));
+  POSENC_CHECK(check_engine(rotate));
+  return head_dim > 0 ? detail::check_slice(here, rotate, head_dim) : Expected<void>();
+}
+
+Expected<void> check_table(const Waves&) { return {}; }
+Expected<void> check_table(const Ramp&) { return {}; }
+Expected<void> check_table(const Rows& rows) {
+  const Tensor& table = rows.table.values;
+  if (!table || (table.rank == 2 && table.shape[0] == rows.rows && table.shape[1] == rows.width))
+    return {};
   return fail(
-      "plan",
+      here,
       "rows.table must be [" + std::to_string(rows.rows) + ", " + std::to_string(rows.width) + "]",
       shape_text(table), "pass the table as [rows, width]");
 }
 
-Expected<void> check(const Ramp& ramp) {
-  if (auto ok = at_least("ramp.width", 1, ramp.width); !ok) return ok;
-  if (ramp.channel < 0 || ramp.channel >= ramp.width) {
-    return fail("plan", "ramp.channel must lie within width " + std::to_string(ramp.width),
-                std::to_string(ramp.channel), by_hand);
-  }
-  return finite("ramp.scale", ramp.scale);
-}
-
 Expected<void> check(const Add& add) {
-  if (auto ok = finite("add.embedding_scale", add.embedding_scale); !ok) return ok;
-  return std::visit([](const auto& kind) { return check(kind); }, add.kind);
-}
-
-Expected<void> check(const GgmlRope& ggml, const Rotate& rotate) {
-  for (const auto& [field, value] : {std::pair{"theta_scale", ggml.theta_scale},
-                                     {"freq_scale", ggml.freq_scale},
-                                     {"attn_factor", ggml.attn_factor}}) {
-    if (auto ok = positive("rotate.ggml." + std::string(field), value); !ok) return ok;
-  }
-  for (const auto& [field, value] : {std::pair{"ext_factor", ggml.ext_factor},
-                                     {"ramp_low", ggml.ramp_low},
-                                     {"ramp_high", ggml.ramp_high}}) {
-    if (auto ok = finite("rotate.ggml." + std::string(field), value); !ok) return ok;
-  }
-  const std::vector<double> factors(ggml.freq_factors.begin(), ggml.freq_factors.end());
-  if (auto ok = positive("rotate.ggml.freq_factors", factors); !ok) return ok;
-  if (!factors.empty()) {
-    if (auto ok = counted("rotate.ggml.freq_factors (pairs)", factors.size(), 1, 1, rotate.pairs());
-        !ok) {
-      return ok;
-    }
-  }
-  // Kernels read ggml's numbers, people and other code the rotation's own: they must not part.
-  const double amplitude = ggml.amplitude();
-  if (std::abs(amplitude - rotate.amplitude) <= 1e-5 * amplitude) return {};
-  return fail("plan",
-              "rotate.amplitude must be what ggml's numbers give, " + number_text(amplitude),
-              number_text(rotate.amplitude), "change rotate.ggml->attn_factor with it");
-}
-
-// What an engine's arithmetic can be asked for.
-Expected<void> check_angles(const Rotate& rotate) {
-  if (rotate.ggml.has_value() != (rotate.angles == Angles::ggml_float)) {
-    return fail("plan", "rotate.ggml must be there with the angles ggml_float, and only then",
-                name(rotate.angles), by_hand);
-  }
-  if (rotate.angles == Angles::exact) return {};
-  const std::string where = "plan: angles " + std::string(name(rotate.angles));
-  constexpr std::string_view cure = "use exact angles";
-  if (rotate.growth) return fail(where, "no engine grows queries and shrinks keys", "xPos", cure);
-  if (rotate.phase) return fail(where, "no engine has phases beside its angles", "a phase", cure);
-  if (rotate.polar) return fail(where, "no engine has polar rotations", "PoPE", cure);
-  if (rotate.mix) return fail(where, "no engine's angles are mixed", "FoPE", cure);
-  if (rotate.regions) return fail(where, "no engine's angles hang on regions", "regions", cure);
-  if (rotate.heads != 1) {
-    return fail(where, "no engine has frequencies for each head",
-                std::to_string(rotate.heads) + " heads", cure);
-  }
-  if (rotate.ggml) return check(*rotate.ggml, rotate);
-  const auto no_float = std::ranges::find_if(
-      rotate.frequency, [](double f) { return static_cast<double>(static_cast<float>(f)) != f; });
-  if (no_float == rotate.frequency.end()) return {};
-  return fail(where, "every frequency must be a float", number_text(*no_float),
-              "compile the scheme with these angles, or round them");
-}
-
-Expected<void> check(const Phase& phase, const Rotate& rotate) {
-  if (auto ok = at_least("rotate.phase.heads", 1, phase.heads); !ok) return ok;
-  if (auto ok = counted("rotate.phase.radians (heads x pairs)", phase.radians.size(), phase.heads,
-                        1, rotate.pairs());
-      !ok) {
-    return ok;
-  }
-  if (rotate.heads != 1 && phase.heads != 1 && rotate.heads != phase.heads) {
-    return fail(
-        "plan",
-        "phases must be of the " + std::to_string(rotate.heads) + " heads that have frequencies",
-        std::to_string(phase.heads) + " heads", by_hand);
-  }
-  return finite("rotate.phase.radians", phase.radians);
-}
-
-// One series of angles, mixed into pairs of queries and keys, and nothing else that changes cosines.
-Expected<void> check(const Mix& mix, const Rotate& rotate) {
-  constexpr std::string_view rule = "a mixture has frequencies that all heads share, and no";
-  constexpr std::string_view cure = "leave them out";
-  const auto without = [&](std::string_view part) {
-    return fail("plan", std::string(rule) + " " + std::string(part) + " beside", part, cure);
-  };
-  if (rotate.heads != 1) return without("frequencies of heads");
-  if (rotate.phase) return without("phases");
-  if (rotate.growth) return without("growth");
-  if (rotate.polar) return without("polar pairs");
-  if (rotate.values) return without("rotated values");
-  if (auto ok = at_least("rotate.mix.heads", 1, mix.heads); !ok) return ok;
-  for (const auto& [what, count] :
-       {std::pair{"rotate.mix.inputs", mix.inputs}, {"rotate.mix.outputs", mix.outputs}}) {
-    if (0 <= count && count <= rotate.pairs()) continue;
-    return fail("plan",
-                std::string(what) + " must be 0 to the " + std::to_string(rotate.pairs()) +
-                    " pairs that rotate",
-                std::to_string(count), by_hand);
-  }
-  for (const auto& [what, numbers] :
-       {std::pair{"rotate.mix.cosine (heads x inputs x outputs)", &mix.cosine},
-        {"rotate.mix.sine (heads x inputs x outputs)", &mix.sine}}) {
-    if (auto ok = counted(what, numbers->size(), mix.heads, mix.inputs, mix.outputs); !ok)
-      return ok;
-    if (auto ok = finite(what, *numbers); !ok) return ok;
-  }
-  return finite("rotate.mix.rest_sine", mix.rest_sine);
-}
-
-Expected<void> check(const Regions& regions, const Rotate& rotate) {
-  const auto without = [&](std::string_view part) {
-    return fail("plan", "regions have one axis, and no " + std::string(part) + " beside", part,
-                "leave them out");
-  };
-  if (rotate.axes != 1) return without("other axes");
-  if (rotate.phase) return without("phases");
-  if (rotate.mix) return without("mixtures");
-  if (rotate.growth) return without("growth");
-  if (rotate.polar) return without("polar pairs");
-  if (rotate.values) return without("rotated values");
-  constexpr std::int64_t far = std::int64_t{1} << 62;
-  if ((regions.window > 0) == (regions.chunk > 0) || regions.window < 0 || regions.chunk < 0)
-    return fail("plan", "regions must have a window or a chunk above 0, and not both",
-                std::to_string(regions.window) + " and " + std::to_string(regions.chunk), by_hand);
-  const std::size_t wanted = regions.window > 0 ? 2 : 3;
-  if (regions.region.size() != wanted)
-    return fail("plan", "regions must be " + std::to_string(wanted),
-                std::to_string(regions.region.size()), by_hand);
-  for (const Regions::Region& each : regions.region) {
-    for (const PositionMap* map : {&each.query, &each.key}) {
-      if (map->modulus >= 0 && map->divisor >= 1 && -far <= map->offset && map->offset <= far &&
-          -far <= map->most)
-        continue;
-      return fail(
-          "plan",
-          "a region's positions must have a modulus of 0 or more, a divisor of 1 or more and "
-          "an offset within 2^62 of 0",
-          std::to_string(map->modulus) + ", " + std::to_string(map->divisor) + " and " +
-              std::to_string(map->offset),
-          by_hand);
-    }
-    if (auto ok = finite("regions.frequency_scale", each.frequency_scale); !ok) return ok;
-  }
-  return {};
-}
-
-// A channel of its own for each pair, and nothing that the others' pairs have besides.
-Expected<void> check_polar(const Rotate& rotate) {
-  constexpr std::string_view rule = "a polar rotation has neither blocks, values nor growth";
-  constexpr std::string_view cure = "leave them out";
-  if (rotate.blocks != 1) return fail("plan", rule, "blocks", cure);
-  if (rotate.values) return fail("plan", rule, "values", cure);
-  if (rotate.growth) return fail("plan", rule, "growth", cure);
-  return {};
-}
-
-Expected<void> check(const Rotate& rotate, std::int64_t head_dim) {
-  if (rotate.values_stay && !rotate.values)
-    return fail("plan", "values stay rotated only where they are rotated", "values_stay alone",
-                "set values too");
-  if (rotate.rotary_dim <= 0 || rotate.rotary_dim % 2 != 0) {
-    return fail("plan", "rotary_dim must be even and positive", std::to_string(rotate.rotary_dim),
-                "every channel needs a partner");
-  }
-  if (rotate.blocks < 1 || rotate.rotary_dim / 2 % rotate.blocks != 0) {
-    return fail("plan",
-                "rotate.blocks must cut rotary_dim " + std::to_string(rotate.rotary_dim) +
-                    " into equal blocks of whole pairs",
-                std::to_string(rotate.blocks), by_hand);
-  }
-  if (auto ok = at_least("rotate.first_dim", 0, rotate.first_dim); !ok) return ok;
-  const std::int64_t taken = rotate.rotary_dim - rotate.widening();
-  if (head_dim > 0 && (taken > head_dim || rotate.first_dim > head_dim - taken)) {
-    return fail("plan", "the rotated slice must lie within head_dim " + std::to_string(head_dim),
-                "channels from " + std::to_string(rotate.first_dim) + ", " + std::to_string(taken) +
-                    " of them",
-                "check rotary_dim against the model's head_dim");
-  }
-  if (auto ok = at_least("rotate.heads", 1, rotate.heads); !ok) return ok;
-  if (auto ok = at_least("rotate.axes", 1, rotate.axes); !ok) return ok;
-  if (auto ok = counted("rotate.frequency (heads x axes x pairs)", rotate.frequency.size(),
-                        rotate.heads, rotate.axes, rotate.pairs());
-      !ok) {
-    return ok;
-  }
-  if (auto ok = finite("rotate.frequency", rotate.frequency); !ok) return ok;
-  if (auto ok = positive("rotate.amplitude", rotate.amplitude); !ok) return ok;
-  if (auto ok = check_angles(rotate); !ok) return ok;
-  if (rotate.phase)
-    if (auto ok = check(*rotate.phase, rotate); !ok) return ok;
-  if (rotate.mix)
-    if (auto ok = check(*rotate.mix, rotate); !ok) return ok;
-  if (rotate.regions)
-    if (auto ok = check(*rotate.regions, rotate); !ok) return ok;
-  if (rotate.polar)
-    if (auto ok = check_polar(rotate); !ok) return ok;
-  if (!rotate.growth) return {};
-  const XposDecay& growth = *rotate.growth;
-  if (auto ok = counted("growth.factor (pairs)", growth.factor.size(), 1, 1, rotate.pairs()); !ok) {
-    return ok;
-  }
-  if (auto ok = positive("growth.factor", growth.factor); !ok) return ok;
-  if (auto ok = positive("growth.scale", growth.scale); !ok) return ok;
-  return finite("growth.centre", growth.centre);
+  POSENC_CHECK(detail::NumberCheck::of("add", add));
+  return std::visit(
+      [](const auto& kind) -> Expected<void> {
+        POSENC_CHECK(detail::check_sizes(here, kind));
+        return check_table(kind);
+      },
+      add.kind);
 }
 
 Expected<void> check(std::string_view what, const DistanceRows& rows, std::int64_t row_count,
                      std::int32_t least = 0) {
-  if (auto ok = at_least(std::string(what) + ".row_count", 1, row_count); !ok) return ok;
-  if (rows.row.empty())
-    return fail("plan", std::string(what) + ".rows must not be empty", "", by_hand);
-  constexpr std::int64_t far = std::int64_t{1} << 62;  // distances must not wrap
-  if (rows.first < -far || rows.first > far) {
-    return fail("plan", std::string(what) + ".rows.first must be within 2^62 of 0",
-                std::to_string(rows.first), by_hand);
-  }
+  if (rows.row.empty()) return fail(here, std::string(what) + ".rows must not be empty", "", mend);
   const auto bad = std::ranges::find_if(
       rows.row, [&](std::int32_t row) { return row < least || row >= row_count; });
   if (bad == rows.row.end()) return {};
-  return fail("plan", std::string(what) + ".rows must name rows below " + std::to_string(row_count),
-              std::to_string(*bad), by_hand);
+  return fail(here, std::string(what) + ".rows must name rows below " + std::to_string(row_count),
+              std::to_string(*bad), mend);
 }
 
 Expected<void> check(const Slopes& slopes) {
-  if (slopes.slope.empty()) return fail("plan", "bias.slope must name a head", "", by_hand);
-  return positive("bias.slope", slopes.slope);
+  if (slopes.slope.empty()) return fail(here, "bias.slope must name a head", "", mend);
+  return detail::NumberCheck::of("bias", slopes);
 }
 
 Expected<void> check(const BiasTable& bias) {
+  POSENC_CHECK(detail::NumberCheck::of("bias", bias));
   for (std::int64_t axis = 0; axis < bias.axes(); ++axis)
-    if (auto ok = check("bias", bias.of_axis(axis), bias.row_count); !ok) return ok;
+    POSENC_CHECK(check("bias", bias.of_axis(axis), bias.row_count));
   const Tensor& values = bias.values.values;
   if (!values || (values.rank == 2 && values.shape[0] > 0 && values.shape[1] == bias.row_count))
     return {};
-  return fail("plan", "bias.values must be [heads or 1, " + std::to_string(bias.row_count) + "]",
+  return fail(here, "bias.values must be [heads or 1, " + std::to_string(bias.row_count) + "]",
               shape_text(values),
               "pass the table as [heads, rows]; Tensor::swapped turns one around");
 }
@@ -356,16 +200,16 @@ Expected<void> check(const BiasTable& bias) {
 // Both read the same positions.
 Expected<void> check_axes(std::string_view where, const Rotate& rotate, const Bias& bias) {
   const auto* table = std::get_if<BiasTable>(&bias);
-  if (table == nullptr || table->axes() == 1 || table->axes() == rotate.axes) return {};
+  if (table == nullptr || table->axes() == 1 || table->axes() == rotate.frequencies.axes) return {};
   return fail(where, "a bias of several axes must have those of the rotation",
-              std::to_string(table->axes()) + " and " + std::to_string(rotate.axes), by_hand);
+              std::to_string(table->axes()) + " and " + std::to_string(rotate.frequencies.axes),
+              mend);
 }
 
 Expected<void> check(const Relative& relative, std::int64_t head_dim) {
+  POSENC_CHECK(detail::NumberCheck::of("relative", relative));
   for (std::int64_t list = 0; list < relative.lists(); ++list)
-    if (auto ok = check("relative", relative.list(list), relative.row_count, no_row); !ok)
-      return ok;
-  if (auto ok = at_least("relative.profiles", 0, relative.profiles); !ok) return ok;
+    POSENC_CHECK(check("relative", relative.list(list), relative.row_count, no_row));
   if (!relative.uses_query && !relative.uses_key && !relative.uses_value) {
     return fail("plan", "relative must use at least one of its tables", "none",
                 "leave the part out for no position at all");
@@ -390,32 +234,85 @@ Expected<void> check(const Relative& relative, std::int64_t head_dim) {
 }
 
 Expected<void> check(const Logits& logits) {
-  if (auto ok = positive("logits.multiplier", logits.multiplier); !ok) return ok;
-  if (auto ok = finite("logits.beta", logits.beta); !ok) return ok;
-  if (auto ok = positive("logits.floor", logits.floor); !ok) return ok;
-  if (logits.softcap != 0)
-    if (auto ok = positive("logits.softcap", logits.softcap); !ok) return ok;
-  for (const std::vector<double>* numbers : {&logits.head_scale, &logits.head_bias}) {
-    if (numbers->size() != logits.head_scale.size() ||
-        (!numbers->empty() && logits.temperature != Temperature::heads))
-      return fail("plan",
-                  "logits.head_scale and head_bias must be as many, and of Temperature::heads",
-                  std::to_string(logits.head_scale.size()) + " and " +
-                      std::to_string(logits.head_bias.size()),
-                  by_hand);
-    for (const double number : *numbers)
-      if (auto ok = finite("logits.head_scale and head_bias", number); !ok) return ok;
-  }
-  return finite("logits.offset", logits.offset);
+  POSENC_CHECK(detail::NumberCheck::of("logits", logits));
+  const std::size_t heads = logits.head_scale.size();
+  if (logits.head_bias.size() == heads && (heads == 0 || logits.temperature == Temperature::heads))
+    return {};
+  return fail(here, "logits.head_scale and head_bias must be as many, and of Temperature::heads",
+              std::to_string(heads) + " and " + std::to_string(logits.head_bias.size()), mend);
 }
 
 Expected<void> check(const Lengths& valid) {
   if (0 <= valid.from && valid.from <= valid.to) return {};
-  return fail("plan", "valid lengths must run upwards from 0 or more",
-              std::to_string(valid.from) + " to " + std::to_string(valid.to), by_hand);
+  return fail(here, "valid lengths must run upwards from 0 or more",
+              std::to_string(valid.from) + " to " + std::to_string(valid.to), mend);
 }
 
 }  // namespace
+
+std::string detail::Extents::text(const std::array<Axis, 3>& axes) const {
+  std::string counts, names;
+  for (const Axis axis : axes) {
+    if (axis == Axis::none) break;
+    counts += (counts.empty() ? "" : " x ") + std::to_string(of_[static_cast<std::size_t>(axis)]);
+    names += "[" + std::string(name(axis)) + "]";
+  }
+  return counts + " numbers, " + names;
+}
+
+Expected<void> detail::check_sizes(std::string_view where, const Rotate& rotate) {
+  const Slice& slice = rotate.slice;
+  if (slice.rotary_dim <= 0 || slice.rotary_dim % 2 != 0)
+    return fail(where, "rotary_dim must be even and positive", std::to_string(slice.rotary_dim),
+                "every channel needs a partner");
+  if (slice.blocks < 1 || slice.pairs() % slice.blocks != 0)
+    return fail(where,
+                "rotate.blocks must cut rotary_dim " + std::to_string(slice.rotary_dim) +
+                    " into equal blocks of whole pairs",
+                std::to_string(slice.blocks), mend);
+  const Extents around = Extents().within(slice);
+  POSENC_CHECK(check_sizes(where, "rotate", rotate.frequencies, around));
+  return std::visit(KindSizes{where, rotate, around}, rotate.kind);
+}
+
+Expected<void> detail::check_slice(std::string_view where, const Rotate& rotate,
+                                   std::int64_t head_dim) {
+  const std::int64_t first = rotate.slice.first_dim;
+  const std::int64_t taken = rotate.slice.rotary_dim - rotate.widening();
+  if (first >= 0 && taken <= head_dim && first <= head_dim - taken) return {};
+  return fail(where, "the rotated slice must lie within head_dim " + std::to_string(head_dim),
+              "channels from " + std::to_string(first) + ", " + std::to_string(taken) + " of them",
+              "check rotary_dim against the model's head_dim");
+}
+
+Expected<void> detail::check_sizes(std::string_view where, const Waves& waves) {
+  POSENC_CHECK(check_sizes(where, "waves", waves, {}));
+  if (waves.zero_row >= 0 && waves.axes > 1)
+    return fail(where, "waves of several axes have no row of zeros",
+                "zero_row " + std::to_string(waves.zero_row), "set it to -1");
+  if (waves.pairs() > (waves.width - 1) / 2 + 1)  // of an odd width the last pair has only one
+    return fail(where,
+                "waves.frequency must have at most a pair for two channels of width " +
+                    std::to_string(waves.width),
+                std::to_string(waves.pairs()) + " pairs", mend);
+  return check_blocks(where, waves);
+}
+
+Expected<void> detail::check_sizes(std::string_view where, const Rows& rows) {
+  if (rows.axis_rows.empty()) return {};
+  std::int64_t of_axes = 0;
+  for (const std::int64_t count : rows.axis_rows)
+    of_axes = sum(of_axes, std::max<std::int64_t>(count, 0));
+  if (of_axes == rows.rows) return {};
+  return fail(where, "rows.axis_rows must be rows.rows in all, " + std::to_string(rows.rows),
+              std::to_string(of_axes), mend);
+}
+
+Expected<void> detail::check_sizes(std::string_view where, const Ramp& ramp) {
+  if (0 <= ramp.channel && ramp.channel < ramp.width) return {};
+  return fail(where, "ramp.channel must lie within width " + std::to_string(ramp.width),
+              std::to_string(ramp.channel), mend);
+}
 
 Table Table::own(std::vector<double> values, std::int64_t rows, std::int64_t columns) {
   return own(std::move(values), {rows, columns});
@@ -526,6 +423,8 @@ Expected<Plan> merged(const Plan& a, const Plan& b) {
   plan.logits = a.logits.has_temperature() ? a.logits : b.logits;
   plan.logits.multiplier = a.logits.multiplier * b.logits.multiplier;
   plan.logits.softcap = std::max(a.logits.softcap, b.logits.softcap);
+  plan.unknown = a.unknown;
+  plan.unknown.insert(plan.unknown.end(), b.unknown.begin(), b.unknown.end());
   plan.valid = a.valid ? a.valid : b.valid;
   if (a.valid && b.valid) {
     plan.valid =

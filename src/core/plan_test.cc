@@ -12,7 +12,9 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-Rotate rotation() { return {.rotary_dim = 8, .frequency = {1, 0.1, 0.01, 0.001}}; }
+Rotate rotation() {
+  return {.slice = {.rotary_dim = 8}, .frequencies = {.radians = {1, 0.1, 0.01, 0.001}}};
+}
 
 TEST(PlanTable, OwnedTablesWithTheSameNumbersAreEqual) {
   EXPECT_EQ(Table::own({1, 2, 3, 4, 5, 6}, 2, 3), Table::own({1, 2, 3, 4, 5, 6}, 2, 3));
@@ -117,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"inf at index 1", [](Plan& p) { waves(p).frequency[1] = inf; }},
         BadPlan{"waves.zero_row", [](Plan& p) { waves(p).zero_row = -2; }},
         BadPlan{"waves.axes", [](Plan& p) { waves(p).axes = 0; }},
-        BadPlan{"hold 1 x 2 x 1", [](Plan& p) { waves(p).axes = 2; }},
+        BadPlan{"frequencies must hold 2 x 1", [](Plan& p) { waves(p).axes = 2; }},
         BadPlan{"even number of channels, got 3", [](Plan& p) { waves(p).blocks = {2, 3}; }},
         BadPlan{"fit the width of 5, got 6", [](Plan& p) { waves(p).blocks = {2, 4}; }},
         BadPlan{"3 pairs for 4 channels", [](Plan& p) { waves(p).blocks = {4}; }},
@@ -134,62 +136,58 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         BadPlan{"ramp.channel",
                 [](Plan& p) { p.add = Add{.kind = Ramp{.width = 2, .channel = 2}}; }},
-        BadPlan{"even and positive, got 7", [](Plan& p) { p.rotate->rotary_dim = 7; }},
-        BadPlan{"hold 1 x 1 x 3", [](Plan& p) { p.rotate->rotary_dim = 6; }},
-        BadPlan{"hold 1 x 3 x 4", [](Plan& p) { p.rotate->axes = 3; }},
-        BadPlan{"rotate.axes", [](Plan& p) { p.rotate->axes = 0; }},
-        BadPlan{"numbers, got 4", [](Plan& p) { p.rotate->heads = std::int64_t{1} << 62; }},
-        BadPlan{"rotate.blocks", [](Plan& p) { p.rotate->blocks = 3; }},
-        BadPlan{"within head_dim 8", [](Plan& p) { p.rotate->first_dim = 2; }},
-        BadPlan{"nan at index 3", [](Plan& p) { p.rotate->frequency[3] = NAN; }},
+        BadPlan{"even and positive, got 7", [](Plan& p) { p.rotate->slice.rotary_dim = 7; }},
+        BadPlan{"hold 1 x 1 x 3", [](Plan& p) { p.rotate->slice.rotary_dim = 6; }},
+        BadPlan{"hold 1 x 3 x 4", [](Plan& p) { p.rotate->frequencies.axes = 3; }},
+        BadPlan{"rotate.axes must", [](Plan& p) { p.rotate->frequencies.axes = 0; }},
+        BadPlan{"numbers, got 4",
+                [](Plan& p) { p.rotate->frequencies.heads = std::int64_t{1} << 62; }},
+        BadPlan{"rotate.blocks", [](Plan& p) { p.rotate->slice.blocks = 3; }},
+        BadPlan{"within head_dim 8", [](Plan& p) { p.rotate->slice.first_dim = 2; }},
+        BadPlan{"nan at index 3", [](Plan& p) { p.rotate->frequencies.radians[3] = NAN; }},
         BadPlan{"amplitude", [](Plan& p) { p.rotate->amplitude = 0; }},
-        BadPlan{"growth.factor", [](Plan& p) { p.rotate->growth = XposDecay{.factor = {1, 1}}; }},
+        BadPlan{"growth.factor",
+                [](Plan& p) { p.rotate->kind = Plain{.growth = XposDecay{.factor = {1, 1}}}; }},
         BadPlan{"growth.scale",
-                [](Plan& p) { p.rotate->growth = XposDecay{.factor = {1, 1, 1, 1}, .scale = 0}; }},
-        BadPlan{"phase.radians (heads x pairs) must hold 1 x 1 x 4",
-                [](Plan& p) { p.rotate->phase = Phase{.radians = {1, 2}}; }},
-        BadPlan{"rotate.phase.heads", [](Plan& p) { p.rotate->phase = Phase{.heads = 0}; }},
-        BadPlan{"neither blocks, values nor growth, got values",
-                [](Plan& p) { p.rotate->polar = p.rotate->values = true; }},
+                [](Plan& p) {
+                  p.rotate->kind = Plain{.growth = XposDecay{.factor = {1, 1, 1, 1}, .scale = 0}};
+                }},
+        BadPlan{"phase.radians must hold 1 x 4",
+                [](Plan& p) { p.rotate->kind = Plain{.phase = Phase{.radians = {1, 2}}}; }},
+        BadPlan{"rotate.phase.heads",
+                [](Plan& p) { p.rotate->kind = Plain{.phase = Phase{.heads = 0}}; }},
+        BadPlan{"polar pairs must stand without rotated values",
+                [](Plan& p) { p.rotate->kind = Polar{};
+                  p.rotate->values = Values::rotated_and_back; }},
         BadPlan{"mix.inputs must be 0 to the 4 pairs",
-                [](Plan& p) { p.rotate->mix = Mix{.inputs = 5}; }},
-        BadPlan{"mix.sine (heads x inputs x outputs) must hold 1 x 1 x 2",
+                [](Plan& p) { p.rotate->kind = Mix{.inputs = 5}; }},
+        BadPlan{"mix.sine must hold 1 x 1 x 2",
                 [](Plan& p) {
-                  p.rotate->mix = Mix{.inputs = 1, .outputs = 2, .cosine = {1, 2}, .sine = {1}};
+                  p.rotate->kind = Mix{.inputs = 1, .outputs = 2, .cosine = {1, 2}, .sine = {1}};
                 }},
-        BadPlan{"and no rotated values beside",
+        BadPlan{"without rotated values beside",
                 [](Plan& p) {
-                  p.rotate->values = true;
-                  p.rotate->mix = Mix{};
-                }},
-        BadPlan{"no engine's angles are mixed",
-                [](Plan& p) {
-                  p.rotate->mix = Mix{};
-                  p.rotate->angles = Angles::hf_float;
+                  p.rotate->values = Values::rotated_and_back;
+                  p.rotate->kind = Mix{};
                 }},
         BadPlan{"a window or a chunk above 0, and not both, got 0 and 0",
-                [](Plan& p) { p.rotate->regions = Regions{}; }},
+                [](Plan& p) { p.rotate->kind = Regions{}; }},
         BadPlan{"regions must be 3, got 2",
-                [](Plan& p) { p.rotate->regions = Regions{.chunk = 4, .region = {{}, {}}}; }},
+                [](Plan& p) { p.rotate->kind = Regions{.chunk = 4, .region = {{}, {}}}; }},
         BadPlan{"divisor of 1 or more",
                 [](Plan& p) {
-                  p.rotate->regions = Regions{.window = 4, .region = {{}, {{.divisor = 0}}}};
+                  p.rotate->kind = Regions{.window = 4, .region = {{}, {{.divisor = 0}}}};
                 }},
-        BadPlan{"and no rotated values beside",
+        BadPlan{"without rotated values beside",
                 [](Plan& p) {
-                  p.rotate->values = true;
-                  p.rotate->regions = Regions{.window = 4, .region = {{}, {}}};
-                }},
-        BadPlan{"no engine has phases",
-                [](Plan& p) {
-                  p.rotate->phase = Phase{.radians = {1, 2, 3, 4}};
-                  p.rotate->angles = Angles::hf_float;
+                  p.rotate->values = Values::rotated_and_back;
+                  p.rotate->kind = Regions{.window = 4, .region = {{}, {}}};
                 }},
         BadPlan{"name a head", [](Plan& p) { p.bias = Slopes{}; }},
-        BadPlan{"slope must be positive", [](Plan& p) { p.bias = Slopes{.slope = {1, -1}}; }},
+        BadPlan{"slopes must be a number above 0", [](Plan& p) { p.bias = Slopes{.slope = {1, -1}}; }},
         BadPlan{"rows must not be empty", [](Plan& p) { table(p).rows.row = {}; }},
         BadPlan{"rows below 2, got 2", [](Plan& p) { table(p).rows.row = {0, 2}; }},
-        BadPlan{"2^62",
+        BadPlan{"rows.first must be a number of at least",
                 [](Plan& p) { table(p).rows.first = std::numeric_limits<std::int64_t>::max(); }},
         BadPlan{"[heads or 1, 2], got [2, 1]",
                 [](Plan& p) { table(p).values = Table::own({1, 2}, 2, 1); }},

@@ -36,32 +36,33 @@ void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
   if (one.plan.valid)
     notes.add(Kind::fixed, "the rotation goes by the length of the text: these tables are for " +
                                std::to_string(one.rows) + " tokens");
-  notes.lost(rotate.axes > 1,
+  notes.lost(rotate.frequencies.axes > 1,
              "tokens of pictures: these tables are for text, where all axes have one position");
-  notes.lost(rotate.first_dim > 0,
+  notes.lost(rotate.slice.first_dim > 0,
              "the channels before the rotated ones: the operators rotate the first " +
-                 std::to_string(rotate.rotary_dim));
-  notes.lost(rotate.blocks > 1, "blocks of channels: the operators pair over all that rotate");
-  notes.lost(rotate.heads > 1, "frequencies by head: a table serves all heads");
-  notes.lost(rotate.growth.has_value(), "xPos: keys take the inverse of what queries take");
-  notes.lost(rotate.phase.has_value(), "phases, which queries or keys alone take");
-  notes.lost(rotate.regions.has_value(), "regions: a key has several rotations");
-  notes.lost(rotate.mix.has_value(), "mixtures of cosines (FoPE)");
-  notes.lost(rotate.polar,
+                 std::to_string(rotate.slice.rotary_dim));
+  notes.lost(rotate.slice.blocks > 1,
+             "blocks of channels: the operators pair over all that rotate");
+  notes.lost(rotate.frequencies.heads > 1, "frequencies by head: a table serves all heads");
+  notes.lost(rotate.growth() != nullptr, "xPos: keys take the inverse of what queries take");
+  notes.lost(rotate.phase() != nullptr, "phases, which queries or keys alone take");
+  notes.lost(rotate.regions() != nullptr, "regions: a key has several rotations");
+  notes.lost(rotate.mix() != nullptr, "mixtures of cosines (FoPE)");
+  notes.lost(rotate.polar(),
              "lengths for coordinates (PoPE): the operators rotate channels as they are");
-  notes.lost(rotate.values, "the rotation of values");
+  notes.lost(rotate.rotates_values(), "the rotation of values");
   notes.lost(logits.has_temperature(), "the temperature of the logits by position");
 }
 
 // Attributes of com.microsoft.RotaryEmbedding and of ai.onnx's of opset 23, which have the same names.
 void write_rotary_embedding(detail::JsonWriter& out, const OnnxRotation& one) {
   const Rotate& rotate = *one.plan.rotate;
-  const bool all = rotate.rotary_dim == one.group->geometry.head_dim;
+  const bool all = rotate.slice.rotary_dim == one.group->geometry.head_dim;
   out.key("RotaryEmbedding")
       .object()
-      .member("interleaved", std::int64_t{rotate.pairing == Pairing::interleaved})
+      .member("interleaved", std::int64_t{rotate.slice.pairing == Pairing::interleaved})
       .member("num_heads", one.group->geometry.heads)
-      .member("rotary_embedding_dim", all ? 0 : rotate.rotary_dim)
+      .member("rotary_embedding_dim", all ? 0 : rotate.slice.rotary_dim)
       .end();
 }
 
@@ -74,7 +75,8 @@ void write_attention(detail::JsonWriter& out, const OnnxRotation& one) {
       .member("num_heads", group.geometry.heads)
       .member("kv_num_heads", group.geometry.kv_heads)
       .member("do_rotary", std::int64_t{1})
-      .member("rotary_interleaved", std::int64_t{one.plan.rotate->pairing == Pairing::interleaved});
+      .member("rotary_interleaved",
+              std::int64_t{one.plan.rotate->slice.pairing == Pairing::interleaved});
   if (group.window) out.member("local_window_size", *group.window);
   if (logits.multiplier != 1)
     out.member("scale",

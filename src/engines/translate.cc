@@ -134,12 +134,12 @@ Expected<void> compare(const Model& model, const Model& run, std::int64_t length
     const Rotate &a = *plan.rotate, &b = *theirs.rotate;
     if (a.pairs() != b.pairs()) {
       out.notes.push_back(
-          {EngineNote::Kind::lost, "other channels rotate: " + std::to_string(b.rotary_dim) +
-                                       " instead of " + std::to_string(a.rotary_dim)});
+          {EngineNote::Kind::lost, "other channels rotate: " + std::to_string(b.slice.rotary_dim) +
+                                       " instead of " + std::to_string(a.slice.rotary_dim)});
       continue;
     }
     for (std::int64_t r = 0; r < a.pairs(); ++r)
-      for (std::int64_t axis = 0; axis < std::min(a.axes, b.axes); ++axis)
+      for (std::int64_t axis = 0; axis < std::min(a.frequencies.axes, b.frequencies.axes); ++axis)
         angle = std::max(
             angle, std::abs(a.at(0, axis, r) - b.at(0, axis, r)) * static_cast<double>(length - 1));
     amplitude = std::max(amplitude, std::abs(a.amplitude - b.amplitude));

@@ -214,7 +214,7 @@ TEST_P(Zoo, KeysForTransformersReadBackTheSame) {
   ASSERT_TRUE(again) << again.error().message() << made->target;
   const Expected<Plan> theirs = compile(again->groups.front(), model->context);
   ASSERT_TRUE(theirs) << theirs.error().message();
-  EXPECT_EQ(theirs->rotate->frequency, plan->rotate->frequency) << made->target;
+  EXPECT_EQ(theirs->rotate->frequencies.radians, plan->rotate->frequencies.radians) << made->target;
   EXPECT_NEAR(theirs->rotate->amplitude, plan->rotate->amplitude, 1e-12);
 }
 

@@ -227,7 +227,7 @@ TEST(ExplainJson, FrequenciesReadBackAsTheSameDoubles) {
   const auto plan = compile(model.groups[0]);
   const Json rotate = json_of(model)["groups"][0]["plan"]["rotate"];
   ASSERT_EQ(rotate["frequencies"].size(), 1u);
-  EXPECT_EQ(rotate["frequencies"][0].get<std::vector<double>>(), plan->rotate->frequency);
+  EXPECT_EQ(rotate["frequencies"][0].get<std::vector<double>>(), plan->rotate->frequencies.radians);
   EXPECT_TRUE(rotate["axis_of_pair"].is_null());
 }
 

@@ -78,9 +78,9 @@ std::vector<PairFact> pair_facts(const Rotate& rotate, const std::optional<Rotat
   // Where a pair takes several axes (mixed), its speed is that along its own direction.
   const auto speed = [](const Rotate& plan, std::int64_t pair) {
     double sum = 0;
-    for (std::int64_t axis = 0; axis < plan.axes; axis++) {
+    for (std::int64_t axis = 0; axis < plan.frequencies.axes; axis++) {
       const double f = plan.at(0, axis, pair);
-      if (plan.axes == 1) return f;
+      if (plan.frequencies.axes == 1) return f;
       sum = std::hypot(sum, f);
     }
     return sum;
@@ -89,7 +89,7 @@ std::vector<PairFact> pair_facts(const Rotate& rotate, const std::optional<Rotat
   for (std::int64_t r = 0; r < rotate.pairs(); r++) {
     PairFact& fact = facts[static_cast<std::size_t>(r)];
     fact.pair = r;
-    for (std::int64_t axis = rotate.axes - 1; axis >= 0; axis--)
+    for (std::int64_t axis = rotate.frequencies.axes - 1; axis >= 0; axis--)
       if (rotate.at(0, axis, r) != 0) fact.axis = axis;
     fact.frequency = speed(rotate, r);
     fact.unscaled = unscaled && r < unscaled->pairs() ? speed(*unscaled, r) : fact.frequency;

@@ -205,10 +205,10 @@ struct Say {
     if (!plan().rotate) return;
     const Rotate& rotate = *plan().rotate;
     const std::int64_t head_dim = subject.group.geometry.head_dim;
-    if (head_dim > rotate.rotary_dim)
-      out.push_back("Only the " + std::string(rotate.first_dim == 0 ? "first " : "last ") +
-                    grouped(rotate.rotary_dim) + " of a head's " + s(head_dim, "channel") +
-                    " rotate; the other " + grouped(head_dim - rotate.rotary_dim) +
+    if (head_dim > rotate.slice.rotary_dim)
+      out.push_back("Only the " + std::string(rotate.slice.first_dim == 0 ? "first " : "last ") +
+                    grouped(rotate.slice.rotary_dim) + " of a head's " + s(head_dim, "channel") +
+                    " rotate; the other " + grouped(head_dim - rotate.slice.rotary_dim) +
                     " carry no position.");
     const auto& pairs = subject.facts.pairs;
     double fastest = 0, slowest = std::numeric_limits<double>::infinity();
@@ -440,12 +440,13 @@ struct Say {
   void operator()(const Rope& x) {
     if (!plan().rotate) return;
     const Rotate& rotate = *plan().rotate;
-    out.push_back(
-        "Queries and keys are rotated: each of " + s(rotate.pairs(), "channel pair") + " " +
-        pair_rule(rotate.pairing, rotate.pairs()) + " rotates by position × frequency, " +
-        (rotate.regions ? "of positions that are counted anew for each query and key."
-                        : "so a logit depends on the distance between two tokens and not on where "
-                          "they stand."));
+    out.push_back("Queries and keys are rotated: each of " + s(rotate.pairs(), "channel pair") +
+                  " " + pair_rule(rotate.slice.pairing, rotate.pairs()) +
+                  " rotates by position × frequency, " +
+                  (rotate.regions()
+                       ? "of positions that are counted anew for each query and key."
+                       : "so a logit depends on the distance between two tokens and not on where "
+                         "they stand."));
     if (!x.mrope_section.empty()) sections(x);
     if (!x.pair_axes.empty()) pair_axes();
     if (std::string text = say_scaling(x.scaling); !text.empty()) out.push_back(text);
@@ -459,17 +460,17 @@ struct Say {
       out.push_back(
           "Values are rotated too, and the attention's output is not rotated back: it tells where "
           "its keys stand, and not only how far off.");
-    if (rotate.heads > 1 && x.rotated_heads)
-      out.push_back(*x.rotated_heads == 1
-                        ? "Head 0 alone rotates; the other " + s(rotate.heads - 1, "head") + " " +
-                              (rotate.heads == 2 ? "has" : "have") + " no position."
-                        : "Heads 0 to " + std::to_string(*x.rotated_heads - 1) +
-                              " alone rotate; the other " +
-                              s(rotate.heads - *x.rotated_heads, "head") + " have no position.");
-    if (rotate.regions) distance_map(x, *rotate.regions);
-    if (rotate.phase)
+    if (rotate.frequencies.heads > 1 && x.rotated_heads)
       out.push_back(
-          "The queries of " + std::string(rotate.phase->heads == 1 ? "all" : "half of the") +
+          *x.rotated_heads == 1
+              ? "Head 0 alone rotates; the other " + s(rotate.frequencies.heads - 1, "head") + " " +
+                    (rotate.frequencies.heads == 2 ? "has" : "have") + " no position."
+              : "Heads 0 to " + std::to_string(*x.rotated_heads - 1) + " alone rotate; the other " +
+                    s(rotate.frequencies.heads - *x.rotated_heads, "head") + " have no position.");
+    if (rotate.regions()) distance_map(x, *rotate.regions());
+    if (rotate.phase())
+      out.push_back(
+          "The queries of " + std::string(rotate.phase()->heads == 1 ? "all" : "half of the") +
           " heads are a quarter turn behind: their logits are the imaginary part of the products.");
   }
   void operator()(const XPos& x) {
@@ -504,14 +505,14 @@ struct Say {
                   " is the length of a pair, by softplus, and the pair's angle is position × "
                   "frequency alone, so a logit depends on the distance between two tokens and not "
                   "on where they stand.");
-    if (rotate.phase) out.push_back("Keys have learned phases besides.");
+    if (rotate.phase()) out.push_back("Keys have learned phases besides.");
   }
   void operator()(const Fope& x) {
-    if (!plan().rotate || !plan().rotate->mix) return;
+    if (!plan().rotate || !plan().rotate->mix()) return;
     const Rotate& rotate = *plan().rotate;
-    const Mix& mix = *rotate.mix;
+    const Mix& mix = *rotate.mix();
     out.push_back("Queries and keys are rotated: of " + s(rotate.pairs(), "channel pair") + " " +
-                  pair_rule(rotate.pairing, rotate.pairs()) + " the first " +
+                  pair_rule(rotate.slice.pairing, rotate.pairs()) + " the first " +
                   std::to_string(mix.outputs) + " turn by learned sums of " +
                   s(mix.inputs, "wave") + (mix.heads > 1 ? ", of each key head" : "") +
                   ", so a logit depends on where both tokens stand and not on their distance "
@@ -574,9 +575,9 @@ struct Say {
   }
   void pair_axes() {
     const Rotate& rotate = *plan().rotate;
-    std::vector<std::int64_t> count(static_cast<std::size_t>(rotate.axes));
+    std::vector<std::int64_t> count(static_cast<std::size_t>(rotate.frequencies.axes));
     for (std::int64_t r = 0; r < rotate.pairs(); ++r)
-      for (std::int64_t a = 0; a < rotate.axes; ++a)
+      for (std::int64_t a = 0; a < rotate.frequencies.axes; ++a)
         if (rotate.at(0, a, r) != 0) ++count[static_cast<std::size_t>(a)];
     std::string text = "Pairs take their position from ids of their own, each as a list says: ";
     for (std::size_t a = 0; a < count.size(); ++a)
@@ -607,17 +608,17 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   const Axial* axial = std::get_if<Axial>(&scheme);
   if (axial && plan.rotate && !axial->axes_dim.empty())
     return "axial RoPE, " + std::string(name(axial->pairing)) + ", " +
-           std::to_string(plan.rotate->axes) + " axes";
+           std::to_string(plan.rotate->frequencies.axes) + " axes";
   if (!rope || !plan.rotate) return std::string(info(scheme).title);
   std::string text = "RoPE, " + std::string(name(rope->pairing));
   if (!rope->mrope_section.empty() || !rope->pair_axes.empty()) text += ", M-RoPE";
-  if (plan.rotate->phase) text += ", imaginary heads";
-  if (plan.rotate->heads > 1 && rope->rotated_heads)
+  if (plan.rotate->phase()) text += ", imaginary heads";
+  if (plan.rotate->frequencies.heads > 1 && rope->rotated_heads)
     text += ", " + std::to_string(*rope->rotated_heads) + " of " +
-            std::to_string(plan.rotate->heads) + " heads";
-  if (plan.rotate->rotary_dim < head_dim)
-    text += ", " + std::to_string(plan.rotate->rotary_dim) + " of " + std::to_string(head_dim) +
-            " channels";
+            std::to_string(plan.rotate->frequencies.heads) + " heads";
+  if (plan.rotate->slice.rotary_dim < head_dim)
+    text += ", " + std::to_string(plan.rotate->slice.rotary_dim) + " of " +
+            std::to_string(head_dim) + " channels";
   if (!std::holds_alternative<Unscaled>(rope->scaling)) {
     const std::string_view title = info(rope->scaling).title;
     text += ", " + std::string(title.substr(0, title.find(',')));
@@ -700,7 +701,7 @@ std::string amplitude_note(const Subject& subject) {
   if (plan.rotate && plan.rotate->amplitude != 1) {
     const double a = plan.rotate->amplitude;
     add("cos and sin of both q and k × " + shown(a) + ", so rotated logits × " + shown(a * a));
-    if (head_dim > plan.rotate->rotary_dim) add("unrotated channels unchanged");
+    if (head_dim > plan.rotate->slice.rotary_dim) add("unrotated channels unchanged");
   } else if (plan.rotate) {
     add("cos and sin are not scaled");
   }

@@ -20,7 +20,8 @@ std::vector<double> frequencies_of(const Rotate& rotate) {
   std::vector<double> list;
   for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
     double sum = 0;
-    for (std::int64_t axis = 0; axis < rotate.axes; ++axis) sum += rotate.at(0, axis, r);
+    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
+      sum += rotate.at(0, axis, r);
     list.push_back(sum);
   }
   return list;
@@ -40,8 +41,8 @@ class BesideModel {
         expected_(frequencies_of(rotate)) {}
 
   std::vector<Finding> run() && {
-    if (found_.pairing != rotate_.pairing) {
-      add("pairing", name(rotate_.pairing), name(found_.pairing),
+    if (found_.pairing != rotate_.slice.pairing) {
+      add("pairing", name(rotate_.slice.pairing), name(found_.pairing),
           "other channels make a pair; weights of a GGUF and of Hugging Face are permuted for "
           "theirs",
           "take the pairing that the weights were converted for");
@@ -71,14 +72,14 @@ class BesideModel {
   // Slow pairs are not seen, so that a shorter slice of neighbours may be the whole one.
   void slice() {
     const bool shorter = found_.pairing == Pairing::interleaved && found_.blocks == 1 &&
-                         found_.rotary_dim < rotate_.rotary_dim;
-    if (found_.first_dim == rotate_.first_dim && found_.blocks == rotate_.blocks &&
-        (found_.rotary_dim == rotate_.rotary_dim || shorter))
+                         found_.rotary_dim < rotate_.slice.rotary_dim;
+    if (found_.first_dim == rotate_.slice.first_dim && found_.blocks == rotate_.slice.blocks &&
+        (found_.rotary_dim == rotate_.slice.rotary_dim || shorter))
       return;
     const auto words = [](std::int64_t dim, std::int64_t first) {
       return std::to_string(dim) + " channels from " + std::to_string(first) + " on";
     };
-    add("rotary_dim", words(rotate_.rotary_dim, rotate_.first_dim),
+    add("rotary_dim", words(rotate_.slice.rotary_dim, rotate_.slice.first_dim),
         words(found_.rotary_dim, found_.first_dim), "other channels rotate than the model's",
         "rotate the slice that the file tells");
   }
@@ -152,7 +153,8 @@ class BesideModel {
     }
     if (sum <= 0) return false;
     const double dim = std::round(weights / sum);
-    if (dim == static_cast<double>(rotate_.rotary_dim) || !explains([&](double, std::int64_t r) {
+    if (dim == static_cast<double>(rotate_.slice.rotary_dim) ||
+        !explains([&](double, std::int64_t r) {
           return std::pow(base, -2 * static_cast<double>(r) / dim);
         }))
       return false;
@@ -166,12 +168,13 @@ class BesideModel {
   // Of several axes the one that a pair of the model goes by.
   std::int64_t axis_of(std::int64_t pair) const {
     std::int64_t axis = 0;
-    while (axis < rotate_.axes - 1 && rotate_.at(0, axis, pair) == 0) ++axis;
+    while (axis < rotate_.frequencies.axes - 1 && rotate_.at(0, axis, pair) == 0) ++axis;
     return axis;
   }
 
   void axes() {
-    if (std::ssize(found_.axis_pairs) != rotate_.axes || rotate_.axes < 2) return;
+    if (std::ssize(found_.axis_pairs) != rotate_.frequencies.axes || rotate_.frequencies.axes < 2)
+      return;
     Identified model{.pairing = found_.pairing,
                      .first_dim = found_.first_dim,
                      .rotary_dim = found_.rotary_dim,
@@ -185,7 +188,7 @@ class BesideModel {
       model.pairs.push_back(pair);
     }
     if (alike) return;
-    detail::share_axes(rotate_.axes, model);
+    detail::share_axes(rotate_.frequencies.axes, model);
     add("mrope", detail::axes_text(model), detail::axes_text(found_),
         "pairs go by another axis than the model's",
         "share the pairs out as mrope_section and mrope_interleaved of the file tell");

@@ -65,9 +65,9 @@ TEST(BesideModel, ATableInBfloat16Frequencies) {
   const Model model = bundled("llama-3.1-8b");
   auto plan = compile(model.groups.front());
   ASSERT_TRUE(plan);
-  for (double& f : plan->rotate->frequency)
+  for (double& f : plan->rotate->frequencies.radians)
     f = bfloat16_to_float(float_to_bfloat16(static_cast<float>(f)));
-  plan->rotate->angles = Angles::exact;
+  plan->rotate->kind = Plain{};
   Shown shown = vectors();
   shown.fill(7);
   ASSERT_TRUE(
@@ -82,7 +82,7 @@ TEST(BesideModel, TheBaseOfAnotherKindOfLayer) {
   ASSERT_TRUE(sliding && full && sliding != full);
   const auto plan = compile(*full);
   Shown shown = vectors();
-  shown.dim = plan->rotate->rotary_dim;
+  shown.dim = plan->rotate->slice.rotary_dim;
   shown.fill(8);
   ASSERT_TRUE(
       rotate(*plan, shown.before, Positions::range(0, shown.tokens), Side::key, shown.after));
@@ -98,9 +98,10 @@ TEST(BesideModel, AnotherDenominator) {
   auto plan = compile(*find_group(model, layer, Stack::text));
   ASSERT_TRUE(plan && plan->rotate);
   Rotate& rotation = *plan->rotate;
-  ASSERT_EQ(rotation.rotary_dim, 512);
+  ASSERT_EQ(rotation.slice.rotary_dim, 512);
   for (std::int64_t r = 0; r < rotation.pairs(); ++r)
-    if (double& f = rotation.frequency[static_cast<std::size_t>(r)]; f != 0) f = std::pow(f, 4.0);
+    if (double& f = rotation.frequencies.radians[static_cast<std::size_t>(r)]; f != 0)
+      f = std::pow(f, 4.0);
   Shown shown{.heads = 2, .tokens = 400, .dim = 512};
   shown.fill(9);
   ASSERT_TRUE(

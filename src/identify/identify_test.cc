@@ -109,7 +109,7 @@ TEST(Identify, PartOfAHead) {
 TEST(Identify, SliceAtTheEndOfAHead) {
   const Identified found = Shown{.dim = 192}
                                .fill(11)
-                               .rotate_by({.rotary_dim = 64, .slice = Slice::trailing})
+                               .rotate_by({.rotary_dim = 64, .slice = SliceEnd::trailing})
                                .identified();
   EXPECT_EQ(found.first_dim, 128);
   EXPECT_EQ(found.rotary_dim, 64);

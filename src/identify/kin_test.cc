@@ -94,7 +94,8 @@ TEST(IdentifyKin, TrailingNeighbours) {
   const Identified found =
       Shown{.tokens = 512, .dim = 96}
           .fill(38)
-          .rotate_by({.pairing = Pairing::interleaved, .rotary_dim = 32, .slice = Slice::trailing})
+          .rotate_by(
+              {.pairing = Pairing::interleaved, .rotary_dim = 32, .slice = SliceEnd::trailing})
           .identified();
   EXPECT_EQ(found.first_dim, 64);
   EXPECT_EQ(found.rotary_dim, 32);

@@ -95,7 +95,7 @@ Answer rounded_or_twice(Engines& engines) {
     shown.rotate_by(rope).rotate_again(rope);
   } else {
     auto plan = compile(Scheme(rope), {.head_dim = shown.dim});
-    for (double& f : plan->rotate->frequency)
+    for (double& f : plan->rotate->frequencies.radians)
       f = bfloat16_to_float(float_to_bfloat16(static_cast<float>(f)));
     EXPECT_TRUE(
         rotate(*plan, shown.before, Positions::range(0, shown.tokens), Side::key, shown.after));

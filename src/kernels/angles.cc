@@ -21,7 +21,7 @@ Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, co
     return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
   const Rotate& rotate = *plan.rotate;
   POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, out.shape[1],
-                                      rotate.first_dim + rotate.rotary_dim));
+                                      rotate.slice.first_dim + rotate.slice.rotary_dim));
   if (out.shape[3] == rotate.pairs()) return &rotate;
   return fail(where,
               "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
@@ -38,14 +38,14 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
   POSENC_TRY(part, rotation_of(where, plan, out));
   const Rotate& rotate = *part;
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
-  POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.axes));
+  POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.frequencies.axes));
   POSENC_CHECK(detail::check_length(where, plan, positions));
   POSENC_CHECK(detail::check_engine(where, rotate, positions));
   const auto fill = [&](std::int64_t first, std::int64_t last) {
     std::vector<float> row(static_cast<std::size_t>(rotate.pairs()));
     for (; first < last; ++first) {
       const std::int64_t b = first / seq, t = first % seq;
-      if (rotate.angles != Angles::exact) {
+      if (rotate.angles() != Angles::exact) {
         detail::engine_angles(rotate, positions, t, b, row);
         if (out.dtype == DType::f64 && out.stride[3] == 1) {  // millions of them are asked for
           for (std::int64_t h = 0; h < heads; ++h)
@@ -56,7 +56,7 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
       for (std::int64_t h = 0; h < heads; ++h) {
         for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
           double value = row[static_cast<std::size_t>(r)];
-          if (rotate.angles == Angles::exact) {
+          if (rotate.angles() == Angles::exact) {
             const detail::Angle angle = detail::angle(rotate, positions, t, b, h, r);
             value = angle.high + angle.low;
           }
@@ -76,19 +76,19 @@ Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Te
   POSENC_CHECK(detail::check_distinct(where, out));
   POSENC_TRY(part, rotation_of(where, plan, out));
   const Rotate& rotate = *part;
-  if (rotate.angles != Angles::exact) {
-    return fail(where, "the plan's angles must be exact", name(rotate.angles),
+  if (rotate.angles() != Angles::exact) {
+    return fail(where, "the plan's angles must be exact", name(rotate.angles()),
                 "engines take whole positions");
   }
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
-  POSENC_TRY(at, detail::real_positions(where, at_view, rotate.axes, batch, seq));
+  POSENC_TRY(at, detail::real_positions(where, at_view, rotate.frequencies.axes, batch, seq));
   const auto fill = [&](std::int64_t first, std::int64_t last) {
     for (; first < last; ++first) {
       const std::int64_t b = first / seq, t = first % seq;
       for (std::int64_t h = 0; h < heads; ++h) {
         for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
           double angle = 0;
-          for (std::int64_t a = 0; a < rotate.axes; ++a)
+          for (std::int64_t a = 0; a < rotate.frequencies.axes; ++a)
             angle = std::fma(at.get(at.offset(a, b, t)), rotate.at(h, a, r), angle);
           out.set(out.offset(b, h, t, r), angle);
         }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/core/some_heads.h"
 #include "src/core/try.h"
 #include "src/kernels/add.h"
 #include "src/kernels/arguments.h"
@@ -132,8 +133,8 @@ void rotated(const Rotate* rotation, const Positions& positions, Side side, Acti
 #if POSENC_SIMD
   static const Rotate nothing;  // no channels: the kernel copies
   const Rotate& rotate = arguments.rotates ? *rotation : nothing;
-  if (rotate.polar) return detail::rotate_polar(rotate, arguments, positions, side, threads);
-  if (rotate.angles == Angles::exact) {
+  if (rotate.polar()) return detail::rotate_polar(rotate, arguments, positions, side, threads);
+  if (rotate.angles() == Angles::exact) {
     rotate_together(rotate, detail::CosSinRule::of(rotate, side, action), positions,
                     {&arguments, 1}, threads);
     return;
@@ -145,37 +146,20 @@ void rotated(const Rotate* rotation, const Positions& positions, Side side, Acti
 #if !POSENC_SIMD
 
 // The rotation of some heads of a side, of rows that are wide already where it is polar.
-Rotate of_heads(Rotate rotate, Side side, std::int64_t first, std::int64_t count) {
-  const auto cut = [&](std::vector<double>& all, std::int64_t of_head) {
-    const auto from = all.begin() + first * of_head;
-    all = std::vector<double>(from, from + count * of_head);
-  };
-  rotate.polar = false;
-  if (rotate.heads > 1) {
-    cut(rotate.frequency, rotate.axes * rotate.pairs());
-    rotate.heads = count;
-  }
-  if (detail::shifts(rotate, side) && rotate.phase->heads > 1) {
-    cut(rotate.phase->radians, rotate.pairs());
-    rotate.phase->heads = count;
-  }
-  if (rotate.mix && rotate.mix->heads > 1) {
-    cut(rotate.mix->cosine, rotate.mix->inputs * rotate.mix->outputs);
-    cut(rotate.mix->sine, rotate.mix->inputs * rotate.mix->outputs);
-    rotate.mix->heads = count;
-  }
-  return rotate;
+Rotate of_heads(const Rotate& rotate, Side side, detail::Heads heads) {
+  const bool other_heads = side == Side::query && !rotate.mix();  // than the keys' phases have
+  return detail::some_heads(detail::of_wide_rows(rotate), heads,
+                            other_heads ? detail::Heads{0, 1} : heads);
 }
 
 #endif
 
 const Rotate* rotation_of(const Plan& plan) { return plan.rotate ? &*plan.rotate : nullptr; }
 
-Expected<void> rotated(std::string_view where, const Plan& plan, const Tensor& x,
+Expected<void> rotated(const Room& room, const Plan& plan, const Tensor& x,
                        const Positions& positions, Side side, const Tensor& out, Action action,
                        Threads threads) {
-  POSENC_CHECK(detail::check_action(where, plan, side, action));
-  POSENC_TRY(arguments, detail::rotate_arguments(where, plan, x, positions, side, out));
+  POSENC_TRY(arguments, detail::rotate_arguments(room, plan, x, positions, side, out));
   rotated(rotation_of(plan), positions, side, action, arguments, threads);
   return {};
 }
@@ -186,11 +170,10 @@ namespace detail {
 
 void rotate_checked(const Rotate* rotate, const Tensor& x, const Positions& positions, Side side,
                     Action action, const Tensor& out, Threads threads) {
-  const bool rotates = rotate != nullptr && (side != Side::value || rotate->values);
-  if (!rotates || !rotate->polar)
+  const bool rotates = rotate != nullptr && (side != Side::value || rotate->rotates_values());
+  if (!rotates || !rotate->polar())
     return rotated(rotate, positions, side, action, {x, out, rotates}, threads);
-  Rotate widened = *rotate;
-  widened.polar = false;
+  const Rotate widened = detail::of_wide_rows(*rotate);
   rotated(&widened, positions, side, action, {x, out, rotates}, threads);
 }
 
@@ -198,13 +181,13 @@ void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x
                   const Positions& positions, Side side, Action action) {
   const RotateArguments arguments{.x = x, .out = x, .rotates = true};
 #if POSENC_SIMD
-  if (rotate.angles == Angles::exact) {
+  if (rotate.angles() == Angles::exact) {
     const CosSinRule rule = CosSinRule::of(rotate, side, action).of_heads(first_head, x.shape[1]);
     return rotate_together(rotate, rule, positions, {&arguments, 1}, Threads{1});
   }
   rotated(&rotate, positions, side, action, arguments, Threads{1});  // engines' heads are alike
 #else
-  const Rotate part = of_heads(rotate, side, first_head, x.shape[1]);
+  const Rotate part = of_heads(rotate, side, {first_head, x.shape[1]});
   rotated(&part, positions, side, action, arguments, Threads{1});
 #endif
 }
@@ -233,14 +216,15 @@ Expected<void> position_vectors(const Plan& plan, const Tensor& at, const Tensor
 
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Threads threads) {
-  return rotated("rotate", plan, x, positions, side, out, Action::forward, threads);
+  return rotated(rooms::rotate, plan, x, positions, side, out, Action::forward, threads);
 }
 
 Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
                       const Positions& positions, const Tensor& q_out, const Tensor& k_out,
                       Threads threads) {
-  POSENC_TRY(query, detail::rotate_arguments("rotate", plan, q, positions, Side::query, q_out));
-  POSENC_TRY(key, detail::rotate_arguments("rotate", plan, k, positions, Side::key, k_out));
+  POSENC_TRY(query,
+             detail::rotate_arguments(rooms::rotate, plan, q, positions, Side::query, q_out));
+  POSENC_TRY(key, detail::rotate_arguments(rooms::rotate, plan, k, positions, Side::key, k_out));
   if (query.x.shape[0] != key.x.shape[0]) {
     return fail(
         "rotate",
@@ -250,8 +234,8 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
 #if POSENC_SIMD
   // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases, and those of
   // double, float and 16 bits.
-  const bool alike = query.rotates && !plan.rotate->growth && !plan.rotate->phase &&
-                     !plan.rotate->polar && plan.rotate->angles == Angles::exact;
+  const bool alike = query.rotates && !plan.rotate->growth() && !plan.rotate->phase() &&
+                     !plan.rotate->polar() && plan.rotate->angles() == Angles::exact;
   if (alike && size_of(query.x.dtype) == size_of(key.x.dtype)) {
     const std::array both = {query, key};
     rotate_together(*plan.rotate,
@@ -267,12 +251,13 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
 
 Expected<void> rotate_transpose(const Plan& plan, const Tensor& x, const Positions& positions,
                                 Side side, const Tensor& out, Threads threads) {
-  return rotated("rotate_transpose", plan, x, positions, side, out, Action::transpose, threads);
+  return rotated(rooms::rotate_transpose, plan, x, positions, side, out, Action::transpose,
+                 threads);
 }
 
 Expected<void> rotate_inverse(const Plan& plan, const Tensor& x, const Positions& positions,
                               Side side, const Tensor& out, Threads threads) {
-  return rotated("rotate_inverse", plan, x, positions, side, out, Action::inverse, threads);
+  return rotated(rooms::rotate_inverse, plan, x, positions, side, out, Action::inverse, threads);
 }
 
 }  // namespace posenc

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <string>
 
-#include "src/core/saturating.h"
+#include "src/core/check_plan.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
@@ -21,45 +21,19 @@ std::int64_t axes_of(const Rows& rows) { return rows.axes(); }
 std::int64_t axes_of(const Ramp&) { return 1; }
 
 // The part has what its loop reads; positions are checked one by one.
-Expected<void> check_part(const Waves& waves) {
-  std::int64_t channels = waves.blocks.empty() ? 2 * waves.pairs() : 0;
-  bool whole = std::ssize(waves.frequency) == product(waves.axes, waves.pairs()) &&
-               waves.pairs() <= (waves.width + 1) / 2;
-  for (const std::int64_t block : waves.blocks) {
-    whole = whole && block >= 2 && block % 2 == 0 && block <= waves.width - channels;
-    if (whole) channels += block;
-  }
-  if (whole && channels == 2 * waves.pairs()) return {};
-  return fail("add", "there must be two channels for each frequency",
-              std::to_string(waves.frequency.size()) + " frequencies of " +
-                  std::to_string(waves.axes) + " axes in width " + std::to_string(waves.width),
-              "pass a plan written by hand through checked()");
-}
-
+Expected<void> check_part(const auto& part) { return check_sizes("add", part); }
 Expected<void> check_part(const Rows& rows) {
   if (!rows.table) {
     return fail("add", "the learned position table must be given", "none",
                 "set add.table in the plan");
   }
   POSENC_TRY(table, viewed("add", "the position table", rows.table.values, 2));
-  std::int64_t of_axes = rows.axis_rows.empty() ? rows.rows : 0;
-  for (const std::int64_t count : rows.axis_rows)
-    of_axes = sum(of_axes, std::max<std::int64_t>(count, 0));
-  if (of_axes != rows.rows) {
-    return fail("add", "the rows of all axes must be the table's " + std::to_string(rows.rows),
-                std::to_string(of_axes), "pass a plan written by hand through checked()");
-  }
+  POSENC_CHECK(check_sizes("add", rows));
   if (table.shape[0] == rows.rows && table.shape[1] == rows.width) return {};
   return fail("add",
               "the position table must be [" + std::to_string(rows.rows) + ", " +
                   std::to_string(rows.width) + "]",
               shape_text(table), "pass the table as [rows, width]");
-}
-
-Expected<void> check_part(const Ramp& ramp) {
-  if (0 <= ramp.channel && ramp.channel < ramp.width) return {};
-  return fail("add", "the ramp's channel must lie within width " + std::to_string(ramp.width),
-              std::to_string(ramp.channel), "pass a plan written by hand through checked()");
 }
 
 Expected<std::int64_t> offset_row(std::int64_t position, std::int64_t row_offset) {
@@ -87,7 +61,7 @@ Expected<void> check_rows(const Part& part, const Positions& positions) {
 Expected<void> check_rows(const Ramp&, const Positions&) { return {}; }
 
 Expected<void> check_adds(const Plan& plan) {
-  if (plan.add) return {};
+  if (plan.add) return check_takes(rooms::add, plan);
   return fail("add", "the plan must have a part that is added to the embedding", "none",
               "compile an absolute scheme (sinusoidal, learned); RoPE and biases act in attention");
 }
@@ -195,33 +169,22 @@ Expected<RealAddArguments> add_arguments(const Plan& plan, const Tensor* embeddi
   return RealAddArguments{arguments, at};
 }
 
-Expected<void> check_action(std::string_view where, const Plan& plan, Side side, Action action) {
-  if (action == Action::forward || side == Side::value || !plan.rotate) return {};
-  if (plan.rotate->mix && action == Action::inverse) {
-    return fail(where, "a mixture of cosines has a transpose, no inverse", "FoPE",
-                "keep what was not rotated");
-  }
-  if (!plan.rotate->polar) return {};
-  return fail(where, "a plan with a polar rotation goes forward only", "PoPE",
-              "attend_backward has the gradient through its softplus");
-}
-
-Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
-                                           const Tensor& x_view, const Positions& positions,
-                                           Side side, const Tensor& out_view) {
+Expected<RotateArguments> rotate_arguments(const Room& room, const Plan& plan, const Tensor& x_view,
+                                           const Positions& positions, Side side,
+                                           const Tensor& out_view) {
+  const std::string_view where = room.name;
   POSENC_TRY(x, viewed(where, "x", x_view, 4));
   POSENC_TRY(out, viewed(where, "out", out_view, 4));
-  const bool rotates = plan.rotate && (side != Side::value || plan.rotate->values);
-  if (rotates && plan.rotate->polar) {
+  // Of values a rotation is plain, whatever kind it is of queries and keys.
+  const bool rotates = plan.rotate && (side != Side::value || plan.rotate->rotates_values());
+  if (side != Side::value || rotates || !plan.unknown.empty())
+    POSENC_CHECK(check_takes(room, plan));
+  if (rotates && plan.rotate->polar()) {
     POSENC_CHECK(check_widened(where, *plan.rotate, x, out));
   } else {
     POSENC_CHECK(check_out(where, x, out));
   }
-  if (rotates && plan.rotate->regions) {
-    return fail(where, "a rotation must hang on the token's position alone",
-                "regions, which ask for a query and a key", "use attend()");
-  }
-  const std::int64_t axes = rotates ? plan.rotate->axes : positions.axes();
+  const std::int64_t axes = rotates ? plan.rotate->frequencies.axes : positions.axes();
   POSENC_CHECK(check_positions(where, positions, x.shape[0], x.shape[2], axes));
   if (rotates) {
     POSENC_CHECK(check_length(where, plan, positions));

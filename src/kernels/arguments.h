@@ -6,6 +6,7 @@
 
 #include "posenc/apply.h"
 #include "posenc/error.h"
+#include "posenc/features.h"
 #include "posenc/plan.h"
 #include "posenc/positions.h"
 #include "posenc/tensor.h"
@@ -40,12 +41,9 @@ struct RotateArguments {
   bool rotates;   // the plan rotates this side; otherwise x is copied
 };
 
-// What softplus has made of a head cannot be rotated back into it.
-Expected<void> check_action(std::string_view where, const Plan& plan, Side side, Action action);
-
 // With a polar rotation out is wider than x.
-Expected<RotateArguments> rotate_arguments(std::string_view where, const Plan& plan,
-                                           const Tensor& x, const Positions& positions, Side side,
+Expected<RotateArguments> rotate_arguments(const Room& room, const Plan& plan, const Tensor& x,
+                                           const Positions& positions, Side side,
                                            const Tensor& out);
 
 }  // namespace posenc::detail

@@ -41,7 +41,7 @@ Expected<void> check_bias(std::string_view where, const Bias& bias, std::int64_t
 }
 
 std::int64_t axes_of(const Plan& plan) {
-  if (plan.rotate) return plan.rotate->axes;
+  if (plan.rotate) return plan.rotate->frequencies.axes;
   const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;
   return table != nullptr && table->axes() > 1 ? table->axes() : 0;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "src/core/addressable.h"
+#include "src/core/check_plan.h"
 #include "src/core/try.h"
 #include "src/kernels/rotation.h"
 
@@ -47,34 +48,6 @@ bool shares_memory(const Tensor& x, const Tensor& out) {
   if (std::abs(bytes) >= (reach + 1) * size) return false;
   if (bytes % size != 0) return true;
   return reaches(x, (1u << x.rank) - 1, bytes / size);
-}
-
-// A phase for each head that has some, and for each of its pairs.
-bool agrees(const Phase& phase, const Rotate& rotate) {
-  const bool heads = rotate.heads == 1 || phase.heads == 1 || phase.heads == rotate.heads;
-  return heads && phase.heads >= 1 &&
-         static_cast<std::uint64_t>(product(phase.heads, rotate.pairs())) == phase.radians.size();
-}
-
-bool agrees(const Mix& mix, const Rotate& rotate) {
-  const auto fits = [&](std::int64_t count) { return 0 <= count && count <= rotate.pairs(); };
-  const auto size =
-      static_cast<std::uint64_t>(product(product(mix.heads, mix.inputs), mix.outputs));
-  return mix.heads >= 1 && fits(mix.inputs) && fits(mix.outputs) && mix.cosine.size() == size &&
-         mix.sine.size() == size && rotate.heads == 1 && !rotate.phase && !rotate.growth &&
-         !rotate.polar && !rotate.values;
-}
-
-bool agrees(const Regions& regions, const Rotate& rotate) {
-  const auto fits = [](const PositionMap& map) { return map.modulus >= 0 && map.divisor >= 1; };
-  const bool one = (regions.window > 0) != (regions.chunk > 0);
-  return one && regions.window >= 0 && regions.chunk >= 0 &&
-         regions.region.size() == (regions.window > 0 ? 2 : 3) && rotate.axes == 1 &&
-         !rotate.phase && !rotate.mix && !rotate.growth && !rotate.polar && !rotate.values &&
-         rotate.angles == Angles::exact &&
-         std::ranges::all_of(regions.region, [&](const Regions::Region& each) {
-           return fits(each.query) && fits(each.key);
-         });
 }
 
 }  // namespace
@@ -200,40 +173,23 @@ Expected<void> check_length(std::string_view where, const Plan& plan, const Posi
 
 Expected<void> check_rotation(std::string_view where, const Rotate& rotate, Side side,
                               std::int64_t heads, std::int64_t head_dim) {
-  const std::int64_t pairs = rotate.pairs(), taken = rotate.rotary_dim - rotate.widening();
-  if (rotate.rotary_dim < 0 || rotate.rotary_dim % 2 != 0 || rotate.blocks < 1 ||
-      pairs % rotate.blocks != 0 || rotate.heads < 1 || rotate.axes < 1 ||
-      static_cast<std::uint64_t>(product(product(rotate.heads, rotate.axes), pairs)) !=
-          rotate.frequency.size() ||
-      (rotate.growth && static_cast<std::uint64_t>(pairs) != rotate.growth->factor.size()) ||
-      (rotate.phase && !agrees(*rotate.phase, rotate)) ||
-      (rotate.mix && !agrees(*rotate.mix, rotate)) ||
-      (rotate.regions && !agrees(*rotate.regions, rotate)) ||
-      (rotate.polar && (rotate.blocks != 1 || rotate.values || rotate.growth))) {
-    return fail(where, "the plan's rotation must agree with itself",
-                number(static_cast<std::int64_t>(rotate.frequency.size())) + " frequencies for " +
-                    number(rotate.heads) + " x " + number(rotate.axes) + " x " + number(pairs),
-                "pass a plan written by hand through checked()");
+  POSENC_CHECK(check_sizes(where, rotate));
+  POSENC_CHECK(check_slice(where, rotate, head_dim));
+  if (rotate.frequencies.heads != 1 && rotate.frequencies.heads != heads) {
+    return fail(
+        where,
+        "heads must match the plan's frequencies of " + number(rotate.frequencies.heads) + " heads",
+        number(heads), "repeat key heads for queries that share them");
   }
-  if (rotate.first_dim < 0 || taken > head_dim || rotate.first_dim > head_dim - taken) {
-    return fail(where, "the rotated slice must lie within head_dim " + number(head_dim),
-                number(taken) + " channels from " + number(rotate.first_dim),
-                "compile the plan for this head_dim");
-  }
-  if (rotate.heads != 1 && rotate.heads != heads) {
+  if (rotate.mix() && rotate.mix()->heads != 1 &&
+      (side == Side::key ? heads != rotate.mix()->heads : heads % rotate.mix()->heads != 0)) {
     return fail(where,
-                "heads must match the plan's frequencies of " + number(rotate.heads) + " heads",
-                number(heads), "repeat key heads for queries that share them");
-  }
-  if (rotate.mix && rotate.mix->heads != 1 &&
-      (side == Side::key ? heads != rotate.mix->heads : heads % rotate.mix->heads != 0)) {
-    return fail(where,
-                "heads must match the mixtures of " + number(rotate.mix->heads) + " key heads",
+                "heads must match the mixtures of " + number(rotate.mix()->heads) + " key heads",
                 number(heads), "give a mixture for each key head, or one for all");
   }
-  if (shifts(rotate, side) && rotate.phase->heads != 1 && rotate.phase->heads != heads) {
+  if (shifts(rotate, side) && rotate.phase()->heads != 1 && rotate.phase()->heads != heads) {
     return fail(where,
-                "heads must match the phases of " + number(rotate.phase->heads) +
+                "heads must match the phases of " + number(rotate.phase()->heads) +
                     (side == Side::query ? " query heads" : " key heads"),
                 number(heads), "give a phase for each head, or one for all");
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "posenc/angles.h"
+#include "posenc/features.h"
 #include "src/core/try.h"
 #include "src/kernels/angle_sum.h"
 #include "src/kernels/check.h"
@@ -38,10 +39,7 @@ struct Arguments {
       return fail(where, "the form's plan must have a rotation", "none",
                   "take selective_rope() or one of its kin");
     const Rotate& rotate = *form.plan.rotate;
-    if (rotate.axes != 1 || rotate.phase || rotate.mix || rotate.regions || rotate.polar)
-      return fail(where, "the form's plan must rotate by frequencies alone",
-                  rotate.axes != 1 ? std::to_string(rotate.axes) + " axes" : "more",
-                  "take selective_rope() or one of its kin");
+    POSENC_CHECK(check_takes(rooms::content_angles, form.plan, where));
     POSENC_TRY(all, detail::viewed(where, name, angles, 4));
     Arguments made{.form = &form,
                    .rotate = &rotate,
@@ -58,7 +56,7 @@ struct Arguments {
       return fail(where, "form.turning must be at most " + std::to_string(made.pairs) + " pairs",
                   std::to_string(form.turning), "0 is all of them");
     POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, made.heads,
-                                        rotate.first_dim + rotate.rotary_dim));
+                                        rotate.slice.first_dim + rotate.slice.rotary_dim));
     if (all.shape[3] != made.pairs)
       return fail(
           where,
@@ -170,8 +168,8 @@ Expected<AngleForm> form_of(std::string_view where, std::int64_t head_dim, Angle
     return fail(where, "head_dim must be even", std::to_string(head_dim),
                 "pairs are of two channels");
   AngleForm form{.step = step};
-  form.plan.rotate = Rotate{.pairing = pairing, .rotary_dim = head_dim};
-  form.plan.rotate->frequency.assign(static_cast<std::size_t>(head_dim / 2), 1);
+  form.plan.rotate = Rotate{.slice = {.pairing = pairing, .rotary_dim = head_dim}};
+  form.plan.rotate->frequencies.radians.assign(static_cast<std::size_t>(head_dim / 2), 1);
   return form;
 }
 
@@ -179,9 +177,9 @@ Expected<void> set_base(std::string_view where, Rotate& rotate, double theta, do
   if (!(theta > 1) || !std::isfinite(theta) || !std::isfinite(times))
     return fail(where, "theta must be above 1", number_text(theta), "500000 is selective RoPE's");
   for (std::int64_t r = 0; r < rotate.pairs(); ++r)
-    rotate.frequency[static_cast<std::size_t>(r)] =
+    rotate.frequencies.radians[static_cast<std::size_t>(r)] =
         times *
-        std::pow(theta, -2 * static_cast<double>(r) / static_cast<double>(rotate.rotary_dim));
+        std::pow(theta, -2 * static_cast<double>(r) / static_cast<double>(rotate.slice.rotary_dim));
   return {};
 }
 
@@ -209,8 +207,8 @@ Expected<AngleForm> mamba3(std::int64_t head_dim, double part, Pairing pairing) 
   if (form.turning == 0)
     return fail(where, "part must leave a pair", number_text(part),
                 "there are " + std::to_string(head_dim) + " channels");
-  if (pairing == Pairing::interleaved) rotate.rotary_dim = 2 * form.turning;
-  rotate.frequency.assign(static_cast<std::size_t>(rotate.pairs()), std::numbers::pi);
+  if (pairing == Pairing::interleaved) rotate.slice.rotary_dim = 2 * form.turning;
+  rotate.frequencies.radians.assign(static_cast<std::size_t>(rotate.pairs()), std::numbers::pi);
   form.gate = AngleGate::softplus;
   return std::move(form);
 }
@@ -288,7 +286,7 @@ Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& 
   const Rotate& rotate = *in.rotate;
   POSENC_TRY(by_frequency, wanted("the gradient of frequency", gradients.frequency,
                                   Tensor::dense(gradients.frequency.data, gradients.frequency.dtype,
-                                                {rotate.heads, in.pairs})));
+                                                {rotate.frequencies.heads, in.pairs})));
 
   const auto numbers = [](const Tensor& like) {
     return std::vector<double>(static_cast<std::size_t>(like ? like.size() : 0));
@@ -324,8 +322,8 @@ Expected<void> content_angles_gradient(const AngleForm& form, const SaidAngles& 
                 (form.gate == AngleGate::sigmoid ? gate[pair] * (1 - gate[pair]) : sigmoid(y));
           }
           if (by_frequency)
-            frequency[static_cast<std::size_t>((rotate.heads == 1 ? 0 : h) * in.pairs + r)] +=
-                sum * step[pair] * gate[pair];
+            frequency[static_cast<std::size_t>((rotate.frequencies.heads == 1 ? 0 : h) * in.pairs +
+                                               r)] += sum * step[pair] * gate[pair];
           if (!form.own_step) sum += by_angle;
         }
       }

@@ -32,8 +32,8 @@ std::vector<Case> forms() {
   AngleForm gated = selective_rope(dim).value();
   gated.gate = AngleGate::sigmoid;
   AngleForm of_heads = grape_m(dim).value();
-  of_heads.plan.rotate->heads = heads;
-  of_heads.plan.rotate->frequency = random(heads * dim / 2, 9);
+  of_heads.plan.rotate->frequencies.heads = heads;
+  of_heads.plan.rotate->frequencies.radians = random(heads * dim / 2, 9);
   return {{.name = "selective_rope", .form = selective_rope(dim).value()},
           {.name = "selective_rope_gated", .form = gated},
           {.name = "selective_rope_gated_by_pair", .form = gated, .gate_pairs = dim / 2},
@@ -177,14 +177,15 @@ TEST_P(OfForms, HaveTheirGradients) {
   };
   Numbers by_said(batch, c.said_heads, seq, c.columns()),
       by_gate(batch, c.gate_heads, seq, c.gate_pairs), by_start(batch, heads, 1, c.pairs());
-  std::vector<double>& frequency = form.plan.rotate->frequency;
+  std::vector<double>& frequency = form.plan.rotate->frequencies.radians;
   std::vector<double> by_frequency(frequency.size());
   const auto done = content_angles_gradient(
       form, given, weight.view,
       {.said = by_said.view,
        .gate = gated ? by_gate.view : Tensor{},
        .start = by_start.rows(),
-       .frequency = Tensor::dense(by_frequency.data(), {form.plan.rotate->heads, c.pairs()})});
+       .frequency =
+           Tensor::dense(by_frequency.data(), {form.plan.rotate->frequencies.heads, c.pairs()})});
   ASSERT_TRUE(done) << done.error().message();
   const auto expect = [&](std::vector<double>& numbers, const std::vector<double>& gradient,
                           const char* what) {
@@ -276,7 +277,8 @@ TEST(ContentAngles, BehindASteepStepKeepTheirDifferences) {
   const Tensor in = Tensor::dense(said.data(), {1, 1, 40, 2});
   ASSERT_TRUE(content_angles(form, {.said = in}, Tensor::dense(angles.data(), {1, 1, 40, 2})));
   for (std::size_t n = 2; n < said.size(); ++n)
-    EXPECT_NEAR(angles[n] - angles[n - 2], form.plan.rotate->frequency[n % 2] * 0.25, 1e-12);
+    EXPECT_NEAR(angles[n] - angles[n - 2], form.plan.rotate->frequencies.radians[n % 2] * 0.25,
+                1e-12);
 }
 
 TEST(ContentAnglesErrors, SayWhatDoesNotFit) {

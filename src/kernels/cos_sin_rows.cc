@@ -19,20 +19,20 @@ CosSinRule CosSinRule::of(const Waves& waves) {
 }
 
 CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
-  CosSinRule rule{.frequency = rotate.frequency,
-                  .rows = rotate.mix ? 1 : heads_apart(rotate, side),
-                  .axes = rotate.axes,
+  CosSinRule rule{.frequency = rotate.frequencies.radians,
+                  .rows = rotate.mix() ? 1 : heads_apart(rotate, side),
+                  .axes = rotate.frequencies.axes,
                   .pairs = rotate.pairs(),
                   .backward = action != Action::forward};
   if (side == Side::value) return rule;
   const bool inverse = action == Action::inverse;
   rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
-  rule.growth = rotate.growth ? &*rotate.growth : nullptr;
+  rule.growth = rotate.growth() ? &*rotate.growth() : nullptr;
   rule.shrinks = (side == Side::key) != inverse;
-  if (shifts(rotate, side)) rule.phase = rotate.phase->radians;
-  if (rotate.mix) {
-    rule.mix = &*rotate.mix;
-    rule.mix_heads = rotate.mix->heads;
+  if (shifts(rotate, side)) rule.phase = rotate.phase()->radians;
+  if (rotate.mix()) {
+    rule.mix = &*rotate.mix();
+    rule.mix_heads = rotate.mix()->heads;
   }
   return rule;
 }
@@ -59,12 +59,12 @@ CosSinRule CosSinRule::of_angles(const Rotate& rotate, std::int64_t heads, Side 
                                  Action action) {
   const double amplitude = side == Side::value ? 1 : rotate.amplitude;
   CosSinRule rule{.frequency = {},
-                  .rows = shifts(rotate, side) ? std::max(heads, rotate.phase->heads) : heads,
+                  .rows = shifts(rotate, side) ? std::max(heads, rotate.phase()->heads) : heads,
                   .axes = 0,
                   .pairs = rotate.pairs(),
                   .backward = action != Action::forward,
                   .amplitude = action == Action::inverse ? 1 / amplitude : amplitude};
-  if (shifts(rotate, side)) rule.phase = rotate.phase->radians;
+  if (shifts(rotate, side)) rule.phase = rotate.phase()->radians;
   return rule;
 }
 

@@ -141,7 +141,7 @@ TEST_P(CosSinRows, OfRandomFrequenciesAreExact) {
 void expect_float_rows_near(const std::vector<double>& frequency,
                             const std::vector<std::int64_t>& ids) {
   const auto pairs = static_cast<std::int64_t>(frequency.size());
-  const Rotate rotate{.rotary_dim = 2 * pairs, .frequency = frequency};
+  const Rotate rotate{.slice = {.rotary_dim = 2 * pairs}, .frequencies = {.radians = frequency}};
   const auto rule = detail::CosSinRule::of(rotate, Side::query, detail::Action::forward);
   std::vector<float> rows(2 * frequency.size() * ids.size());
   detail::float_rows(rule, ids, rows.data());

@@ -32,13 +32,12 @@ std::vector<double> rotated(const Plan& plan, std::vector<double> x, const Posit
 
 Plan xpos() {
   Plan plan;
-  plan.rotate = Rotate{.pairing = Pairing::interleaved,
-                       .first_dim = 2,
-                       .rotary_dim = 6,
-                       .frequency = {1, 0.3, 0.1},
-                       .amplitude = 1.4,
-                       .growth = XposDecay{.factor = {0.4, 0.6, 0.8}, .scale = 3, .centre = 4},
-                       .values = true};
+  plan.rotate =
+      Rotate{.slice = {.pairing = Pairing::interleaved, .first_dim = 2, .rotary_dim = 6},
+             .frequencies = {.radians = {1, 0.3, 0.1}},
+             .amplitude = 1.4,
+             .kind = Plain{.growth = XposDecay{.factor = {0.4, 0.6, 0.8}, .scale = 3, .centre = 4}},
+             .values = Values::rotated_and_back};
   return plan;
 }
 
@@ -63,14 +62,14 @@ void expect_frequency_gradient(Plan plan, const Positions& positions, Side side)
   const auto x = random(heads * seq * dim, 1), w = random(heads * seq * dim, 2);
   std::vector<double> output = rotated(plan, x, positions, side), gradient = w;
   Rotate& part = *plan.rotate;
-  std::vector<double> by(part.frequency.size());
-  ASSERT_TRUE(
-      rotate_frequency_gradient(plan, states(output), states(gradient), positions,
-                                Tensor::dense(by.data(), {part.heads, part.axes, part.pairs()})));
+  std::vector<double> by(part.frequencies.radians.size());
+  ASSERT_TRUE(rotate_frequency_gradient(
+      plan, states(output), states(gradient), positions,
+      Tensor::dense(by.data(), {part.frequencies.heads, part.frequencies.axes, part.pairs()})));
   for (std::size_t f = 0; f < by.size(); ++f) {
     const auto loss = [&](double step) {
       Plan moved = plan;
-      moved.rotate->frequency[f] += step;
+      moved.rotate->frequencies.radians[f] += step;
       return dot(w, rotated(moved, x, positions, side));
     };
     EXPECT_NEAR(by[f], (loss(1e-6) - loss(-1e-6)) / 2e-6, 1e-8 * (1 + std::abs(by[f]))) << f;
@@ -85,8 +84,9 @@ TEST(RotateGradient, ByTheFrequenciesIsTheSlope) {
 
 TEST(RotateGradient, ByTheFrequenciesOfEveryHeadAndAxis) {
   Plan plan;
-  plan.rotate = Rotate{
-      .rotary_dim = 8, .heads = 2, .axes = 2, .frequency = random(2 * 2 * 4, 3), .values = true};
+  plan.rotate = Rotate{.slice = {.rotary_dim = 8},
+                       .frequencies = {.heads = 2, .axes = 2, .radians = random(2 * 2 * 4, 3)},
+                       .values = Values::rotated_and_back};
   const std::vector<std::int64_t> ids = {0, 0, 1, 1, 2, 0, 1, 0, 1, 2};
   expect_frequency_gradient(plan, *Positions::ids(ids, 2), Side::query);
   expect_frequency_gradient(plan, tokens, Side::query);  // text, of which both axes are one

@@ -125,7 +125,7 @@ TEST(Parity, HuggingFaceRoundsCosineProductsAndSumToTheTensorsType) {
     const Plan plan = plan_of(Angles::hf_float);
     ASSERT_TRUE(rotate(plan, x.tensor(), Positions::range(777, 1), Side::query, x.tensor()));
     for (std::size_t r = 0; r < 32; ++r) {
-      const float angle = 777.0f * static_cast<float>(plan.rotate->frequency[r]);
+      const float angle = 777.0f * static_cast<float>(plan.rotate->frequencies.radians[r]);
       const float c = x.kept(static_cast<float>(std::cos(static_cast<double>(angle))));
       const float s = x.kept(static_cast<float>(std::sin(static_cast<double>(angle))));
       const float a = before[r], b = before[r + 32];

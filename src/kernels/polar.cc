@@ -118,12 +118,13 @@ void by_slopes(const T* x, T* gradient, std::int64_t count) {
 template <class T>
 void widen_rows(const Rotate& rotate, std::int64_t head_dim, T* row, std::int64_t step,
                 std::int64_t count) {
-  const std::int64_t first = rotate.first_dim, pairs = rotate.pairs(), wide = head_dim + pairs;
+  const std::int64_t first = rotate.slice.first_dim, pairs = rotate.pairs(),
+                     wide = head_dim + pairs;
   for (; count > 0; --count, row += step) {
     std::copy_backward(row + first + pairs, row + head_dim, row + wide);
     std::fill(row + wide, row + padded(wide), T{0});
     lengths(row + first, pairs);
-    if (rotate.pairing == Pairing::halves) {
+    if (rotate.slice.pairing == Pairing::halves) {
       std::fill_n(row + first + pairs, pairs, T{0});
       continue;
     }
@@ -137,9 +138,9 @@ void widen_rows(const Rotate& rotate, std::int64_t head_dim, T* row, std::int64_
 template <class T>
 void narrow_rows(const Rotate& rotate, std::int64_t head_dim, const T* plain,
                  std::int64_t plain_step, T* row, std::int64_t step, std::int64_t count) {
-  const std::int64_t first = rotate.first_dim, pairs = rotate.pairs();
+  const std::int64_t first = rotate.slice.first_dim, pairs = rotate.pairs();
   for (; count > 0; --count, row += step, plain += plain_step) {
-    for (std::int64_t r = 0; r < pairs && rotate.pairing == Pairing::interleaved; ++r)
+    for (std::int64_t r = 0; r < pairs && rotate.slice.pairing == Pairing::interleaved; ++r)
       row[first + r] = row[first + 2 * r];
     by_slopes(plain + first, row + first, pairs);
     std::copy(row + first + 2 * pairs, row + head_dim + pairs, row + first + pairs);

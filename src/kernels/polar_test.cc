@@ -25,9 +25,10 @@ INSTANTIATE_TEST_SUITE_P(Sets, PolarKernel, testing::ValuesIn(detail::instructio
 Plan polar(std::int64_t pairs, std::int64_t first_dim = 0, Pairing pairing = Pairing::halves) {
   Plan plan;
   plan.rotate =
-      Rotate{.pairing = pairing, .first_dim = first_dim, .rotary_dim = 2 * pairs, .polar = true};
+      Rotate{.slice = {.pairing = pairing, .first_dim = first_dim, .rotary_dim = 2 * pairs},
+             .kind = Polar{}};
   for (std::int64_t r = 0; r < pairs; ++r)
-    plan.rotate->frequency.push_back(
+    plan.rotate->frequencies.radians.push_back(
         std::pow(10000, -static_cast<double>(r) / static_cast<double>(pairs)));
   return plan;
 }
@@ -87,7 +88,8 @@ TEST_P(PolarKernel, EveryLayoutIntoEveryOther) {
 
 TEST_P(PolarKernel, KeysHavePhasesByHead) {
   Plan plan = polar(12, 1);
-  plan.rotate->phase = Phase{.of_keys = true, .heads = 3, .radians = random(3 * 12, 4)};
+  plan.rotate->kind =
+      Plain{.phase = Phase{.side = Side::key, .heads = 3, .radians = random(3 * 12, 4)}};
   for (const DType dtype : all_dtypes)
     for (const Side side : {Side::query, Side::key})
       expect_rotated(plan, dtype, MemoryLayout::tokens_first, MemoryLayout::heads_first, 3, 300, 14,

@@ -153,14 +153,14 @@ void add(const Plan& plan, const RealAddArguments& arguments) {
 void rotate(const Rotate* rotation, const Positions& positions, Side side, Action action,
             const RotateArguments& arguments) {
   const Tensor &x = arguments.x, &out = arguments.out;
-  if (arguments.rotates && rotation->angles != Angles::exact) {
+  if (arguments.rotates && rotation->angles() != Angles::exact) {
     return engine_rotated(*rotation, x, positions, side, out, action);
   }
   const std::int64_t batch = x.shape[0], heads = x.shape[1], seq = x.shape[2], dim = x.shape[3];
   const std::int64_t pairs = arguments.rotates ? rotation->pairs() : 0;
   const bool by_head = arguments.rotates && heads_apart(*rotation, side) > 1;
-  const bool polar = arguments.rotates && rotation->polar;
-  const bool mixed = arguments.rotates && rotation->mix;
+  const bool polar = arguments.rotates && rotation->polar();
+  const bool mixed = arguments.rotates && rotation->mix();
   std::vector<PairMatrix> matrix_of(static_cast<std::size_t>(pairs));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < seq; ++t) {
@@ -171,14 +171,14 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
         }
         if (mixed && (h == 0 || by_head)) {
           const std::int64_t apart = heads_apart(*rotation, side);
-          mix(*rotation->mix, h * apart / heads, rotation->amplitude, matrix_of);
+          mix(*rotation->mix(), h * apart / heads, rotation->amplitude, matrix_of);
           if (action == Action::transpose)
             for (PairMatrix& matrix : matrix_of) matrix.sine = -matrix.sine;
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };
         if (x.data != out.data) {
-          const std::int64_t first_polar = polar ? rotation->first_dim : dim;
+          const std::int64_t first_polar = polar ? rotation->slice.first_dim : dim;
           for (std::int64_t c = 0; c < dim; ++c)
             copy(x, from(c), out, to(c < first_polar ? c : c + pairs));
         }
@@ -186,7 +186,7 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
           const Channels pair = channels(*rotation, r);
           const PairMatrix& m = matrix_of[static_cast<std::size_t>(r)];
           if (polar) {
-            const double length = softplus(x.get(from(rotation->first_dim + r)));
+            const double length = softplus(x.get(from(rotation->slice.first_dim + r)));
             out.set(to(pair.a), length * m.cosine);
             out.set(to(pair.b), length * m.sine);
             continue;
@@ -227,8 +227,10 @@ Expected<void> position_vectors(const Plan& plan, const Tensor& at, const Tensor
 
 Expected<void> rotate(const Plan& plan, const Tensor& x, const Positions& positions, Side side,
                       const Tensor& out, Action action) {
-  POSENC_CHECK(check_action("rotate", plan, side, action));
-  POSENC_TRY(arguments, rotate_arguments("rotate", plan, x, positions, side, out));
+  const Room& room = action == Action::forward     ? rooms::rotate
+                     : action == Action::transpose ? rooms::rotate_transpose
+                                                   : rooms::rotate_inverse;
+  POSENC_TRY(arguments, rotate_arguments(room, plan, x, positions, side, out));
   const Rotate* const rotation = plan.rotate ? &*plan.rotate : nullptr;
   if (arguments.x.size() > 0) rotate(rotation, positions, side, action, arguments);
   return {};

@@ -345,7 +345,9 @@ TEST(BiasErrors, HeadsDistanceAndMissingTable) {
 
 class RotateErrors : public testing::Test {
  protected:
-  RotateErrors() { plan.rotate = Rotate{.rotary_dim = 4, .frequency = {1, 0.1}}; }
+  RotateErrors() {
+    plan.rotate = Rotate{.slice = {.rotary_dim = 4}, .frequencies = {.radians = {1, 0.1}}};
+  }
   Expected<void> rotated(const Tensor& from, const Tensor& out) const {
     return rotate(plan, from, Positions::range(0, 3), Side::query, out);
   }
@@ -414,18 +416,18 @@ TEST_F(RotateErrors, PositionsWithAxesThePlanDoesNotKnow) {
 }
 
 TEST_F(RotateErrors, SliceBeyondTheHead) {
-  plan.rotate->first_dim = 1;
+  plan.rotate->slice.first_dim = 1;
   expect_error(rotated(x, x), "within head_dim 4, got 4 channels from 1");
 }
 
 TEST_F(RotateErrors, HeadsOtherThanTheFrequencies) {
-  plan.rotate->heads = 3;
-  plan.rotate->frequency.assign(6, 1);
+  plan.rotate->frequencies.heads = 3;
+  plan.rotate->frequencies.radians.assign(6, 1);
   expect_error(rotated(x, x), "of 3 heads, got 2");
 }
 
 TEST_F(RotateErrors, FrequenciesFewerThanThePlanSays) {
-  plan.rotate->frequency = {1};
+  plan.rotate->frequencies.radians = {1};
   expect_error(rotated(x, x), "through checked()");
 }
 

@@ -301,14 +301,14 @@ class Rotator {
       : x_(job.x[which]),
         out_(job.out[which]),
         shared_(job.shared),
-        interleaved_(job.plan->pairing == Pairing::interleaved),
+        interleaved_(job.plan->slice.pairing == Pairing::interleaved),
         neighbours_(x_.stride[3] == 1 && out_.stride[3] == 1),
         in_place_(x_.data == out_.data),
         ask_(ask),
-        first_(job.plan->first_dim),
-        rotary_(job.plan->rotary_dim),
+        first_(job.plan->slice.first_dim),
+        rotary_(job.plan->slice.rotary_dim),
         last_(x_.shape[3] - first_ - rotary_),
-        blocks_(job.plan->blocks),
+        blocks_(job.plan->slice.blocks),
         block_pairs_(job.plan->pairs() / blocks_),
         sines_(sines),
         apart_(job.rule.heads_with_rows()),
@@ -490,7 +490,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
   C* const rows = scratch.take_zeros<C>(block * row_size);
 
   const std::int64_t seq = job.x[0].shape[2];
-  std::int64_t* const position = scratch.take<std::int64_t>(plan.axes);
+  std::int64_t* const position = scratch.take<std::int64_t>(plan.frequencies.axes);
   const bool given = static_cast<bool>(job.angles);
   double* const angle = given ? scratch.take_zeros<double>(cos_sin.size) : nullptr;
   double* const base =
@@ -504,7 +504,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
     };
     // A range is cut so that the next blocks are whole eights.
     count = std::min(block, last_token - start);
-    if (!given && plan.axes == 1 && count == block && block >= 8)
+    if (!given && plan.frequencies.axes == 1 && count == block && block >= 8)
       if (const std::int64_t lead = (5 - position_of(0, 0)) & 7; lead > 0) count -= 8 - lead;
     const auto row = [&](std::int64_t i) {
       return Apart<C>{rows + i * row_size, rows + i * row_size + sines};
@@ -514,7 +514,7 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
         MakeGivenRows<C>(job, start, count, cos_sin, angle, rows, row_size);
     } else if (mix != nullptr) {
       const auto positions_of = [&](std::int64_t i) {
-        for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
+        for (std::int64_t a = 0; a < plan.frequencies.axes; ++a) position[a] = position_of(i, a);
         return position;
       };
       if constexpr (sizeof(F) == sizeof(double))
@@ -522,9 +522,9 @@ void RotateAll(const RotateJob& job, std::int64_t first_token, std::int64_t last
     }
     for (std::int64_t i = 0, together; i < count && !given && mix == nullptr; i += together) {
       together = 1;
-      if (plan.axes == 1)
+      if (plan.frequencies.axes == 1)
         together = RowsTogether(count - i, [&](std::int64_t r) { return position_of(i + r, 0); });
-      for (std::int64_t a = 0; a < plan.axes; ++a) position[a] = position_of(i, a);
+      for (std::int64_t a = 0; a < plan.frequencies.axes; ++a) position[a] = position_of(i, a);
       if (together == 1) {
         MakeRow<C>(cos_sin, position, 0, cos_sin.size, row(i));
         continue;
@@ -603,9 +603,9 @@ HWY_INLINE bool rotates_directly(const RotateJob& job) {
   const Rotate& plan = *job.plan;
   const Tensor &x = job.x[0], &out = job.out[0];
   return job.count == 1 && x.shape[1] == 1 && job.rule.rows == 1 && job.rule.mix == nullptr &&
-         plan.axes == 1 && !job.angles && plan.blocks == 1 &&
+         plan.frequencies.axes == 1 && !job.angles && plan.slice.blocks == 1 &&
          plan.pairs() % CosSinRows<float>::lanes == 0 && plan.pairs() > 0 && x.stride[3] == 1 &&
-         out.stride[3] == 1 && (x.data == out.data || plan.rotary_dim == x.shape[3]) &&
+         out.stride[3] == 1 && (x.data == out.data || plan.slice.rotary_dim == x.shape[3]) &&
          (!job.shared || x.shape[0] == 1);
 }
 
@@ -626,15 +626,15 @@ void RotateDirectly(const RotateJob& job, std::int64_t first_token, std::int64_t
   };
   const auto put_of = [&](std::int64_t token) {
     const std::int64_t b = b_of(token), t = token - b * seq;
-    return Put{static_cast<const T*>(x.data) + x.offset(b, 0, t) + plan.first_dim,
-               static_cast<T*>(out.data) + out.offset(b, 0, t) + plan.first_dim, pairs};
+    return Put{static_cast<const T*>(x.data) + x.offset(b, 0, t) + plan.slice.first_dim,
+               static_cast<T*>(out.data) + out.offset(b, 0, t) + plan.slice.first_dim, pairs};
   };
   for (std::int64_t token = first_token, count; token < last_token; token += count) {
     count =
         RowsTogether(last_token - token, [&](std::int64_t r) { return position_of(token + r); });
     const Ask ask = ahead(count * job.token_bytes());
     for (std::int64_t r = 0; ask != Ask::no && r < count; ++r)
-      FetchAhead(put_of(token + r).out, plan.rotary_dim, ask);
+      FetchAhead(put_of(token + r).out, plan.slice.rotary_dim, ask);
     const std::int64_t position = position_of(token);
     if (count == 1) {
       MakeRow<float>(cos_sin, &position, 0, pairs, put_of(token));
@@ -665,7 +665,7 @@ void RotateTokens(const RotateJob& job, std::int64_t first, std::int64_t last) {
     return with_element(dtype, [&]<class T>(T*) HWY_ATTR {
       using F = std::conditional_t<sizeof(T) == 2, float, double>;
       if constexpr (sizeof(T) < sizeof(double)) {
-        const bool interleaved = job.plan->pairing == Pairing::interleaved;
+        const bool interleaved = job.plan->slice.pairing == Pairing::interleaved;
         if (!floats) {
           interleaved ? RotateDirectly<T, double, true>(job, first, last)
                       : RotateDirectly<T, double, false>(job, first, last);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
+#include "posenc/features.h"
 #include "posenc/gradients.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -20,42 +21,19 @@ using detail::Action;
 // What of the plan's rotation holds for angles that do not come from its frequencies.
 Expected<Rotate> slice_of(std::string_view where, const Plan& plan, Side side, std::int64_t heads,
                           std::int64_t head_dim) {
-  if (!plan.rotate || (side == Side::value && !plan.rotate->values)) {
+  if (!plan.rotate || (side == Side::value && !plan.rotate->rotates_values())) {
     return fail(where, "the plan must rotate this side", "none", "compile RoPE or one of its kin");
   }
   const Rotate& whole = *plan.rotate;
-  if (whole.growth) {
-    return fail(where, "the plan must not have xPos' growth", "one that has",
-                "growth needs a position: use rotate()");
-  }
-  if (whole.angles != Angles::exact) {
-    return fail(where, "the plan's angles must be exact", name(whole.angles),
-                "an engine's angles come from its positions: use rotate()");
-  }
-  if (whole.polar) {
-    return fail(where, "the plan must not be polar", "PoPE", "use rotate(), or attend()");
-  }
-  if (whole.mix) {
-    return fail(where, "the plan must not mix cosines", "FoPE",
-                "mixtures are of the cosines at a position: use rotate()");
-  }
-  if (whole.regions) {
-    return fail(where, "a rotation must depend on the token's position alone",
-                "regions, which ask for a query and a key", "use attend()");
-  }
-  const std::int64_t phase_heads = whole.phase ? whole.phase->heads : 1;
-  if (detail::shifts(whole, side) && phase_heads != 1 && phase_heads != heads) {
-    return fail(where, "heads must match the plan's phases of " + std::to_string(phase_heads),
+  POSENC_CHECK(check_takes(rooms::rotate_by, plan, where));
+  const Phase* const phase = whole.phase();
+  if (detail::shifts(whole, side) && phase->heads != 1 && phase->heads != heads) {
+    return fail(where, "heads must match the plan's phases of " + std::to_string(phase->heads),
                 std::to_string(heads), "give a phase for each head, or one for all");
   }
-  POSENC_CHECK(detail::check_rotation(where, whole, Side::value, whole.heads, head_dim));
-  return Rotate{.pairing = whole.pairing,
-                .first_dim = whole.first_dim,
-                .rotary_dim = whole.rotary_dim,
-                .blocks = whole.blocks,
-                .heads = 1,
-                .amplitude = whole.amplitude,
-                .phase = whole.phase};
+  POSENC_CHECK(
+      detail::check_rotation(where, whole, Side::value, whole.frequencies.heads, head_dim));
+  return Rotate{.slice = whole.slice, .amplitude = whole.amplitude, .kind = whole.kind};
 }
 
 // The angles are [batch or 1, head or 1, seq, pair] of what they rotate.
@@ -116,17 +94,18 @@ Expected<void> rotated_by(std::string_view where, const Plan& plan, const Tensor
   const std::int64_t pairs = plan.rotate ? plan.rotate->pairs() : 0;
   POSENC_TRY(how, slice_of(where, plan, side, x.shape[1], x.shape[3]));
   POSENC_TRY(angles, viewed_angles(where, "angles", given, x, pairs));
-  how.heads = angles.shape[1];
+  how.frequencies.heads = angles.shape[1];
   if (x.size() == 0) return {};
 #if POSENC_SIMD
   const int count = detail::thread_count(threads, detail::bytes_of(x));
-  const detail::RotateJob job{.plan = &how,
-                              .rule = detail::CosSinRule::of_angles(how, how.heads, side, action),
-                              .angles = angles,
-                              .count = 1,
-                              .x = {x},
-                              .out = {out},
-                              .shared = angles.shape[0] == 1 && x.shape[2] >= count};
+  const detail::RotateJob job{
+      .plan = &how,
+      .rule = detail::CosSinRule::of_angles(how, how.frequencies.heads, side, action),
+      .angles = angles,
+      .count = 1,
+      .x = {x},
+      .out = {out},
+      .shared = angles.shape[0] == 1 && x.shape[2] >= count};
   detail::share_out(job.tokens(), count, [&](std::int64_t first, std::int64_t last) {
     detail::rotate_tokens(job, first, last);
   });
@@ -161,7 +140,7 @@ Expected<void> angle_gradient(const Plan& plan, const Tensor& rotated,
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));
   // A side's phases change nothing: what was rotated is given.
   Plan plain = plan;
-  if (plain.rotate) plain.rotate->phase.reset();
+  if (plain.rotate && plain.rotate->phase()) plain.rotate->kind = Plain{};
   POSENC_TRY(how, slice_of(where, plain, Side::query, 1, x.shape[3]));
   POSENC_TRY(out, viewed_angles(where, "out", out_view, x, how.pairs()));
   POSENC_CHECK(detail::check_distinct(where, out));

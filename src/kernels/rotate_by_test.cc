@@ -31,11 +31,10 @@ std::vector<double> some(std::int64_t count, double scale = 1) {
 Plan plan_of(Pairing pairing, std::int64_t rotary_dim, std::int64_t first_dim = 0,
              double amplitude = 1) {
   Plan plan;
-  plan.rotate = Rotate{.pairing = pairing,
-                       .first_dim = first_dim,
-                       .rotary_dim = rotary_dim,
-                       .frequency = some(rotary_dim / 2),
-                       .amplitude = amplitude};
+  plan.rotate =
+      Rotate{.slice = {.pairing = pairing, .first_dim = first_dim, .rotary_dim = rotary_dim},
+             .frequencies = {.radians = some(rotary_dim / 2)},
+             .amplitude = amplitude};
   return plan;
 }
 
@@ -60,8 +59,8 @@ struct Sharing {
 TEST_P(RotateBy, AddsThePhasesOfItsSide) {
   constexpr std::int64_t heads = 3, seq = 7, dim = 20;
   Plan plan = plan_of(Pairing::halves, dim);
-  plan.rotate->phase =
-      Phase{.of_keys = true, .heads = heads, .radians = random(heads * dim / 2, 9)};
+  plan.rotate->kind = Plain{
+      .phase = Phase{.side = Side::key, .heads = heads, .radians = random(heads * dim / 2, 9)}};
   const Positions at = Positions::range(90, seq);
   std::vector<double> angles(seq * dim / 2);
   const Tensor by = Tensor::dense(angles.data(), {1, 1, seq, dim / 2});
@@ -84,7 +83,7 @@ TEST_P(RotateBy, AddsThePhasesOfItsSide) {
 TEST_P(RotateBy, RefusesRotationsThatAskForAQueryAndAKey) {
   constexpr std::int64_t seq = 2, dim = 4;
   Plan plan = plan_of(Pairing::halves, dim);
-  plan.rotate->regions = Regions{.window = 1, .region = {{}, {.query = {.most = 3}}}};
+  plan.rotate->kind = Regions{.window = 1, .region = {{}, {.query = {.most = 3}}}};
   std::vector<double> data(seq * dim, 1), angle(seq * dim / 2, 1);
   const Tensor x = Tensor::dense(data.data(), {1, 1, seq, dim}),
                by = Tensor::dense(angle.data(), {1, 1, seq, dim / 2});
@@ -185,8 +184,8 @@ TEST_P(RotateBy, HasTheSameBitsForAnyNumberOfThreads) {
 
 TEST(AnglesAt, AreTheSumOverAxesOfPositionTimesFrequency) {
   Plan plan = plan_of(Pairing::halves, 8);
-  plan.rotate->axes = 2;
-  plan.rotate->frequency = {1, 0.5, 0, 0, 0, 0, 0.25, 2};
+  plan.rotate->frequencies.axes = 2;
+  plan.rotate->frequencies.radians = {1, 0.5, 0, 0, 0, 0, 0.25, 2};
   std::vector<double> at = {-1.5, 0.125, 3, -0.5}, angle(2 * 4);
   ASSERT_TRUE(rotation_angles(plan, Tensor::dense(at.data(), {2, 1, 2}),
                               Tensor::dense(angle.data(), {1, 1, 2, 4})));

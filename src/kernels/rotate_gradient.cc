@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "posenc/features.h"
 #include "posenc/gradients.h"
 #include "src/core/try.h"
 #include "src/kernels/arguments.h"
@@ -12,12 +13,6 @@
 
 namespace posenc {
 namespace detail {
-
-Expected<void> check_learned_frequencies(std::string_view where, const Rotate& rotate) {
-  if (rotate.angles == Angles::exact) return {};
-  return fail(where, "a gradient of the frequencies needs exact angles", name(rotate.angles),
-              "train with exact angles");
-}
 
 namespace {
 
@@ -48,8 +43,9 @@ void add_frequency_gradient(const Rotate& rotate, const Positions& positions, co
                             const Tensor& gradient, double sign, std::vector<double>& sum) {
   each_angle(rotate, rotated, gradient,
              [&](std::int64_t b, std::int64_t h, std::int64_t r, std::int64_t t, double by_angle) {
-               const std::int64_t row = (rotate.heads == 1 ? 0 : h) * rotate.axes;
-               for (std::int64_t axis = 0; axis < rotate.axes; ++axis)
+               const std::int64_t row =
+                   (rotate.frequencies.heads == 1 ? 0 : h) * rotate.frequencies.axes;
+               for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
                  sum[static_cast<std::size_t>((row + axis) * rotate.pairs() + r)] +=
                      sign * by_angle * static_cast<double>(positions.at(t, b, axis));
              });
@@ -59,7 +55,7 @@ void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tenso
                         std::vector<double>& sum) {
   each_angle(rotate, rotated, gradient,
              [&](std::int64_t, std::int64_t h, std::int64_t r, std::int64_t, double by_angle) {
-               const std::int64_t row = rotate.phase->heads == 1 ? 0 : h;
+               const std::int64_t row = rotate.phase()->heads == 1 ? 0 : h;
                sum[static_cast<std::size_t>(row * rotate.pairs() + r)] += by_angle;
              });
 }
@@ -67,7 +63,7 @@ void add_phase_gradient(const Rotate& rotate, const Tensor& rotated, const Tenso
 // (a, b) became (a c − b s, a s + b c), so that ∂L/∂c = a' a + b' b and ∂L/∂s = b' a − a' b for its gradient (a', b').
 void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Tensor& x,
                       const Tensor& gradient, const MixSums& sums) {
-  const Mix& mix = *rotate.mix;
+  const Mix& mix = *rotate.mix();
   const auto inputs = static_cast<std::size_t>(mix.inputs);
   const auto outputs = static_cast<std::size_t>(mix.outputs);
   std::vector<double> cosine(inputs), sine(inputs), by_cosine(outputs), by_sine(outputs);
@@ -97,7 +93,7 @@ void add_mix_gradient(const Rotate& rotate, const Positions& positions, const Te
         by_angle += cosine[u] * mix.sine[first + r] * by_sine[r] -
                     sine[u] * mix.cosine[first + r] * by_cosine[r];
       }
-      for (std::int64_t axis = 0; sums.frequency && axis < rotate.axes; ++axis)
+      for (std::int64_t axis = 0; sums.frequency && axis < rotate.frequencies.axes; ++axis)
         (*sums.frequency)[static_cast<std::size_t>(axis * rotate.pairs()) + u] +=
             by_angle * static_cast<double>(positions.at(t, b, axis));
     }
@@ -122,31 +118,25 @@ Expected<void> rotate_frequency_gradient(const Plan& plan, const Tensor& rotated
   constexpr std::string_view where = "rotate_frequency_gradient";
   if (!plan.rotate) return fail(where, "the plan must rotate", "none", "compile a rotary scheme");
   const Rotate& part = *plan.rotate;
-  POSENC_CHECK(detail::check_learned_frequencies(where, part));
-  if (part.mix) {
-    return fail(where, "the plan must not mix cosines", "FoPE",
-                "attend_backward has the gradients of mixtures");
-  }
-  if (part.regions) {
-    return fail(where, "the plan must rotate by positions alone", "regions",
-                "train with a plan without them");
-  }
+  POSENC_CHECK(check_takes(rooms::frequency_gradient, plan, where));
   POSENC_TRY(x, detail::viewed(where, "rotated", rotated, 4));
   POSENC_TRY(gradient, detail::viewed(where, "rotated_gradient", rotated_gradient, 4));
   POSENC_CHECK(detail::check_shape(where, "rotated_gradient", gradient, x));
-  POSENC_CHECK(detail::check_positions(where, positions, x.shape[0], x.shape[2], part.axes));
+  POSENC_CHECK(
+      detail::check_positions(where, positions, x.shape[0], x.shape[2], part.frequencies.axes));
   POSENC_CHECK(
       detail::check_rotation(where, part, Side::value, x.shape[1], x.shape[3] - part.widening()));
   POSENC_TRY(out, detail::viewed(where, "frequency_gradient", frequency_gradient, 3));
-  const Tensor like = Tensor::dense(out.data, out.dtype, {part.heads, part.axes, part.pairs()});
+  const Tensor like = Tensor::dense(out.data, out.dtype,
+                                    {part.frequencies.heads, part.frequencies.axes, part.pairs()});
   POSENC_CHECK(detail::check_shape(where, "frequency_gradient", out, like));
   POSENC_CHECK(detail::check_distinct(where, out));
 
-  std::vector<double> sum(part.frequency.size());
+  std::vector<double> sum(part.frequencies.radians.size());
   detail::add_frequency_gradient(part, positions, x, gradient, 1, sum);
   std::size_t next = 0;
-  for (std::int64_t h = 0; h < part.heads; ++h) {
-    for (std::int64_t axis = 0; axis < part.axes; ++axis) {
+  for (std::int64_t h = 0; h < part.frequencies.heads; ++h) {
+    for (std::int64_t axis = 0; axis < part.frequencies.axes; ++axis) {
       for (std::int64_t r = 0; r < part.pairs(); ++r) out.set(out.offset(h, axis, r), sum[next++]);
     }
   }

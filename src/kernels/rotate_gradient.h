@@ -11,9 +11,6 @@
 
 namespace posenc::detail {
 
-// Frequencies whose angles are exact: those of an engine are its own float numbers.
-Expected<void> check_learned_frequencies(std::string_view where, const Rotate& rotate);
-
 // Adds sign · the gradient by the frequencies to `sum` [head or 1][axis][pair], given what was rotated
 // and the gradient by it, [batch, head, seq, head_dim], all of it checked. The sign is −1 where it was
 // rotated back.

@@ -56,7 +56,8 @@ void expect_rotation(const Plan& plan, Memory x, const Positions& positions, Sid
   const auto done = verb(plan, view, positions, side, out, {});
   ASSERT_TRUE(done) << what << ": " << done.error().message();
 
-  const std::int64_t first = plan.rotate->first_dim, last = first + plan.rotate->rotary_dim;
+  const std::int64_t first = plan.rotate->slice.first_dim,
+                     last = first + plan.rotate->slice.rotary_dim;
   std::size_t i = 0;
   double worst = 0, where = 0;
   for_each_index(out, [&](auto b, auto h, auto t, auto c) {
@@ -139,7 +140,7 @@ TEST_P(RotateKernel, RotatesASliceAndLeavesTheOtherChannels) {
     for (const Pairing pairing : both_pairings) {
       for (const bool in_place : {true, false}) {
         Plan plan = rope(34, pairing);
-        plan.rotate->first_dim = 5;
+        plan.rotate->slice.first_dim = 5;
         expect_rotation(plan, memory(dtype, MemoryLayout::heads_first, 2, 2, 4, 43),
                         Positions::range(99, 4), Side::query, Action::forward, in_place,
                         MemoryLayout::tokens_first, text(pairing, dtype, 43));
@@ -152,7 +153,7 @@ TEST_P(RotateKernel, RotatesBlocksPairedByThemselves) {
   for (const Pairing pairing : both_pairings) {
     for (const std::int64_t blocks : {2, 3, 6}) {
       Plan plan = rope(72, pairing);
-      plan.rotate->blocks = blocks;
+      plan.rotate->slice.blocks = blocks;
       expect_rotation(plan, memory(DType::f32, MemoryLayout::tokens_first, 1, 2, 4, 72),
                       Positions::range(50, 4), Side::query, Action::forward, true,
                       MemoryLayout::tokens_first, text(pairing, DType::f32, 72));
@@ -163,13 +164,13 @@ TEST_P(RotateKernel, RotatesBlocksPairedByThemselves) {
 // A plan with everything a rotation can have but heads and axes of their own.
 Plan rich(Pairing pairing) {
   Plan plan = rope(22, pairing);
-  plan.rotate->first_dim = 1;
+  plan.rotate->slice.first_dim = 1;
   plan.rotate->amplitude = 1.25;
-  plan.rotate->values = true;
+  plan.rotate->values = Values::rotated_and_back;
   XposDecay growth{.scale = 64, .centre = 20};
   for (std::int64_t r = 0; r < 11; ++r)
     growth.factor.push_back(0.3 + 0.05 * static_cast<double>(r));
-  plan.rotate->growth = growth;
+  plan.rotate->kind = Plain{.growth = growth};
   return plan;
 }
 
@@ -194,9 +195,11 @@ TEST_P(RotateKernel, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
   for (const DType dtype : all_dtypes) {
     for (const Pairing pairing : both_pairings) {
       Plan plan;
-      plan.rotate = Rotate{.pairing = pairing, .rotary_dim = 14, .heads = 3, .axes = 2};
+      plan.rotate = Rotate{.slice = {.pairing = pairing, .rotary_dim = 14},
+                           .frequencies = {.heads = 3, .axes = 2}};
       std::uniform_real_distribution<double> frequency(-1, 1);
-      for (int i = 0; i < 3 * 2 * 7; ++i) plan.rotate->frequency.push_back(frequency(engine));
+      for (int i = 0; i < 3 * 2 * 7; ++i)
+        plan.rotate->frequencies.radians.push_back(frequency(engine));
       std::vector<std::int64_t> ids;
       for (int i = 0; i < 2 * 2 * 19; ++i) ids.push_back(engine() % 5000);
       expect_rotation(plan, memory(dtype, MemoryLayout::heads_first, 2, 3, 19, 14),
@@ -208,10 +211,10 @@ TEST_P(RotateKernel, HeadsMayHaveFrequenciesOfTheirOwnOnSeveralAxes) {
 
 // Phases of three heads, or one for all, on queries or on keys.
 Plan with_phases(Plan plan, bool of_keys, std::int64_t heads) {
-  Phase phase{.of_keys = of_keys, .heads = heads};
+  Phase phase{.side = of_keys ? Side::key : Side::query, .heads = heads};
   for (std::int64_t i = 0; i < heads * plan.rotate->pairs(); ++i)
     phase.radians.push_back(std::sin(static_cast<double>(7 * i + heads)) * 4);
-  plan.rotate->phase = phase;
+  plan.rotate->kind = Plain{.phase = phase};
   return plan;
 }
 
@@ -247,8 +250,8 @@ TEST_P(RotateKernel, PhasesOfEveryLayoutAndOddSize) {
 
 TEST_P(RotateKernel, PhasesOfHeadsThatShareFrequenciesOnTwoAxes) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 14, .axes = 2};
-  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequency.push_back(std::cos(i));
+  plan.rotate = Rotate{.slice = {.rotary_dim = 14}, .frequencies = {.axes = 2}};
+  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequencies.radians.push_back(std::cos(i));
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < 2 * 2 * 19; ++i) ids.push_back(i * i % 5000);
   expect_rotation(with_phases(plan, true, 3),
@@ -285,7 +288,7 @@ Plan with_mixture(Plan plan, std::int64_t heads, std::int64_t inputs, std::int64
     mix.cosine.push_back(std::sin(static_cast<double>(7 * i + heads)) / share);
     mix.sine.push_back(std::cos(static_cast<double>(5 * i + heads)) / share);
   }
-  plan.rotate->mix = mix;
+  plan.rotate->kind = mix;
   return plan;
 }
 
@@ -297,7 +300,7 @@ TEST_P(RotateKernel, MixturesForwardsAndTransposed) {
           for (const Action action : {Action::forward, Action::transpose}) {
             Plan plan = rope(20, pairing);
             plan.rotate->amplitude = 1.25;
-            plan.rotate->first_dim = 3;
+            plan.rotate->slice.first_dim = 3;
             expect_rotation(with_mixture(plan, heads, 7, 5),
                             memory(dtype, MemoryLayout::tokens_first, 1,
                                    side == Side::query ? 6 : heads, 21, 24),
@@ -333,8 +336,8 @@ TEST_P(RotateKernel, MixturesOfQueriesAndKeysTogether) {
 
 TEST_P(RotateKernel, MixturesOnTwoAxes) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 14, .axes = 2};
-  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequency.push_back(std::cos(i));
+  plan.rotate = Rotate{.slice = {.rotary_dim = 14}, .frequencies = {.axes = 2}};
+  for (int i = 0; i < 2 * 7; ++i) plan.rotate->frequencies.radians.push_back(std::cos(i));
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < 2 * 2 * 19; ++i) ids.push_back(i * i % 5000);
   expect_rotation(with_mixture(plan, 3, 6, 4),
@@ -345,9 +348,10 @@ TEST_P(RotateKernel, MixturesOnTwoAxes) {
 
 TEST_P(RotateKernel, TextStandsAtOnePositionOnEveryAxis) {
   Plan plan = rope(12, Pairing::halves);
-  plan.rotate->axes = 3;
-  plan.rotate->frequency.assign(18, 0);
-  for (std::size_t r = 0; r < 6; ++r) plan.rotate->frequency[r % 3 * 6 + r] = geometric(6)[r];
+  plan.rotate->frequencies.axes = 3;
+  plan.rotate->frequencies.radians.assign(18, 0);
+  for (std::size_t r = 0; r < 6; ++r)
+    plan.rotate->frequencies.radians[r % 3 * 6 + r] = geometric(6)[r];
   expect_rotation(plan, memory(DType::f32, MemoryLayout::tokens_first, 2, 2, 70, 12),
                   Positions::range(0, 70), Side::query, Action::forward, true,
                   MemoryLayout::tokens_first, "text");

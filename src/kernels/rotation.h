@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
+#include <variant>
 
 #include "posenc/apply.h"
 #include "posenc/plan.h"
@@ -38,7 +40,7 @@ struct Angle {
 inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_t token,
                    std::int64_t sequence, std::int64_t head, std::int64_t pair) {
   Angle sum;
-  for (std::int64_t axis = 0; axis < rotate.axes; ++axis) {
+  for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis) {
     const double frequency = rotate.at(head, axis, pair);
     if (frequency != 0) sum.add(positions.at(token, sequence, axis), frequency);
   }
@@ -47,17 +49,25 @@ inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_
 
 // Whether the plan shifts the angles of a side.
 inline bool shifts(const Rotate& rotate, Side side) {
-  return rotate.phase && side == (rotate.phase->of_keys ? Side::key : Side::query);
+  return rotate.phase() && side == (rotate.phase()->side == Side::key ? Side::key : Side::query);
 }
 inline double phase(const Rotate& rotate, Side side, std::int64_t head, std::int64_t pair) {
   if (!shifts(rotate, side)) return 0;
-  const std::int64_t row = rotate.phase->heads == 1 ? 0 : head;
-  return rotate.phase->radians[static_cast<std::size_t>(row * rotate.pairs() + pair)];
+  const std::int64_t row = rotate.phase()->heads == 1 ? 0 : head;
+  return rotate.phase()->radians[static_cast<std::size_t>(row * rotate.pairs() + pair)];
 }
 // How many heads of a side have rows of cos and sin of their own; 1: all share them.
 inline std::int64_t heads_apart(const Rotate& rotate, Side side) {
-  if (rotate.mix && side != Side::value) return rotate.mix->heads;
-  return shifts(rotate, side) ? std::max(rotate.heads, rotate.phase->heads) : rotate.heads;
+  if (rotate.mix() && side != Side::value) return rotate.mix()->heads;
+  return shifts(rotate, side) ? std::max(rotate.frequencies.heads, rotate.phase()->heads)
+                              : rotate.frequencies.heads;
+}
+
+// The same angles for rows that are pairs already: no channel is made one.
+inline Rotate of_wide_rows(Rotate rotate) {
+  if (auto* const polar = std::get_if<Polar>(&rotate.kind))
+    rotate.kind = Plain{.phase = std::move(polar->phase)};
+  return rotate;
 }
 
 // The length of a polar pair, and its slope.
@@ -70,8 +80,8 @@ inline double softplus_slope(double x) {
 // What multiplies a pair besides the rotation: the amplitude, and xPos' growth by the first axis.
 inline double magnitude(const Rotate& rotate, Side side, std::int64_t position, std::int64_t pair) {
   if (side == Side::value) return 1;
-  if (!rotate.growth) return rotate.amplitude;
-  const XposDecay& growth = *rotate.growth;
+  if (!rotate.growth()) return rotate.amplitude;
+  const XposDecay& growth = *rotate.growth();
   const double power = (static_cast<double>(position) - growth.centre) / growth.scale;
   return rotate.amplitude * std::pow(growth.factor[static_cast<std::size_t>(pair)],
                                      side == Side::query ? power : -power);
@@ -82,10 +92,10 @@ struct Channels {
   std::int64_t a, b;
 };
 inline Channels channels(const Rotate& rotate, std::int64_t pair) {
-  const std::int64_t block_pairs = rotate.pairs() / rotate.blocks;
-  const std::int64_t start = rotate.first_dim + pair / block_pairs * 2 * block_pairs;
+  const std::int64_t block_pairs = rotate.pairs() / rotate.slice.blocks;
+  const std::int64_t start = rotate.slice.first_dim + pair / block_pairs * 2 * block_pairs;
   const std::int64_t r = pair % block_pairs;
-  if (rotate.pairing == Pairing::interleaved) return {start + 2 * r, start + 2 * r + 1};
+  if (rotate.slice.pairing == Pairing::interleaved) return {start + 2 * r, start + 2 * r + 1};
   return {start + r, start + r + block_pairs};
 }
 

@@ -24,8 +24,8 @@ std::vector<double> geometric(std::int64_t pairs, double theta = 10000) {
 
 Plan rope_plan(std::int64_t rotary_dim, Pairing pairing = Pairing::halves) {
   Plan plan;
-  plan.rotate =
-      Rotate{.pairing = pairing, .rotary_dim = rotary_dim, .frequency = geometric(rotary_dim / 2)};
+  plan.rotate = Rotate{.slice = {.pairing = pairing, .rotary_dim = rotary_dim},
+                       .frequencies = {.radians = geometric(rotary_dim / 2)}};
   return plan;
 }
 
@@ -86,42 +86,42 @@ TEST(RotationAngle, SumsOverAxes) {
 
 TEST(RotationOfPairs, IsCounterclockwise) {
   Plan plan;
-  plan.rotate =
-      Rotate{.rotary_dim = 2, .frequency = {std::acos(0.0)}};  // a quarter turn a position
+  plan.rotate = Rotate{.slice = {.rotary_dim = 2},
+                       .frequencies = {.radians = {std::acos(0.0)}}};  // a quarter turn a position
   expect_near(at(rotate, plan, {1, 0}, 1), {0, 1});
   expect_near(at(rotate, plan, {0, 1}, 1), {-1, 0});
 }
 
 TEST(RotationOfPairs, HalvesPairWithTheOtherHalf) {
   Plan plan = rope_plan(4);
-  plan.rotate->frequency = {std::acos(0.0), 0};
+  plan.rotate->frequencies.radians = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-3, 2, 1, 4});
 }
 
 TEST(RotationOfPairs, InterleavedPairWithTheNeighbour) {
   Plan plan = rope_plan(4, Pairing::interleaved);
-  plan.rotate->frequency = {std::acos(0.0), 0};
+  plan.rotate->frequencies.radians = {std::acos(0.0), 0};
   expect_near(at(rotate, plan, {1, 2, 3, 4}, 1), {-2, 1, 3, 4});
 }
 
 // Two blocks of four: (0, 2), (1, 3) and (4, 6), (5, 7) are pairs 0, 1 and 2, 3.
 TEST(RotationOfPairs, BlocksArePairedEachByItself) {
   Plan plan = rope_plan(8);
-  plan.rotate->blocks = 2;
-  plan.rotate->frequency = {0, std::acos(0.0), std::acos(0.0), 0};
+  plan.rotate->slice.blocks = 2;
+  plan.rotate->frequencies.radians = {0, std::acos(0.0), std::acos(0.0), 0};
   expect_near(at(rotate, plan, {0, 1, 2, 3, 4, 5, 6, 7}, 1), {0, -3, 2, 1, -6, 5, 4, 7});
 }
 
 TEST(RotationOfPairs, InterleavedBlocksAreOneSlice) {
   Plan plan = rope_plan(8, Pairing::interleaved), blocks = plan;
-  blocks.rotate->blocks = 2;
+  blocks.rotate->slice.blocks = 2;
   const auto x = random(8);
   EXPECT_EQ(at(rotate, plan, x, 5), at(rotate, blocks, x, 5));
 }
 
 TEST(RotationOfPairs, ChannelsOutsideTheSliceAreUntouched) {
   Plan plan = rope_plan(4);
-  plan.rotate->first_dim = 3;
+  plan.rotate->slice.first_dim = 3;
   plan.rotate->amplitude = 2;
   const auto x = random(9);
   const auto y = at(rotate, plan, x, 11);
@@ -136,7 +136,8 @@ TEST(RotationOfPairs, PlanWithoutARotationCopies) {
 
 TEST(RotationOfPairs, AxesAreSummed) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 2, .axes = 2, .frequency = {0.5, 0.25}};
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = 2}, .frequencies = {.axes = 2, .radians = {0.5, 0.25}}};
   const std::vector<std::int64_t> ids = {3, 8};
   const auto positions = Positions::ids(ids, 2);
   expect_near(at(rotate, plan, {1, 0}, *positions), {std::cos(3.5), std::sin(3.5)});
@@ -144,13 +145,15 @@ TEST(RotationOfPairs, AxesAreSummed) {
 
 TEST(RotationOfPairs, TextPositionsAnswerForAllAxes) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 2, .axes = 3, .frequency = {0.5, 0.25, 0.125}};
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = 2}, .frequencies = {.axes = 3, .radians = {0.5, 0.25, 0.125}}};
   expect_near(at(rotate, plan, {1, 0}, 4), {std::cos(3.5), std::sin(3.5)});
 }
 
 TEST(RotationOfPairs, HeadsMayRotateAtTheirOwnPace) {
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 2, .heads = 2, .frequency = {0.5, 0.25}};
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = 2}, .frequencies = {.heads = 2, .radians = {0.5, 0.25}}};
   std::vector<double> x = {1, 0, 1, 0};
   const Tensor tensor = Tensor::dense(x.data(), {2, 1, 2});
   ASSERT_TRUE(rotate(plan, tensor, Positions::range(2, 1), Side::query, tensor));
@@ -213,10 +216,11 @@ TEST(RotationPairings, DifferByAPermutationOfChannels) {
 // A plan with everything a rotation can have.
 Plan rich() {
   Plan plan = rope_plan(8);
-  plan.rotate->first_dim = 1;
+  plan.rotate->slice.first_dim = 1;
   plan.rotate->amplitude = 1.25;
-  plan.rotate->growth = XposDecay{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5};
-  plan.rotate->values = true;
+  plan.rotate->kind =
+      Plain{.growth = XposDecay{.factor = {0.3, 0.5, 0.7, 0.9}, .scale = 16, .centre = 5}};
+  plan.rotate->values = Values::rotated_and_back;
   return plan;
 }
 
@@ -251,8 +255,9 @@ INSTANTIATE_TEST_SUITE_P(Sides, RotationSide, testing::Values(Side::query, Side:
 
 TEST(RotationGrowth, QueriesGrowByWhatKeysShrink) {
   Plan plan;
-  plan.rotate =
-      Rotate{.rotary_dim = 2, .frequency = {0}, .growth = XposDecay{.factor = {0.5}, .scale = 8}};
+  plan.rotate = Rotate{.slice = {.rotary_dim = 2},
+                       .frequencies = {.radians = {0}},
+                       .kind = Plain{.growth = XposDecay{.factor = {0.5}, .scale = 8}}};
   expect_near(at(rotate, plan, {1, 1}, 16, Side::query), {0.25, 0.25});
   expect_near(at(rotate, plan, {1, 1}, 16, Side::key), {4, 4});
 }
@@ -267,7 +272,7 @@ TEST(RotationGrowth, ScoreStillDependsOnTheOffsetAlone) {
 
 TEST(RotationValues, OnlyRotateWithoutAmplitudeOrGrowth) {
   Plan plain = rope_plan(8);
-  plain.rotate->first_dim = 1;
+  plain.rotate->slice.first_dim = 1;
   const auto x = random(10);
   EXPECT_EQ(at(rotate, rich(), x, 42, Side::value), at(rotate, plain, x, 42, Side::query));
 }
@@ -402,7 +407,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, RotationViews, testing::ValuesIn(cases()), [](co
 TEST(RotationBatch, EverySequenceHasItsPositions) {
   std::vector<double> x = {1, 0, 1, 0};
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 2, .frequency = {1}};
+  plan.rotate = Rotate{.slice = {.rotary_dim = 2}, .frequencies = {.radians = {1}}};
   const Tensor tensor = Tensor::dense(x.data(), {2, 1, 1, 2});
   const std::vector<std::int64_t> ids = {3, 4};
   ASSERT_TRUE(rotate(plan, tensor, *Positions::ids(ids, 1, 2), Side::query, tensor));

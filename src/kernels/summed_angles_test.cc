@@ -24,7 +24,8 @@ Tensor view(std::vector<double>& x, std::int64_t columns) {
 TEST(SummedAngles, OfEqualStepsAreRopes) {
   const Plan plan = compile(Rope{}, {.head_dim = dim}).value();
   std::vector<double> steps(heads * seq * pairs, 1), angles(steps.size());
-  ASSERT_TRUE(summed_angles(view(steps, pairs), plan.rotate->frequency, {}, view(angles, pairs)));
+  ASSERT_TRUE(
+      summed_angles(view(steps, pairs), plan.rotate->frequencies.radians, {}, view(angles, pairs)));
   std::vector<double> x = random(heads * seq * dim, 1), y = x;
   ASSERT_TRUE(rotate(plan, view(x, dim), Positions::range(1, seq), Side::key, view(x, dim)));
   ASSERT_TRUE(rotate_by(plan, view(y, dim), view(angles, pairs), Side::key, view(y, dim)));

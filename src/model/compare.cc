@@ -114,11 +114,11 @@ class Comparison {
   void rotation(const Rope& rope, const Plan& plan, const Rope& other, const Plan& others) {
     if (!nearly(rope.rope_theta, other.rope_theta))
       text("rope_theta", number_text(rope.rope_theta), number_text(other.rope_theta));
-    number("rotary_dim", plan.rotate->rotary_dim, others.rotate->rotary_dim);
+    number("rotary_dim", plan.rotate->slice.rotary_dim, others.rotate->slice.rotary_dim);
     // Compared by what it does: files spell one scaling in several ways.
     const bool comparable = nearly(rope.rope_theta, other.rope_theta) &&
-                            plan.rotate->rotary_dim == others.rotate->rotary_dim;
-    if (comparable && !nearly(plan.rotate->frequency, others.rotate->frequency))
+                            plan.rotate->slice.rotary_dim == others.rotate->slice.rotary_dim;
+    if (comparable && !nearly(plan.rotate->frequencies.radians, others.rotate->frequencies.radians))
       differ("rope_scaling", scaling_text(rope.scaling), scaling_text(other.scaling));
     if (!nearly(plan.rotate->amplitude, others.rotate->amplitude))
       text("amplitude", number_text(plan.rotate->amplitude), number_text(others.rotate->amplitude));
@@ -128,7 +128,7 @@ class Comparison {
 
   // The order of pairs is no part of it; the rest is told by the words of a file.
   static bool told_of_files(std::string_view member) {
-    constexpr std::string_view others[] = {"pairing", "rotary_dim", "frequency", "amplitude"};
+    constexpr std::string_view others[] = {"pairing", "rotary_dim", "frequencies", "amplitude"};
     return std::ranges::any_of(others, [&](auto name) { return is_of(name, member); });
   }
 

@@ -163,7 +163,7 @@ void warn_of_lengths(Reading& reading, const LayerGroup& group, const Plan& whol
 
 // Numbers that an explanation of the plan shows.
 std::size_t numbers_of(const Plan& plan) {
-  std::size_t count = plan.rotate ? plan.rotate->frequency.size() : 0;
+  std::size_t count = plan.rotate ? plan.rotate->frequencies.radians.size() : 0;
   const auto* waves = plan.add ? std::get_if<Waves>(&plan.add->kind) : nullptr;
   if (waves) count += waves->frequency.size();
   const auto* table = plan.bias ? std::get_if<BiasTable>(&*plan.bias) : nullptr;

@@ -31,7 +31,7 @@ TEST(GgufRotation, HunYuansPicturesHaveFourAxesAndABaseByAlpha) {
                           .set("rope.dimension_sections", LayerList{8, 8, 8, 8})
                           .model();
   EXPECT_NEAR(rope_of_layer(model, 0).rope_theta, 10000 * std::pow(1000.0, 64.0 / 62), 1e-3);
-  EXPECT_EQ(compile(group_of(model, 0), 0)->rotate->axes, 4);
+  EXPECT_EQ(compile(group_of(model, 0), 0)->rotate->frequencies.axes, 4);
 }
 TEST(GgufRotation, CogVlmRotatesByGgmlsOwnBase) {
   const Model model = SmallGguf("cogvlm").set("rope.dimension_count", 32).model();
@@ -64,7 +64,7 @@ TEST(GgufRotation, PlmsHeadsEndInWhatRotates) {
                           .model();
   const auto plan = compile(group_of(model, 0), 0);
   ASSERT_TRUE(plan && plan->rotate);
-  EXPECT_EQ(plan->rotate->first_dim, 128);
+  EXPECT_EQ(plan->rotate->slice.first_dim, 128);
 }
 
 // --- logits --------------------------------------------------------------------------------------

@@ -40,13 +40,14 @@ Expected<Model> read_text(const std::string& text) {
 
 // Converters keep single precision, and permute channels for the pairing.
 void expect_same_rotation(const Rotate& a, const Rotate& b) {
-  EXPECT_EQ(a.rotary_dim, b.rotary_dim);
-  EXPECT_EQ(a.first_dim, b.first_dim);
-  EXPECT_EQ(a.axes, b.axes);
+  EXPECT_EQ(a.slice.rotary_dim, b.slice.rotary_dim);
+  EXPECT_EQ(a.slice.first_dim, b.slice.first_dim);
+  EXPECT_EQ(a.frequencies.axes, b.frequencies.axes);
   EXPECT_NEAR(a.amplitude, b.amplitude, 1e-6 * b.amplitude);
-  ASSERT_EQ(a.frequency.size(), b.frequency.size());
-  for (std::size_t i = 0; i < a.frequency.size(); ++i)
-    EXPECT_NEAR(a.frequency[i], b.frequency[i], 1e-6 * b.frequency[i]) << i;
+  ASSERT_EQ(a.frequencies.radians.size(), b.frequencies.radians.size());
+  for (std::size_t i = 0; i < a.frequencies.radians.size(); ++i)
+    EXPECT_NEAR(a.frequencies.radians[i], b.frequencies.radians[i], 1e-6 * b.frequencies.radians[i])
+        << i;
 }
 
 // The window, where a text of the model's length reaches beyond it; llama.cpp knows no other for Phi 3.
@@ -136,10 +137,10 @@ TEST(GgufModel, Gemma4sTwoWidthsAndItsStillPairsAreThoseOfTheConfig) {
     const auto a = compile(*mine, 0), b = compile(*same, 0);
     ASSERT_TRUE(a && b && a->rotate && b->rotate);
     EXPECT_NEAR(a->logits.multiplier, b->logits.multiplier, 1e-6);
-    ASSERT_EQ(a->rotate->frequency.size(), b->rotate->frequency.size());
-    for (std::size_t i = 0; i < a->rotate->frequency.size(); ++i)
-      EXPECT_NEAR(a->rotate->frequency[i], b->rotate->frequency[i],
-                  1e-6 * b->rotate->frequency[i] + 1e-25);
+    ASSERT_EQ(a->rotate->frequencies.radians.size(), b->rotate->frequencies.radians.size());
+    for (std::size_t i = 0; i < a->rotate->frequencies.radians.size(); ++i)
+      EXPECT_NEAR(a->rotate->frequencies.radians[i], b->rotate->frequencies.radians[i],
+                  1e-6 * b->rotate->frequencies.radians[i] + 1e-25);
   }
 }
 TEST(GgufModel, Glm5HasDeepSeeksHeads) {
@@ -149,8 +150,8 @@ TEST(GgufModel, Glm5HasDeepSeeksHeads) {
   EXPECT_EQ(group.cache_elements, 512 + 64);
   const auto plan = compile(group, 0);
   ASSERT_TRUE(plan && plan->rotate);
-  EXPECT_EQ(plan->rotate->pairing, Pairing::interleaved);
-  EXPECT_EQ(plan->rotate->first_dim, 192);
+  EXPECT_EQ(plan->rotate->slice.pairing, Pairing::interleaved);
+  EXPECT_EQ(plan->rotate->slice.first_dim, 192);
 }
 // llama.cpp reads them for grok and mistral3.
 TEST(GgufModel, YarnsBetasAndItsAmplitudeAreWhatLlamaCppRuns) {

@@ -164,7 +164,7 @@ TEST(CompileGroup, LengthReachesTheScaling) {
   ASSERT_TRUE(model) << model.error().message();
   const auto near = compile(model->groups[0], 4096), far = compile(model->groups[0], 4097);
   ASSERT_TRUE(near && far);
-  EXPECT_NE(near->rotate->frequency, far->rotate->frequency);
+  EXPECT_NE(near->rotate->frequencies.radians, far->rotate->frequencies.radians);
 }
 
 TEST(ModelContext, IsWhatTheFileSays) {

@@ -176,7 +176,7 @@ TEST(Params, Large3IsLatentAttentionWithTheRotationAtTheEnd) {
   const Rope rope = rope_of(model);
   EXPECT_EQ(group.geometry.head_dim, 192);
   EXPECT_EQ(rope.rotary_dim, 64);
-  EXPECT_EQ(rope.slice, Slice::trailing);
+  EXPECT_EQ(rope.slice, SliceEnd::trailing);
   EXPECT_EQ(rope.pairing, Pairing::interleaved);
   EXPECT_EQ(group.cache_elements, 512 + 64);
   EXPECT_EQ(model.context, 294912);

@@ -16,7 +16,7 @@ namespace {
 std::optional<std::vector<double>> frequencies(const Rope& rope, const Geometry& geometry) {
   const auto plan = compile(Scheme{rope}, geometry);
   if (!plan || !plan->rotate) return std::nullopt;
-  return plan->rotate->frequency;
+  return plan->rotate->frequencies.radians;
 }
 
 }  // namespace

@@ -157,8 +157,8 @@ TEST(Rope, OddProductOfAPartialRotation) {
   const auto plan =
       compile(Scheme{Rope{.partial_rotary_factor = 0.3}}, {.head_dim = 64});  // 19 channels
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->rotate->rotary_dim, 20);
-  EXPECT_NEAR(plan->rotate->frequency[1], std::pow(10000, -2.0 / 19), 1e-15);
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, 20);
+  EXPECT_NEAR(plan->rotate->frequencies.radians[1], std::pow(10000, -2.0 / 19), 1e-15);
 }
 
 TEST(Rope, OddHeadDimIsRefusedWithACure) {
@@ -168,9 +168,9 @@ TEST(Rope, OddHeadDimIsRefusedWithACure) {
 
 TEST(Rope, TrailingSliceStartsWhereTheUnrotatedChannelsEnd) {
   const auto plan =
-      compile(Scheme{Rope{.rotary_dim = 64, .slice = Slice::trailing}}, {.head_dim = 192});
+      compile(Scheme{Rope{.rotary_dim = 64, .slice = SliceEnd::trailing}}, {.head_dim = 192});
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->rotate->first_dim, 128);
+  EXPECT_EQ(plan->rotate->slice.first_dim, 128);
 }
 
 TEST(Rope, FrequencyFactorsDivideBesideAScaling) {

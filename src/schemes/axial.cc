@@ -59,10 +59,10 @@ Plan compile_axes(const Axial& axial) {
     }
   }
   Plan plan;
-  plan.rotate = Rotate{.pairing = axial.pairing,
-                       .rotary_dim = 2 * std::ssize(frequency),
-                       .axes = axes,
-                       .frequency = detail::spread_over_axes(frequency, axis_of_pair, axes)};
+  plan.rotate =
+      Rotate{.slice = {.pairing = axial.pairing, .rotary_dim = 2 * std::ssize(frequency)},
+             .frequencies = {.axes = axes,
+                             .radians = detail::spread_over_axes(frequency, axis_of_pair, axes)}};
   return plan;
 }
 
@@ -111,11 +111,9 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
           detail::of_axis(position_scale, axis) * unit[axis] * series[2 * r + odd];
   }
   Plan plan;
-  plan.rotate = Rotate{.pairing = pairing,
-                       .rotary_dim = head_dim,
-                       .blocks = blocks ? 2 : 1,
-                       .axes = 2,
-                       .frequency = std::move(frequency)};
+  plan.rotate =
+      Rotate{.slice = {.pairing = pairing, .rotary_dim = head_dim, .blocks = blocks ? 2 : 1},
+             .frequencies = {.axes = 2, .radians = std::move(frequency)}};
   return plan;
 }
 

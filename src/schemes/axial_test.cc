@@ -83,8 +83,8 @@ TEST(AxialScheme, KimisAxesTakePairsInTurns) {
 
 TEST(AxialScheme, GemmaPairsWithinEachHalfOfTheHead) {
   const Geometry gemma{.head_dim = 72};
-  EXPECT_EQ(rotate_of({.pairing = Pairing::halves, .blocks = true}, gemma).blocks, 2);
-  EXPECT_EQ(rotate_of({.pairing = Pairing::halves}, gemma).blocks, 1);
+  EXPECT_EQ(rotate_of({.pairing = Pairing::halves, .blocks = true}, gemma).slice.blocks, 2);
+  EXPECT_EQ(rotate_of({.pairing = Pairing::halves}, gemma).slice.blocks, 1);
 }
 
 TEST(AxialScheme, DinoTurnsByPatchCentresInTurns) {
@@ -154,7 +154,7 @@ TEST(AxialScheme, NormalisedNeedsTheGrid) {
 
 TEST(AxialScheme, AListOfAxesBeginsEachSeriesAnew) {
   const Rotate rotate = rotate_of({.rope_theta = 100, .axes_dim = {4, 8}, .axis_theta = {50, 200}});
-  EXPECT_EQ(rotate.rotary_dim, 12);
+  EXPECT_EQ(rotate.slice.rotary_dim, 12);
   for (std::int64_t r = 0; r < 6; ++r) {
     const double k = static_cast<double>(r < 2 ? r : r - 2);
     const double f = r < 2 ? std::pow(50.0, -2 * k / 4) : std::pow(200.0, -2 * k / 8);

@@ -80,8 +80,9 @@ Expected<Plan> Fope::compiled(const Geometry& geometry) const {
   mix.cosine = of_heads(cos_coef);
   mix.sine = of_heads(sin_coef);
   Plan plan;
-  plan.rotate =
-      Rotate{.rotary_dim = head_dim, .frequency = std::move(frequency), .mix = std::move(mix)};
+  plan.rotate = Rotate{.slice = {.rotary_dim = head_dim},
+                       .frequencies = {.radians = std::move(frequency)},
+                       .kind = std::move(mix)};
   return plan;
 }
 

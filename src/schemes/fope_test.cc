@@ -19,9 +19,9 @@ Rotate rotate_of(const Fope& scheme, const Geometry& geometry) {
 
 TEST(FopeScheme, LeavesOutWhatTurnsLessThanOnce) {
   const Rotate rotate = rotate_of({.max_position_embeddings = 512}, {.head_dim = 64});
-  ASSERT_TRUE(rotate.mix);
-  const std::int64_t inputs = rotate.mix->inputs;
-  EXPECT_EQ(rotate.mix->outputs, inputs);
+  ASSERT_TRUE(rotate.mix());
+  const std::int64_t inputs = rotate.mix()->inputs;
+  EXPECT_EQ(rotate.mix()->outputs, inputs);
   ASSERT_GT(inputs, 0);
   ASSERT_LT(inputs, 32);
   EXPECT_GT(rotate.at(0, 0, inputs - 1), 2 * std::numbers::pi / 512);
@@ -57,14 +57,14 @@ TEST(FopeScheme, TheRestTurnsAndStretchesUnlessItsSineIsZero) {
 TEST(FopeScheme, OneMixtureOfTwoServesAllKeyHeads) {
   const Rotate rotate = rotate_of({.num_inv_freq = 1, .cos_coef = {2}, .sin_coef = {3, 4}},
                                   {.heads = 4, .kv_heads = 2, .head_dim = 2});
-  EXPECT_EQ(rotate.mix->heads, 2);
-  EXPECT_EQ(rotate.mix->cosine, (std::vector<double>{2, 2}));
-  EXPECT_EQ(rotate.mix->sine, (std::vector<double>{3, 4}));
+  EXPECT_EQ(rotate.mix()->heads, 2);
+  EXPECT_EQ(rotate.mix()->cosine, (std::vector<double>{2, 2}));
+  EXPECT_EQ(rotate.mix()->sine, (std::vector<double>{3, 4}));
 }
 
 TEST(FopeScheme, FewerPairsBeginWithEverySecondFrequency) {
   const Rotate rotate = rotate_of({.num_inv_freq = 4, .mixed_pairs = 2}, {.head_dim = 8});
-  EXPECT_EQ(rotate.mix->cosine, (std::vector<double>{1, 0, 0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(rotate.mix()->cosine, (std::vector<double>{1, 0, 0, 0, 0, 1, 0, 0}));
 }
 
 TEST(FopeScheme, RefusesWhatDoesNotFit) {

@@ -68,11 +68,8 @@ Expected<Plan> Mixed::compiled(const Geometry& geometry) const {
     }
   }
   Plan plan;
-  plan.rotate = Rotate{.pairing = pairing,
-                       .rotary_dim = head_dim,
-                       .heads = heads,
-                       .axes = 2,
-                       .frequency = std::move(frequency)};
+  plan.rotate = Rotate{.slice = {.pairing = pairing, .rotary_dim = head_dim},
+                       .frequencies = {.heads = heads, .axes = 2, .radians = std::move(frequency)}};
   return plan;
 }
 

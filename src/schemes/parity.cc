@@ -17,8 +17,8 @@ constexpr std::string_view exact_instead = "use exact angles";
 
 // Each pair's frequency, on the axis it has.
 void replace_frequencies(Rotate& rotate, const std::vector<float>& frequency) {
-  for (std::size_t i = 0; i < rotate.frequency.size(); ++i) {
-    double& own = rotate.frequency[i];
+  for (std::size_t i = 0; i < rotate.frequencies.radians.size(); ++i) {
+    double& own = rotate.frequencies.radians[i];
     if (own != 0) own = frequency[i % frequency.size()];
   }
 }
@@ -28,6 +28,7 @@ Expected<void> hf_float(const Rope& rope, const Geometry& geometry, Rotate& rota
   if (!scaled) return std::unexpected(scaled.error());
   replace_frequencies(rotate, scaled->frequency);
   rotate.amplitude = scaled->amplitude;
+  rotate.kind = HfFloat{};
   return {};
 }
 
@@ -48,6 +49,7 @@ Expected<void> hf_float(const Axial& axial, const Geometry& geometry, Rotate& ro
     frequency[i] = series[2 * r + odd];
   }
   replace_frequencies(rotate, frequency);
+  rotate.kind = HfFloat{};
   return {};
 }
 
@@ -56,22 +58,23 @@ Expected<void> ggml_float(const Rope& rope, const Geometry& geometry, Rotate& ro
   if (!ggml) return std::unexpected(ggml.error());
   // The pairs of an interleaved M-RoPE in no section take ggml's fourth stream, 0 for text.
   if (rope.mrope_interleaved && !rope.mrope_section.empty()) {
-    const auto axes = static_cast<std::size_t>(rotate.axes);
+    const auto axes = static_cast<std::size_t>(rotate.frequencies.axes);
     const auto pairs = static_cast<std::size_t>(rotate.pairs());
-    for (std::size_t i = 0; i < rotate.frequency.size(); ++i) {
+    for (std::size_t i = 0; i < rotate.frequencies.radians.size(); ++i) {
       const std::size_t r = i % pairs;
       const std::int64_t section = rope.mrope_section[r % axes];
-      if (static_cast<std::int64_t>(r) >= rotate.axes * section) rotate.frequency[i] = 0;
+      if (static_cast<std::int64_t>(r) >= rotate.frequencies.axes * section)
+        rotate.frequencies.radians[i] = 0;
     }
   }
-  rotate.ggml = std::move(*ggml);
+  rotate.kind = std::move(*ggml);
   return {};
 }
 
 Expected<void> ggml_float(const Axial& axial, const Geometry& geometry, Rotate& rotate) {
   auto ggml = ggml_rope(axial, geometry);
   if (!ggml) return std::unexpected(ggml.error());
-  rotate.ggml = std::move(*ggml);
+  rotate.kind = std::move(*ggml);
   return {};
 }
 
@@ -79,7 +82,16 @@ Expected<void> ggml_float(const Axial& axial, const Geometry& geometry, Rotate& 
 
 Expected<void> take_angles(const Scheme& scheme, const Geometry& geometry, Angles angles,
                            Rotate& rotate) {
-  rotate.angles = angles;
+  const auto* const plain = std::get_if<Plain>(&rotate.kind);
+  if (plain == nullptr || plain->phase || plain->growth)
+    return fail(
+        "plan: angles " + std::string(name(angles)),
+        "an engine's arithmetic is of rotations without " +
+            std::string(plain == nullptr
+                            ? std::visit([](const auto& kind) { return kind.name; }, rotate.kind)
+                        : plain->phase ? "phases"
+                                       : "growth"),
+        info(scheme).name, exact_instead);
   const bool hf = angles == Angles::hf_float;
   if (const auto* rope = std::get_if<Rope>(&scheme))
     return hf ? hf_float(*rope, geometry, rotate) : ggml_float(*rope, geometry, rotate);

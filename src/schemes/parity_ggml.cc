@@ -44,7 +44,7 @@ struct Numbers {
   GgmlRope ggml = {};
   double base = rope.rope_theta;
 
-  std::int64_t dim() const { return exact.rotary_dim; }
+  std::int64_t dim() const { return exact.slice.rotary_dim; }
 
   Expected<void> take(const Unscaled&) { return {}; }
   Expected<void> take(const Linear& linear) {
@@ -140,7 +140,7 @@ Expected<GgmlRope> ggml_rope(const Rope& rope, const Geometry& geometry, const R
     for (const double f : rope.frequency_factors)
       ggml.freq_factors.push_back(static_cast<float>(f));
   }
-  ggml.theta_scale = step(numbers.base, exact.rotary_dim);
+  ggml.theta_scale = step(numbers.base, exact.slice.rotary_dim);
   return std::move(ggml);
 }
 

@@ -27,9 +27,10 @@ Expected<Plan> Pope::compiled(const Geometry& geometry) const {
                 std::to_string(dim), "a channel turns by itself: head_dim of them at most");
   }
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = 2 * dim,
-                       .frequency = detail::geometric_frequencies(rope_theta, 2 * dim, dim),
-                       .polar = true};
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = 2 * dim},
+             .frequencies = {.radians = detail::geometric_frequencies(rope_theta, 2 * dim, dim)},
+             .kind = Polar{}};
   if (phases.empty()) return plan;
   const auto given = static_cast<std::int64_t>(phases.size());
   const std::int64_t kv_heads = geometry.kv_heads > 0 ? geometry.kv_heads : geometry.heads;
@@ -39,10 +40,10 @@ Expected<Plan> Pope::compiled(const Geometry& geometry) const {
                     " channels and " + std::to_string(kv_heads) + " key heads",
                 std::to_string(given) + " numbers", "say kv_heads, or give one phase a channel");
   }
-  Phase phase{.of_keys = true, .heads = given / dim};
+  Phase phase{.side = Side::key, .heads = given / dim};
   for (const double each : phases)
     phase.radians.push_back(std::clamp(each, -2 * std::numbers::pi, 0.0));
-  plan.rotate->phase = std::move(phase);
+  plan.rotate->kind = Polar{.phase = std::move(phase)};
   return plan;
 }
 

@@ -30,14 +30,15 @@ TEST(PopeScheme, EveryChannelHasAFrequencyOfItsOwn) {
 TEST(PopeScheme, PhasesOfTheKeysAreClampedToATurn) {
   const Rotate rotate = rotate_of(Pope{.phases = {-7, -1, 0.5, -3, 0, -6}},
                                   {.heads = 4, .kv_heads = 3, .head_dim = 2});
-  ASSERT_TRUE(rotate.phase);
-  EXPECT_TRUE(rotate.phase->of_keys);
-  EXPECT_EQ(rotate.phase->heads, 3);
-  EXPECT_EQ(rotate.phase->radians, (std::vector<double>{-2 * std::numbers::pi, -1, 0, -3, 0, -6}));
+  ASSERT_TRUE(rotate.phase());
+  EXPECT_TRUE(rotate.phase()->side == Side::key);
+  EXPECT_EQ(rotate.phase()->heads, 3);
+  EXPECT_EQ(rotate.phase()->radians,
+            (std::vector<double>{-2 * std::numbers::pi, -1, 0, -3, 0, -6}));
 }
 
 TEST(PopeScheme, OnePhaseAChannelServesAllHeads) {
-  EXPECT_EQ(rotate_of(Pope{.phases = {-1, -2}}, {.heads = 4, .head_dim = 2}).phase->heads, 1);
+  EXPECT_EQ(rotate_of(Pope{.phases = {-1, -2}}, {.heads = 4, .head_dim = 2}).phase()->heads, 1);
 }
 
 TEST(PopeScheme, RefusesWhatDoesNotFit) {
@@ -53,12 +54,12 @@ TEST(ImaginaryHeads, AreAQuarterBehind) {
   const double quarter = -std::numbers::pi / 2;
   const Geometry four{.heads = 4, .head_dim = 2};
   const auto phases = [&](ImaginaryHeads which) {
-    return rotate_of(Rope{.imaginary_heads = which}, four).phase->radians;
+    return rotate_of(Rope{.imaginary_heads = which}, four).phase()->radians;
   };
   EXPECT_EQ(phases(ImaginaryHeads::alternating), (std::vector<double>{0, quarter, 0, quarter}));
   EXPECT_EQ(phases(ImaginaryHeads::second_half), (std::vector<double>{0, 0, quarter, quarter}));
   EXPECT_EQ(phases(ImaginaryHeads::all), (std::vector<double>{quarter}));
-  EXPECT_FALSE(rotate_of(Rope{}, four).phase);
+  EXPECT_FALSE(rotate_of(Rope{}, four).phase());
 }
 
 TEST(ImaginaryHeads, AreHalfOfAnEvenNumber) {

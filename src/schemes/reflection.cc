@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 2> words<SlopeRounding>{"exact", "bfloat1
 template <>
 constexpr std::array<std::string_view, 2> words<KerpleKernel>{"log", "power"};
 template <>
-constexpr std::array<std::string_view, 2> words<Slice>{"leading", "trailing"};
+constexpr std::array<std::string_view, 2> words<SliceEnd>{"leading", "trailing"};
 template <>
 constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alternating",
                                                                 "second_half", "all"};

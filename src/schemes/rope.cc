@@ -52,7 +52,7 @@ Expected<void> rotate_first_heads(std::int64_t rotated, const Geometry& geometry
   const std::int64_t heads = geometry.heads;
   POSENC_CHECK(detail::known("rope: rotated_heads", {{"heads", heads}}));
   POSENC_CHECK(detail::affordable("rope: rotated_heads", {"heads", heads},
-                                  {"frequencies", std::ssize(rotate.frequency)}));
+                                  {"frequencies", std::ssize(rotate.frequencies.radians)}));
   if (rotated < 1 || rotated > heads)
     return fail("rope: rotated_heads", "must lie within 1 and " + std::to_string(heads) + " heads",
                 std::to_string(rotated), "leave it out where all rotate");
@@ -60,11 +60,11 @@ Expected<void> rotate_first_heads(std::int64_t rotated, const Geometry& geometry
     return fail("rope: rotated_heads", "kv_heads must equal heads, " + std::to_string(heads),
                 std::to_string(geometry.kv_heads), "a key rotates as its query does");
   if (rotated == heads) return {};
-  const std::vector<double> one = rotate.frequency;
-  rotate.heads = heads;
-  rotate.frequency.assign(one.size() * static_cast<std::size_t>(heads), 0.0);
+  const std::vector<double> one = rotate.frequencies.radians;
+  rotate.frequencies.heads = heads;
+  rotate.frequencies.radians.assign(one.size() * static_cast<std::size_t>(heads), 0.0);
   for (std::int64_t h = 0; h < rotated; ++h)
-    std::ranges::copy(one, rotate.frequency.begin() + h * std::ssize(one));
+    std::ranges::copy(one, rotate.frequencies.radians.begin() + h * std::ssize(one));
   return {};
 }
 
@@ -163,27 +163,35 @@ Expected<Plan> Rope::compiled(const Geometry& geometry) const {
   if (!scaled) return std::unexpected(scaled.error());
 
   Rotate rotate;
-  rotate.pairing = pairing;
-  rotate.rotary_dim = 2 * static_cast<std::int64_t>(scaled->frequency.size());
-  rotate.first_dim = slice == Slice::trailing ? geometry.head_dim - rotate.rotary_dim : 0;
-  rotate.frequency = scaled->frequency;
+  rotate.slice.pairing = pairing;
+  rotate.slice.rotary_dim = 2 * static_cast<std::int64_t>(scaled->frequency.size());
+  rotate.slice.first_dim =
+      slice == SliceEnd::trailing ? geometry.head_dim - rotate.slice.rotary_dim : 0;
+  rotate.frequencies.radians = scaled->frequency;
   rotate.amplitude = scaled->amplitude;
-  rotate.values = rotate_values;
-  rotate.values_stay = values_stay;
+  if (values_stay && !rotate_values)
+    return fail("rope", "values stay rotated only where they are rotated", "values_stay alone",
+                "set rotate_values too");
+  if (rotate_values) rotate.values = values_stay ? Values::rotated : Values::rotated_and_back;
   if (!mrope_section.empty() || !pair_axes.empty()) {
     POSENC_TRY(axis, detail::axis_of_each_pair(*this, rotate.pairs()));
-    rotate.axes = static_cast<std::int64_t>(mrope_section.size());
-    for (const std::int64_t each : pair_axes) rotate.axes = std::max(rotate.axes, each + 1);
-    rotate.frequency = detail::spread_over_axes(scaled->frequency, axis, rotate.axes);
+    rotate.frequencies.axes = static_cast<std::int64_t>(mrope_section.size());
+    for (const std::int64_t each : pair_axes)
+      rotate.frequencies.axes = std::max(rotate.frequencies.axes, each + 1);
+    rotate.frequencies.radians =
+        detail::spread_over_axes(scaled->frequency, axis, rotate.frequencies.axes);
   }
   if (rotated_heads) POSENC_CHECK(rotate_first_heads(*rotated_heads, geometry, rotate));
   if (imaginary_heads != ImaginaryHeads::none) {
     POSENC_TRY(phase, imaginary_phase(*this, geometry.heads, rotate.pairs()));
-    rotate.phase = std::move(phase);
+    rotate.kind = Plain{.phase = std::move(phase)};
   }
   if (distance_map != DistanceMap::none) {
     POSENC_TRY(regions, regions_of(*this));
-    rotate.regions = std::move(regions);
+    if (rotate.phase())
+      return fail("rope", "a distance map must stand without phases beside", "imaginary heads",
+                  "leave one of the two out");
+    rotate.kind = std::move(regions);
   }
   Plan plan;
   plan.rotate = std::move(rotate);

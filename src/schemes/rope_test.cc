@@ -11,7 +11,7 @@ constexpr Geometry of_four{.heads = 4, .kv_heads = 4, .head_dim = 8};
 TEST(RopeScheme, FirstHeadsAloneMayRotate) {
   const auto plan = Rope{.rotated_heads = 2}.compiled(of_four), all = Rope{}.compiled(of_four);
   ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_EQ(plan->rotate->heads, 4);
+  EXPECT_EQ(plan->rotate->frequencies.heads, 4);
   for (std::int64_t h = 0; h < 4; ++h)
     for (std::int64_t r = 0; r < 4; ++r)
       EXPECT_EQ(plan->rotate->at(h, 0, r), h < 2 ? all->rotate->at(0, 0, r) : 0) << h << " " << r;

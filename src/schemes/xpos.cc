@@ -31,11 +31,10 @@ Expected<Plan> XPos::compiled(const Geometry& geometry) const {
     growth.factor.push_back((position + gamma) / (1 + gamma));
   }
   Plan plan;
-  plan.rotate =
-      Rotate{.pairing = pairing,
-             .rotary_dim = head_dim,
-             .frequency = detail::geometric_frequencies(rope_theta, head_dim, head_dim / 2),
-             .growth = std::move(growth)};
+  plan.rotate = Rotate{
+      .slice = {.pairing = pairing, .rotary_dim = head_dim},
+      .frequencies = {.radians = detail::geometric_frequencies(rope_theta, head_dim, head_dim / 2)},
+      .kind = Plain{.growth = std::move(growth)}};
   return plan;
 }
 

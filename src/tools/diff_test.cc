@@ -272,11 +272,12 @@ TEST(DiffOfPlans, BiasesByTheirNumbers) {
 TEST(DiffOfPlans, AListForAllHeadsIsThatOfEach) {
   const Plan shared = plan(Rope{});
   Plan listed = shared;
-  listed.rotate->heads = 2;
-  listed.rotate->frequency.insert(listed.rotate->frequency.end(), shared.rotate->frequency.begin(),
-                                  shared.rotate->frequency.end());
+  listed.rotate->frequencies.heads = 2;
+  listed.rotate->frequencies.radians.insert(listed.rotate->frequencies.radians.end(),
+                                            shared.rotate->frequencies.radians.begin(),
+                                            shared.rotate->frequencies.radians.end());
   EXPECT_EQ(only(diff(shared, listed)).severity, Severity::note);
-  listed.rotate->frequency.back() += 1;
+  listed.rotate->frequencies.radians.back() += 1;
   EXPECT_EQ(diff(shared, listed).size(), 2u);
   EXPECT_EQ(diff(listed, shared).back().code, "frequency");
 }

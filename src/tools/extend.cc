@@ -41,7 +41,7 @@ bool sees_beyond(const LayerGroup& group, std::int64_t length) {
 std::vector<double> frequencies_of(const Rotate& rotate) {
   std::vector<double> all(static_cast<std::size_t>(rotate.pairs()));
   for (std::size_t r = 0; r < all.size(); ++r)
-    for (std::int64_t axis = 0; axis < rotate.axes; ++axis)
+    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
       all[r] = std::max(all[r], std::abs(rotate.at(0, axis, static_cast<std::int64_t>(r))));
   return all;
 }

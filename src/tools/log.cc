@@ -113,11 +113,11 @@ class LogDifferences {
     if (!dim || std::holds_alternative<Proportional>(rope.scaling) || dim->number > 1e6) return;
     const Expected<Plan> plan = compile(group);
     const std::int64_t told = std::llround(dim->number);
-    if (!plan || !plan->rotate || plan->rotate->rotary_dim == told || told % 2 != 0) return;
+    if (!plan || !plan->rotate || plan->rotate->slice.rotary_dim == told || told % 2 != 0) return;
     if (group.geometry.head_dim > 0 && told > group.geometry.head_dim) return;
     for (const LayerGroup& other : model_.groups) {
       const Expected<Plan> theirs = compile(other);
-      if (theirs && theirs->rotate && theirs->rotate->rotary_dim == told) return;
+      if (theirs && theirs->rotate && theirs->rotate->slice.rotary_dim == told) return;
     }
     rope.rotary_dim = told;
   }

@@ -23,18 +23,20 @@ using detail::grouped, detail::layer_list, detail::nearly, detail::shown;
 constexpr double full_turn = 6.283185307179586;
 
 std::string rotated_text(const Rotate& rotate, std::int64_t head_dim) {
-  std::string text = std::to_string(rotate.rotary_dim);
+  std::string text = std::to_string(rotate.slice.rotary_dim);
   if (head_dim > 0) text += " of " + std::to_string(head_dim);
-  if (rotate.first_dim > 0) text += " from channel " + std::to_string(rotate.first_dim);
-  if (rotate.blocks > 1) text += " in " + std::to_string(rotate.blocks) + " blocks";
-  if (rotate.axes > 1) text += " on " + std::to_string(rotate.axes) + " axes";
+  if (rotate.slice.first_dim > 0) text += " from channel " + std::to_string(rotate.slice.first_dim);
+  if (rotate.slice.blocks > 1) text += " in " + std::to_string(rotate.slice.blocks) + " blocks";
+  if (rotate.frequencies.axes > 1)
+    text += " on " + std::to_string(rotate.frequencies.axes) + " axes";
   return text;
 }
 
 // A plan by hand may list fewer frequencies than it says.
 bool whole(const Rotate& rotate) {
-  return rotate.heads > 0 && rotate.axes > 0 && rotate.pairs() >= 0 &&
-         std::ssize(rotate.frequency) == rotate.heads * rotate.axes * rotate.pairs();
+  return rotate.frequencies.heads > 0 && rotate.frequencies.axes > 0 && rotate.pairs() >= 0 &&
+         std::ssize(rotate.frequencies.radians) ==
+             rotate.frequencies.heads * rotate.frequencies.axes * rotate.pairs();
 }
 
 // How far the angles of two rotations of one shape come apart.
@@ -52,13 +54,14 @@ struct Apart {
 
 // Of the heads that both have; a list for all heads holds for each.
 Apart apart(const Rotate& a, const Rotate& b) {
-  const std::int64_t heads =
-      a.heads == 1 || b.heads == 1 ? std::max(a.heads, b.heads) : std::min(a.heads, b.heads);
+  const std::int64_t heads = a.frequencies.heads == 1 || b.frequencies.heads == 1
+                                 ? std::max(a.frequencies.heads, b.frequencies.heads)
+                                 : std::min(a.frequencies.heads, b.frequencies.heads);
   Apart out;
   for (std::int64_t r = 0; r < a.pairs(); ++r) {
     double most = 0;
     for (std::int64_t head = 0; head < heads; ++head) {
-      for (std::int64_t axis = 0; axis < a.axes; ++axis) {
+      for (std::int64_t axis = 0; axis < a.frequencies.axes; ++axis) {
         const double x = a.at(head, axis, r), y = b.at(head, axis, r);
         if (!nearly(x, y)) most = std::max(most, std::abs(x - y));
       }
@@ -123,6 +126,12 @@ class PlanDifferences {
                 .expected = std::to_string(plan.relative->row_count) + " rows",
                 .found = std::to_string(theirs.relative->row_count) + " rows",
                 .message = "distances read other rows, or other vectors: " + detail::told(all)});
+    if (plan.unknown != theirs.unknown)
+      differ({.code = "unknown",
+              .expected = std::to_string(plan.unknown.size()) + " members",
+              .found = std::to_string(theirs.unknown.size()) + " members",
+              .message = "a later posenc wrote members that this one does not know",
+              .cure = "compare them with that one"});
     return std::move(found_);
   }
 
@@ -130,28 +139,29 @@ class PlanDifferences {
   void differ(Finding finding) { found_.push_back(std::move(finding)); }
 
   void rotations(const Rotate& rotate, const Rotate& other) {
-    if (rotate.pairing != other.pairing)
+    if (rotate.slice.pairing != other.slice.pairing)
       differ({.code = "pairing",
               .position = 1,
-              .expected = std::string(name(rotate.pairing)),
-              .found = std::string(name(other.pairing)),
+              .expected = std::string(name(rotate.slice.pairing)),
+              .found = std::string(name(other.slice.pairing)),
               .message = "the same weights rotated in other pairs make no sense from the second "
                          "token on",
               .cure = "rotate as the first does, or permute q and k's rows"});
     if (slices(rotate, other)) frequencies(rotate, other);
     const auto of_values = [](const Rotate& each) {
-      return !each.values ? "not rotated" : each.values_stay ? "rotated, and stay so" : "rotated";
+      return !each.rotates_values()           ? "not rotated"
+             : each.values == Values::rotated ? "rotated, and stay so"
+                                              : "rotated";
     };
-    if (rotate.values != other.values || rotate.values_stay != other.values_stay)
+    if (rotate.values != other.values)
       differ({.code = "values",
               .position = 1,
               .expected = of_values(rotate),
               .found = of_values(other),
-              .message = rotate.values != other.values
+              .message = rotate.rotates_values() != other.rotates_values()
                              ? "values rotate in one of them"
                              : "the output is rotated back in one of them"});
     kinds(rotate, other);
-    angles(rotate, other);
   }
 
   // Whether the same channels rotate.
@@ -173,11 +183,12 @@ class PlanDifferences {
     const bool comparable = whole(rotate) && whole(other);
     const Apart off = comparable ? apart(rotate, other) : Apart{};
     const auto heads = [](const Rotate& each) {
-      return each.heads == 1 ? std::string("one list for all heads")
-                             : std::to_string(each.heads) + " heads with a list each";
+      return each.frequencies.heads == 1
+                 ? std::string("one list for all heads")
+                 : std::to_string(each.frequencies.heads) + " heads with a list each";
     };
-    const bool shared = rotate.heads == 1 || other.heads == 1;
-    if (rotate.heads != other.heads)
+    const bool shared = rotate.frequencies.heads == 1 || other.frequencies.heads == 1;
+    if (rotate.frequencies.heads != other.frequencies.heads)
       differ({.code = "frequency_heads",
               .severity = shared && comparable && !off ? Severity::note : Severity::error,
               .position = 1,
@@ -192,103 +203,117 @@ class PlanDifferences {
               .pair = off.worst,
               .position = off.shows_from(),
               .message = told(off, rotate, length_)});
-    if (!comparable && !nearly(rotate.frequency, other.frequency))
+    if (!comparable && !nearly(rotate.frequencies.radians, other.frequencies.radians))
       differ({.code = "frequency",
               .position = 1,
-              .expected = std::to_string(rotate.frequency.size()) + " frequencies",
-              .found = std::to_string(other.frequency.size()) + " frequencies",
+              .expected = std::to_string(rotate.frequencies.radians.size()) + " frequencies",
+              .found = std::to_string(other.frequencies.radians.size()) + " frequencies",
               .message = "a plan must list a frequency for each head, axis and pair"});
   }
 
   // What a rotation is besides its frequencies: xPos, phases, mixtures, distance maps, lengths as
-  // angles.
+  // angles, an engine's arithmetic.
   void kinds(const Rotate& rotate, const Rotate& other) {
-    const std::vector<detail::MemberDifference> all = detail::member_differences(rotate, other);
-    const auto kind = [&](const char* member, Finding finding) {
-      std::vector<detail::MemberDifference> these;
-      for (const auto& one : all)
-        if (detail::is_of(member, one.member)) these.push_back(one);
-      if (these.empty()) return;
-      finding.message += ": " + detail::told(these);
-      differ(std::move(finding));
+    part(rotate.growth(), other.growth(),
+         {.code = "xpos",
+          .position = 1,
+          .expected = rotate.growth() ? "decays" : "none",
+          .found = other.growth() ? "decays" : "none",
+          .message = "queries and keys grow and shrink with position in different ways"});
+    part(rotate.phase(), other.phase(),
+         {.code = "phase",
+          .position = 0,
+          .expected = phase_text(rotate.phase()),
+          .found = phase_text(other.phase()),
+          .message = "the angles of queries or keys begin elsewhere, so that logits are largest at "
+                     "another distance"});
+    const auto tell = [&](const Rotate& of) {
+      std::visit([&](const auto& kind) { of_kind(kind, rotate, other); }, of.kind);
     };
-    kind("growth", {.code = "xpos",
-                    .position = 1,
-                    .expected = rotate.growth ? "decays" : "none",
-                    .found = other.growth ? "decays" : "none",
-                    .message = "queries and keys grow and shrink with position in different ways"});
-    kind("phase", {.code = "phase",
-                   .position = 0,
-                   .expected = phase_text(rotate.phase),
-                   .found = phase_text(other.phase),
-                   .message = "the angles of queries or keys begin elsewhere, so that logits are "
-                              "largest at another distance"});
-    kind("mix", {.code = "mix",
-                 .position = 0,
-                 .expected = mix_text(rotate.mix),
-                 .found = mix_text(other.mix),
-                 .message = "other sums of cosines stand for the cosine of a pair (FoPE)"});
-    kind("regions", {.code = "distance_map",
-                     .position = maps_from(rotate.regions, other.regions),
-                     .expected = map_text(rotate.regions),
-                     .found = map_text(other.regions),
-                     .message = "a key further back is rotated as if it stood elsewhere",
-                     .cure = "write dual_chunk_attention_config, or tell the engine of the map, "
-                             "as the first has it"});
-    kind("polar", {.code = "polar",
-                   .position = 0,
-                   .expected = rotate.polar ? "lengths" : "coordinates",
-                   .found = other.polar ? "lengths" : "coordinates",
-                   .message = "a channel is the length of a pair in one of them (PoPE)"});
+    tell(rotate);
+    if (rotate.kind.index() != other.kind.index()) tell(other);
+  }
+
+  void of_kind(const Plain&, const Rotate&, const Rotate&) {}
+  void of_kind(const Polar&, const Rotate& rotate, const Rotate& other) {
+    if (rotate.polar() == other.polar()) return;
+    differ({.code = "polar",
+            .position = 0,
+            .expected = rotate.polar() ? "lengths" : "coordinates",
+            .found = other.polar() ? "lengths" : "coordinates",
+            .message = "a channel is the length of a pair in one of them (PoPE)"});
+  }
+  void of_kind(const Mix&, const Rotate& rotate, const Rotate& other) {
+    part(rotate.mix(), other.mix(),
+         {.code = "mix",
+          .position = 0,
+          .expected = mix_text(rotate.mix()),
+          .found = mix_text(other.mix()),
+          .message = "other sums of cosines stand for the cosine of a pair (FoPE)"});
+  }
+  void of_kind(const Regions&, const Rotate& rotate, const Rotate& other) {
+    part(rotate.regions(), other.regions(),
+         {.code = "distance_map",
+          .position = maps_from(rotate.regions(), other.regions()),
+          .expected = map_text(rotate.regions()),
+          .found = map_text(other.regions()),
+          .message = "a key further back is rotated as if it stood elsewhere",
+          .cure = "write dual_chunk_attention_config, or tell the engine of the map, as the first "
+                  "has it"});
+  }
+  void of_kind(const HfFloat&, const Rotate& rotate, const Rotate& other) { angles(rotate, other); }
+  void of_kind(const GgmlRope&, const Rotate& rotate, const Rotate& other) {
+    angles(rotate, other);
+    if (rotate.ggml() && other.ggml())
+      part(rotate.ggml(), other.ggml(),
+           {.code = "ggml", .position = 1, .message = "ggml's rope is called with other numbers"});
   }
 
   // Rounding changes a text far out at most; what ggml is called with changes the angles
   // themselves.
   void angles(const Rotate& rotate, const Rotate& other) {
-    if (rotate.angles != other.angles)
-      differ({.code = "angles",
-              .severity = Severity::note,
-              .expected = std::string(name(rotate.angles)),
-              .found = std::string(name(other.angles)),
-              .message = "angles are formed in other arithmetic, and come apart by rounding far "
-                         "out: posenc precision tells by how much"});
-    if (rotate.ggml && other.ggml && !(*rotate.ggml == *other.ggml)) {
-      std::vector<detail::MemberDifference> these;
-      for (const auto& one : detail::member_differences(rotate, other))
-        if (detail::is_of("ggml", one.member)) these.push_back(one);
-      differ({.code = "ggml",
-              .position = 1,
-              .message = "ggml's rope is called with other numbers: " +
-                         (these.empty() ? "within 10⁻⁵" : detail::told(these))});
-    } else if (rotate.ggml.has_value() != other.ggml.has_value() && rotate.angles == other.angles) {
-      differ({.code = "ggml",
-              .position = 1,
-              .expected = rotate.ggml ? "given" : "none",
-              .found = other.ggml ? "given" : "none",
-              .message = "one of them has the numbers that ggml's rope is called with"});
-    }
+    if (rotate.angles() == other.angles() ||
+        std::ranges::find(found_, "angles", &Finding::code) != found_.end())
+      return;
+    differ({.code = "angles",
+            .severity = Severity::note,
+            .expected = std::string(name(rotate.angles())),
+            .found = std::string(name(other.angles())),
+            .message = "angles are formed in other arithmetic, and come apart by rounding far "
+                       "out: posenc precision tells by how much"});
   }
 
-  static std::string phase_text(const std::optional<Phase>& phase) {
+  // A part that one of two may have alone; null: not there.
+  template <class Part>
+  void part(const Part* one, const Part* other, Finding finding) {
+    if (one == nullptr && other == nullptr) return;
+    if (one == nullptr || other == nullptr) return differ(std::move(finding));
+    const auto all = detail::member_differences(*one, *other);
+    if (all.empty()) return;
+    finding.message += ": " + detail::told(all);
+    differ(std::move(finding));
+  }
+
+  static std::string phase_text(const Phase* phase) {
     if (!phase) return "none";
-    return "of " + std::string(phase->of_keys ? "keys" : "queries") +
+    return "of " + std::string(phase->side == Side::key ? "keys" : "queries") +
            (phase->heads == 1 ? ", shared by all heads"
                               : ", " + std::to_string(phase->heads) + " heads");
   }
-  static std::string mix_text(const std::optional<Mix>& mix) {
+  static std::string mix_text(const Mix* mix) {
     if (!mix) return "none";
     return std::to_string(mix->outputs) + " pairs out of " + std::to_string(mix->inputs);
   }
-  static std::string map_text(const std::optional<Regions>& regions) {
+  static std::string map_text(const Regions* regions) {
     if (!regions) return "none";
     return regions->window > 0 ? "from distance " + grouped(regions->window) + " on"
                                : "chunks of " + grouped(regions->chunk);
   }
   // The first position at which two maps may rotate otherwise: tokens of the first chunk, or of one
   // window, are as without a map, unless the map's first region says otherwise.
-  static std::int64_t maps_from(const std::optional<Regions>& a, const std::optional<Regions>& b) {
+  static std::int64_t maps_from(const Regions* a, const Regions* b) {
     std::int64_t from = std::numeric_limits<std::int64_t>::max();
-    for (const std::optional<Regions>& each : {a, b})
+    for (const Regions* each : {a, b})
       if (each) from = std::min(from, std::max(each->window, each->chunk));
     const bool near_alike = std::ranges::all_of(std::array{a, b}, [&](const auto& each) {
       return !each || each->region.empty() || plain_until(each->region.front(), from);

@@ -92,7 +92,8 @@ class Former {
     const Rotate& rotate = *plan_.rotate;
     for (std::int64_t r = 0; r < rotate.pairs(); r++) {
       double frequency = 0;
-      for (std::int64_t axis = 0; axis < rotate.axes; axis++) frequency += rotate.at(0, axis, r);
+      for (std::int64_t axis = 0; axis < rotate.frequencies.axes; axis++)
+        frequency += rotate.at(0, axis, r);
       float_.push_back(static_cast<float>(frequency));
       narrow_.push_back(narrow(float_.back()));
     }

@@ -53,11 +53,10 @@ TEST(RealPositions, AreRotatedAsByTheModelsOwnCode) {
     const std::int64_t own = std::ssize(frequency) / (axes * dim / 2);
     Plan plan;
     plan.rotate =
-        Rotate{.pairing = record.at("pairing") == "halves" ? Pairing::halves : Pairing::interleaved,
-               .rotary_dim = dim,
-               .heads = own,
-               .axes = axes,
-               .frequency = std::move(frequency)};
+        Rotate{.slice = {.pairing = record.at("pairing") == "halves" ? Pairing::halves
+                                                                     : Pairing::interleaved,
+                         .rotary_dim = dim},
+               .frequencies = {.heads = own, .axes = axes, .radians = std::move(frequency)}};
     auto at = numbers<double>(record.at("at")), rows = numbers<double>(record.at("x"));
     std::vector<double> angle(static_cast<std::size_t>(own * tokens * dim / 2));
     const Tensor angles = Tensor::dense(angle.data(), {1, own, tokens, dim / 2});

@@ -20,9 +20,10 @@ AngleForm form_of(const Json& record, std::int64_t head_dim) {
                   record.at("interleaved") ? Pairing::interleaved : Pairing::halves)
         .value();
   AngleForm form = grape_m(head_dim).value();
-  form.plan.rotate->frequency = numbers<double>(record.at("frequencies"));
-  form.plan.rotate->heads = std::ssize(form.plan.rotate->frequency) / form.plan.rotate->pairs();
-  for (double& frequency : form.plan.rotate->frequency) frequency = -frequency;
+  form.plan.rotate->frequencies.radians = numbers<double>(record.at("frequencies"));
+  form.plan.rotate->frequencies.heads =
+      std::ssize(form.plan.rotate->frequencies.radians) / form.plan.rotate->pairs();
+  for (double& frequency : form.plan.rotate->frequencies.radians) frequency = -frequency;
   return form;
 }
 

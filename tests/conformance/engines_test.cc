@@ -50,8 +50,8 @@ std::string difference(const EngineReading& reading, const Json& record) {
   const Rotate& rotate = *plan->rotate;
   const auto want = numbers<double>(record.at("frequency"));
   std::string text;
-  if (rotate.rotary_dim != record.at("rotary_dim"))
-    return "rotary_dim " + std::to_string(rotate.rotary_dim) + ", not " +
+  if (rotate.slice.rotary_dim != record.at("rotary_dim"))
+    return "rotary_dim " + std::to_string(rotate.slice.rotary_dim) + ", not " +
            record.at("rotary_dim").dump();
   // Engines compute in float, and some powers lose digits there.
   constexpr double float_rounding = 2e-6;
@@ -69,7 +69,7 @@ std::string difference(const EngineReading& reading, const Json& record) {
   if (!nearly(plan->logits.multiplier, record.value("logits", 1.0), 1e-5))
     text += " logits " + number_text(plan->logits.multiplier) + ", not " +
             number_text(record.value("logits", 1.0));
-  if (name(rotate.pairing) != record.at("pairing").get<std::string>()) text += " pairing";
+  if (name(rotate.slice.pairing) != record.at("pairing").get<std::string>()) text += " pairing";
   // The profile has the shortest table of all layers.
   if (record.contains("table_rows") &&
       !(reading.table_rows <= record.at("table_rows").get<std::int64_t>()))

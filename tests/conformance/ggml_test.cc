@@ -54,8 +54,8 @@ Scheme scheme_of(const Json& record) {
 void give_the_rest_to_nobody(Rotate& rotate, const std::vector<std::int64_t>& section) {
   for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
     if (r < 3 * section[static_cast<std::size_t>(r % 3)]) continue;
-    for (std::int64_t axis = 0; axis < rotate.axes; ++axis) {
-      rotate.frequency[static_cast<std::size_t>(axis * rotate.pairs() + r)] = 0;
+    for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis) {
+      rotate.frequencies.radians[static_cast<std::size_t>(axis * rotate.pairs() + r)] = 0;
     }
   }
 }
@@ -65,7 +65,8 @@ Expected<Plan> plan_of(const Json& record, Angles angles) {
   if (!plan) return plan;
   Rotate& rotate = *plan->rotate;
   rotate.amplitude *= record.at("attn_factor").get<double>();
-  if (rotate.ggml) rotate.ggml->attn_factor *= record.at("attn_factor").get<float>();
+  if (auto* ggml = std::get_if<GgmlRope>(&rotate.kind))
+    ggml->attn_factor *= record.at("attn_factor").get<float>();
   if (record.at("mode") == "imrope" && angles == Angles::exact) {
     give_the_rest_to_nobody(rotate, sections(record));
   }

@@ -66,7 +66,7 @@ std::vector<double> pair_frequencies(const Rotate& rotate) {
   std::vector<double> frequency;
   for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
     double sum = 0;
-    for (std::int64_t a = 0; a < rotate.axes; ++a) sum += rotate.at(0, a, r);
+    for (std::int64_t a = 0; a < rotate.frequencies.axes; ++a) sum += rotate.at(0, a, r);
     frequency.push_back(sum);
   }
   return frequency;
@@ -78,8 +78,8 @@ std::vector<double> pair_norms(const Rotate& rotate, const std::vector<float>& x
   const auto dim = static_cast<std::size_t>(head_dim);
   for (std::size_t head = 0; head < x.size(); head += dim) {
     for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
-      const bool halves = rotate.pairing == Pairing::halves;
-      const std::int64_t a = rotate.first_dim + (halves ? r : 2 * r);
+      const bool halves = rotate.slice.pairing == Pairing::halves;
+      const std::int64_t a = rotate.slice.first_dim + (halves ? r : 2 * r);
       const std::size_t i = head + static_cast<std::size_t>(a);
       const std::size_t j = i + static_cast<std::size_t>(halves ? rotate.pairs() : 1);
       norms[i] = norms[j] = rotate.amplitude * std::hypot(x[i], x[j]);

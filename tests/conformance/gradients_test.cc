@@ -30,7 +30,7 @@ struct Layer {
     return Tensor::dense(x.data(), {1, kHeads, kSeq, kHeadDim});
   }
   static Positions positions(const Plan& plan) {
-    if (plan.rotate && plan.rotate->axes == 2) return *patch_positions(3, 3);
+    if (plan.rotate && plan.rotate->frequencies.axes == 2) return *patch_positions(3, 3);
     return Positions::range(0, kSeq);
   }
   // With the profiles of queries that a plan wants.

@@ -45,8 +45,9 @@ TEST_F(Grape, APlanMakesPOfTheKeys) {
       *each /= std::sqrt(squares / static_cast<double>(columns));
   }
   Plan plan;
-  plan.rotate = Rotate{.rotary_dim = columns,
-                       .frequency = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)};
+  plan.rotate = Rotate{
+      .slice = {.rotary_dim = columns},
+      .frequencies = {.radians = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)}};
   const Tensor view = tensor(p, columns);
   ASSERT_TRUE(rotate(plan, view, Positions::range(0, view.shape[2]), Side::key, view));
   expect_close(p, numbers<double>(given.at("p_keys")), 2 * 0x1p-9 * 3);
@@ -56,9 +57,10 @@ TEST_F(Grape, APlanMakesPOfTheKeys) {
 TEST_F(Grape, MIsAPlanOfHeads) {
   const Json& given = record("grape_m of heads");
   Plan plan;
-  plan.rotate = Rotate{
-      .rotary_dim = dim, .heads = heads, .frequency = numbers<double>(given.at("frequencies"))};
-  for (double& frequency : plan.rotate->frequency) frequency = -frequency;
+  plan.rotate =
+      Rotate{.slice = {.rotary_dim = dim},
+             .frequencies = {.heads = heads, .radians = numbers<double>(given.at("frequencies"))}};
+  for (double& frequency : plan.rotate->frequencies.radians) frequency = -frequency;
   ASSERT_TRUE(checked(plan, dim));
   for (const auto& [from, to] : {std::pair{"q", "q_f32"}, {"k", "k_f32"}}) {
     std::vector<double> x = numbers<double>(given.at(from));
@@ -102,7 +104,8 @@ TEST_F(Grape, ARotationInAnyPlaneIsOneOfAPairInAnotherBasis) {
     for (double& x : basis[n]) x /= length;
   }
   Plan plan;  // L turns from b to a
-  plan.rotate = Rotate{.pairing = Pairing::interleaved, .rotary_dim = 2, .frequency = {-s}};
+  plan.rotate = Rotate{.slice = {.pairing = Pairing::interleaved, .rotary_dim = 2},
+                       .frequencies = {.radians = {-s}}};
   const std::vector<double> q = {1, 0.2, -0.3, 0.8}, k = {-0.6, 0.4, 0.9, 0.5};
   for (const std::int64_t i : {0, 3, 40}) {
     for (const std::int64_t j : {0, 2, 39}) {

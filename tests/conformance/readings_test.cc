@@ -40,11 +40,11 @@ std::vector<std::int64_t> attending(const Model& model) {
 void expect_rotation(const Plan& plan, const Json& want) {
   ASSERT_EQ(!plan.rotate, want.is_null());
   if (!plan.rotate) return;
-  EXPECT_EQ(plan.rotate->rotary_dim, want.at("rotary_dim"));
-  EXPECT_EQ(plan.rotate->first_dim, want.at("first_dim"));
+  EXPECT_EQ(plan.rotate->slice.rotary_dim, want.at("rotary_dim"));
+  EXPECT_EQ(plan.rotate->slice.first_dim, want.at("first_dim"));
   // Latent attention reorders the channels first, so that neighbours become halves.
-  if (plan.rotate->first_dim == 0) {
-    EXPECT_EQ(name(plan.rotate->pairing), want.at("pairing").get<std::string>());
+  if (plan.rotate->slice.first_dim == 0) {
+    EXPECT_EQ(name(plan.rotate->slice.pairing), want.at("pairing").get<std::string>());
   }
   EXPECT_NEAR(plan.rotate->amplitude, want.at("attention_factor"), 1e-12);
   expect_relative(pair_frequencies(*plan.rotate), numbers<double>(want.at("inv_freq")),

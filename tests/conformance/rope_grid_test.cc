@@ -78,7 +78,7 @@ void expect_config_gives(const Json& record, bool flat) {
   expect_relative(pair_frequencies(*plan->rotate), numbers<double>(expect.at("inv_freq_f64")),
                   kFrequencyF64);
   EXPECT_NEAR(plan->rotate->amplitude, expect.at("attention_factor"), 1e-12);
-  EXPECT_EQ(plan->rotate->rotary_dim, expect.at("rotary_dim"));
+  EXPECT_EQ(plan->rotate->slice.rotary_dim, expect.at("rotary_dim"));
 }
 
 TEST_P(RopeGrid, DoubleIsTheTruth) {
@@ -109,8 +109,8 @@ TEST_P(RopeGrid, PlanRotatesTheRightChannels) {
     const auto plan = compile(rope_of(record), geometry_of(record));
     ASSERT_TRUE(plan) << plan.error().message();
     ASSERT_TRUE(plan->rotate);
-    EXPECT_EQ(plan->rotate->rotary_dim, record.at("expect").at("rotary_dim"));
-    EXPECT_EQ(plan->rotate->first_dim, 0);
+    EXPECT_EQ(plan->rotate->slice.rotary_dim, record.at("expect").at("rotary_dim"));
+    EXPECT_EQ(plan->rotate->slice.first_dim, 0);
     EXPECT_EQ(plan->logits.multiplier, 1);
     const std::int64_t length = length_of(record);
     EXPECT_TRUE(!plan->valid || length == 0 || plan->valid->contains(length));

@@ -249,13 +249,15 @@ TEST_P(TypeList, CompilesToTheSamePlanTwice) {
 TEST_P(TypeList, RotationIsUndoneByItsInverse) {
   const auto plan = compile(full(), kGenerous);
   ASSERT_TRUE(plan) << plan.error().message();
-  if (plan->rotate && plan->rotate->polar) return;  // makes another vector of a head: polar_test.cc
-  if (plan->rotate && plan->rotate->mix) return;  // has a transpose, and no inverse: rotate_test.cc
+  if (plan->rotate && plan->rotate->polar())
+    return;  // makes another vector of a head: polar_test.cc
+  if (plan->rotate && plan->rotate->mix())
+    return;  // has a transpose, and no inverse: rotate_test.cc
   std::vector<double> x(4 * 5 * kHeadDim);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i));
   const std::vector<double> before = x;
   const Tensor tensor = Tensor::dense(x.data(), {1, 4, 5, kHeadDim});
-  const std::int64_t axes = plan->rotate ? plan->rotate->axes : 1;
+  const std::int64_t axes = plan->rotate ? plan->rotate->frequencies.axes : 1;
   std::vector<std::int64_t> ids;
   for (std::int64_t i = 0; i < axes * 5; ++i) ids.push_back(i % 7);
   const auto positions = Positions::ids(ids, axes);

@@ -61,7 +61,7 @@ TEST_P(ZooRope, FrequenciesOfEverySetAndLength) {
     ASSERT_TRUE(plan->rotate);
     expect_relative(pair_frequencies(*plan->rotate), numbers<double>(set.at("inv_freq_f64")),
                     kFrequencyF64);
-    EXPECT_EQ(plan->rotate->rotary_dim, set.at("rotary_dim"));
+    EXPECT_EQ(plan->rotate->slice.rotary_dim, set.at("rotary_dim"));
     EXPECT_NEAR(plan->rotate->amplitude, set.at("attention_factor"), 1e-12);
   }
 }
@@ -106,7 +106,7 @@ TEST_P(ZooRope, RotatedSliceOfTheHead) {
     EXPECT_EQ(group->geometry.head_dim, before + set.at("head_dim").get<std::int64_t>());
     const auto plan = compile(*group);
     ASSERT_TRUE(plan) << plan.error().message();
-    EXPECT_EQ(plan->rotate->first_dim, before);
+    EXPECT_EQ(plan->rotate->slice.first_dim, before);
   }
 }
 
@@ -152,12 +152,12 @@ TEST_P(ZooRope, MropeAxisOfEveryPair) {
   ASSERT_TRUE(plan) << plan.error().message();
   const Rotate& rotate = *plan->rotate;
   if (!set.contains("mrope_section")) {
-    EXPECT_EQ(rotate.axes, 1);
+    EXPECT_EQ(rotate.frequencies.axes, 1);
     return;
   }
   const auto section = numbers<std::int64_t>(set.at("mrope_section"));
   const bool interleaved = set.at("mrope_interleaved");
-  ASSERT_EQ(rotate.axes, 3);
+  ASSERT_EQ(rotate.frequencies.axes, 3);
   for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
     std::int64_t axis = r < section[0] ? 0 : r < section[0] + section[1] ? 1 : 2;
     if (interleaved) {

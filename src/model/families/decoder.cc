@@ -227,7 +227,7 @@ class DecoderReader {
       return;
     }
     if (family_.mla.nope > 0 || family_.keys_are_values) {
-      found.rope->slice = Slice::trailing;
+      found.rope->slice = SliceEnd::trailing;
       note(group.provenance, "slice", "trailing", Origin::family,
            "a head is [no position, rotated]");
     }

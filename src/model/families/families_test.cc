@@ -106,7 +106,7 @@ TEST(FamilyLatent, TheLastChannelsRotate) {
   const Model model = family_model(
       "deepseek_v3", R"("qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "kv_lora_rank": 64)");
   EXPECT_EQ(model.groups[0].geometry.head_dim, 48);
-  EXPECT_EQ(rope_of(model).slice, Slice::trailing);
+  EXPECT_EQ(rope_of(model).slice, SliceEnd::trailing);
   EXPECT_EQ(rope_of(model).rotary_dim, 16);
   EXPECT_EQ(model.groups[0].cache_elements, 80);
 }
@@ -503,7 +503,7 @@ TEST(Families, APartialFactorCountsBeforeARotaryDimOfAnotherWidth) {
     const Model model = family_model("minimax_m2", more);
     const bool warned = std::ranges::find(model.warnings, "partial_conflict", &Warning::code) !=
                         model.warnings.end();
-    return std::pair{compile(model.groups[0])->rotate->rotary_dim, warned};
+    return std::pair{compile(model.groups[0])->rotate->slice.rotary_dim, warned};
   };
   EXPECT_EQ(rotated(R"("head_dim": 32, "rotary_dim": 8)"), std::pair(std::int64_t{8}, false));
   EXPECT_EQ(rotated(R"("head_dim": 32, "rotary_dim": 8, "partial_rotary_factor": 0.25)"),

@@ -197,7 +197,7 @@ TEST(LayersModernBertDecoder, WindowIsHalfOfTheEncoders) {
 TEST(LayersYoutu, AreDeepSeeks) {
   const Rope rope = layer_rope(layers_model("youtu", R"("qk_rope_head_dim": 64)"));
   EXPECT_EQ(rope.pairing, Pairing::interleaved);
-  EXPECT_EQ(rope.slice, Slice::trailing);
+  EXPECT_EQ(rope.slice, SliceEnd::trailing);
 }
 
 // Its default of shared layers is more than the layers that a refused list leaves.

@@ -45,7 +45,7 @@ TEST(Parts, MoonshineSpellsItsSidesApart) {
   EXPECT_TRUE(decoder->causal);
   EXPECT_EQ(encoder->geometry.head_dim, 36);
   EXPECT_EQ(decoder->geometry.head_dim, 72);
-  EXPECT_EQ(compile(*encoder)->rotate->rotary_dim, 32);  // ⌊0.9 · 36⌋
+  EXPECT_EQ(compile(*encoder)->rotate->slice.rotary_dim, 32);  // ⌊0.9 · 36⌋
   EXPECT_EQ(std::get<Rope>(encoder->schemes[0]).pairing, Pairing::interleaved);
 }
 
@@ -53,7 +53,7 @@ TEST(Parts, MoonshinesStreamingEncoderHasNoPosition) {
   const Model model = parts_model(R"({"model_type": "moonshine_streaming",
       "encoder_config": {"model_type": "moonshine_streaming_encoder"}})");
   EXPECT_TRUE(std::holds_alternative<NoPe>(find_group(model, 0, Stack::encoder)->schemes.front()));
-  EXPECT_EQ(compile(*find_group(model, 0, Stack::decoder))->rotate->rotary_dim, 32);
+  EXPECT_EQ(compile(*find_group(model, 0, Stack::decoder))->rotate->slice.rotary_dim, 32);
 }
 
 TEST(Parts, EachIsReadByItsOwnFamily) {

@@ -157,7 +157,7 @@ TEST(FamilyRows, NomicsPartStandsInItsOwnKeyAlone) {
   const Model model = small_model(
       "nomic_bert", R"("rope_parameters": {"rope_theta": 1000, "partial_rotary_factor": 0.5})");
   EXPECT_TRUE(rows_warn(model, "unread_key"));
-  EXPECT_EQ(compile(model.groups.at(0))->rotate->rotary_dim, 64);
+  EXPECT_EQ(compile(model.groups.at(0))->rotate->slice.rotary_dim, 64);
 }
 
 TEST(FamilyRows, NeoXsHeadsShareTheWidth) {
@@ -216,7 +216,7 @@ TEST(FamilyRows, ClvpsValuesAreRotatedAndStay) {
   const Model model = small_model("clvp_encoder", R"("projection_dim": 256)");
   const Rope rope = std::get<Rope>(model.groups.at(0).schemes.at(0));
   EXPECT_TRUE(rope.rotate_values && rope.values_stay);
-  EXPECT_EQ(compile(model.groups[0])->rotate->rotary_dim, 32);
+  EXPECT_EQ(compile(model.groups[0])->rotate->slice.rotary_dim, 32);
   EXPECT_EQ(where_rotated(small_model("clvp_encoder", R"("use_rotary_embedding": false)")),
             "00000000");
 }
@@ -224,7 +224,7 @@ TEST(FamilyRows, ClvpsValuesAreRotatedAndStay) {
 TEST(FamilyRows, RoFormersValuesAreRotatedWhereTheFileSaysSo) {
   const auto values = [](std::string_view more) {
     const auto plan = compile(small_model("roformer", more).groups.at(0));
-    return plan->rotate->values && plan->rotate->values_stay;
+    return plan->rotate->values == Values::rotated;
   };
   EXPECT_TRUE(values(R"("rotary_value": true)"));
   EXPECT_FALSE(values(R"("rotary_value": false)"));
@@ -236,7 +236,7 @@ TEST(FamilyRows, OneHeadOfQwenOmnisSpectraRotates) {
   EXPECT_EQ(where_windowed(model), ".ww.w.ww");
   const auto plan = compile(model.groups.at(0));
   ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_EQ(plan->rotate->heads, model.groups[0].geometry.heads);
+  EXPECT_EQ(plan->rotate->frequencies.heads, model.groups[0].geometry.heads);
   EXPECT_EQ(plan->rotate->at(1, 0, 0), 0);
   EXPECT_EQ(plan->rotate->at(0, 0, 0), 1);
 }
@@ -347,7 +347,7 @@ TEST(FamilyRows, OlmosHybridHasNoPositionWhereItsBaseIsNull) {
 TEST(FamilyRows, NanochatRotatesTheOtherWay) {
   const auto plan = compile(small_model("nanochat", R"("rope_theta": 10000)").groups[0]);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->rotate->frequency[0], -1);
+  EXPECT_EQ(plan->rotate->frequencies.radians[0], -1);
 }
 
 TEST(FamilyRows, StepsRotateAsTheirKindOfLayerDoes) {
@@ -359,8 +359,8 @@ TEST(FamilyRows, StepsRotateAsTheirKindOfLayerDoes) {
         "full_attention": {"rope_theta": 5000000, "partial_rotary_factor": 0.5},
         "sliding_attention": {"rope_theta": 10000}})");
   EXPECT_EQ(where_windowed(model), ".w.w.w.w");
-  EXPECT_EQ(compile(*find_group(model, 0, Stack::text))->rotate->rotary_dim, 64);
-  EXPECT_EQ(compile(*find_group(model, 1, Stack::text))->rotate->rotary_dim, 128);
+  EXPECT_EQ(compile(*find_group(model, 0, Stack::text))->rotate->slice.rotary_dim, 64);
+  EXPECT_EQ(compile(*find_group(model, 1, Stack::text))->rotate->slice.rotary_dim, 128);
   EXPECT_DOUBLE_EQ(model.groups[0].logits.multiplier, std::sqrt(2));
 }
 
@@ -465,7 +465,7 @@ TEST(FamilyRows, Sarvams105BIsDeepSeekV3InOtherWords) {
       small_model("sarvam_mla",
                   R"("head_dim": 576, "rope_theta": 10000, "rope_scaling": {"type": "deepseek_yarn",
       "factor": 4, "original_max_position_embeddings": 1024, "mscale": 1, "mscale_all_dim": 1})");
-  EXPECT_EQ(first_rope(model).slice, Slice::trailing);
+  EXPECT_EQ(first_rope(model).slice, SliceEnd::trailing);
   EXPECT_EQ(first_rope(model).rotary_dim, 64);
   EXPECT_TRUE(std::get<Yarn>(first_rope(model).scaling).scale_logits);
   EXPECT_EQ(model.groups.at(0).geometry.head_dim, 192);

@@ -1,0 +1,12 @@
+// A plan as JSON: docs/json.md, "A plan". read_plan() of posenc/explain.h reads it back.
+#pragma once
+
+#include "posenc/plan.h"
+#include "src/text/json_writer.h"
+
+namespace posenc::detail {
+
+// With the lengths that it holds for, or without where they stand beside the plan.
+void write_plan(JsonWriter& out, const Plan& plan, bool with_valid = true);
+
+}  // namespace posenc::detail
