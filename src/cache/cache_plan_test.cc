@@ -81,7 +81,7 @@ TEST(CachePlan, PolarKeysAreCachedAsTheyCame) {
   EXPECT_LE(largest_difference(out, text.at_once(plan)), 4 * text.rounding());
   KvCache cache = made(text.options(CachedKeys::rotated));
   EXPECT_NE(message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan))
-                .find("must have no polar rotation"),
+                .find("must not have polar pairs"),
             std::string::npos);
 }
 
@@ -120,7 +120,7 @@ TEST(CachePlan, RegionsAttendToKeysAsTheyCame) {
     EXPECT_LE(largest_difference(out, text.at_once(plan)), 4 * text.rounding());
     KvCache cache = made(text.options(CachedKeys::rotated));
     EXPECT_NE(message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan))
-                  .find("must have no regions"),
+                  .find("must not have rotations that depend on"),
               std::string::npos);
   }
 }
@@ -257,7 +257,7 @@ TEST(CachePlan, VectorsByDistanceMeetUnrotatedKeys) {
   KvCache cache = made(text.options(CachedKeys::rotated));
   const std::string told =
       message(cache.append({{cache.add()}}, text.k.view(), text.v.view(), plan));
-  EXPECT_NE(told.find("no vectors by distance"), std::string::npos) << told;
+  EXPECT_NE(told.find("must not have vectors by distance"), std::string::npos) << told;
 }
 
 // --- bytes from outside --------------------------------------------------------------------------

@@ -28,7 +28,7 @@ constexpr FeatureInfo list[] = {
      "a mixture has a transpose and no inverse: use rotate() or rotate_transpose()"},
     {regions, "regions",
      "rotations that depend on where a key stands to its query (dual chunk, ReRoPE, SelfExtend)",
-     "attend() alone sees both: use it"},
+     "use attend()"},
     {engine_arithmetic, "engine_arithmetic", "the angles of an engine's floats",
      "compile the plan with exact angles"},
     {slopes, "slopes", "slopes by distance (ALiBi)", "use attend with the plan alone"},

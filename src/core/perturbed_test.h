@@ -186,7 +186,7 @@ inline std::vector<Plan> whole_plans() {
        .unknown = {"rotate.hologram"}},
       {.add = Add{rows, 2}, .bias = bias, .logits = logits},
       {.add = Add{Ramp{.width = 8, .channel = 2, .scale = 0.5}, 2}, .logits = logits}};
-  for (Rotate& rotate : whole_rotations()) all.push_back({.rotate = rotate});
+  for (Rotate& rotate : whole_rotations()) all.push_back({.rotate = rotate, .logits = logits});
   return all;
 }
 

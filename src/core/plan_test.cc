@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
             "rows.axis_rows must be rows.rows in all, 3",
             [](Plan& p) { p.add = Add{.kind = Rows{.rows = 3, .width = 2, .axis_rows = {1, 1}}}; }},
         BadPlan{"embedding_scale", [](Plan& p) { p.add->embedding_scale = NAN; }},
-        BadPlan{"rows.rows", [](Plan& p) { p.add = Add{.kind = Rows{.rows = 0, .width = 2}}; }},
+        BadPlan{"table.rows", [](Plan& p) { p.add = Add{.kind = Rows{.rows = 0, .width = 2}}; }},
         BadPlan{"must be [3, 2], got [2, 3]",
                 [](Plan& p) {
                   const Table turned = Table::own(std::vector<double>(6), 2, 3);
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"hold 1 x 1 x 3", [](Plan& p) { p.rotate->slice.rotary_dim = 6; }},
         BadPlan{"hold 1 x 3 x 4", [](Plan& p) { p.rotate->frequencies.axes = 3; }},
         BadPlan{"rotate.axes must", [](Plan& p) { p.rotate->frequencies.axes = 0; }},
-        BadPlan{"numbers, got 4",
+        BadPlan{"[head][axis][pair], got 4",
                 [](Plan& p) { p.rotate->frequencies.heads = std::int64_t{1} << 62; }},
         BadPlan{"rotate.blocks", [](Plan& p) { p.rotate->slice.blocks = 3; }},
         BadPlan{"within head_dim 8", [](Plan& p) { p.rotate->slice.first_dim = 2; }},

@@ -121,6 +121,19 @@ class Writer {
   void any(const auto&, const std::variant<Kind...>& kind, const Extents& around) {
     out_.object();
     in_place(kind, around);
+    std::vector<std::string_view> own;
+    std::visit(
+        [&](const auto& each) {
+          each_member(each, [&](const auto& row, const auto&) { own.push_back(row.name); });
+        },
+        kind);
+    each_kind(kind, [&]<class Other>(std::type_identity<Other>) {
+      const Other other;
+      each_member(other, [&](const auto& row, const auto&) {
+        if (!row.left_out && std::ranges::find(own, row.name) == own.end())
+          out_.key(row.name).null();
+      });
+    });
     out_.end();
   }
   template <class T>

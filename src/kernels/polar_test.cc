@@ -89,7 +89,7 @@ TEST_P(PolarKernel, EveryLayoutIntoEveryOther) {
 TEST_P(PolarKernel, KeysHavePhasesByHead) {
   Plan plan = polar(12, 1);
   plan.rotate->kind =
-      Plain{.phase = Phase{.side = Side::key, .heads = 3, .radians = random(3 * 12, 4)}};
+      Polar{.phase = Phase{.side = Side::key, .heads = 3, .radians = random(3 * 12, 4)}};
   for (const DType dtype : all_dtypes)
     for (const Side side : {Side::query, Side::key})
       expect_rotated(plan, dtype, MemoryLayout::tokens_first, MemoryLayout::heads_first, 3, 300, 14,
@@ -144,7 +144,7 @@ TEST(PolarErrors, NothingGoesBackThroughSoftplus) {
     EXPECT_NE(verb(polar(4), view, Positions::range(0, 1), Side::query, to, {})
                   .error()
                   .message()
-                  .find("goes forward only"),
+                  .find("its softplus loses the sign"),
               std::string::npos);
 }
 

@@ -417,7 +417,7 @@ TEST_F(RotateErrors, PositionsWithAxesThePlanDoesNotKnow) {
 
 TEST_F(RotateErrors, SliceBeyondTheHead) {
   plan.rotate->slice.first_dim = 1;
-  expect_error(rotated(x, x), "within head_dim 4, got 4 channels from 1");
+  expect_error(rotated(x, x), "within head_dim 4, got channels from 1, 4 of them");
 }
 
 TEST_F(RotateErrors, HeadsOtherThanTheFrequencies) {
@@ -428,7 +428,7 @@ TEST_F(RotateErrors, HeadsOtherThanTheFrequencies) {
 
 TEST_F(RotateErrors, FrequenciesFewerThanThePlanSays) {
   plan.rotate->frequencies.radians = {1};
-  expect_error(rotated(x, x), "through checked()");
+  expect_error(rotated(x, x), "frequencies must hold 1 x 1 x 2 numbers, [head][axis][pair], got 1");
 }
 
 TEST_F(RotateErrors, PositionsBeyondTheLengthCompiledFor) {

@@ -72,7 +72,7 @@ TEST_F(Folder, ADistanceMapThatOneFileLacksIsADisagreement) {
   mapped.warnings.clear();
   detail::compare(mapped, plain, "config.json", "model.gguf");
   ASSERT_EQ(mapped.warnings.size(), 1u);
-  EXPECT_TRUE(mapped.warnings[0].message.starts_with("rotation's regions is given"))
+  EXPECT_TRUE(mapped.warnings[0].message.starts_with("rotation's kind is regions"))
       << mapped.warnings[0].message;
 }
 
