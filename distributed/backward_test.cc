@@ -41,8 +41,9 @@ struct Gradients {
       to.relative_value = table(value, {plan.relative->row_count, 16});
     }
     if (plan.rotate)
-      to.rotation_frequency =
-          table(frequency, {plan.rotate->frequencies.heads, plan.rotate->frequencies.axes, plan.rotate->pairs()});
+      to.rotation_frequency = table(
+          frequency,
+          {plan.rotate->frequencies.heads, plan.rotate->frequencies.axes, plan.rotate->pairs()});
     if (!text.sinks.empty()) to.sink_logits = table(sinks, {8});
     if (plan.logits.temperature == Temperature::heads) {
       to.head_scale = table(scale, {8});

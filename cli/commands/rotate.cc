@@ -193,7 +193,7 @@ Run define_rotate(CLI::App& app) {
       return std::unexpected(plan.error());
     }
     if (rotates_nothing(*plan)) return nothing_rotates();
-    if (plan->rotate && plan->rotate->polar()) {
+    if (plan->rotate && plan->rotate->widening() > 0) {
       return fail("rotate", "a rotation must leave a head as wide as it was",
                   "PoPE, which makes a pair of each channel", "posenc attend has it whole");
     }

@@ -3,7 +3,6 @@
 // room says that it takes it. docs/features.md prints the whole matrix.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -125,6 +124,9 @@ inline constexpr Room attend_content{"attend with a content scheme",
 inline constexpr Room rotated_keys{"cache of rotated keys",
                                    attend.takes.without({polar, regions, vectors_by_distance}),
                                    additions, "make the cache with CachedKeys::unrotated"};
+inline constexpr Room rerotated_keys{"cache of keys that are rotated anew",
+                                     rotated_keys.takes.without({mixture}), additions,
+                                     "make the cache with CachedKeys::unrotated"};
 inline constexpr Room unrotated_keys{"cache of unrotated keys", attend.takes, additions};
 inline constexpr Room ranks{"attention on several ranks", attend.takes, additions};
 inline constexpr Room cuda{
@@ -135,48 +137,34 @@ inline constexpr Room cuda{
 inline constexpr Room torch_rotation{"posenc.torch.Rotation",
                                      {rotation, head_frequencies, several_axes, rotated_values},
                                      elsewhere,
-                                     "plan.rotate on the CPU takes any"};
-inline constexpr Room torch_rotate{"posenc.torch",
-                                   {rotation, head_frequencies, several_axes, rotated_values,
-                                    growth, engine_arithmetic, phases, polar, mixture},
-                                   elsewhere};
-inline constexpr Room flex{"posenc.flex.score_mod",
-                           {slopes, slopes_before_scale, bias_table, vectors_by_distance,
-                            temperature, head_temperature, softcap},
-                           additions | rotations.without({rotated_values}),
-                           "attend() on the CPU"};
+                                     "plan.rotate takes any, without gradients"};
+// cos and sin formed by torch, of frequencies and an attention factor alone.
+inline constexpr Room torch_cos_sin{"posenc.torch.cos_sin",
+                                    {rotation, several_axes, rotated_values},
+                                    elsewhere,
+                                    "Plan.cos_sin takes any"};
+inline constexpr Room hf_checks{
+    "posenc.hf.check",
+    {rotation, head_frequencies, several_axes, rotated_values, engine_arithmetic},
+    elsewhere};
+inline constexpr Room flex_score{"posenc.flex.score_mod",
+                                 {slopes, slopes_before_scale, bias_table, vectors_by_distance,
+                                  temperature, head_temperature, softcap},
+                                 additions | rotations,
+                                 "use attend()"};
+inline constexpr Room flex_attention{"posenc.flex.flex_attention",
+                                     flex_score.takes | rotations.without({rotated_values}),
+                                     additions, "use attend()"};
 inline constexpr Room onnx{
     "ONNX", {rotation, softcap, engine_arithmetic}, additions | biases | relative};
 inline constexpr Room translate{"translate", rotations | in_attention | FeatureSet{regions},
                                 additions};
 inline constexpr Room identify{"identify", rotations | FeatureSet{regions}, elsewhere};
 
-inline constexpr std::array all{&add,
-                                &rotate,
-                                &rotate_transpose,
-                                &rotate_inverse,
-                                &rotate_by,
-                                &rotation_angles,
-                                &frequency_gradient,
-                                &content_angles,
-                                &attend,
-                                &beside_vectors,
-                                &attend_backward,
-                                &attended_frequencies,
-                                &attended_temperature,
-                                &attend_content,
-                                &rotated_keys,
-                                &unrotated_keys,
-                                &ranks,
-                                &cuda,
-                                &torch_rotation,
-                                &torch_rotate,
-                                &flex,
-                                &onnx,
-                                &translate,
-                                &identify};
-
 }  // namespace rooms
+
+std::span<const Room* const> room_list();
+const Room* find_room(std::string_view name);  // null: none is called so
 
 // The room takes the plan. Errors: the first feature that it refuses, in its words, with the cure.
 // `where` is the function that was called; empty: the room's name.

@@ -158,7 +158,9 @@ constexpr auto words_of(Side) { return std::array<std::string_view, 3>{"query", 
 
 // Which two channels make a pair r of rotary_dim channels: (r, r + rotary_dim/2) or (2r, 2r + 1).
 enum class Pairing { halves, interleaved };
-constexpr auto words_of(Pairing) { return std::array<std::string_view, 2>{"halves", "interleaved"}; }
+constexpr auto words_of(Pairing) {
+  return std::array<std::string_view, 2>{"halves", "interleaved"};
+}
 
 // The channels of a head that rotate, [first_dim, first_dim + rotary_dim), and how they are paired.
 struct Slice {

@@ -190,7 +190,7 @@ void Position::learn(Parameters& parameters) {
   } else if (auto* fope = plain<Fope>(scheme_)) {
     // The identity with Xavier noise of gain 0.3, as the paper begins; here C and S go on to learn.
     const Expected<Plan> plan = compile(Scheme{*fope}, geometry_);
-    const Mix mix = plan ? *plan->rotate->mix() : Mix{};
+    const Mix mix = plan ? std::get<Mix>(plan->rotate->kind) : Mix{};
     const auto size = static_cast<std::size_t>(mix.inputs * mix.outputs);
     for (const char* name : {"cos_coef", "sin_coef"}) {
       Parameter& made = add(name, heads * mix.inputs * mix.outputs,

@@ -43,9 +43,7 @@ def text_of(plans: Sequence[Plan]) -> str:
 
 
 def _geometry(plan: Plan) -> tuple:
-    if plan.grows or plan.phased or plan.angles_of != "exact":
-        rule = "the plan must be a plain rotation with exact angles"
-        raise Error(f"posenc.cuda: {rule}; plan.rotate on the CPU takes any", "posenc.cuda", rule)
+    plan.check("posenc.torch.Rotation", "posenc.cuda")
     return plan.pairing, plan.first_dim, plan.blocks, plan.frequency_heads, plan.axes, plan.rotary_dim // 2
 
 

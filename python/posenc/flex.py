@@ -78,11 +78,10 @@ def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=Non
     q, k [batch, heads, length, head_dim], unrotated: for vectors by distance (Shaw, DeBERTa), which meet them. scheme: posenc.Fire or
     posenc.Forgetting beside the plan. Vectors added to the output, CoPE and stick-breaking are refused: no score_mod says them.
     """
+    plan.check("posenc.flex.score_mod")
     relative = plan.to_dict()["relative"]
     if relative and relative["uses_value"]:
         raise _refused("vectors by distance that are added to the output are no part of a logit")
-    if relative and relative["profiles"]:
-        raise _refused("profiles are tensors beside q and k, which no score_mod is given")
     if relative and (q is None or k is None):
         raise _refused("a plan with vectors by distance needs q= and k=")
     bias, before_scale = _bias(plan, heads, length, device)
@@ -121,6 +120,7 @@ def flex_attention(q, k, v, plan: Plan, *, scheme=None, causal: bool = True, win
 
     from .torch import rotate
 
+    plan.check("posenc.flex.flex_attention")
     length, heads = q.shape[2], q.shape[1]
     modified = score_mod(plan, heads, length, q.device, q=q, k=k, scheme=scheme)
 
@@ -130,8 +130,6 @@ def flex_attention(q, k, v, plan: Plan, *, scheme=None, causal: bool = True, win
 
     mask = create_block_mask(seen, None, None, length, length, device=q.device) if causal or window else None
     if plan.rotates:
-        if plan.to_dict()["rotate"].get("values"):
-            raise _refused("a rotation of the values is no part of a logit")
         q, k = rotate(plan, q), rotate(plan, k)
     run = torch.compile(flex) if compiled else flex
     return run(q, k, v, score_mod=modified, block_mask=mask, enable_gqa=k.shape[1] != heads)

@@ -147,11 +147,8 @@ class Rotation:
 
     def __init__(self, plan: Plan | Sequence[Plan]) -> None:
         self.plans = [plan] if isinstance(plan, Plan) else list(plan)
-        if any(each.grows or each.phased or each.angles_of != "exact" for each in self.plans):
-            rule = "the plan must be a plain rotation with exact angles"
-            raise Error(
-                f"posenc.torch.rotate: {rule}; plan.rotate takes any, without gradients", "posenc.torch.rotate", rule
-            )
+        for each in self.plans:
+            each.check("posenc.torch.Rotation", "posenc.torch.rotate")
         self.text = cuda.text_of(self.plans)
         self.plan = self.plans[0]
         self.frequency = frequencies(self.plan)
@@ -283,7 +280,7 @@ def cos_sin(plan: Plan, position_ids: torch.Tensor, dtype=torch.float32, *, halv
     the CPU where the device has none)."""
     if position_ids.is_cpu:
         return plan.cos_sin(position_ids, dtype=dtype, halves=halves)
-    if plan.frequency_heads > 1 or plan.grows or plan.phased or position_ids.device.type == "mps":
+    if plan.refused_by("posenc.torch.cos_sin") or position_ids.device.type == "mps":
         return tuple(
             each.to(position_ids.device) for each in plan.cos_sin(position_ids.cpu(), dtype=dtype, halves=halves)
         )
@@ -424,7 +421,7 @@ class RotaryEmbedding(torch.nn.Module):
         plan = self.plan(layer_type)
         if plan.valid is not None:
             plan = self.plan(layer_type, int(position_ids.max()) + 1)
-        elif kind not in self._numbers and plan.frequency_heads == 1 and not (plan.grows or plan.phased):
+        elif kind not in self._numbers and not plan.refused_by("posenc.torch.cos_sin"):
             self._numbers[kind] = frequencies(plan)[0], plan.attention_factor
         made = self.laid_out(plan, position_ids, x.dtype, self.style)
         if self.tell is not None:

@@ -169,20 +169,17 @@ std::vector<Wanted<AttentionGradients>> wanted_of(const Plan& plan, const Call& 
     all.push_back({"relative_key", &G::relative_key, shape_of(plan.relative->key.values)});
     all.push_back({"relative_value", &G::relative_value, shape_of(plan.relative->value.values)});
   }
-  if (plan.rotate)
-    all.push_back(
-        {"rotation_frequency",
-         &G::rotation_frequency,
-         {plan.rotate->frequencies.heads, plan.rotate->frequencies.axes, plan.rotate->pairs()}});
-  if (plan.rotate && plan.rotate->phase())
-    all.push_back({"rotation_phase",
-                   &G::rotation_phase,
-                   {plan.rotate->phase()->heads, plan.rotate->pairs()}});
-  if (plan.rotate && plan.rotate->mix()) {
-    const Mix& mix = *plan.rotate->mix();
-    const Shape shape{mix.heads, mix.inputs, mix.outputs};
-    all.push_back({"mix_cosine", &G::mix_cosine, shape});
-    all.push_back({"mix_sine", &G::mix_sine, shape});
+  if (plan.rotate) {
+    const Rotate& rotation = *plan.rotate;
+    const auto [heads, axes, radians] = rotation.frequencies;
+    all.push_back({"rotation_frequency", &G::rotation_frequency, {heads, axes, rotation.pairs()}});
+    if (const Phase* const phase = rotation.phase())
+      all.push_back({"rotation_phase", &G::rotation_phase, {phase->heads, rotation.pairs()}});
+    if (const Mix* const mix = std::get_if<Mix>(&rotation.kind)) {
+      const Shape shape{mix->heads, mix->inputs, mix->outputs};
+      all.push_back({"mix_cosine", &G::mix_cosine, shape});
+      all.push_back({"mix_sine", &G::mix_sine, shape});
+    }
   }
   const auto scales = static_cast<std::int64_t>(plan.logits.head_scale.size());
   if (plan.logits.temperature == Temperature::heads) {

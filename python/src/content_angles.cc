@@ -115,8 +115,8 @@ void bind_content_angles(nb::module_& m) {
       .def_prop_ro(
           "plan",
           [](const AngleForm& form) {
-            return CompiledPlan{form.plan,
-                                {.head_dim = form.plan.rotate ? form.plan.rotate->slice.rotary_dim : 0}};
+            return CompiledPlan{
+                form.plan, {.head_dim = form.plan.rotate ? form.plan.rotate->slice.rotary_dim : 0}};
           },
           "The rotation for rotate_by, its frequencies radians per step.")
       .def_prop_ro(

@@ -95,9 +95,12 @@ CompiledPlan compiled(const Value& value, std::int64_t head_dim, std::int64_t he
 
 nb::object inv_freq(const CompiledPlan& plan) {
   const Rotate& rotate = rotation(plan, "inv_freq");
-  if (rotate.frequencies.heads == 1 && rotate.frequencies.axes == 1) return numbers(rotate.frequencies.radians, {rotate.pairs()});
-  if (rotate.frequencies.heads == 1) return numbers(rotate.frequencies.radians, {rotate.frequencies.axes, rotate.pairs()});
-  return numbers(rotate.frequencies.radians, {rotate.frequencies.heads, rotate.frequencies.axes, rotate.pairs()});
+  if (rotate.frequencies.heads == 1 && rotate.frequencies.axes == 1)
+    return numbers(rotate.frequencies.radians, {rotate.pairs()});
+  if (rotate.frequencies.heads == 1)
+    return numbers(rotate.frequencies.radians, {rotate.frequencies.axes, rotate.pairs()});
+  return numbers(rotate.frequencies.radians,
+                 {rotate.frequencies.heads, rotate.frequencies.axes, rotate.pairs()});
 }
 
 // A plan written by hand: what every rotation comes down to.
@@ -229,6 +232,25 @@ nb::object query_scale(const CompiledPlan& plan, const std::vector<std::int64_t>
   return numbers(scales, {heads, std::ssize(positions)});
 }
 
+const Room& room_named(std::string_view name) {
+  if (const Room* const room = find_room(name)) return *room;
+  refuse("Plan", "room must be one of docs/features.md", name);
+}
+
+nb::object names_of(FeatureSet set) {
+  nb::list names;
+  for (const FeatureInfo& each : feature_list())
+    if (set.has(each.feature)) names.append(text(each.name));
+  return nb::module_::import_("builtins").attr("frozenset")(names);
+}
+nb::object feature_names(const CompiledPlan& p) { return names_of(features(p.plan)); }
+nb::object refused_by(const CompiledPlan& p, std::string_view room) {
+  return names_of(room_named(room).refused(features(p.plan)));
+}
+void check_room(const CompiledPlan& p, std::string_view room, std::string_view where) {
+  unwrap(check_takes(room_named(room), p.plan, where));
+}
+
 void restore(CompiledPlan& plan, const std::pair<nb::object, nb::tuple>& state) {
   Geometry g;
   std::int64_t* const sizes[] = {&g.width,  &g.heads,       &g.kv_heads,  &g.head_dim,
@@ -259,40 +281,43 @@ void bind_plans(nb::module_& m) {
           "Whether queries and keys are rotated.")
       .def_prop_ro(
           "pairing",
-          [](const CompiledPlan& p) { return text(name(rotation(p, "pairing").pairing)); },
+          [](const CompiledPlan& p) { return text(name(rotation(p, "pairing").slice.pairing)); },
           "Which channels make a pair: halves (neox, rotate_half) or interleaved (GPT-J, "
           "traditional).")
       .def_prop_ro(
-          "rotary_dim", [](const CompiledPlan& p) { return rotation(p, "rotary_dim").rotary_dim; },
+          "rotary_dim",
+          [](const CompiledPlan& p) { return rotation(p, "rotary_dim").slice.rotary_dim; },
           "Channels of a head that rotate.")
       .def_prop_ro(
-          "first_dim", [](const CompiledPlan& p) { return rotation(p, "first_dim").first_dim; },
+          "first_dim",
+          [](const CompiledPlan& p) { return rotation(p, "first_dim").slice.first_dim; },
           "The first of them.")
       .def_prop_ro(
-          "axes", [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->frequencies.axes : 1; },
+          "axes",
+          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->frequencies.axes : 1; },
           "Axes of the positions that it takes: 1 for text.")
       .def_prop_ro(
           "frequency_heads",
-          [](const CompiledPlan& p) { return p.plan.rotate ? p.plan.rotate->frequencies.heads : 1; },
+          [](const CompiledPlan& p) {
+            return p.plan.rotate ? p.plan.rotate->frequencies.heads : 1;
+          },
           "1 where all heads rotate alike.")
       .def_prop_ro(
           "angles_of",
-          [](const CompiledPlan& p) { return text(name(rotation(p, "angles_of").angles)); },
+          [](const CompiledPlan& p) { return text(name(rotation(p, "angles_of").angles())); },
           "Whose arithmetic forms the angles: exact, hf_float or ggml_float.")
       .def_prop_ro(
-          "blocks", [](const CompiledPlan& p) { return rotation(p, "blocks").blocks; },
+          "blocks", [](const CompiledPlan& p) { return rotation(p, "blocks").slice.blocks; },
           "Parts of the rotated channels that each have all frequencies.")
       .def_prop_ro(
-          "grows", [](const CompiledPlan& p) { return p.plan.rotate && p.plan.rotate->growth; },
-          "Whether queries grow and keys shrink with position (xPos).")
-      .def_prop_ro(
-          "phased",
-          [](const CompiledPlan& p) {
-            const auto& rotate = p.plan.rotate;
-            return rotate && (rotate->phase || rotate->polar || rotate->mix || rotate->regions);
-          },
-          "Whether queries or keys have phases (RoPE++, PoPE), pairs are polar (PoPE), cosines are "
-          "mixed (FoPE) or rotations hang on regions, which is more than frequencies say.")
+          "features", &feature_names,
+          "What the plan has, by the names of docs/features.md: rotation, growth, slopes, …")
+      .def("refused_by", &refused_by, nb::arg("room"),
+           "The features that a place of the library refuses; empty where it takes the plan. Rooms "
+           "are named in docs/features.md.")
+      .def("check", &check_room, nb::arg("room"), nb::arg("where") = "",
+           "Raises Error where a place of the library refuses the plan, with the feature and the "
+           "cure.")
       .def_prop_ro(
           "width", [](const CompiledPlan& p) { return p.geometry.width; },
           "Channels of the embedding, as it was compiled for.")
@@ -314,6 +339,13 @@ void bind_plans(nb::module_& m) {
       .def(
           "to_json", [](const CompiledPlan& p) { return to_json(p.plan); },
           "The plan as the documented JSON (docs/json.md), as text.")
+      .def_static(
+          "from_json",
+          [](std::string_view json, std::int64_t head_dim) {
+            return CompiledPlan{unwrap(read_plan(json, head_dim)), {.head_dim = head_dim}};
+          },
+          nb::arg("json"), nb::kw_only(), nb::arg("head_dim") = 0,
+          "A plan read back from to_json(); learned tables come by with_table.")
       .def_static(
           "of_frequencies", &of_frequencies, nb::arg("inv_freq"), nb::kw_only(),
           nb::arg("pairing") = "halves", nb::arg("first_dim") = 0, nb::arg("blocks") = 1,

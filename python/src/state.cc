@@ -10,12 +10,10 @@
 
 #include "bindings.h"
 #include "errors.h"
-#include "src/core/plan_members.h"
+#include "posenc/plan.h"
 
 namespace posenc::python {
 namespace {
-
-using detail::each_member, detail::PlanPart;
 
 // --- out
 // -------------------------------------------------------------------------------------------
@@ -46,6 +44,7 @@ nb::object put(const std::vector<T>& items) {
   for (const T& item : items) list.append(put(item));
   return list;
 }
+nb::object put(const std::string& word) { return nb::cast(word); }
 nb::object put(const RowList& rows) {
   return put(std::vector<std::int32_t>(rows.begin(), rows.end()));
 }
@@ -60,8 +59,8 @@ nb::object put(const Table& table) {
 template <PlanPart T>
 nb::object put(const T& part) {
   nb::dict out;
-  each_member(part, [&](const auto& member) {
-    out[nb::str(member.name.data(), member.name.size())] = put(member.value);
+  each_member(part, [&](const auto& row, const auto& member) {
+    out[nb::str(row.name.data(), row.name.size())] = put(member);
   });
   return out;
 }
@@ -87,8 +86,7 @@ template <class T>
 void take(nb::handle from, T& word) {
   int number = 0;
   take(from, number);
-  constexpr int most = std::same_as<T, Temperature> ? 3 : std::same_as<T, Angles> ? 2 : 1;
-  if (number < 0 || number > most) no_state(from);
+  if (number < 0 || std::cmp_greater_equal(number, words_of(T{}).size())) no_state(from);
   word = static_cast<T>(number);
 }
 template <class T>
@@ -96,6 +94,9 @@ void take(nb::handle from, std::vector<T>& items) {
   if (!PyList_Check(from.ptr())) no_state(from);
   items.clear();
   for (const nb::handle item : from) take(item, items.emplace_back());
+}
+void take(nb::handle from, std::string& word) {
+  if (!nb::try_cast(from, word)) no_state(from);
 }
 void take(nb::handle from, RowList& rows) {
   std::vector<std::int32_t> list;
@@ -146,9 +147,9 @@ template <PlanPart T>
 void take(nb::handle from, T& part) {
   if (!PyDict_Check(from.ptr())) no_state(from);
   const auto given = nb::borrow<nb::dict>(from);
-  each_member(part, [&](const auto& member) {
-    const nb::str name(member.name.data(), member.name.size());
-    if (given.contains(name)) take(nb::object(given[name]), member.value);
+  each_member(part, [&](const auto& row, auto& member) {
+    const nb::str name(row.name.data(), row.name.size());
+    if (given.contains(name)) take(nb::object(given[name]), member);
   });
 }
 

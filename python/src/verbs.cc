@@ -23,7 +23,8 @@ using Verb = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Si
 // An array for what is made of x: like x, and wider where the plan's rotation is polar.
 nb::object rotated_like(const CompiledPlan& plan, nb::handle x, const Tensor& given,
                         std::string_view layout) {
-  if (!plan.plan.rotate || !plan.plan.rotate->polar || given.rank == 0) return empty_like(x);
+  if (!plan.plan.rotate || plan.plan.rotate->widening() == 0 || given.rank == 0)
+    return empty_like(x);
   std::vector<std::int64_t> shape(given.shape.begin(), given.shape.begin() + given.rank);
   const std::size_t channels = layout.find('d');
   shape.at(channels < shape.size() ? channels : shape.size() - 1) += plan.plan.rotate->widening();
@@ -137,7 +138,7 @@ nb::tuple cos_sin(const CompiledPlan& plan, nb::handle position_ids, std::int64_
   auto [positions, shape] = shaped(position_ids, seq, where);
   std::string layout = shape.size() == 2 ? "bsd" : "sd";
   if (rotate_part.frequencies.heads > 1) {
-    shape.insert(shape.end() - 1, rotate_part.heads);
+    shape.insert(shape.end() - 1, rotate_part.frequencies.heads);
     layout.insert(layout.size() - 2, "h");
   }
   shape.push_back(channels);
@@ -178,7 +179,7 @@ nb::object angles(const CompiledPlan& plan, nb::handle position_ids, std::int64_
   auto [positions, shape] = shaped(position_ids, seq, where);
   std::string layout = shape.size() == 2 ? "bsd" : "sd";
   if (rotate_part.frequencies.heads > 1) {
-    shape.insert(shape.end() - 1, rotate_part.heads);
+    shape.insert(shape.end() - 1, rotate_part.frequencies.heads);
     layout.insert(layout.size() - 2, "h");
   }
   shape.push_back(rotate_part.pairs());
@@ -269,8 +270,9 @@ nb::object frequency_gradient(const CompiledPlan& plan, nb::handle rotated, nb::
   const Rotate& rotate_part = rotation(plan, where);
   const Array x = array_of(rotated, where, "rotated", Access::read);
   const Array g = array_of(gradient, where, "gradient", Access::read);
-  nb::object made = new_array(rotated, {rotate_part.heads, rotate_part.axes, rotate_part.pairs()},
-                              name(DType::f64));
+  nb::object made = new_array(
+      rotated, {rotate_part.frequencies.heads, rotate_part.frequencies.axes, rotate_part.pairs()},
+      name(DType::f64));
   const Array to = array_of(made, where, "out", Access::write);
   const Tensor of = in_layout(x.tensor, layout, where), by = in_layout(g.tensor, layout, where);
   const Positions positions = positions_of(position_ids, of.shape[2], where);

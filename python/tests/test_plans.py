@@ -46,7 +46,7 @@ def test_pope_widens_a_head(np, rng):
     assert plan.rotate(x.transpose(1, 0, 2), layout="shd").shape == (3, 2, 12)
     with pytest.raises(posenc.Error, match="widens a head by 6 channels"):
         plan.rotate_(x)
-    assert plan.phased and not posenc.plan(posenc.Rope(), head_dim=6).phased
+    assert "phases" in plan.features and "phases" not in posenc.plan(posenc.Rope(), head_dim=6).features
     with pytest.raises(posenc.Error, match="plain rotation"):
         text_of([plan])
 

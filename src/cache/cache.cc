@@ -116,10 +116,9 @@ struct KvCache::State {
     if (options.keys == CachedKeys::rotated) {
       const bool any = cached.tokens() > 0;
       if (any && cached.rotation() == plan.rotate) return {};  // checked when they came
-      const Rotation& cached_by = cached.rotation();
-      if (any && ((cached_by && cached_by->mix()) || (plan.rotate && plan.rotate->mix()))) {
-        return fail(where, "keys that a mixture of cosines rotated must keep their rotation",
-                    "another one", "make the cache with CachedKeys::unrotated");
+      if (any) {
+        POSENC_CHECK(check_takes(rooms::rerotated_keys, {.rotate = cached.rotation()}, where));
+        POSENC_CHECK(check_takes(rooms::rerotated_keys, {.rotate = plan.rotate}, where));
       }
       if (any && options.new_plan == NewPlan::refuse) {
         return fail(where,

@@ -168,10 +168,7 @@ Expected<void> CachedSequence::shift(std::string_view where, Pages& pages, std::
                     number(offset),
                 "shift by less");
   }
-  if (rotation_ && rotation_->mix()) {
-    return fail(where, "keys that a mixture of cosines rotated must keep their positions",
-                "an offset of " + number(offset), "make the cache with CachedKeys::unrotated");
-  }
+  POSENC_CHECK(check_takes(rooms::rerotated_keys, {.rotate = rotation_}, where));
   if (rotation_) {
     POSENC_CHECK(check_engine(where, *rotation_, *moved));
     for (const Run& run : table_.runs(first, last)) {

@@ -2,6 +2,7 @@
 #include "posenc/features.h"
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 namespace posenc {
@@ -47,6 +48,34 @@ constexpr FeatureInfo list[] = {
     {unknown, "unknown", "what this posenc does not know",
      "take the posenc that wrote the plan, or compile it here"},
 };
+
+constexpr const Room* every_room[] = {&rooms::add,
+                                      &rooms::rotate,
+                                      &rooms::rotate_transpose,
+                                      &rooms::rotate_inverse,
+                                      &rooms::rotate_by,
+                                      &rooms::rotation_angles,
+                                      &rooms::frequency_gradient,
+                                      &rooms::content_angles,
+                                      &rooms::attend,
+                                      &rooms::beside_vectors,
+                                      &rooms::attend_backward,
+                                      &rooms::attended_frequencies,
+                                      &rooms::attended_temperature,
+                                      &rooms::attend_content,
+                                      &rooms::rotated_keys,
+                                      &rooms::rerotated_keys,
+                                      &rooms::unrotated_keys,
+                                      &rooms::ranks,
+                                      &rooms::cuda,
+                                      &rooms::torch_rotation,
+                                      &rooms::torch_cos_sin,
+                                      &rooms::hf_checks,
+                                      &rooms::flex_score,
+                                      &rooms::flex_attention,
+                                      &rooms::onnx,
+                                      &rooms::translate,
+                                      &rooms::identify};
 
 struct OfKind {
   FeatureSet& of;
@@ -98,6 +127,13 @@ FeatureSet features(const Plan& plan) {
   of.add_if(plan.logits.softcap != 0, softcap);
   of.add_if(!plan.unknown.empty(), unknown);
   return of;
+}
+
+std::span<const Room* const> room_list() { return every_room; }
+
+const Room* find_room(std::string_view name) {
+  const auto found = std::ranges::find(every_room, name, &Room::name);
+  return found == std::end(every_room) ? nullptr : *found;
 }
 
 Expected<void> check_takes(const Room& room, FeatureSet of, std::string_view where) {

@@ -106,15 +106,14 @@ class Perturbed {
 
 // Between them all that rotations can have, a kind each.
 inline std::vector<Rotate> whole_rotations() {
-  const Rotate plain{
-      .slice = {.first_dim = 2, .rotary_dim = 8, .blocks = 2},
-      .frequencies = {.heads = 2,
-                      .axes = 2,
-                      .radians = {1, 0.5, 0.25, 0.125, 0.9, 0.45, 0.22, 0.11, 0.8, 0.4, 0.2, 0.1,
-                                  0.7, 0.35, 0.17, 0.08}},
-      .amplitude = 1.5,
-      .kind = Plain{.phase = Phase{.heads = 2, .radians = {1, 2, 3, 4, 5, 6, 7, 8}},
-                    .growth = XposDecay{.factor = {1, 2, 3, 4}, .centre = 3}}};
+  const Rotate plain{.slice = {.first_dim = 2, .rotary_dim = 8, .blocks = 2},
+                     .frequencies = {.heads = 2,
+                                     .axes = 2,
+                                     .radians = {1, 0.5, 0.25, 0.125, 0.9, 0.45, 0.22, 0.11, 0.8,
+                                                 0.4, 0.2, 0.1, 0.7, 0.35, 0.17, 0.08}},
+                     .amplitude = 1.5,
+                     .kind = Plain{.phase = Phase{.heads = 2, .radians = {1, 2, 3, 4, 5, 6, 7, 8}},
+                                   .growth = XposDecay{.factor = {1, 2, 3, 4}, .centre = 3}}};
   const RotationKind kinds[] = {
       Polar{.phase = Phase{.side = Side::key, .radians = {1, 2, 3, 4}}},
       Mix{.heads = 2,
@@ -128,8 +127,7 @@ inline std::vector<Rotate> whole_rotations() {
                          {.query = {.modulus = 5, .offset = 1, .most = 9},
                           .key = {.modulus = 5, .divisor = 2, .most = 8},
                           .frequency_scale = 0.5}}},
-      HfFloat{},
-      GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
+      HfFloat{}, GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
   static_assert(std::variant_size_v<RotationKind> == 6, "a new kind stands in this list");
   std::vector<Rotate> all{plain};
   for (const RotationKind& kind : kinds) {

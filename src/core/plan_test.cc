@@ -157,8 +157,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadPlan{"rotate.phase.heads",
                 [](Plan& p) { p.rotate->kind = Plain{.phase = Phase{.heads = 0}}; }},
         BadPlan{"polar pairs must stand without rotated values",
-                [](Plan& p) { p.rotate->kind = Polar{};
-                  p.rotate->values = Values::rotated_and_back; }},
+                [](Plan& p) {
+                  p.rotate->kind = Polar{};
+                  p.rotate->values = Values::rotated_and_back;
+                }},
         BadPlan{"mix.inputs must be 0 to the 4 pairs",
                 [](Plan& p) { p.rotate->kind = Mix{.inputs = 5}; }},
         BadPlan{"mix.sine must hold 1 x 1 x 2",
@@ -184,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
                   p.rotate->kind = Regions{.window = 4, .region = {{}, {}}};
                 }},
         BadPlan{"name a head", [](Plan& p) { p.bias = Slopes{}; }},
-        BadPlan{"slopes must be a number above 0", [](Plan& p) { p.bias = Slopes{.slope = {1, -1}}; }},
+        BadPlan{"slopes must be a number above 0",
+                [](Plan& p) { p.bias = Slopes{.slope = {1, -1}}; }},
         BadPlan{"rows must not be empty", [](Plan& p) { table(p).rows.row = {}; }},
         BadPlan{"rows below 2, got 2", [](Plan& p) { table(p).rows.row = {0, 2}; }},
         BadPlan{"rows.first must be a number of at least",

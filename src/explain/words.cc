@@ -508,9 +508,9 @@ struct Say {
     if (rotate.phase()) out.push_back("Keys have learned phases besides.");
   }
   void operator()(const Fope& x) {
-    if (!plan().rotate || !plan().rotate->mix()) return;
+    if (!plan().rotate) return;
     const Rotate& rotate = *plan().rotate;
-    const Mix& mix = *rotate.mix();
+    const auto& mix = std::get<Mix>(rotate.kind);
     out.push_back("Queries and keys are rotated: of " + s(rotate.pairs(), "channel pair") + " " +
                   pair_rule(rotate.slice.pairing, rotate.pairs()) + " the first " +
                   std::to_string(mix.outputs) + " turn by learned sums of " +
@@ -612,7 +612,7 @@ std::string scheme_heading(const Scheme& scheme, const Plan& plan, std::int64_t 
   if (!rope || !plan.rotate) return std::string(info(scheme).title);
   std::string text = "RoPE, " + std::string(name(rope->pairing));
   if (!rope->mrope_section.empty() || !rope->pair_axes.empty()) text += ", M-RoPE";
-  if (plan.rotate->phase()) text += ", imaginary heads";
+  if (rope->imaginary_heads != ImaginaryHeads::none) text += ", imaginary heads";
   if (plan.rotate->frequencies.heads > 1 && rope->rotated_heads)
     text += ", " + std::to_string(*rope->rotated_heads) + " of " +
             std::to_string(plan.rotate->frequencies.heads) + " heads";

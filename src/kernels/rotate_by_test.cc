@@ -275,7 +275,8 @@ TEST(RotateByRefuses, XposAndAnEnginesAngles) {
   const Plan xpos = *compile(XPos{}, {.head_dim = 8});
   const Plan engine = *compile(Rope{}, {.head_dim = 8}, Angles::hf_float);
   EXPECT_EQ(refused(xpos, Side::query, {2, 4}), "the plan must not have xPos' growth");
-  EXPECT_EQ(refused(engine, Side::query, {2, 4}), "the plan must not have the angles of an engine's floats");
+  EXPECT_EQ(refused(engine, Side::query, {2, 4}),
+            "the plan must not have the angles of an engine's floats");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ def _queries(record, plan: Plan, applied, ids):
     """Whether the rotation was lost on its way from the rotating function, or came twice. A model may well do other things there
     (normalize, scale, join channels that do not rotate), so that another tensor alone is no finding."""
     given = record["queries"]
-    if given is None or not applied or not plan.rotates or plan.grows or plan.phased:
+    if given is None or not applied or not plan.rotates or plan.refused_by("posenc.hf.check"):
         return
     before, after = applied[0]["before"][0], applied[-1]["after"][0]
     if before.shape != given.shape or after.shape != given.shape or torch.equal(given, after):
@@ -112,7 +112,7 @@ def _mask(record, group, call):
 def cache_findings(record, plan: Plan, call, applied, ids):
     """Keys of the cache: those that the layer rotated. Of a prompt that repeats one token their rotation is seen without them."""
     keys, tokens = record["keys"], ids.shape[-1]
-    if not plan.rotates or plan.grows or plan.phased or keys.shape[2] < tokens:
+    if not plan.rotates or plan.refused_by("posenc.hf.check") or keys.shape[2] < tokens:
         return
     newest = keys[:, :, -tokens:]
     if applied:

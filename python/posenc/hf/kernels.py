@@ -58,7 +58,7 @@ class Kernels:
     def tell(self, made, plan: Plan, ids, style: str) -> None:
         """Writes on a table how it was made, where posenc-cuda works on its device."""
         table = _flat(made)[0]
-        plain = not (plan.grows or plan.phased) and plan.angles_of == "exact" and plan.frequency_heads == 1
+        plain = not plan.refused_by("posenc.torch.cos_sin")
         if plain and not _compiling() and pt._is_there(table, self.backend):
             setattr(table, TOLD, Told(self, plan, ids, style))
 

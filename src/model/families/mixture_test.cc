@@ -37,7 +37,7 @@ TEST(FamilyMixtures, OfInternS1ProAre45WavesOf64Pairs) {
   EXPECT_FALSE(fope.num_inv_freq);
   const auto plan = compile(model.groups[0]);
   ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_EQ(plan->rotate->mix()->inputs, 45);
+  EXPECT_EQ(std::get<Mix>(plan->rotate->kind).inputs, 45);
   EXPECT_EQ(plan->rotate->pairs(), 64);
 }
 
