@@ -5,7 +5,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
-.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs install uninstall clean help
+.PHONY: run build test bench peers pictures lab models wasm site serve web-test npm python asan tsan fuzz soak distributed cuda cuda-wheel lint format docs pages install uninstall clean help
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -202,6 +202,10 @@ format:  ## clang-format over the C and C++ files, ruff over the Python package,
 	  else echo "python/ stays as it is: ruff comes with make python"; fi
 	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
 	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
+
+pages: build/release/build.ninja  ## write docs/features.md, the tables of docs/json.md and npm/src/plan.ts again, out of the lists of the library
+	@$(call ninja,release,posenc_tests)
+	@POSENC_WRITE_PAGES=1 ./build/release/posenc_tests --gtest_brief=1 --gtest_filter='MadePages.*'
 
 docs:  ## the API reference: build/docs/html/, a page a header; and build/docs/python/, where make python has run
 	@cmake/need.sh "to make the API reference" doxygen:doxygen

@@ -10,7 +10,7 @@ BEGIN {
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
   plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(schemes|scalings|fields|plan|model|explain|files)\\.h$"
+  schemes = "^include/posenc/(features|schemes|scalings|fields|plan|model|explain|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")

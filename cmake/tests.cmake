@@ -8,7 +8,7 @@ set(repo ${root}/tests/repo)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc
   lab/*_test.cc tests/*.cc)
-list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step)/")
+list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step|refusals)/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/")
 endif()
@@ -42,6 +42,17 @@ if(test_sources)
   set_source_files_properties(${root}/tests/paths.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS
     "POSENC_TEST_DATA=\"${root}/tests/data\";POSENC_COMMAND=\"$<TARGET_FILE:posenc_command>\"")
   include(cmake/unit_tests.cmake)
+endif()
+
+# Every room refuses what it does not know: a feature that this program alone compiles into plans.
+if(TARGET posenc_cuda_emulated)
+  add_executable(posenc_refusal_tests tests/refusals/refusals_test.cc src/core/features.cc)
+  target_include_directories(posenc_refusal_tests PRIVATE ${root})
+  target_compile_definitions(posenc_refusal_tests PRIVATE POSENC_TEST_FEATURE)
+  target_compile_options(posenc_refusal_tests PRIVATE ${quickest_to_build})
+  target_link_libraries(posenc_refusal_tests PRIVATE posenc_cuda_emulated GTest::gtest_main)
+  add_test(NAME refusals COMMAND posenc_refusal_tests --gtest_brief=1)
+  set_tests_properties(refusals PROPERTIES LABELS quick)
 endif()
 
 # Decoding for hours (make soak), and here for seconds.

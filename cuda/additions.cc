@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuda/calls.h"
+#include "posenc/features.h"
 #include "cuda/fixed_point.h"
 
 namespace posenc::cuda {
@@ -12,6 +13,7 @@ Expected<Additions> Additions::make(const Plan& plan, const Backend& backend) {
   if (!plan.add)
     return fail(where, "a plan must add something", "none", "posenc explain shows what it does");
   POSENC_CHECK(check_device(backend));
+  POSENC_CHECK(check_takes(rooms::add, plan, where));
   Additions made;
   made.backend_ = &backend;
   made.part_ = *plan.add;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cuda/calls.h"
+#include "posenc/features.h"
 
 namespace posenc::cuda {
 namespace {
@@ -31,6 +32,7 @@ Expected<std::vector<double>> values_of(const BiasTable& table) {
 Expected<Biases> Biases::make(const Plan& plan, const Backend& backend) {
   if (!plan.bias)
     return fail(where, "a plan must have a bias", "none", "posenc explain shows what it does");
+  POSENC_CHECK(check_takes(rooms::bias, plan, where));
   POSENC_CHECK(check_device(backend));
   Biases made;
   made.backend_ = &backend;

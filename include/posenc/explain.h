@@ -91,7 +91,8 @@ Expected<Plan> read_plan(std::string_view text, std::int64_t head_dim = 0);
 Expected<Scheme> read_scheme(std::string_view text);
 Expected<ContentScheme> read_content_scheme(std::string_view text);
 
-// Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each with its "kind";
+// Every scheme, scaling and content scheme with its fields: by their lists, and in one array, each with its "kind", features
+// of plans and the rooms that take them behind (features.h);
 // bundled_models() as an array.
 std::string schemes_to_json();
 std::string scheme_list_to_json();

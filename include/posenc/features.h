@@ -97,6 +97,8 @@ inline constexpr FeatureSet in_attention = logits | biases | relative;
 inline constexpr FeatureSet elsewhere = additions | in_attention;  // of a rotation
 
 inline constexpr Room add{"add", additions, rotations | FeatureSet{regions} | in_attention};
+inline constexpr Room bias{"bias", biases,
+                           additions | rotations | FeatureSet{regions} | logits | relative};
 inline constexpr Room rotate{"rotate", rotations, elsewhere};
 inline constexpr Room rotate_transpose{"rotate_transpose", rotations.without({polar}), elsewhere};
 inline constexpr Room rotate_inverse{"rotate_inverse", rotations.without({polar, mixture}),

@@ -1,6 +1,7 @@
 // The library as JavaScript objects, in the same words as in C and on the command line: schemes become plans, plans act
 // on arrays of numbers.
 import { Memory, Struct, type Argument, type Wasm } from './memory.js'
+import type { PlanInfo } from './plan.js'
 
 export type Geometry = {
   width?: number
@@ -39,68 +40,7 @@ export type Described = {
 /** A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}. */
 export type Scheme = { type: string; [field: string]: unknown }
 
-// docs/json.md, "plan".
-export type PlanInfo = {
-  add: {
-    kind: string
-    width: number
-    rows?: number
-    layout?: string
-    frequencies?: number[]
-    values?: number[][] | null // of a table; null: learned
-    embedding_scale: number
-  } | null
-  rotate: {
-    pairing: string
-    first_dim: number
-    rotary_dim: number
-    frequencies: number[][]
-    axis_of_pair: number[] | null // null: one axis, or all of them
-    amplitude: number
-    phase: { side: Side; heads: number; radians: number[][] } | null
-    mix: {
-      heads: number
-      inputs: number
-      outputs: number
-      cosine: number[][][]
-      sine: number[][][]
-      rest_sine: number
-    } | null
-    regions: { window: number; chunk: number; region: object[] } | null // distance maps: attend alone rotates
-    values: boolean // values rotate too, and the output back
-    values_stay: boolean // with values: the output stays
-    polar: boolean // PoPE: a head comes out wider, by a channel for each pair
-  } | null
-  bias: {
-    kind: string
-    slopes: number[] | null
-    rows?: { first: number; row: number[]; saturates: boolean }
-    values?: number[][] | null
-    row_count?: number
-  } | null
-  relative: {
-    row_count: number
-    further_rows?: object[] // lists beside the first: a distance reads a row of each
-    uses_query: boolean
-    uses_key: boolean
-    uses_value: boolean
-    profiles: number
-    query: unknown[] | null // tables, [row][channel] or [head][row][channel]; null: learned, or none
-    key: unknown[] | null
-    value: unknown[] | null
-  } | null
-  logits: {
-    multiplier: number
-    temperature: 'none' | 'steps' | 'log' | 'power' | 'heads'
-    beta: number
-    floor: number
-    offset: number
-    head_scale: number[] | null
-    head_bias: number[] | null
-    softcap: number
-  }
-  valid: unknown
-}
+export type { PlanInfo } from './plan.js'
 
 /** Where tokens stand: first, first + 1, …; or one by one; or one by one along several axes, [axis][token]. */
 export type Where = { first: number; count: number } | number[] | number[][]

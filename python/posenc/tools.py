@@ -177,6 +177,15 @@ def engines() -> list[dict]:
 
 def schemes() -> list[dict]:
     """Every scheme, scaling and content scheme with its fields."""
+    return [each for each in _listed() if each["kind"] not in ("feature", "room")]
+
+
+def rooms() -> list[dict]:
+    """Every place of the library that computes with plans: the features of plans that it takes, ignores and refuses."""
+    return [each for each in _listed() if each["kind"] == "room"]
+
+
+def _listed() -> list[dict]:
     import json
 
     return json.loads(_posenc.schemes_json())

@@ -2,6 +2,7 @@
 // itself: a plan is checked when it comes and not again while it stays, positions are extended in
 // place and looked at where they are new, and what a call needs besides serves the next call too.
 #include "posenc/cache.h"
+#include "posenc/features.h"
 
 #include <algorithm>
 #include <map>

@@ -6,6 +6,12 @@
 #include <variant>
 
 namespace posenc {
+
+// Of a test build alone: every plan has a feature that no room knows.
+#ifdef POSENC_TEST_FEATURE
+bool has_test_feature = false;
+#endif
+
 namespace {
 
 using enum Feature;
@@ -49,7 +55,7 @@ constexpr FeatureInfo list[] = {
      "take the posenc that wrote the plan, or compile it here"},
 };
 
-constexpr const Room* every_room[] = {&rooms::add,
+constexpr const Room* every_room[] = {&rooms::add, &rooms::bias,
                                       &rooms::rotate,
                                       &rooms::rotate_transpose,
                                       &rooms::rotate_inverse,
@@ -126,6 +132,9 @@ FeatureSet features(const Plan& plan) {
     of.add(plan.logits.temperature == Temperature::heads ? head_temperature : temperature);
   of.add_if(plan.logits.softcap != 0, softcap);
   of.add_if(!plan.unknown.empty(), unknown);
+#ifdef POSENC_TEST_FEATURE
+  of.add_if(has_test_feature, unknown);
+#endif
   return of;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "posenc/features.h"
 #include "src/core/try.h"
 #include "src/engines/onnx.h"
 #include "src/text/json_writer.h"
@@ -32,26 +33,17 @@ class OnnxNotes {
 
 void note_what_no_table_holds(const OnnxRotation& one, OnnxNotes notes) {
   const Rotate& rotate = *one.plan.rotate;
-  const Logits& logits = one.plan.logits;
   if (one.plan.valid)
     notes.add(Kind::fixed, "the rotation goes by the length of the text: these tables are for " +
                                std::to_string(one.rows) + " tokens");
-  notes.lost(rotate.frequencies.axes > 1,
-             "tokens of pictures: these tables are for text, where all axes have one position");
   notes.lost(rotate.slice.first_dim > 0,
              "the channels before the rotated ones: the operators rotate the first " +
                  std::to_string(rotate.slice.rotary_dim));
   notes.lost(rotate.slice.blocks > 1,
              "blocks of channels: the operators pair over all that rotate");
-  notes.lost(rotate.frequencies.heads > 1, "frequencies by head: a table serves all heads");
-  notes.lost(rotate.growth() != nullptr, "xPos: keys take the inverse of what queries take");
-  notes.lost(rotate.phase() != nullptr, "phases, which queries or keys alone take");
-  notes.lost(rotate.regions() != nullptr, "regions: a key has several rotations");
-  notes.lost(rotate.mix() != nullptr, "mixtures of cosines (FoPE)");
-  notes.lost(rotate.polar(),
-             "lengths for coordinates (PoPE): the operators rotate channels as they are");
-  notes.lost(rotate.rotates_values(), "the rotation of values");
-  notes.lost(logits.has_temperature(), "the temperature of the logits by position");
+  const FeatureSet lost = rooms::onnx.refused(features(one.plan));
+  for (const FeatureInfo& each : feature_list())
+    notes.lost(lost.has(each.feature), std::string(each.words));
 }
 
 // Attributes of com.microsoft.RotaryEmbedding and of ai.onnx's of opset 23, which have the same names.

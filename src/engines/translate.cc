@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "posenc/features.h"
 #include "src/core/try.h"
 #include "src/engines/onnx.h"
 #include "src/engines/spell.h"
@@ -131,6 +132,11 @@ Expected<void> compare(const Model& model, const Model& run, std::int64_t length
     if (model.groups[g].stack != Stack::text || !rotates(model.groups[g])) continue;
     POSENC_TRY(plan, compile(model.groups[g], length));
     POSENC_TRY(theirs, compile(run.groups[g], length));
+    const FeatureSet all = features(plan),
+                     lost = all.without(features(theirs)) | rooms::translate.refused(all);
+    for (const FeatureInfo& each : feature_list())
+      if (lost.has(each.feature))
+        out.notes.push_back({EngineNote::Kind::lost, std::string(each.words)});
     const Rotate &a = *plan.rotate, &b = *theirs.rotate;
     if (a.pairs() != b.pairs()) {
       out.notes.push_back(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "posenc/explain.h"
+#include "posenc/features.h"
 #include "src/core/try.h"
 #include "src/files/field_value.h"
 #include "src/text/json.h"
@@ -147,6 +148,28 @@ std::string scheme_list_to_json() {
   Out out;
   out.array();
   for (const List& list : lists()) write_infos(out, list.kind, list.infos);
+  for (const FeatureInfo& each : feature_list())
+    out.object()
+        .member("name", each.name)
+        .member("kind", "feature")
+        .member("words", each.words)
+        .member("cure", each.cure)
+        .end();
+  for (const Room* room : room_list()) {
+    const auto names = [&](std::string_view key, FeatureSet set) {
+      out.key(key).array();
+      for (const FeatureInfo& each : feature_list())
+        if (set.has(each.feature)) out.value(each.name);
+      out.end();
+    };
+    FeatureSet all;
+    for (const FeatureInfo& each : feature_list()) all.add(each.feature);
+    out.object().member("name", room->name).member("kind", "room");
+    names("takes", room->takes);
+    names("ignores", room->ignores);
+    names("refuses", room->refused(all));
+    out.end();
+  }
   out.end();
   return std::move(out.text);
 }

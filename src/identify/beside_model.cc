@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "posenc/features.h"
 #include "posenc/identify.h"
+#include "src/core/try.h"
 #include "src/explain/text.h"
 #include "src/identify/axes.h"
 #include "src/identify/explain.h"
@@ -231,6 +233,7 @@ Expected<std::vector<Finding>> beside_model(const Identified& found, const Model
     return fail("identify", "the model has a layer of that number", std::to_string(layer));
   const Expected<Plan> plan = compile(*group, length);
   if (!plan) return std::unexpected(plan.error());
+  POSENC_CHECK(check_takes(rooms::identify, *plan));
   const bool rotates = found.verdict == Rotated::rotation;
   if (rotates == plan->rotate.has_value())
     return rotates ? BesideModel(found, model, *group, *plan->rotate).run()

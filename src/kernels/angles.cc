@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "posenc/apply.h"
+#include "posenc/features.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 #include "src/kernels/parity.h"
@@ -19,6 +20,7 @@ namespace {
 Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, const Tensor& out) {
   if (!plan.rotate)
     return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
+  POSENC_CHECK(check_takes(rooms::rotation_angles, plan, where));
   const Rotate& rotate = *plan.rotate;
   POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, out.shape[1],
                                       rotate.slice.first_dim + rotate.slice.rotary_dim));

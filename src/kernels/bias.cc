@@ -1,4 +1,5 @@
 // Biases by distance: checked, one value, and the whole map as bias() of apply.h writes it.
+#include "posenc/features.h"
 #include "src/kernels/bias.h"
 
 #include <algorithm>
@@ -68,6 +69,7 @@ namespace posenc {
 
 Expected<void> bias(const Plan& plan, const Positions& queries, const Positions& keys,
                     const Tensor& out_view, Threads threads) {
+  POSENC_CHECK(check_takes(rooms::bias, plan));
   POSENC_TRY(out, detail::viewed("bias", "out", out_view, 3));
   POSENC_CHECK(detail::check_distinct("bias", out));
   const std::int64_t heads = out.shape[0], rows = out.shape[1], columns = out.shape[2];
