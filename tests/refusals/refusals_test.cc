@@ -148,7 +148,11 @@ std::vector<Asked> asked() {
       {&rooms::attend_content,
        [](const Plan& plan) {
          const Numbers q = of_tokens(), k = q, v = q, out = q;
-         return attend(inputs(q, k, v, plan), StickBreaking{}, plan, out.view);
+         const Fire fire{.hidden_weight = {1},
+                         .hidden_bias = {0},
+                         .output_weight = {1, 1},
+                         .output_bias = {0, 0}};
+         return attend(inputs(q, k, v, plan), fire, plan, out.view);
        }},
       {&rooms::rotated_keys,
        [](const Plan& plan) { return cached(plan, CachedKeys::rotated); },
