@@ -80,8 +80,9 @@ Expected<std::vector<Plan>> plans_of(std::string_view text) {
   };
   Words words(text);
   const std::string_view pairing = words.next();
-  Rotate geometry{.pairing =
-                      pairing == name(Pairing::halves) ? Pairing::halves : Pairing::interleaved};
+  Rotate geometry;
+  geometry.slice.pairing =
+      pairing == name(Pairing::halves) ? Pairing::halves : Pairing::interleaved;
   geometry.slice.first_dim = words.number<std::int64_t>();
   geometry.slice.blocks = words.number<std::int64_t>();
   geometry.frequencies.heads = words.number<std::int64_t>();

@@ -27,6 +27,7 @@ enum class Feature : std::uint8_t {
   polar,
   mixture,
   regions,
+  two_angles,
   engine_arithmetic,
   slopes,
   slopes_before_scale,
@@ -87,9 +88,9 @@ namespace rooms {
 using enum Feature;
 
 inline constexpr FeatureSet additions{waves, position_table, ramp};
-inline constexpr FeatureSet rotations{rotation,       head_frequencies, several_axes,
-                                      rotated_values, phases,           growth,
-                                      polar,          mixture,          engine_arithmetic};
+inline constexpr FeatureSet rotations{rotation,   head_frequencies, several_axes, rotated_values,
+                                      phases,     growth,           polar,        mixture,
+                                      two_angles, engine_arithmetic};
 inline constexpr FeatureSet logits{temperature, head_temperature, softcap};
 inline constexpr FeatureSet biases{slopes, slopes_before_scale, bias_table};
 inline constexpr FeatureSet relative{vectors_by_distance, profiles};
@@ -101,21 +102,24 @@ inline constexpr Room bias{"bias", biases,
                            additions | rotations | FeatureSet{regions} | logits | relative};
 inline constexpr Room rotate{"rotate", rotations, elsewhere};
 inline constexpr Room rotate_transpose{"rotate_transpose", rotations.without({polar}), elsewhere};
-inline constexpr Room rotate_inverse{"rotate_inverse", rotations.without({polar, mixture}),
-                                     elsewhere};
+inline constexpr Room rotate_inverse{"rotate_inverse",
+                                     rotations.without({polar, mixture, two_angles}), elsewhere};
 inline constexpr Room rotate_by{
     "rotate_by", {rotation, head_frequencies, several_axes, rotated_values, phases}, elsewhere};
-inline constexpr Room rotation_angles{"rotation_angles", rotations, elsewhere};
+inline constexpr Room rotation_angles{"rotation_angles", rotations.without({two_angles}),
+                                      elsewhere};
 inline constexpr Room frequency_gradient{
-    "rotate_frequency_gradient", rotations.without({mixture, engine_arithmetic}), elsewhere};
+    "rotate_frequency_gradient", rotations.without({mixture, two_angles, engine_arithmetic}),
+    elsewhere};
 inline constexpr Room content_angles{"content_angles", {rotation, head_frequencies}, elsewhere};
 inline constexpr Room attend{"attend", rotations | FeatureSet{regions} | in_attention, additions};
 inline constexpr Room beside_vectors{"attend with vectors by distance",
                                      attend.takes.without({polar, regions}), additions};
 inline constexpr Room attend_backward{"attend_backward", attend.takes, additions};
-inline constexpr Room attended_frequencies{"attend_backward of the frequencies",
-                                           attend.takes.without({regions, engine_arithmetic}),
-                                           additions, "leave rotation_frequency absent"};
+inline constexpr Room attended_frequencies{
+    "attend_backward of the frequencies",
+    attend.takes.without({regions, two_angles, engine_arithmetic}), additions,
+    "leave rotation_frequency absent"};
 inline constexpr Room attended_temperature{
     "attend_backward of a temperature",
     attend.takes.without({polar, slopes_before_scale, profiles}), additions,
@@ -127,7 +131,7 @@ inline constexpr Room rotated_keys{"cache of rotated keys",
                                    attend.takes.without({polar, regions, vectors_by_distance}),
                                    additions, "make the cache with CachedKeys::unrotated"};
 inline constexpr Room rerotated_keys{"cache of keys that are rotated anew",
-                                     rotated_keys.takes.without({mixture}), additions,
+                                     rotated_keys.takes.without({mixture, two_angles}), additions,
                                      "make the cache with CachedKeys::unrotated"};
 inline constexpr Room unrotated_keys{"cache of unrotated keys", attend.takes, additions};
 inline constexpr Room ranks{"attention on several ranks", attend.takes, additions};
@@ -161,7 +165,8 @@ inline constexpr Room onnx{
     "ONNX", {rotation, softcap, engine_arithmetic}, additions | biases | relative};
 inline constexpr Room translate{"translate", rotations | in_attention | FeatureSet{regions},
                                 additions};
-inline constexpr Room identify{"identify", rotations | FeatureSet{regions}, elsewhere};
+inline constexpr Room identify{"identify", rotations.without({two_angles}) | FeatureSet{regions},
+                               elsewhere};
 
 }  // namespace rooms
 

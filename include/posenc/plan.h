@@ -387,6 +387,24 @@ struct Regions {
   bool operator==(const Regions&) const = default;
 };
 
+// The two channels of a pair rotate by angles of their own (V-JEPA 2, whose cos and sin are laid out
+// for halves while neighbours make the pairs):
+//   (a, b) -> (a cos α − b sin α, a sin β + b cos β)
+// with the frequencies' angle α and β = Σ over axes of position[axis] · radians[axis][pair]. Lengths
+// change, a logit depends on both positions and not on their distance alone, and the matrix need not
+// have an inverse.
+struct TwoAngles {
+  std::vector<double> radians = {};
+
+  static constexpr std::string_view name = "two_angles", key = name;
+  static constexpr auto members() {
+    return std::tuple{
+        Member{"radians", &TwoAngles::radians, "per position, of the second channel of each pair"}
+            .by(Axis::axis, Axis::pair)};
+  }
+  bool operator==(const TwoAngles&) const = default;
+};
+
 // From here on a float does not hold every position; plans whose angles are an engine's refuse it.
 inline constexpr std::int64_t float_positions = std::int64_t{1} << 24;
 
@@ -434,7 +452,7 @@ struct GgmlRope {
 
 // What the angles do to a pair. Who computes with it visits all of them: a new one does not compile
 // until each has said what it does with it, or refuses it (posenc/features.h).
-using RotationKind = std::variant<Plain, Polar, Mix, Regions, HfFloat, GgmlRope>;
+using RotationKind = std::variant<Plain, Polar, Mix, Regions, TwoAngles, HfFloat, GgmlRope>;
 
 // Whose arithmetic the angles are formed in: exact ones in double from the integer position.
 enum class Angles { exact, hf_float, ggml_float };

@@ -12,7 +12,7 @@ export type PlanInfo = {
     // position p has the vector of p + offset, on every axis
     row_offset?: number | null
     // of one axis: this row is all zero; null: none
-    zero_row?: number | null | null
+    zero_row?: number | null
     // 2 for pictures, 3 for videos
     axes?: number | null
     // channels of each block that is laid out by itself, even; empty: one of the width
@@ -24,7 +24,7 @@ export type PlanInfo = {
     // rows of the table
     rows?: number | null
     // the table; null where it is learned
-    values?: number[][] | null | null
+    values?: number[][] | null
     // rows of each axis, whose sum a token adds; empty: one axis
     axis_rows?: number[] | null
     // the channel that has the index
@@ -117,6 +117,10 @@ export type PlanInfo = {
         frequency_scale: number
       }[]
     } | null
+    two_angles: {
+      // per position, of the second channel of each pair
+      radians: number[][]
+    } | null
     ggml: {
       // base^(−2/rotary_dim)
       theta_scale: number
@@ -171,11 +175,11 @@ export type PlanInfo = {
     // rows of the table
     row_count?: number | null
     // [head or 1][row]; null where they are learned
-    values?: number[][] | null | null
+    values?: number[][] | null
     // as the scheme names them; null: it has none
-    buckets?: number | null | null
+    buckets?: number | null
     // where the last bucket begins; null: the scheme has none
-    max_distance?: number | null | null
+    max_distance?: number | null
   } | null
   // vectors by distance; null: nothing
   relative: {

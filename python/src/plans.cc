@@ -15,6 +15,7 @@
 #include "errors.h"
 #include "posenc/apply.h"
 #include "posenc/explain.h"
+#include "posenc/features.h"
 #include "posenc/gradients.h"
 #include "state.h"
 
@@ -110,15 +111,14 @@ CompiledPlan of_frequencies(nb::handle inv_freq, std::string_view pairing, std::
   const Array given = array_of(inv_freq, where, "inv_freq", Access::read);
   const Tensor frequency = given.tensor.with_rank(3);
   Rotate rotate_part{
-      .pairing = pairing == name(Pairing::interleaved) ? Pairing::interleaved : Pairing::halves,
-      .first_dim = first_dim,
-      .rotary_dim = 2 * frequency.shape[2],
-      .blocks = blocks,
-      .heads = frequency.shape[0],
-      .axes = frequency.shape[1],
-      .frequency = {},
+      .slice = {.pairing =
+                    pairing == name(Pairing::interleaved) ? Pairing::interleaved : Pairing::halves,
+                .first_dim = first_dim,
+                .rotary_dim = 2 * frequency.shape[2],
+                .blocks = blocks},
+      .frequencies = {.heads = frequency.shape[0], .axes = frequency.shape[1]},
       .amplitude = attention_factor};
-  if (pairing != name(rotate_part.pairing))
+  if (pairing != name(rotate_part.slice.pairing))
     refuse(where, "pairing must be halves or interleaved", pairing);
   if (given.tensor.rank > 3)
     refuse(where, "inv_freq must be [pairs], [axes, pairs] or [heads, axes, pairs]",
@@ -126,7 +126,7 @@ CompiledPlan of_frequencies(nb::handle inv_freq, std::string_view pairing, std::
   for (std::int64_t h = 0; h < frequency.shape[0]; ++h)
     for (std::int64_t a = 0; a < frequency.shape[1]; ++a)
       for (std::int64_t p = 0; p < frequency.shape[2]; ++p)
-        rotate_part.frequency.push_back(frequency.get(frequency.offset(h, a, p)));
+        rotate_part.frequencies.radians.push_back(frequency.get(frequency.offset(h, a, p)));
   Plan plan;
   plan.rotate = std::move(rotate_part);
   return {unwrap(checked(std::move(plan))), {}};

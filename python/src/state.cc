@@ -30,6 +30,7 @@ template <class T>
 nb::object put(T word) {
   return nb::cast(static_cast<int>(word));
 }
+nb::object put(const std::string& word) { return nb::cast(word); }
 template <class... T>
 nb::object put(const std::variant<T...>& kind) {
   return nb::make_tuple(kind.index(), std::visit([](const auto& part) { return put(part); }, kind));
@@ -44,7 +45,6 @@ nb::object put(const std::vector<T>& items) {
   for (const T& item : items) list.append(put(item));
   return list;
 }
-nb::object put(const std::string& word) { return nb::cast(word); }
 nb::object put(const RowList& rows) {
   return put(std::vector<std::int32_t>(rows.begin(), rows.end()));
 }
@@ -80,6 +80,9 @@ template <class T>
 void take(nb::handle from, T& number) {
   if (!nb::try_cast(from, number)) no_state(from);
 }
+void take(nb::handle from, std::string& word) {
+  if (!nb::try_cast(from, word)) no_state(from);
+}
 // checked() does not look at words, since C++ has no others.
 template <class T>
   requires(std::is_enum_v<T>)
@@ -94,9 +97,6 @@ void take(nb::handle from, std::vector<T>& items) {
   if (!PyList_Check(from.ptr())) no_state(from);
   items.clear();
   for (const nb::handle item : from) take(item, items.emplace_back());
-}
-void take(nb::handle from, std::string& word) {
-  if (!nb::try_cast(from, word)) no_state(from);
 }
 void take(nb::handle from, RowList& rows) {
   std::vector<std::int32_t> list;

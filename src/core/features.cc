@@ -36,6 +36,8 @@ constexpr FeatureInfo list[] = {
     {regions, "regions",
      "rotations that depend on where a key stands to its query (dual chunk, ReRoPE, SelfExtend)",
      "use attend()"},
+    {two_angles, "two_angles", "channels of a pair that rotate by two angles (V-JEPA 2)",
+     "such a pair may have no inverse, and no one angle: use rotate(), or attend()"},
     {engine_arithmetic, "engine_arithmetic", "the angles of an engine's floats",
      "compile the plan with exact angles"},
     {slopes, "slopes", "slopes by distance (ALiBi)", "use attend with the plan alone"},
@@ -55,7 +57,8 @@ constexpr FeatureInfo list[] = {
      "take the posenc that wrote the plan, or compile it here"},
 };
 
-constexpr const Room* every_room[] = {&rooms::add, &rooms::bias,
+constexpr const Room* every_room[] = {&rooms::add,
+                                      &rooms::bias,
                                       &rooms::rotate,
                                       &rooms::rotate_transpose,
                                       &rooms::rotate_inverse,
@@ -100,6 +103,7 @@ struct OfKind {
   }
   void operator()(const Mix&) const { of.add(mixture); }
   void operator()(const Regions&) const { of.add(regions); }
+  void operator()(const TwoAngles&) const { of.add(two_angles); }
   void operator()(const HfFloat&) const { of.add(engine_arithmetic); }
   void operator()(const GgmlRope&) const { of.add(engine_arithmetic); }
 

@@ -145,6 +145,7 @@ template std::vector<MemberDifference> member_differences(const Phase&, const Ph
 template std::vector<MemberDifference> member_differences(const XposDecay&, const XposDecay&);
 template std::vector<MemberDifference> member_differences(const Mix&, const Mix&);
 template std::vector<MemberDifference> member_differences(const Regions&, const Regions&);
+template std::vector<MemberDifference> member_differences(const TwoAngles&, const TwoAngles&);
 template std::vector<MemberDifference> member_differences(const GgmlRope&, const GgmlRope&);
 template std::vector<MemberDifference> member_differences(const Logits&, const Logits&);
 

@@ -35,6 +35,10 @@ class Extents {
       own.of_[static_cast<std::size_t>(Axis::pair)] = part.pairs();
     return own;
   }
+  // What a rotation's kind has around it.
+  static Extents around_kind(const Rotate& rotate) {
+    return Extents().within(rotate.slice).within(rotate.frequencies);
+  }
   std::int64_t of(Axis axis) const { return of_[static_cast<std::size_t>(axis)]; }
   // Of a list's axes behind `first`, saturating; -1 where one is not known.
   std::int64_t product_of(const std::array<Axis, 3>& axes, std::size_t first = 0) const {

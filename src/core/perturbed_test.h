@@ -127,8 +127,10 @@ inline std::vector<Rotate> whole_rotations() {
                          {.query = {.modulus = 5, .offset = 1, .most = 9},
                           .key = {.modulus = 5, .divisor = 2, .most = 8},
                           .frequency_scale = 0.5}}},
-      HfFloat{}, GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
-  static_assert(std::variant_size_v<RotationKind> == 6, "a new kind stands in this list");
+      TwoAngles{.radians = {1, 2, 3, 4, 5, 6, 7, 8}},
+      HfFloat{},
+      GgmlRope{.ramp_low = 1, .ramp_high = 2, .freq_factors = {1, 2, 3, 4}}};
+  static_assert(std::variant_size_v<RotationKind> == 7, "a new kind stands in this list");
   std::vector<Rotate> all{plain};
   for (const RotationKind& kind : kinds) {
     all.push_back(plain);
@@ -200,6 +202,8 @@ inline Plan fitted(Plan plan) {
     };
     if (auto* const plain = std::get_if<Plain>(&rotate.kind)) phase(plain->phase);
     if (auto* const polar = std::get_if<Polar>(&rotate.kind)) phase(polar->phase);
+    if (auto* const two = std::get_if<TwoAngles>(&rotate.kind))
+      two->radians.resize(size(axes, rotate.pairs()), 0.5);
     if (auto* const mix = std::get_if<Mix>(&rotate.kind))
       for (std::vector<double>* list : {&mix->cosine, &mix->sine})
         list->resize(size(mix->heads, mix->inputs, mix->outputs), 0.5);

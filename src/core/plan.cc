@@ -84,6 +84,11 @@ struct KindSizes {
                       std::to_string(map->modulus) + " and " + std::to_string(map->divisor), mend);
     return {};
   }
+  Expected<void> operator()(const TwoAngles& two) const {
+    POSENC_CHECK(one_series("pairs of two angles"));
+    POSENC_CHECK(no_values("pairs of two angles"));
+    return detail::check_sizes(where, "rotate.two_angles", two, around);
+  }
   Expected<void> operator()(const HfFloat&) const { return one_series("an engine's arithmetic"); }
   Expected<void> operator()(const GgmlRope& ggml) const {
     POSENC_CHECK(one_series("an engine's arithmetic"));
@@ -270,9 +275,8 @@ Expected<void> detail::check_sizes(std::string_view where, const Rotate& rotate)
                 "rotate.blocks must cut rotary_dim " + std::to_string(slice.rotary_dim) +
                     " into equal blocks of whole pairs",
                 std::to_string(slice.blocks), mend);
-  const Extents around = Extents().within(slice);
-  POSENC_CHECK(check_sizes(where, "rotate", rotate.frequencies, around));
-  return std::visit(KindSizes{where, rotate, around}, rotate.kind);
+  POSENC_CHECK(check_sizes(where, "rotate", rotate.frequencies, Extents().within(slice)));
+  return std::visit(KindSizes{where, rotate, Extents::around_kind(rotate)}, rotate.kind);
 }
 
 Expected<void> detail::check_slice(std::string_view where, const Rotate& rotate,

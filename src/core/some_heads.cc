@@ -76,7 +76,7 @@ void cut_heads(Table& table, Heads heads, int rank) {
 }
 
 Rotate some_heads(Rotate rotate, Heads queries, Heads keys) {
-  Cut{queries, keys}.part(rotate, Extents().within(rotate.slice));
+  Cut{queries, keys}.part(rotate, Extents::around_kind(rotate));
   return rotate;
 }
 

@@ -91,7 +91,7 @@ class Writer {
       out_.end();
     }
     out_.end().member("axis_of_pair", axes).member("amplitude", rotate.amplitude);
-    const Extents extents = Extents().within(rotate.slice);
+    const Extents extents = Extents::around_kind(rotate);
     out_.key("growth");
     part_or_null(rotate.growth(), extents);
     out_.key("phase");

@@ -488,6 +488,11 @@ struct Say {
         if (!x.axis_theta.empty()) text += " (base " + shown(x.axis_theta[a]) + ")";
       }
       out.push_back(text + "; the frequencies of each axis begin anew.");
+      if (x.tiled)
+        out.push_back(
+            "The two channels of a pair rotate by angles of their own, since cos and sin are laid "
+            "out for halves and neighbours make the pairs: lengths change, and a logit depends on "
+            "where both patches lie and not on their distance alone.");
       rotation();
       return;
     }

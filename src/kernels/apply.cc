@@ -134,7 +134,7 @@ void rotated(const Rotate* rotation, const Positions& positions, Side side, Acti
   static const Rotate nothing;  // no channels: the kernel copies
   const Rotate& rotate = arguments.rotates ? *rotation : nothing;
   if (rotate.polar()) return detail::rotate_polar(rotate, arguments, positions, side, threads);
-  if (rotate.angles() == Angles::exact) {
+  if (detail::is_by_rows(rotate)) {
     rotate_together(rotate, detail::CosSinRule::of(rotate, side, action), positions,
                     {&arguments, 1}, threads);
     return;
@@ -181,7 +181,7 @@ void rotate_heads(const Rotate& rotate, std::int64_t first_head, const Tensor& x
                   const Positions& positions, Side side, Action action) {
   const RotateArguments arguments{.x = x, .out = x, .rotates = true};
 #if POSENC_SIMD
-  if (rotate.angles() == Angles::exact) {
+  if (detail::is_by_rows(rotate)) {
     const CosSinRule rule = CosSinRule::of(rotate, side, action).of_heads(first_head, x.shape[1]);
     return rotate_together(rotate, rule, positions, {&arguments, 1}, Threads{1});
   }
@@ -235,7 +235,7 @@ Expected<void> rotate(const Plan& plan, const Tensor& q, const Tensor& k,
   // Rows of queries that grow and keys that shrink differ, and so do those of a side that has phases, and those of
   // double, float and 16 bits.
   const bool alike = query.rotates && !plan.rotate->growth() && !plan.rotate->phase() &&
-                     !plan.rotate->polar() && plan.rotate->angles() == Angles::exact;
+                     !plan.rotate->polar() && detail::is_by_rows(*plan.rotate);
   if (alike && size_of(query.x.dtype) == size_of(key.x.dtype)) {
     const std::array both = {query, key};
     rotate_together(*plan.rotate,

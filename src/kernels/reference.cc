@@ -67,9 +67,10 @@ void vector_at(const Ramp& ramp, const Positions& positions, std::int64_t t, std
 
 // --- rotating query and key ---------------------------------------------------------------------
 
-// A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included.
+// A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included; the second row may be
+// of another angle.
 struct PairMatrix {
-  double cosine, sine;
+  double cosine, sine, second_cosine = cosine, second_sine = sine;
 };
 
 PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::int64_t t,
@@ -78,6 +79,13 @@ PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::in
   Angle angle = detail::angle(rotate, positions, t, b, head, pair);
   angle.add(phase(rotate, side, head, pair));
   const double m = magnitude(rotate, side, positions.at(t, b), pair);
+  if (const auto* two = std::get_if<TwoAngles>(&rotate.kind); two != nullptr) {
+    const Angle second = second_angle(rotate, *two, positions, t, b, pair);
+    const PairMatrix forward{m * angle.cosine(), m * angle.sine(), m * second.cosine(),
+                             m * second.sine()};
+    if (action == Action::forward) return forward;
+    return {forward.cosine, -forward.second_sine, forward.second_cosine, -forward.sine};
+  }
   switch (action) {
     case Action::forward: return {m * angle.cosine(), m * angle.sine()};
     case Action::transpose: return {m * angle.cosine(), -m * angle.sine()};
@@ -92,12 +100,13 @@ void mix(const Mix& by, std::int64_t head, double amplitude, std::vector<PairMat
   for (std::size_t r = 0; r < of_pair.size(); ++r) {
     of_pair[r] = {amplitude, amplitude * by.rest_sine};
     if (std::cmp_greater_equal(r, by.outputs)) continue;
-    of_pair[r] = {0, 0};
+    PairMatrix sum{0, 0};
     for (std::int64_t u = 0; u < by.inputs; ++u) {
       const auto at = static_cast<std::size_t>((head * by.inputs + u) * by.outputs) + r;
-      of_pair[r].cosine += own[static_cast<std::size_t>(u)].cosine * by.cosine[at];
-      of_pair[r].sine += own[static_cast<std::size_t>(u)].sine * by.sine[at];
+      sum.cosine += own[static_cast<std::size_t>(u)].cosine * by.cosine[at];
+      sum.sine += own[static_cast<std::size_t>(u)].sine * by.sine[at];
     }
+    of_pair[r] = {sum.cosine, sum.sine};
   }
 }
 
@@ -173,7 +182,7 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
           const std::int64_t apart = heads_apart(*rotation, side);
           mix(*rotation->mix(), h * apart / heads, rotation->amplitude, matrix_of);
           if (action == Action::transpose)
-            for (PairMatrix& matrix : matrix_of) matrix.sine = -matrix.sine;
+            for (PairMatrix& matrix : matrix_of) matrix = {matrix.cosine, -matrix.sine};
         }
         const auto from = [&](std::int64_t channel) { return x.offset(b, h, t, channel); };
         const auto to = [&](std::int64_t channel) { return out.offset(b, h, t, channel); };
@@ -193,7 +202,7 @@ void rotate(const Rotate* rotation, const Positions& positions, Side side, Actio
           }
           const double a = x.get(from(pair.a)), c = x.get(from(pair.b));
           out.set(to(pair.a), a * m.cosine - c * m.sine);
-          out.set(to(pair.b), a * m.sine + c * m.cosine);
+          out.set(to(pair.b), a * m.second_sine + c * m.second_cosine);
         }
       }
     }

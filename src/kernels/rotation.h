@@ -46,6 +46,15 @@ inline Angle angle(const Rotate& rotate, const Positions& positions, std::int64_
   }
   return sum;
 }
+// That of a pair's second channel, of which each has two.
+inline Angle second_angle(const Rotate& rotate, const TwoAngles& two, const Positions& positions,
+                          std::int64_t token, std::int64_t sequence, std::int64_t pair) {
+  Angle sum;
+  for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
+    sum.add(positions.at(token, sequence, axis),
+            two.radians[static_cast<std::size_t>(axis * rotate.pairs() + pair)]);
+  return sum;
+}
 
 // Whether the plan shifts the angles of a side.
 inline bool shifts(const Rotate& rotate, Side side) {
@@ -61,6 +70,20 @@ inline std::int64_t heads_apart(const Rotate& rotate, Side side) {
   if (rotate.mix() && side != Side::value) return rotate.mix()->heads;
   return shifts(rotate, side) ? std::max(rotate.frequencies.heads, rotate.phase()->heads)
                               : rotate.frequencies.heads;
+}
+
+// Whether rows of cos and sin say all that the rotation does to a pair; else the reference computes it.
+inline bool is_by_rows(const Rotate& rotate) {
+  struct {
+    bool operator()(const Plain&) const { return true; }
+    bool operator()(const Polar&) const { return true; }
+    bool operator()(const Mix&) const { return true; }
+    bool operator()(const Regions&) const { return true; }
+    bool operator()(const TwoAngles&) const { return false; }
+    bool operator()(const HfFloat&) const { return false; }
+    bool operator()(const GgmlRope&) const { return false; }
+  } const by_rows;
+  return std::visit(by_rows, rotate.kind);
 }
 
 // The same angles for rows that are pairs already: no channel is made one.

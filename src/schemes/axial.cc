@@ -21,6 +21,9 @@
 // G·f more, and logits do not change; tokens that DINOv3 leaves alone (class, registers) stand in
 // the centre and have (G_h, G_w). Patches of another picture size need another plan.
 //
+// Tiled (V-JEPA 2, axes_dim of time, height and width): channel c of an axis' D has the frequency
+// b^(−2(c mod D/2)/D), and pairs are neighbours, so that the two channels of a pair have two.
+//
 // axes_dim (diffusion transformers: Flux 16, 56, 56 of time, height, width): axis a has the next D_a/2 pairs, and their
 // frequencies b_a^(−2k/D_a) begin anew. Positions have as many axes; channels beyond Σ D_a do not rotate.
 #include <array>
@@ -41,20 +44,25 @@ bool can_be_dealt_out(const Axial& axial, std::int64_t head_dim) {
   for (const std::int64_t dim : dims)
     left = dim < 2 || dim % 2 != 0 || dim > left ? -1 : left - dim;
   return left >= 0 && (axial.axis_theta.empty() || axial.axis_theta.size() == dims.size()) &&
+         (!axial.tiled || axial.pairing == Pairing::interleaved) &&
          axial.order == AxisOrder::width_height && !axial.blocks && !axial.normalised &&
          axial.frequencies == AxisFrequencies::shared;
 }
 
 Plan compile_axes(const Axial& axial) {
-  std::vector<double> frequency;
+  std::vector<double> frequency, second;
   std::vector<std::int64_t> axis_of_pair;
   const auto axes = std::ssize(axial.axes_dim);
   for (std::int64_t axis = 0; axis < axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t dim = axial.axes_dim[a];
     const double theta = axial.axis_theta.empty() ? axial.rope_theta : axial.axis_theta[a];
-    for (const double f : detail::geometric_frequencies(theta, dim, dim / 2)) {
-      frequency.push_back(detail::of_axis(axial.position_scale, a) * f);
+    const std::vector<double> series = detail::geometric_frequencies(theta, dim, dim / 2);
+    const double scale = detail::of_axis(axial.position_scale, a);
+    for (std::size_t r = 0; r < series.size(); ++r) {
+      const std::size_t channel = axial.tiled ? 2 * r % series.size() : r;
+      frequency.push_back(scale * series[channel]);
+      second.push_back(scale * series[(channel + 1) % series.size()]);
       axis_of_pair.push_back(axis);
     }
   }
@@ -63,6 +71,8 @@ Plan compile_axes(const Axial& axial) {
       Rotate{.slice = {.pairing = axial.pairing, .rotary_dim = 2 * std::ssize(frequency)},
              .frequencies = {.axes = axes,
                              .radians = detail::spread_over_axes(frequency, axis_of_pair, axes)}};
+  if (axial.tiled)
+    plan.rotate->kind = TwoAngles{detail::spread_over_axes(second, axis_of_pair, axes)};
   return plan;
 }
 
@@ -78,11 +88,14 @@ Expected<Plan> Axial::compiled(const Geometry& geometry) const {
       return fail(
           "axial: axes_dim",
           "must be at most 8 even numbers, head_dim at most in sum, with as many of axis_theta "
-          "or none, and no order, frequencies, blocks or normalised",
+          "or none, and no order, frequencies, blocks or normalised; tiled ones interleaved",
           "", "count the channels of each axis");
     }
     return compile_axes(*this);
   }
+  if (tiled)
+    return fail("axial", "tiled angles must be of axes_dim", "none",
+                "give the channels of each axis");
   if (head_dim % 4 != 0) {
     return fail("axial", "head_dim must be divisible by 4", std::to_string(head_dim),
                 "both axes need whole pairs: pad the head");

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 
+#include "posenc/apply.h"
+#include "posenc/attention.h"
 #include "tests/conformance/golden.h"
 
 namespace posenc {
@@ -138,6 +141,81 @@ TEST(AxialScheme, GgmlVisionTurnsTheSame) {
     }
   }
   golden::expect_close(got, golden::numbers<double>(record.at("y")), golden::rotation_f32(9));
+}
+
+// V-JEPA 2's function, channel by channel: x·cos + y·sin with y the neighbours turned, and tables that
+// are laid out for halves. head_dim 16 leaves 3 · 4 channels that rotate.
+std::vector<double> as_vjepa2(const std::vector<double>& x, const std::array<double, 3>& at) {
+  constexpr std::size_t own = 4;
+  std::vector<double> y = x;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (std::size_t c = 0; c < own; ++c) {
+      const std::size_t channel = axis * own + c, partner = channel ^ 1;
+      const double omega = std::pow(10000.0, -static_cast<double>(c % (own / 2)) / (own / 2.0));
+      const double angle = at[axis] * omega, sign = c % 2 == 0 ? -1 : 1;
+      y[channel] = x[channel] * std::cos(angle) + sign * x[partner] * std::sin(angle);
+    }
+  }
+  return y;
+}
+
+Plan vjepa2() {
+  const Axial axial{
+      .rope_theta = 10000, .pairing = Pairing::interleaved, .tiled = true, .axes_dim = {4, 4, 4}};
+  return *compile(Scheme{axial}, {.heads = 1, .kv_heads = 1, .head_dim = 16});
+}
+
+TEST(AxialScheme, VJepa2sPairsRotateByTwoAngles) {
+  std::vector<double> x(16);
+  for (std::size_t c = 0; c < x.size(); ++c) x[c] = std::sin(static_cast<double>(3 * c + 1));
+  const std::array<double, 3> at{3, 11, 250};
+  std::vector<double> y = x;
+  const Tensor view = Tensor::dense(y.data(), {1, 1, 1, 16});
+  const std::vector<std::int64_t> ids{3, 11, 250};
+  ASSERT_TRUE(rotate(vjepa2(), view, *Positions::ids(ids, 3, 1), Side::query, view));
+  const std::vector<double> wanted = as_vjepa2(x, at);
+  for (std::size_t c = 0; c < y.size(); ++c) EXPECT_NEAR(y[c], wanted[c], 1e-14) << c;
+}
+
+// ⟨M x, g⟩ = ⟨x, Mᵀ g⟩, by which its gradient goes back.
+TEST(AxialScheme, VJepa2sTransposeIsOne) {
+  std::vector<double> x(16), g(16);
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    x[c] = std::sin(static_cast<double>(3 * c + 1));
+    g[c] = std::cos(static_cast<double>(5 * c + 2));
+  }
+  const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (std::size_t c = 0; c < a.size(); ++c) sum += a[c] * b[c];
+    return sum;
+  };
+  const std::vector<std::int64_t> ids{3, 11, 250};
+  const Positions at = *Positions::ids(ids, 3, 1);
+  std::vector<double> forward = x, back = g;
+  const Tensor to = Tensor::dense(forward.data(), {1, 1, 1, 16}),
+               from = Tensor::dense(back.data(), {1, 1, 1, 16});
+  ASSERT_TRUE(rotate(vjepa2(), to, at, Side::query, to));
+  ASSERT_TRUE(rotate_transpose(vjepa2(), from, at, Side::query, from));
+  EXPECT_NEAR(dot(forward, g), dot(x, back), 1e-13);
+  EXPECT_FALSE(rotate_inverse(vjepa2(), from, at, Side::query, from));
+}
+
+// The loop that runs plans, block by block, gives what the reference gives.
+TEST(AxialScheme, VJepa2AttendsAsTheReference) {
+  constexpr std::int64_t tokens = 70;
+  std::vector<double> q(tokens * 16), out(q.size()), wanted(q.size());
+  for (std::size_t e = 0; e < q.size(); ++e) q[e] = std::sin(static_cast<double>(e * e % 97));
+  std::vector<std::int64_t> ids;
+  for (const std::int64_t stride : {14, 7, 1})
+    for (std::int64_t t = 0; t < tokens; ++t) ids.push_back(t / stride % 7);
+  const auto view = [&](std::vector<double>& x) {
+    return Tensor::dense(x.data(), {1, 1, tokens, 16});
+  };
+  const Positions at = *Positions::ids(ids, 3, 1);
+  const AttentionInputs in{.q = view(q), .k = view(q), .v = view(q), .queries = at, .keys = at};
+  ASSERT_TRUE(attend(in, vjepa2(), view(out)));
+  ASSERT_TRUE(attend_reference(in, vjepa2(), view(wanted)));
+  for (std::size_t e = 0; e < out.size(); ++e) EXPECT_NEAR(out[e], wanted[e], 1e-13);
 }
 
 TEST(AxialScheme, NeedsAHeadOfWholePairsForBothAxes) {

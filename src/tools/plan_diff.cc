@@ -261,6 +261,17 @@ class PlanDifferences {
           .cure = "write dual_chunk_attention_config, or tell the engine of the map, as the first "
                   "has it"});
   }
+  void of_kind(const TwoAngles&, const Rotate& rotate, const Rotate& other) {
+    const auto text = [](const Rotate& each) {
+      return std::holds_alternative<TwoAngles>(each.kind) ? "two a pair" : "one a pair";
+    };
+    part(std::get_if<TwoAngles>(&rotate.kind), std::get_if<TwoAngles>(&other.kind),
+         {.code = "two_angles",
+          .position = 1,
+          .expected = text(rotate),
+          .found = text(other),
+          .message = "the second channels of pairs rotate by other angles"});
+  }
   void of_kind(const HfFloat&, const Rotate& rotate, const Rotate& other) { angles(rotate, other); }
   void of_kind(const GgmlRope&, const Rotate& rotate, const Rotate& other) {
     angles(rotate, other);

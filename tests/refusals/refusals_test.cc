@@ -192,6 +192,7 @@ std::vector<Plan> plans() {
   };
   rotating(Mix{.inputs = 1, .outputs = 1, .cosine = {1}, .sine = {1}});
   rotating(Regions{.window = 2, .region = {{}, {}}});
+  rotating(TwoAngles{.radians = {0.5, 0.25}});
   rotating(HfFloat{});
   for (double& f : all.back().rotate->frequencies.radians) f = static_cast<float>(f);
   all.push_back({.add = Add{Rows{.rows = 16,

@@ -107,8 +107,8 @@ std::string tables(std::initializer_list<const char*> titles) {
 TEST(MadePages, TheMembersOfAPlan) {
   expect_made("docs/json.md",
               tables<Plan, Add, Waves, Rows, Ramp, Rotate, Plain, Mix, Regions, Regions::Region,
-                     PositionMap, Phase, XposDecay, GgmlRope, Slopes, BiasTable, DistanceRows,
-                     Relative, Logits, Lengths>(
+                     PositionMap, TwoAngles, Phase, XposDecay, GgmlRope, Slopes, BiasTable,
+                     DistanceRows, Relative, Logits, Lengths>(
                   {"**a plan**",
                    "**`add`**, to the token embedding: `kind` is `waves`, `table` or "
                    "`ramp`",
@@ -128,6 +128,7 @@ TEST(MadePages, TheMembersOfAPlan) {
                    "`regions`, distance maps",
                    "each `region`",
                    "its `query` and `key`",
+                   "`two_angles`, of a pair's channels (V-JEPA 2)",
                    "`phase`",
                    "`growth`",
                    "`ggml`, with the angles `ggml_float`: what ggml's rope is called with",

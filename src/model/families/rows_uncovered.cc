@@ -117,8 +117,6 @@ constexpr Family uncovered[] = {
      .remark = "positions are points in a picture or in space, not numbers of tokens"},
     {.types = "decision_transformer", .read = read_not_covered,
      .remark = "its positions are the time steps of an episode, three tokens at each"},
-    {.types = "vjepa2", .read = read_not_covered,
-     .remark = "its pairs meet two angles each, which is no rotation"},
 
     // --- attention of a kind of its own -----------------------------------------------------------
     {.types = "longcat_flash", .read = read_not_covered,

@@ -150,6 +150,11 @@ constexpr Axial kimi{.rope_theta = 10000, .pairing = Pairing::halves,
 
 constexpr auto rotated = TowerKind::rotated, both = TowerKind::rotated_and_learned;
 constinit const Tower turning[] = {
+    {.types = "vjepa2", .kind = rotated,
+     .axial = {.rope_theta = 10000, .pairing = Pairing::interleaved, .tiled = true},
+     .thirds = true, .width = 1024, .layers = 24, .heads = 16, .image = 256,
+     .image_key = "crop_size",
+     .remark = "the predictor behind, of pred_hidden_size, rotates in the same way"},
     {.types = "dinov3_vit", .kind = rotated, .axial = dinov3, .width = 384, .heads = 6},
     {.types = "sapiens2 eomt_dinov3", .kind = rotated, .axial = dinov3, .width = 1024,
      .layers = 24, .heads = 16},
