@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -69,14 +70,6 @@ std::vector<std::string_view> split(std::string_view spaced);  // into words
 using FieldValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
 
-// A field as one writes it, "theta=500000": the value is true or false, a whole number, a number, or else the word.
-// Errors: no equals sign.
-struct WrittenField {
-  std::string_view name;
-  FieldValue value;
-};
-Expected<WrittenField> written_field(std::string_view where, std::string_view text);
-
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
 // A Field at run time, with the default that its struct has.
@@ -93,11 +86,16 @@ struct FieldInfo {
   FieldValue default_value;
 };
 
-// A field with the value that one scheme has.
+// A field with the value that one scheme has, or shall have.
 struct FieldSetting {
   std::string_view name;
   FieldValue value;
 };
+
+// Fields as one writes them, {"theta=500000", "pairing=halves"}: a value is true or false, a whole number, a number, or
+// else the word. Errors: no equals sign.
+Expected<std::vector<FieldSetting>> written_fields(std::string_view where,
+                                                   std::span<const std::string_view> words);
 
 // A learned table that a scheme takes, and what it holds.
 struct TableInfo {
@@ -114,5 +112,8 @@ struct SchemeInfo {
   std::vector<FieldInfo> fields;
   std::vector<TableInfo> tables = {};
 };
+
+// A field by its name or an alias; null where there is none.
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling);
 
 }  // namespace posenc

@@ -845,6 +845,17 @@ Expected<Scaling> make_scaling(std::string_view name);
 Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue& value);
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value);
 
+// Sets several that come in any order: words first, since one of them may choose what has the others.
+template <class S>
+Expected<void> set_fields(S& scheme, std::span<const FieldSetting> fields) {
+  for (const bool words : {true, false})
+    for (const auto& [name, value] : fields) {
+      if (std::holds_alternative<std::string>(value) != words) continue;
+      if (Expected<void> set = set_field(scheme, name, value); !set) return set;
+    }
+  return {};
+}
+
 // Gives a scheme a tensor by its name in tables(). Errors: no such table. What shape it must have compile() says.
 Expected<void> set_table(Scheme& scheme, std::string_view name, Table table);
 

@@ -278,9 +278,9 @@ Expected<FieldValue> checked(std::string_view where, const Row& row, const Field
 
 // --- one struct ----------------------------------------------------------------------------------
 
-bool named(std::string_view spelled, std::string_view aliases, std::string_view name) {
-  const auto others = detail::split(aliases);
-  return spelled == name || std::ranges::find(others, name) != others.end();
+bool named(std::string_view spelled, const std::vector<std::string_view>& aliases,
+           std::string_view name) {
+  return spelled == name || std::ranges::find(aliases, name) != aliases.end();
 }
 
 std::string where(std::string_view scheme, std::string_view field) {
@@ -292,7 +292,7 @@ Expected<bool> set_if_named(const About& about, const SchemeInfo& info, void* ob
                             std::string_view name, const FieldValue& value) {
   for (std::size_t i = 0; i < about.rows.size(); ++i) {
     const Row& row = about.rows[i];
-    if (!named(row.name, row.aliases, name)) continue;
+    if (!named(row.name, detail::split(row.aliases), name)) continue;
     if (!row.optional && std::holds_alternative<std::monostate>(value)) {
       store(row, object, info.fields[i].default_value);  // null, as Hugging Face reads it
       return true;
@@ -359,7 +359,8 @@ std::vector<SchemeInfo> describe_all() {
 template <class Variant>
 Expected<Variant> make(std::string_view what, std::string_view name) {
   for (Variant& defaults : defaults_of(Variant{}))
-    if (named(about(defaults).name, about(defaults).aliases, name)) return std::move(defaults);
+    if (named(about(defaults).name, detail::split(about(defaults).aliases), name))
+      return std::move(defaults);
   std::vector<std::string_view> known;
   known.reserve(abouts<Variant>.size());
   for (const About& each : abouts<Variant>) known.push_back(each.name);
@@ -408,24 +409,35 @@ std::string rule_of(const Range& range) {
   return rule;
 }
 
-Expected<WrittenField> written_field(std::string_view where, std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos)
-    return fail(where, "fields are written name=value", text, "write factor=8");
-  WrittenField field{.name = text.substr(0, equals), .value = {}};
-  text.remove_prefix(equals + 1);
-  const char *const begin = text.data(), *const end = begin + text.size();
-  std::int64_t whole = 0;
-  double number = 0;
-  if (text == "true" || text == "false")
-    field.value = text == "true";
-  else if (std::from_chars(begin, end, whole).ptr == end)
-    field.value = whole;
-  else if (std::from_chars(begin, end, number).ptr == end)
-    field.value = number;
-  else
-    field.value = std::string(text);
-  return field;
+Expected<std::vector<FieldSetting>> written_fields(std::string_view where,
+                                                   std::span<const std::string_view> words) {
+  std::vector<FieldSetting> fields;
+  for (std::string_view text : words) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return fail(where, "fields are written name=value", text, "write factor=8");
+    FieldSetting field{.name = text.substr(0, equals), .value = {}};
+    text.remove_prefix(equals + 1);
+    const char *const begin = text.data(), *const end = begin + text.size();
+    std::int64_t whole = 0;
+    double number = 0;
+    if (text == "true" || text == "false")
+      field.value = text == "true";
+    else if (std::from_chars(begin, end, whole).ptr == end)
+      field.value = whole;
+    else if (std::from_chars(begin, end, number).ptr == end)
+      field.value = number;
+    else
+      field.value = std::string(text);
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
+  for (const FieldInfo& field : of.fields)
+    if (named(field.name, field.aliases, spelling)) return &field;
+  return nullptr;
 }
 
 std::vector<std::string_view> detail::split(std::string_view spaced) {

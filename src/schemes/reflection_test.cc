@@ -38,6 +38,13 @@ TEST(Reflection, PartialFactorOfProportionalIsTheScalings) {
   EXPECT_EQ(std::get<Rope>(scheme).partial_rotary_factor, 1.0);
 }
 
+TEST(Reflection, FieldsComeInAnyOrder) {
+  Scheme scheme = Rope{};
+  const std::vector<FieldSetting> fields = {{"factor", 4.0}, {"rope_type", std::string("linear")}};
+  EXPECT_EQ(message(set_fields(scheme, fields)), "");
+  EXPECT_EQ(scheme, Scheme(Rope{.scaling = Linear{.factor = 4}}));
+}
+
 TEST(Reflection, WrongKindIsRefused) {
   Scheme scheme = Rope{};
   EXPECT_EQ(message(set_field(scheme, "mrope_interleaved", 1.0)),
