@@ -72,11 +72,12 @@ using FieldValue =
 
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
-// A Field at run time, with the default that its struct has.
+// A Field at run time, with the default that its struct has. Those of a field whose value is one of several structs follow
+// it, and their doc says which of them have it.
 struct FieldInfo {
   std::string_view name;
   FieldKind kind;
-  std::string_view doc;
+  std::string doc;
   Range range;
   std::string_view unit;
   std::vector<std::string_view> aliases;
