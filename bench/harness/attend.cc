@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <random>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -47,12 +48,10 @@ Table random_table(std::int64_t rows, std::int64_t columns) {
 Expected<Scheme> scheme_of(std::string_view text) {
   const std::vector<std::string_view> words = detail::split(text);
   Expected<Scheme> scheme = make_scheme(words.empty() ? text : words[0]);
-  for (std::size_t n = 1; scheme && n < words.size(); ++n) {
-    const Expected<WrittenField> field = written_field("bench attend", words[n]);
-    if (!field) return std::unexpected(field.error());
-    const Expected<void> set = set_field(*scheme, field->name, field->value);
-    if (!set) return std::unexpected(set.error());
-  }
+  if (!scheme || words.empty()) return scheme;
+  const auto fields = written_fields("bench attend", std::span(words).subspan(1));
+  if (!fields) return std::unexpected(fields.error());
+  if (const auto set = set_fields(*scheme, *fields); !set) return std::unexpected(set.error());
   return scheme;
 }
 

@@ -35,11 +35,6 @@ std::string type_of(const FieldInfo& field) {
   }
 }
 
-bool named(const FieldInfo& field, std::string_view spelling) {
-  return field.name == spelling ||
-         std::find(field.aliases.begin(), field.aliases.end(), spelling) != field.aliases.end();
-}
-
 // The infos that answer for a scheme's fields, the scaling's first.
 std::vector<const SchemeInfo*> infos(const Scheme& scheme) {
   std::vector<const SchemeInfo*> out;
@@ -158,12 +153,6 @@ std::map<std::string, FieldFlag> field_flags(bool with_content) {
   gather(all_scalings());
   if (with_content) gather(all_content_schemes());
   return flags;
-}
-
-const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
-  for (const FieldInfo& field : of.fields)
-    if (named(field, spelling)) return &field;
-  return nullptr;
 }
 
 Expected<Table> tensor_named(const std::string& text) {
@@ -310,6 +299,7 @@ Expected<Scheme> Source::scheme_from_flags() {
 template <class S>
 Expected<std::vector<const FieldInfo*>> Source::set_fields(S& scheme) const {
   std::vector<const FieldInfo*> given;
+  std::vector<FieldSetting> settings;
   for (const auto& [spelling, option] : fields_) {
     if (option->count() == 0 || spelling == "rope_type" || spelling == "scaling") continue;
     const FieldInfo* field = nullptr;
@@ -319,9 +309,10 @@ Expected<std::vector<const FieldInfo*>> Source::set_fields(S& scheme) const {
       return fail(command_, no_such_field(scheme), "--" + spelling,
                   cure_of_field(scheme, spelling));
     POSENC_TRY(value, listed_value(*field, option->results().back(), "--" + spelling));
-    POSENC_CHECK(set_field(scheme, spelling, value));
+    settings.push_back({spelling, std::move(value)});
     given.push_back(field);
   }
+  POSENC_CHECK(posenc::set_fields(scheme, settings));
   return given;
 }
 

@@ -98,9 +98,6 @@ struct FieldFlag {
 // the schemes that read the content too.
 std::map<std::string, FieldFlag> field_flags(bool with_content = false);
 
-// A field by its name or an alias; null where there is none.
-const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling);
-
 // The group of a model's layers that a user means: of the stack that writes the text unless `stack` names
 // another. Errors: no such stack or layer, or layers that differ and none named.
 struct Asking {

@@ -148,8 +148,8 @@ class Asked {
     const Expected<FieldValue> value = field_value(*field, text, "--" + spelling);
     if (!value) return std::unexpected(value.error());
     given_.push_back(field);
-    if (of_scaling) return set_field(rope->scaling, field->name, *value);
-    return set_field(scheme_, field->name, *value);
+    (of_scaling ? of_scaling_ : of_scheme_).push_back({field->name, *value});
+    return {};
   }
 
   Expected<void> take_scheme() {
@@ -173,7 +173,8 @@ class Asked {
       const std::string text = option->results().empty() ? "true" : option->results().back();
       if (Expected<void> good = set(spelling, name, text); !good) return good;
     }
-    return {};
+    if (Expected<void> good = set_fields(scheme_, of_scheme_); !good || !rope) return good;
+    return set_fields(rope->scaling, of_scaling_);
   }
 
   static std::string text_of(const FieldValue& value) {
@@ -233,6 +234,7 @@ class Asked {
   View view_ = default_view();
   Scheme scheme_;
   std::vector<const FieldInfo*> given_;
+  std::vector<FieldSetting> of_scheme_, of_scaling_;
   std::vector<std::string> notes_;
 };
 

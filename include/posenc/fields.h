@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -69,21 +70,14 @@ std::vector<std::string_view> split(std::string_view spaced);  // into words
 using FieldValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
 
-// A field as one writes it, "theta=500000": the value is true or false, a whole number, a number, or else the word.
-// Errors: no equals sign.
-struct WrittenField {
-  std::string_view name;
-  FieldValue value;
-};
-Expected<WrittenField> written_field(std::string_view where, std::string_view text);
-
 enum class FieldKind { boolean, integer, number, choice, numbers, integers };
 
-// A Field at run time, with the default that its struct has.
+// A Field at run time, with the default that its struct has. Those of a field whose value is one of several structs follow
+// it, and their doc says which of them have it.
 struct FieldInfo {
   std::string_view name;
   FieldKind kind;
-  std::string_view doc;
+  std::string doc;
   Range range;
   std::string_view unit;
   std::vector<std::string_view> aliases;
@@ -93,11 +87,16 @@ struct FieldInfo {
   FieldValue default_value;
 };
 
-// A field with the value that one scheme has.
+// A field with the value that one scheme has, or shall have.
 struct FieldSetting {
   std::string_view name;
   FieldValue value;
 };
+
+// Fields as one writes them, {"theta=500000", "pairing=halves"}: a value is true or false, a whole number, a number, or
+// else the word. Errors: no equals sign.
+Expected<std::vector<FieldSetting>> written_fields(std::string_view where,
+                                                   std::span<const std::string_view> words);
 
 // A learned table that a scheme takes, and what it holds.
 struct TableInfo {
@@ -114,5 +113,8 @@ struct SchemeInfo {
   std::vector<FieldInfo> fields;
   std::vector<TableInfo> tables = {};
 };
+
+// A field by its name or an alias; null where there is none.
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling);
 
 }  // namespace posenc

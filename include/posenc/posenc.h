@@ -6,6 +6,7 @@
 #include "posenc/attention.h"
 #include "posenc/cache.h"
 #include "posenc/content.h"
+#include "posenc/distance_maps.h"
 #include "posenc/engines.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"

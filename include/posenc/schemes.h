@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "posenc/distance_maps.h"
 #include "posenc/error.h"
 #include "posenc/fields.h"
 #include "posenc/plan.h"
@@ -430,12 +431,6 @@ enum class SliceEnd { leading, trailing };
 // real head of the same query.
 enum class ImaginaryHeads { none, alternating, second_half, all };
 
-// What distances beyond those of training are taken for, in place of a scaling or beside one. Each rotates twice or three
-// times, by regions: dual_chunk (2402.17463, Qwen2.5-1M) counts within chunks of chunk_size − local_size tokens, rerope takes all
-// from map_window on for map_window, or (leaky) lets them grow map_group times as slowly, self_extend (2401.01325) counts them in
-// groups of map_group tokens.
-enum class DistanceMap { none, dual_chunk, rerope, self_extend };
-
 struct Rope {
   double rope_theta = 10000;
   Pairing pairing = Pairing::halves;
@@ -451,8 +446,7 @@ struct Rope {
   std::optional<std::int64_t> rotated_heads = {};
   bool reversed = false;
   ImaginaryHeads imaginary_heads = ImaginaryHeads::none;
-  DistanceMap distance_map = DistanceMap::none;
-  std::int64_t map_window = 512, map_group = 1, chunk_size = 0, local_size = 0;
+  DistanceMap distance_map = {};
   Scaling scaling = {};
 
   static constexpr std::string_view
@@ -488,18 +482,7 @@ struct Rope {
         Field{"reversed", &Rope::reversed, "every pair rotates the other way (nanochat)"},
         Field{"imaginary_heads", &Rope::imaginary_heads,
               "query heads that have a phase of −π/2 (RoPE++)", any_number, "", "imaginary"},
-        Field{"distance_map", &Rope::distance_map, "what far distances are taken for"},
-        Field{"map_window", &Rope::map_window, "rerope, self_extend: distances below it stay",
-              Range{.least = 1, .most = 1e12}, "tokens"},
-        Field{"map_group", &Rope::map_group,
-              "self_extend: tokens of a group; rerope: how many times as slowly distances grow; 1: "
-              "not at all",
-              Range{.least = 1, .most = 1e6}},
-        Field{"chunk_size", &Rope::chunk_size, "dual_chunk: the largest distance",
-              Range{.least = 0, .most = 1e12}, "tokens"},
-        Field{"local_size", &Rope::local_size,
-              "dual_chunk: so much less than chunk_size is a chunk",
-              Range{.least = 0, .most = 1e12}, "tokens"}};
+        Field{"distance_map", &Rope::distance_map, "what far distances are taken for"}};
   }
   // Needs head_dim; where some heads are imaginary or do not rotate, heads.
   Expected<Plan> compiled(const Geometry& geometry) const;
@@ -845,9 +828,21 @@ Expected<Scheme> make_scheme(std::string_view name);
 Expected<Scaling> make_scaling(std::string_view name);
 
 // Sets a field by name or alias. A Rope answers for its scaling's fields too (its scaling's first),
-// and "rope_type" replaces the scaling. Errors: no such field, wrong kind, out of range.
+// and "rope_type" replaces the scaling, as "distance_map" does the map. Errors: no such field, wrong kind, out of range,
+// a field of another distance map.
 Expected<void> set_field(Scheme& scheme, std::string_view name, const FieldValue& value);
 Expected<void> set_field(Scaling& scaling, std::string_view name, const FieldValue& value);
+
+// Sets several that come in any order: words first, since one of them may choose what has the others.
+template <class S>
+Expected<void> set_fields(S& scheme, std::span<const FieldSetting> fields) {
+  for (const bool words : {true, false})
+    for (const auto& [name, value] : fields) {
+      if (std::holds_alternative<std::string>(value) != words) continue;
+      if (Expected<void> set = set_field(scheme, name, value); !set) return set;
+    }
+  return {};
+}
 
 // Gives a scheme a tensor by its name in tables(). Errors: no such table. What shape it must have compile() says.
 Expected<void> set_table(Scheme& scheme, std::string_view name, Table table);

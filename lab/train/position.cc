@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 
 namespace posenc::lab {
@@ -26,8 +27,9 @@ Tensor list_of(std::vector<float>& numbers) {
   return Tensor::dense(numbers.data(), {std::ssize(numbers)});
 }
 
-Expected<void> set_field(ContentRope& rope, std::string_view field, const FieldValue&) {
-  return fail(rope.name, "has no fields here", field, "leave it out");
+Expected<void> set_fields(ContentRope& rope, std::span<const FieldSetting> fields) {
+  if (fields.empty()) return {};
+  return fail(rope.name, "has no fields here", fields.front().name, "leave it out");
 }
 
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
@@ -133,16 +135,11 @@ Expected<AnyScheme> parse_scheme(std::string_view text) {
     if (!reads) return std::unexpected(scheme.error());
     made = std::move(*reads);
   }
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    const Expected<WrittenField> field = written_field("scheme", words[i]);
-    if (!field) return std::unexpected(field.error());
-    const Expected<void> set = std::visit(
-        [&](auto& scheme) -> Expected<void> {
-          return set_field(scheme, field->name, field->value);
-        },
-        made);
-    if (!set) return std::unexpected(set.error());
-  }
+  const auto fields = written_fields("scheme", std::span(words).subspan(1));
+  if (!fields) return std::unexpected(fields.error());
+  const Expected<void> set =
+      std::visit([&](auto& scheme) { return set_fields(scheme, *fields); }, made);
+  if (!set) return std::unexpected(set.error());
   return made;
 }
 

@@ -16,8 +16,7 @@ class Value:
     __slots__ = ("_value",)
 
     def __init__(self, **fields):
-        plain = {name: getattr(field, "_value", field) for name, field in fields.items()}
-        self._value = _posenc.make_value(self.kind, self.name, plain)
+        self._value = _posenc.make_value(self.kind, self.name, _plain(fields))
 
     @property
     def title(self) -> str:
@@ -47,7 +46,7 @@ class Value:
 
     def replace(self, **fields) -> Value:
         """The same with other fields."""
-        return type(self)(**{**self._said(), **fields})
+        return of_value(self._value.replace(_plain(fields)))
 
     def __getattr__(self, name):
         if not name.startswith("_"):
@@ -80,6 +79,10 @@ class Value:
         from . import display
 
         return display.value_html(self)
+
+
+def _plain(fields: dict) -> dict:
+    return {name: getattr(field, "_value", field) for name, field in fields.items()}
 
 
 def _rebuilt(name: str, fields: dict) -> Value:

@@ -1,5 +1,7 @@
 // Schemes, scalings and content schemes as Python's values: made by name, with their fields as keywords. What there is, and
 // what each has, comes from the library's lists.
+#include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,13 +87,15 @@ void set_fields(T& value, const nb::dict& fields) {
   if constexpr (std::is_same_v<T, Scheme>)
     if (Rope* const rope = std::get_if<Rope>(&value); rope && fields.contains("scaling"))
       rope->scaling = scaling_of(fields["scaling"]);
+  std::deque<std::string> names;
+  std::vector<FieldSetting> settings;
   for (const auto [key, field] : fields) {
-    const std::string name = said(nb::borrow(key));
+    const std::string& name = names.emplace_back(said(nb::borrow(key)));
     if constexpr (std::is_same_v<T, Scheme>)
       if (name == "scaling" && std::holds_alternative<Rope>(value)) continue;
-    if (is_table(value, name, field)) continue;
-    unwrap(set_field(value, name, field_value(field)));
+    if (!is_table(value, name, field)) settings.push_back({name, field_value(field)});
   }
+  unwrap(posenc::set_fields(value, std::span<const FieldSetting>(settings)));
 }
 
 Value make(std::string_view kind, std::string_view name, const nb::dict& fields) {
@@ -168,6 +172,11 @@ void bind_schemes(nb::module_& m) {
                      constexpr std::string_view kinds[] = {"scheme", "scaling", "content"};
                      return text(kinds[value.held.index()]);
                    })
+      .def("replace",
+           [](Value value, const nb::dict& fields) {
+             std::visit([&](auto& held) { set_fields(held, fields); }, value.held);
+             return value;
+           })
       .def("fields", &fields_of, "Every field with its value, in the library's order.")
       .def("table", &table_of, nb::arg("name"),
            "A tensor of a scheme that reads the content, in float64; None where it was not given.")

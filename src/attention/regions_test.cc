@@ -49,32 +49,33 @@ class DistanceMaps : public testing::TestWithParam<Map> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Every, DistanceMaps,
-    testing::Values(
-        Map{"rerope",
-            {.distance_map = DistanceMap::rerope, .map_window = 9},
-            [](std::int64_t i, std::int64_t j) {
-              return std::min<double>(static_cast<double>(i - j), 9);
-            }},
-        Map{"leaky_rerope",
-            {.distance_map = DistanceMap::rerope, .map_window = 9, .map_group = 8},
-            [](std::int64_t i, std::int64_t j) {
-              const auto d = static_cast<double>(i - j);
-              return d < 9 ? d : 9 + (d - 9) / 8;
-            }},
-        Map{"self_extend",
-            {.distance_map = DistanceMap::self_extend, .map_window = 10, .map_group = 4},
-            [](std::int64_t i, std::int64_t j) {
-              return static_cast<double>(i - j < 10 ? i - j : i / 4 + 10 - 10 / 4 - j / 4);
-            }},
-        Map{"dual_chunk",
-            {.distance_map = DistanceMap::dual_chunk, .chunk_size = 17, .local_size = 5},
-            [](std::int64_t i, std::int64_t j) {
-              const std::int64_t c = 12, behind = i / c - j / c;
-              const std::int64_t at = behind <= 0   ? i % c
-                                      : behind == 1 ? std::min<std::int64_t>(i % c + c, 17)
-                                                    : std::min<std::int64_t>(2 * c - 1, 17);
-              return static_cast<double>(at - j % c);
-            }}),
+    testing::Values(Map{"rerope",
+                        {.distance_map = ReRope{.window = 9}},
+                        [](std::int64_t i, std::int64_t j) {
+                          return std::min<double>(static_cast<double>(i - j), 9);
+                        }},
+                    Map{"leaky_rerope",
+                        {.distance_map = ReRope{.window = 9, .growth = 8}},
+                        [](std::int64_t i, std::int64_t j) {
+                          const auto d = static_cast<double>(i - j);
+                          return d < 9 ? d : 9 + (d - 9) / 8;
+                        }},
+                    Map{"self_extend",
+                        {.distance_map = SelfExtend{.window = 10, .group = 4}},
+                        [](std::int64_t i, std::int64_t j) {
+                          return static_cast<double>(i - j < 10 ? i - j
+                                                                : i / 4 + 10 - 10 / 4 - j / 4);
+                        }},
+                    Map{"dual_chunk",
+                        {.distance_map = DualChunk{.chunk_size = 17, .local_size = 5}},
+                        [](std::int64_t i, std::int64_t j) {
+                          const std::int64_t c = 12, behind = i / c - j / c;
+                          const std::int64_t at = behind <= 0 ? i % c
+                                                  : behind == 1
+                                                      ? std::min<std::int64_t>(i % c + c, 17)
+                                                      : std::min<std::int64_t>(2 * c - 1, 17);
+                          return static_cast<double>(at - j % c);
+                        }}),
     [](const auto& test) { return std::string(test.param.name); });
 
 TEST_P(DistanceMaps, GiveTheLogitOfTheirDistance) {
@@ -110,8 +111,7 @@ TEST_P(DistanceMaps, ARotationOfTokensRefusesThem) {
 
 TEST(DistanceMap, ChunksAreLargerThanWhatIsLocal) {
   const auto plan =
-      compile(Rope{.distance_map = DistanceMap::dual_chunk, .chunk_size = 8, .local_size = 8},
-              {.head_dim = 8});
+      compile(Rope{.distance_map = DualChunk{.chunk_size = 8, .local_size = 8}}, {.head_dim = 8});
   ASSERT_FALSE(plan);
   EXPECT_NE(plan.error().message().find("above local_size"), std::string::npos);
 }

@@ -110,10 +110,9 @@ TEST(CachePlan, MixturesRotateKeysForGood) {
 // A key has a rotation for each region: a cache holds it as it came, and decoding gives what prefilling does.
 TEST(CachePlan, RegionsAttendToKeysAsTheyCame) {
   Text text;
-  for (const Rope& rope :
-       {Rope{.distance_map = DistanceMap::rerope, .map_window = 5},
-        Rope{.distance_map = DistanceMap::self_extend, .map_window = 6, .map_group = 3},
-        Rope{.distance_map = DistanceMap::dual_chunk, .chunk_size = 7, .local_size = 2}}) {
+  for (const Rope& rope : {Rope{.distance_map = ReRope{.window = 5}},
+                           Rope{.distance_map = SelfExtend{.window = 6, .group = 3}},
+                           Rope{.distance_map = DualChunk{.chunk_size = 7, .local_size = 2}}}) {
     const Plan plan = compiled(rope, text.geometry());
     const Numbers out = through_cache(text.options(CachedKeys::unrotated), text, {1},
                                       [&](std::int64_t) { return plan; });

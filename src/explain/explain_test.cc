@@ -65,13 +65,10 @@ TEST(Explain, DistanceMapsComeBeforeWhatALogitDependsOn) {
   };
   EXPECT_TRUE(words_of(Rope{}).contains("depends on the distance"));
   EXPECT_TRUE(words_of(Rope{}).contains("depends on i−j alone"));
-  for (const DistanceMap map :
-       {DistanceMap::dual_chunk, DistanceMap::rerope, DistanceMap::self_extend}) {
-    const std::string words = words_of(Rope{.distance_map = map,
-                                            .map_window = 512,
-                                            .map_group = 2,
-                                            .chunk_size = 1024,
-                                            .local_size = 128});
+  for (const DistanceMap& map :
+       {DistanceMap(ReRope{.growth = 2}), DistanceMap(SelfExtend{.group = 2}),
+        DistanceMap(DualChunk{.chunk_size = 1024, .local_size = 128})}) {
+    const std::string words = words_of(Rope{.distance_map = map});
     EXPECT_FALSE(words.contains("depends on the distance")) << words;
     EXPECT_FALSE(words.contains("depends on i−j alone")) << words;
     EXPECT_TRUE(words.contains("counted anew for each query and key")) << words;

@@ -28,18 +28,19 @@ constexpr std::string_view where = "scheme";
 // Sets the fields of a scheme or scaling; the required ones must be among them.
 template <class Words>
 Expected<void> set_fields(Words& object, const Json& json, std::string_view but = {}) {
-  std::vector<std::string_view> given;
+  std::vector<FieldSetting> given;
   for (const JsonMember& member : *json.get<Json::Object>()) {
     if (member.key == "type" || member.key == but) continue;
     const FieldValue value = member.value.is_null() ? FieldValue() : detail::to_field(member.value);
-    POSENC_CHECK(set_field(object, member.key, value));
-    if (!member.value.is_null()) given.push_back(member.key);
+    given.push_back({member.key, value});
   }
+  POSENC_CHECK(posenc::set_fields(object, given));
   for (const FieldInfo& field : info(object).fields) {
-    const auto names_it = [&](std::string_view key) {
-      return key == field.name || std::ranges::find(field.aliases, key) != field.aliases.end();
+    const auto says_it = [&](const FieldSetting& setting) {
+      return find_field(info(object), setting.name) == &field &&
+             !std::holds_alternative<std::monostate>(setting.value);
     };
-    if (field.required && std::ranges::none_of(given, names_it))
+    if (field.required && std::ranges::none_of(given, says_it))
       return fail(where, std::string(info(object).name) + " needs " + std::string(field.name), "",
                   field.doc);
   }

@@ -193,6 +193,30 @@ std::string say(const Proportional& x) {
 }
 std::string say(const Explicit&) { return "The frequencies are given one by one."; }
 
+// --- what the distance maps do -------------------------------------------------------------------
+
+struct SayMap {
+  std::string operator()(const NoMap&) const { return {}; }
+  std::string operator()(const ReRope& x) const {
+    const std::string window = s(x.window, "token"), title(x.title);
+    return "A distance of " + window + " or more " +
+           (x.growth == 1 ? "counts as " + window + " (" + title + ")."
+                          : "grows " + std::to_string(x.growth) +
+                                " times as slowly from there on (leaky " + title + ").");
+  }
+  std::string operator()(const SelfExtend& x) const {
+    return "From a distance of " + s(x.window, "token") +
+           " on, positions are counted in groups of " + std::to_string(x.group) + " (" +
+           std::string(x.title) + ").";
+  }
+  std::string operator()(const DualChunk& x) const {
+    return "Positions are counted within chunks of " + s(x.chunk(), "token") + " (" +
+           std::string(x.title) + "): a key of the chunk before is at its distance, at most " +
+           s(x.chunk_size, "token") + ", one further back at " + s(x.far_query(), "token") +
+           " less its place in its chunk. Within the first chunk this is plain RoPE.";
+  }
+};
+
 // --- what the schemes do -------------------------------------------------------------------------
 
 struct Say {
@@ -467,7 +491,7 @@ struct Say {
                     (rotate.frequencies.heads == 2 ? "has" : "have") + " no position."
               : "Heads 0 to " + std::to_string(*x.rotated_heads - 1) + " alone rotate; the other " +
                     s(rotate.frequencies.heads - *x.rotated_heads, "head") + " have no position.");
-    if (rotate.regions()) distance_map(x, *rotate.regions());
+    if (std::string text = std::visit(SayMap{}, x.distance_map); !text.empty()) out.push_back(text);
     if (rotate.phase())
       out.push_back(
           "The queries of " + std::string(rotate.phase()->heads == 1 ? "all" : "half of the") +
@@ -553,30 +577,6 @@ struct Say {
   }
   void scaled_embedding(bool scaled) {
     if (scaled) out.push_back("Token embeddings are multiplied by √width before the sum.");
-  }
-  void distance_map(const Rope& x, const Regions& regions) {
-    const std::string window = s(x.map_window, "token"), k = std::to_string(x.map_group);
-    switch (x.distance_map) {
-      case DistanceMap::none: return;
-      case DistanceMap::dual_chunk:
-        out.push_back("Positions are counted within chunks of " + s(regions.chunk, "token") +
-                      " (dual chunk attention): a key of the chunk before is at its distance, at "
-                      "most " +
-                      s(x.chunk_size, "token") + ", one further back at " +
-                      s(regions.region[2].query.offset, "token") +
-                      " less its place in its chunk. Within the first chunk this is plain RoPE.");
-        return;
-      case DistanceMap::rerope:
-        out.push_back("A distance of " + window + " or more " +
-                      (x.map_group == 1 ? "counts as " + window + " (ReRoPE)."
-                                        : "grows " + k +
-                                              " times as slowly from there on (leaky "
-                                              "ReRoPE)."));
-        return;
-      case DistanceMap::self_extend:
-        out.push_back("From a distance of " + window + " on, positions are counted in groups of " +
-                      k + " (SelfExtend).");
-    }
   }
   void pair_axes() {
     const Rotate& rotate = *plan().rotate;

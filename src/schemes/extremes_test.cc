@@ -36,6 +36,9 @@ std::vector<Scheme> schemes() {
   for (const SchemeInfo& each : all_schemes()) all.push_back(*make_scheme(each.name));
   for (const SchemeInfo& each : all_scalings())
     all.push_back(Rope{.scaling = *make_scaling(each.name)});
+  for (const DistanceMap& map :
+       {DistanceMap(ReRope{}), DistanceMap(SelfExtend{}), DistanceMap(DualChunk{})})
+    all.push_back(Rope{.distance_map = map});
   return all;
 }
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "posenc/content.h"
@@ -45,13 +45,12 @@ constexpr std::array<std::string_view, 4> words<ImaginaryHeads>{"none", "alterna
 template <>
 constexpr std::array<std::string_view, 3> words<ProfileCurves>{"distances", "buckets", "ramp"};
 template <>
-constexpr std::array<std::string_view, 4> words<DistanceMap>{"none", "dual_chunk", "rerope",
-                                                             "self_extend"};
-template <>
 constexpr std::array<std::string_view, 2> words<AxisOrder>{"height_width", "width_height"};
 template <>
 constexpr std::array<std::string_view, 3> words<AxisFrequencies>{"shared", "alternating",
                                                                  "in_turns"};
+template <class... S>
+constexpr std::array<std::string_view, sizeof...(S)> words<std::variant<S...>>{S::name...};
 
 // --- a field as data: one loop reads, checks and writes the fields of every struct ------------------
 
@@ -78,13 +77,25 @@ constexpr FieldKind kind_of() {
     return FieldKind::choice;
 }
 
+struct Row;
+
+// A value that is one of several words: an enum, or a variant of structs that have rows of their own.
+struct Choice {
+  std::span<const std::string_view> words;
+  std::size_t (*chosen)(const void* member);
+  void (*choose)(void* member, std::size_t word);
+  std::span<const Row> (*rows)(std::size_t word) = nullptr;
+  void* (*object)(void* member,
+                  std::size_t word) = nullptr;  // its defaults where another is chosen
+};
+
 struct Row {
   std::string_view name, doc, unit, aliases;
   Range range;
   FieldKind kind;
   bool optional, required;
-  std::span<const std::string_view> words;  // of FieldKind::choice
-  void* (*member)(void* object);            // where an object of the struct keeps it
+  void* (*member)(void* object);  // where an object of the struct keeps it
+  Choice choice;                  // of FieldKind::choice
 };
 
 // A tensor beside the fields.
@@ -100,15 +111,25 @@ struct About {
   std::span<const TableRow> tables;
 };
 
+template <class E>
+constexpr Choice choice_of(std::type_identity<E>) {
+  return {.words = words<E>,
+          .chosen =
+              [](const void* member) {
+                return static_cast<std::size_t>(*static_cast<const E*>(member));
+              },
+          .choose = [](void* member,
+                       std::size_t word) { *static_cast<E*>(member) = static_cast<E>(word); }};
+}
+template <class... S>
+constexpr Choice choice_of(std::type_identity<std::variant<S...>>);
+
 template <class S, std::size_t I>
 constexpr Row row() {
   constexpr auto field = std::get<I>(S::fields());
   using T = std::remove_cvref_t<decltype(std::declval<S>().*field.member)>;
-  std::span<const std::string_view> choices;
-  if constexpr (std::is_enum_v<T>) {
-    static_assert(sizeof(T) == sizeof(int));
-    choices = words<T>;
-  }
+  Choice choice{};
+  if constexpr (kind_of<T>() == FieldKind::choice) choice = choice_of(std::type_identity<T>{});
   return {field.name,
           field.doc,
           field.unit,
@@ -117,10 +138,10 @@ constexpr Row row() {
           kind_of<T>(),
           is_optional<T>,
           field.required,
-          choices,
           [](void* object) -> void* {
             return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
-          }};
+          },
+          choice};
 }
 
 template <class S, std::size_t... I>
@@ -131,6 +152,41 @@ constexpr std::array<Row, sizeof...(I)> rows_of(std::index_sequence<I...>) {
 template <class S>
 constexpr auto rows =
     rows_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::fields())>>{});
+
+// The struct that a variant holds.
+template <class... S>
+void* struct_in(std::variant<S...>& object) {
+  return std::visit([](auto& s) -> void* { return &s; }, object);
+}
+template <class... S>
+void* struct_in(const std::variant<S...>& object) {  // to read
+  return struct_in(const_cast<std::variant<S...>&>(object));
+}
+
+template <class... S>
+std::array<std::variant<S...>, sizeof...(S)> defaults_of(const std::variant<S...>&) {
+  return {S{}...};
+}
+
+template <class... S>
+constexpr Choice choice_of(std::type_identity<std::variant<S...>>) {
+  using Variant = std::variant<S...>;
+  return {
+      .words = words<Variant>,
+      .chosen = [](const void* member) { return static_cast<const Variant*>(member)->index(); },
+      .choose =
+          [](void* member, std::size_t word) {
+            auto& variant = *static_cast<Variant*>(member);
+            if (variant.index() != word) variant = defaults_of(variant)[word];
+          },
+      .rows = [](std::size_t word) { return std::array{std::span<const Row>(rows<S>)...}[word]; },
+      .object =
+          [](void* member, std::size_t word) {
+            static auto defaults = defaults_of(Variant{});
+            auto& variant = *static_cast<Variant*>(member);
+            return struct_in(variant.index() == word ? variant : defaults[word]);
+          }};
+}
 
 template <class S, std::size_t... I>
 constexpr std::array<TableRow, sizeof...(I)> tables_of(std::index_sequence<I...>) {
@@ -158,16 +214,6 @@ const About& about(const Variant& object) {
   return abouts<Variant>[object.index()];
 }
 
-// The struct that a variant holds.
-template <class... S>
-void* struct_in(std::variant<S...>& object) {
-  return std::visit([](auto& s) -> void* { return &s; }, object);
-}
-template <class... S>
-void* struct_in(const std::variant<S...>& object) {  // to read
-  return struct_in(const_cast<std::variant<S...>&>(object));
-}
-
 template <class T>
 FieldValue loaded(const void* member, bool optional) {
   if (!optional) return *static_cast<const T*>(member);
@@ -175,8 +221,7 @@ FieldValue loaded(const void* member, bool optional) {
   return value ? FieldValue(*value) : FieldValue();
 }
 
-FieldValue load(const Row& row, void* object) {
-  const void* member = row.member(object);
+FieldValue load(const Row& row, const void* member) {
   switch (row.kind) {
     case FieldKind::boolean: return *static_cast<const bool*>(member);
     case FieldKind::integer: return loaded<std::int64_t>(member, row.optional);
@@ -188,9 +233,7 @@ FieldValue load(const Row& row, void* object) {
     }
     case FieldKind::choice: break;
   }
-  int word = 0;  // an enum's number
-  std::memcpy(&word, member, sizeof word);
-  return std::string(row.words[static_cast<std::size_t>(word)]);
+  return std::string(row.choice.words[row.choice.chosen(member)]);
 }
 
 template <class T>
@@ -203,8 +246,7 @@ void stored(void* member, bool optional, const FieldValue& value) {
 }
 
 // What `checked` gave, or a default.
-void store(const Row& row, void* object, const FieldValue& value) {
-  void* member = row.member(object);
+void store(const Row& row, void* member, const FieldValue& value) {
   switch (row.kind) {
     case FieldKind::boolean: *static_cast<bool*>(member) = std::get<bool>(value); break;
     case FieldKind::integer: stored<std::int64_t>(member, row.optional, value); break;
@@ -220,9 +262,8 @@ void store(const Row& row, void* object, const FieldValue& value) {
       break;
     }
     case FieldKind::choice: {
-      const auto found = std::ranges::find(row.words, std::get<std::string>(value));
-      const auto word = static_cast<int>(found - row.words.begin());
-      std::memcpy(member, &word, sizeof word);
+      const auto found = std::ranges::find(row.choice.words, std::get<std::string>(value));
+      row.choice.choose(member, static_cast<std::size_t>(found - row.choice.words.begin()));
       break;
     }
   }
@@ -254,9 +295,9 @@ Expected<FieldValue> checked(std::string_view where, const Row& row, const Field
       return value;
     case FieldKind::choice: {
       const auto* word = std::get_if<std::string>(&value);
-      if (!word) return fail(where, "must be a word", "", suggestion("", row.words));
-      if (std::ranges::find(row.words, *word) == row.words.end())
-        return fail(where, "unknown word", *word, suggestion(*word, row.words));
+      if (!word) return fail(where, "must be a word", "", suggestion("", row.choice.words));
+      if (std::ranges::find(row.choice.words, *word) == row.choice.words.end())
+        return fail(where, "unknown word", *word, suggestion(*word, row.choice.words));
       return value;
     }
     case FieldKind::integer:
@@ -278,31 +319,62 @@ Expected<FieldValue> checked(std::string_view where, const Row& row, const Field
 
 // --- one struct ----------------------------------------------------------------------------------
 
-bool named(std::string_view spelled, std::string_view aliases, std::string_view name) {
-  const auto others = detail::split(aliases);
-  return spelled == name || std::ranges::find(others, name) != others.end();
+bool named(std::string_view spelled, const std::vector<std::string_view>& aliases,
+           std::string_view name) {
+  return spelled == name || std::ranges::find(aliases, name) != aliases.end();
 }
 
 std::string where(std::string_view scheme, std::string_view field) {
   return std::string(scheme) + ": " + std::string(field);
 }
 
-// The first field by that name is set; false if there is none.
+// A field of an object, or of a struct that one of its choices may hold.
+struct Spot {
+  const Row* row;
+  void* member;
+  bool chosen = true;
+  std::string_view choice = {}, word = {};
+};
+
+std::vector<Spot> spots(const About& about, void* object) {
+  std::vector<Spot> all;
+  for (const Row& row : about.rows) {
+    void* const member = row.member(object);
+    all.push_back({&row, member});
+    const auto& [words, chosen, choose, rows, struct_of] = row.choice;
+    if (!rows) continue;
+    for (std::size_t word = 0; word < words.size(); ++word)
+      for (const Row& inner : rows(word))
+        all.push_back({&inner, inner.member(struct_of(member, word)), chosen(member) == word,
+                       row.name, words[word]});
+  }
+  return all;
+}
+
+// The field by that name is set; false if there is none. One of a struct that is not chosen may be given its default.
 Expected<bool> set_if_named(const About& about, const SchemeInfo& info, void* object,
                             std::string_view name, const FieldValue& value) {
-  for (std::size_t i = 0; i < about.rows.size(); ++i) {
-    const Row& row = about.rows[i];
-    if (!named(row.name, row.aliases, name)) continue;
-    if (!row.optional && std::holds_alternative<std::monostate>(value)) {
-      store(row, object, info.fields[i].default_value);  // null, as Hugging Face reads it
+  const FieldInfo* const field = find_field(info, name);
+  if (!field) return false;
+  std::string others;
+  for (const auto& [row, member, chosen, choice, word] : spots(about, object)) {
+    if (row->name != field->name) continue;
+    FieldValue next = field->default_value;  // what null stands for, as Hugging Face reads it
+    if (row->optional || !std::holds_alternative<std::monostate>(value)) {
+      POSENC_TRY(converted, checked(where(about.name, row->name), *row, value));
+      next = std::move(converted);
+    }
+    if (chosen) {
+      store(*row, member, next);
       return true;
     }
-    const auto converted = checked(where(about.name, row.name), row, value);
-    if (!converted) return std::unexpected(converted.error());
-    store(row, object, *converted);
-    return true;
+    if (next != field->default_value)
+      others += (others.empty() ? std::string(choice) + " " : " or ") + std::string(word);
   }
-  return false;
+  if (!others.empty())
+    return fail(where(about.name, field->name), "belongs to " + others, "",
+                "choose that, or drop the field");
+  return true;
 }
 template <class Variant>
 Expected<bool> set_if_named(Variant& object, std::string_view name, const FieldValue& value) {
@@ -310,43 +382,49 @@ Expected<bool> set_if_named(Variant& object, std::string_view name, const FieldV
 }
 
 Expected<void> check_fields(const About& about, void* object) {
-  for (const Row& row : about.rows) {
-    const auto again = checked(where(about.name, row.name), row, load(row, object));
-    if (!again) return std::unexpected(again.error());
-  }
+  for (const auto& [row, member, chosen, choice, word] : spots(about, object))
+    if (chosen) POSENC_CHECK(checked(where(about.name, row->name), *row, load(*row, member)));
   return {};
 }
 
+// Structs of one choice may have fields of one name; the chosen one's counts.
 std::vector<FieldSetting> settings_of(const About& about, void* object) {
   std::vector<FieldSetting> result;
-  for (const Row& row : about.rows) result.push_back({row.name, load(row, object)});
+  for (const auto& [row, member, chosen, choice, word] : spots(about, object)) {
+    const auto known = std::ranges::find(result, row->name, &FieldSetting::name);
+    if (known == result.end())
+      result.push_back({row->name, load(*row, member)});
+    else if (chosen)
+      known->value = load(*row, member);
+  }
   return result;
 }
 
 SchemeInfo describe(const About& about, void* defaults) {
   SchemeInfo info{about.name, detail::split(about.aliases), about.title, about.formula, about.paper,
                   {}};
-  for (const Row& row : about.rows)
-    info.fields.push_back({row.name,
-                           row.kind,
-                           row.doc,
-                           row.range,
-                           row.unit,
-                           detail::split(row.aliases),
-                           {row.words.begin(), row.words.end()},
-                           row.required,
-                           row.optional,
-                           load(row, defaults)});
+  for (const auto& [row, member, chosen, choice, word] : spots(about, defaults)) {
+    const std::string doc = (word.empty() ? "" : std::string(word) + ": ") + std::string(row->doc);
+    const auto known = std::ranges::find(info.fields, row->name, &FieldInfo::name);
+    if (known != info.fields.end())
+      known->doc += "; " + doc;
+    else
+      info.fields.push_back({row->name,
+                             row->kind,
+                             doc,
+                             row->range,
+                             row->unit,
+                             detail::split(row->aliases),
+                             {row->choice.words.begin(), row->choice.words.end()},
+                             row->required,
+                             row->optional,
+                             load(*row, member)});
+  }
   for (const TableRow& table : about.tables) info.tables.push_back({table.name, table.doc});
   return info;
 }
 
 // --- the lists -----------------------------------------------------------------------------------
-
-template <class... S>
-std::array<std::variant<S...>, sizeof...(S)> defaults_of(const std::variant<S...>&) {
-  return {S{}...};
-}
 
 template <class Variant>
 std::vector<SchemeInfo> describe_all() {
@@ -359,7 +437,8 @@ std::vector<SchemeInfo> describe_all() {
 template <class Variant>
 Expected<Variant> make(std::string_view what, std::string_view name) {
   for (Variant& defaults : defaults_of(Variant{}))
-    if (named(about(defaults).name, about(defaults).aliases, name)) return std::move(defaults);
+    if (named(about(defaults).name, detail::split(about(defaults).aliases), name))
+      return std::move(defaults);
   std::vector<std::string_view> known;
   known.reserve(abouts<Variant>.size());
   for (const About& each : abouts<Variant>) known.push_back(each.name);
@@ -408,24 +487,35 @@ std::string rule_of(const Range& range) {
   return rule;
 }
 
-Expected<WrittenField> written_field(std::string_view where, std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos)
-    return fail(where, "fields are written name=value", text, "write factor=8");
-  WrittenField field{.name = text.substr(0, equals), .value = {}};
-  text.remove_prefix(equals + 1);
-  const char *const begin = text.data(), *const end = begin + text.size();
-  std::int64_t whole = 0;
-  double number = 0;
-  if (text == "true" || text == "false")
-    field.value = text == "true";
-  else if (std::from_chars(begin, end, whole).ptr == end)
-    field.value = whole;
-  else if (std::from_chars(begin, end, number).ptr == end)
-    field.value = number;
-  else
-    field.value = std::string(text);
-  return field;
+Expected<std::vector<FieldSetting>> written_fields(std::string_view where,
+                                                   std::span<const std::string_view> words) {
+  std::vector<FieldSetting> fields;
+  for (std::string_view text : words) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return fail(where, "fields are written name=value", text, "write factor=8");
+    FieldSetting field{.name = text.substr(0, equals), .value = {}};
+    text.remove_prefix(equals + 1);
+    const char *const begin = text.data(), *const end = begin + text.size();
+    std::int64_t whole = 0;
+    double number = 0;
+    if (text == "true" || text == "false")
+      field.value = text == "true";
+    else if (std::from_chars(begin, end, whole).ptr == end)
+      field.value = whole;
+    else if (std::from_chars(begin, end, number).ptr == end)
+      field.value = number;
+    else
+      field.value = std::string(text);
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+const FieldInfo* find_field(const SchemeInfo& of, std::string_view spelling) {
+  for (const FieldInfo& field : of.fields)
+    if (named(field.name, field.aliases, spelling)) return &field;
+  return nullptr;
 }
 
 std::vector<std::string_view> detail::split(std::string_view spaced) {

@@ -1,6 +1,9 @@
 // Names, fields and messages of the type lists.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "posenc/schemes.h"
 
 namespace posenc {
@@ -36,6 +39,47 @@ TEST(Reflection, PartialFactorOfProportionalIsTheScalings) {
   Scheme scheme = Rope{.scaling = Proportional{}};
   EXPECT_EQ(message(set_field(scheme, "partial_rotary_factor", 0.25)), "");
   EXPECT_EQ(std::get<Rope>(scheme).partial_rotary_factor, 1.0);
+}
+
+TEST(Reflection, FieldsOfAMapAreItsOwn) {
+  Scheme scheme = Rope{};
+  EXPECT_EQ(message(set_field(scheme, "map_window", 512.0)), "");
+  EXPECT_EQ(message(set_field(scheme, "map_window", 9.0)),
+            "rope: map_window: belongs to distance_map rerope or self_extend; choose that, or drop "
+            "the field");
+  EXPECT_EQ(message(set_field(scheme, "map_window", 0.0)),
+            "rope: map_window: must be a number of at least 1 and at most 1000000000000, got 0");
+  EXPECT_EQ(scheme, Scheme(Rope{}));
+}
+
+TEST(Reflection, AnotherMapBeginsAnew) {
+  Scheme scheme = Rope{.distance_map = ReRope{.window = 9}};
+  EXPECT_EQ(message(set_field(scheme, "distance_map", std::string("rerope"))), "");
+  EXPECT_EQ(std::get<Rope>(scheme).distance_map, DistanceMap(ReRope{.window = 9}));
+  EXPECT_EQ(message(set_field(scheme, "distance_map", std::string("self_extend"))), "");
+  EXPECT_EQ(std::get<Rope>(scheme).distance_map, DistanceMap(SelfExtend{}));
+}
+
+TEST(Reflection, FieldsComeInAnyOrder) {
+  Scheme scheme = Rope{};
+  const std::vector<FieldSetting> fields = {{"chunk_size", 17.0},
+                                            {"factor", 4.0},
+                                            {"distance_map", std::string("dual_chunk")},
+                                            {"local_size", 5.0},
+                                            {"rope_type", std::string("linear")}};
+  EXPECT_EQ(message(set_fields(scheme, fields)), "");
+  EXPECT_EQ(scheme, Scheme(Rope{.distance_map = DualChunk{.chunk_size = 17, .local_size = 5},
+                                .scaling = Linear{.factor = 4}}));
+}
+
+TEST(Reflection, EveryFieldOfEveryMapIsAmongRopesSettings) {
+  const std::map<std::string_view, FieldValue> expected = {{"distance_map", std::string("rerope")},
+                                                           {"map_window", std::int64_t{9}},
+                                                           {"chunk_size", std::int64_t{0}}};
+  const auto all = settings(Scheme(Rope{.distance_map = ReRope{.window = 9}}));
+  for (const auto& [name, value] : expected)
+    EXPECT_EQ(std::ranges::find(all, name, &FieldSetting::name)->value, value) << name;
+  EXPECT_EQ(settings(Scheme(Rope{})).size(), info(Scheme(Rope{})).fields.size());
 }
 
 TEST(Reflection, WrongKindIsRefused) {

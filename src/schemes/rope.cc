@@ -68,39 +68,6 @@ Expected<void> rotate_first_heads(std::int64_t rotated, const Geometry& geometry
   return {};
 }
 
-// The regions of a distance map, with c = chunk_size − local_size, w = map_window and k = map_group:
-//   dual_chunk   keys at p mod c; queries at p mod c for keys of their chunk, at min(p mod c + c, chunk_size) for those of the
-//                one before, at min(2c − 1, chunk_size) for those before that
-//   rerope       i − j below w, then w: the query at w, the key at 0; leaky (k > 1) w + (i − j − w)/k: frequencies over k, the
-//                query w·(k − 1) further on
-//   self_extend  i − j below w, then ⌊i/k⌋ + w − ⌊w/k⌋ − ⌊j/k⌋
-Expected<Regions> regions_of(const Rope& rope) {
-  const std::int64_t w = rope.map_window, k = rope.map_group;
-  using Region = Regions::Region;
-  if (rope.distance_map == DistanceMap::self_extend)
-    return Regions{
-        .window = w,
-        .region = {{},
-                   Region{.query = {.divisor = k, .offset = w - w / k}, .key = {.divisor = k}}}};
-  if (rope.distance_map == DistanceMap::rerope) {
-    const Region far = k == 1 ? Region{.query = {.modulus = 1, .offset = w}, .key = {.modulus = 1}}
-                              : Region{.query = {.offset = w * (k - 1)},
-                                       .frequency_scale = 1 / static_cast<double>(k)};
-    return Regions{.window = w, .region = {{}, far}};
-  }
-  const std::int64_t chunk = rope.chunk_size, c = chunk - rope.local_size;
-  if (c < 1)
-    return fail("rope: dual_chunk", "chunk_size must be above local_size",
-                std::to_string(chunk) + " and " + std::to_string(rope.local_size),
-                "give both as dual_chunk_attention_config has them");
-  const PositionMap within{.modulus = c};
-  return Regions{
-      .chunk = c,
-      .region = {{.query = within, .key = within},
-                 {.query = {.modulus = c, .offset = c, .most = chunk}, .key = within},
-                 {.query = {.modulus = 1, .offset = std::min(2 * c - 1, chunk)}, .key = within}}};
-}
-
 // Channels that rotate, before they are made even: the denominator of the exponent.
 Expected<std::int64_t> rotated_dim(const Rope& rope, const Geometry& geometry) {
   const std::int64_t head_dim = geometry.head_dim;
@@ -186,13 +153,11 @@ Expected<Plan> Rope::compiled(const Geometry& geometry) const {
     POSENC_TRY(phase, imaginary_phase(*this, geometry.heads, rotate.pairs()));
     rotate.kind = Plain{.phase = std::move(phase)};
   }
-  if (distance_map != DistanceMap::none) {
-    POSENC_TRY(regions, regions_of(*this));
-    if (rotate.phase())
-      return fail("rope", "a distance map must stand without phases beside", "imaginary heads",
-                  "leave one of the two out");
-    rotate.kind = std::move(regions);
-  }
+  POSENC_TRY(regions, std::visit([](const auto& map) { return map.regions(); }, distance_map));
+  if (regions && rotate.phase())
+    return fail("rope", "a distance map must stand without phases beside", "imaginary heads",
+                "leave one of the two out");
+  if (regions) rotate.kind = std::move(*regions);
   Plan plan;
   plan.rotate = std::move(rotate);
   plan.logits.multiplier = scaled->logit_multiplier;

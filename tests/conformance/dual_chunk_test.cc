@@ -14,9 +14,8 @@ TEST_P(DualChunks, GiveTheLogitsOfItsRotations) {
   const Json& record = GetParam().record();
   const auto number = [&](const char* name) { return record.at(name).get<std::int64_t>(); };
   Scheme rope = Rope{.rotary_dim = number("rotary_dim"),
-                     .distance_map = DistanceMap::dual_chunk,
-                     .chunk_size = number("chunk_size"),
-                     .local_size = number("local_size")};
+                     .distance_map = DualChunk{.chunk_size = number("chunk_size"),
+                                               .local_size = number("local_size")}};
   set(rope, "pairing", record.at("pairing").get<std::string>());
   const Expected<Plan> plan =
       compile(rope, {.heads = number("heads"), .head_dim = number("head_dim")});

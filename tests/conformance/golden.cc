@@ -107,13 +107,6 @@ void set(Scheme& scheme, std::string_view field, const FieldValue& value) {
   EXPECT_TRUE(done) << done.error().message();
 }
 
-bool has_field(const SchemeInfo& scheme, std::string_view field) {
-  for (const FieldInfo& f : scheme.fields) {
-    if (f.name == field) return true;
-  }
-  return false;
-}
-
 Rope rope_of(const Json& record) {
   const Json& parameters = record.at("rope_parameters");
   const bool has_alpha = parameters.contains("alpha");  // HunYuan: "dynamic" that is NTK-aware
@@ -127,10 +120,10 @@ Rope rope_of(const Json& record) {
   const SchemeInfo& scaling = info(std::get<Rope>(scheme).scaling);
   constexpr auto model_length = "max_position_embeddings";
   constexpr auto trained_length = "original_max_position_embeddings";
-  if (has_field(scaling, model_length) && record.contains(model_length)) {
+  if (find_field(scaling, model_length) && record.contains(model_length)) {
     set(scheme, model_length, field_value(record.at(model_length)));
   }
-  if (has_field(scaling, trained_length) && !parameters.contains(trained_length)) {
+  if (find_field(scaling, trained_length) && !parameters.contains(trained_length)) {
     set(scheme, trained_length,
         field_value(record.at(record.contains(trained_length) ? trained_length : model_length)));
   }

@@ -292,16 +292,15 @@ class DecoderReader {
                                        "are no chunks; the plan is that without it");
       return;
     }
-    rope.distance_map = DistanceMap::dual_chunk;
-    rope.chunk_size = size->value;
-    rope.local_size = local->value;
-    note(notes, "distance_map", "dual_chunk", Origin::file, chunks.path());
-    note(notes, "chunk_size", std::to_string(rope.chunk_size), Origin::file, size->key);
-    note(notes, "local_size", std::to_string(rope.local_size), Origin::file, local->key);
+    const DualChunk map{.chunk_size = size->value, .local_size = local->value};
+    rope.distance_map = map;
+    note(notes, "distance_map", std::string(map.name), Origin::file, chunks.path());
+    note(notes, "chunk_size", std::to_string(map.chunk_size), Origin::file, size->key);
+    note(notes, "local_size", std::to_string(map.local_size), Origin::file, local->key);
     reading_.warn("ignored_key", chunks.path() +
                                      ": Hugging Face's code does not read it, and "
                                      "rotates plainly beyond the first chunk of " +
-                                     std::to_string(rope.chunk_size - rope.local_size) +
+                                     std::to_string(map.chunk()) +
                                      " tokens; the plan is dual chunk attention, as the model's "
                                      "authors serve it");
   }

@@ -85,16 +85,14 @@ TEST(LayersDualChunk, IsTheModelsOwnAndNotHuggingFaces) {
   const Model model = layers_model(
       "qwen2", R"("dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192})");
   const Rope rope = std::get<Rope>(model.groups[0].schemes[0]);
-  EXPECT_EQ(rope.distance_map, DistanceMap::dual_chunk);
-  EXPECT_EQ(rope.chunk_size, 262144);
-  EXPECT_EQ(rope.local_size, 8192);
+  EXPECT_EQ(rope.distance_map, DistanceMap(DualChunk{.chunk_size = 262144, .local_size = 8192}));
   ASSERT_FALSE(model.warnings.empty());
   EXPECT_NE(model.warnings.back().message.find("first chunk of 253952"), std::string::npos);
 }
 
 TEST(LayersDualChunk, WithoutASizeIsAWarning) {
   const Model model = layers_model("qwen2", R"("dual_chunk_attention_config": {"local_size": 8})");
-  EXPECT_EQ(std::get<Rope>(model.groups[0].schemes[0]).distance_map, DistanceMap::none);
+  EXPECT_EQ(std::get<Rope>(model.groups[0].schemes[0]).distance_map, DistanceMap(NoMap{}));
   EXPECT_EQ(model.warnings.back().code, "ignored_key");
 }
 

@@ -16,14 +16,6 @@
 namespace posenc::detail {
 namespace {
 
-const FieldInfo* find_field(const Scaling& scaling, std::string_view name) {
-  for (const FieldInfo& field : info(scaling).fields) {
-    if (field.name == name || std::ranges::find(field.aliases, name) != field.aliases.end())
-      return &field;
-  }
-  return nullptr;
-}
-
 // Fields of ours that no file has: they are set by the family's rule, never by a key.
 bool is_ours(std::string_view name) {
   return contains_word("scale_logits dynamic max_position_embeddings", name);
@@ -180,7 +172,7 @@ class RopeReader {
     for (const JsonMember& member : p.members()) {
       if (reading_.error) return;
       const std::string_view key = member.key;
-      const FieldInfo* field = is_ours(key) ? nullptr : find_field(rope_.scaling, key);
+      const FieldInfo* field = is_ours(key) ? nullptr : find_field(info(rope_.scaling), key);
       if (member.value.is_null() || contains_word(elsewhere, key)) continue;
       if (!field) {
         const bool read_later =
@@ -269,7 +261,7 @@ class RopeReader {
   }
 
   void read_lengths() {
-    const FieldInfo* original = find_field(rope_.scaling, "original_max_position_embeddings");
+    const FieldInfo* original = find_field(info(rope_.scaling), "original_max_position_embeddings");
     auto beside = config_.integer("original_max_position_embeddings",
                                   Range{.least = 1, .most = static_cast<double>(most_length)});
     if (!beside && family_.original > 0) {
@@ -293,7 +285,7 @@ class RopeReader {
       set(original->name, ask_.context, Origin::derived,
           "max_position_embeddings, where it is not given");
     }
-    if (find_field(rope_.scaling, "max_position_embeddings") && ask_.context > 0) {
+    if (find_field(info(rope_.scaling), "max_position_embeddings") && ask_.context > 0) {
       set("max_position_embeddings", ask_.context, Origin::derived, "the model's context");
     }
   }
@@ -494,7 +486,7 @@ class RopeReader {
     const auto& said = inside ? inside : beside;
     rope_.rotary_dim = ask_.rotary_dim;  // the caller noted why
     // A scaling that has the field itself (proportional) takes it, and the whole head is paired.
-    if (find_field(rope_.scaling, "partial_rotary_factor")) {
+    if (find_field(info(rope_.scaling), "partial_rotary_factor")) {
       if (!inside) set_part_of_scaling(beside);
       return;
     }

@@ -5,29 +5,35 @@ import { unusual, type Method, type Stretch } from './scaling'
 import type { Described, Engine, Geometry, Scheme } from 'posenc'
 import type { Ready, Size, Words } from './scores'
 
-// C++ names of types where they are not the scheme's name with a capital; and of the words that a field chooses among.
+// C++ names of types where they are not the scheme's name in capitals; and of the words that a field chooses among.
 const structs: Record<string, string> = {
   nope: 'NoPe',
   xpos: 'XPos',
-  stick_breaking: 'StickBreaking',
-  grape_ap: 'GrapeAp',
   default: 'Unscaled',
   ntk: 'NtkAware',
   dynamic: 'DynamicNtk',
-  ntk_by_parts: 'NtkByParts',
   longrope: 'LongRope',
 }
 const enums: Record<string, string> = {
   layout: 'WaveLayout',
   spacing: 'WaveSpacing',
   odd: 'OddWidth',
-  row_order: 'RowOrder',
   rounding: 'SlopeRounding',
   kernel: 'KerpleKernel',
+  curves: 'ProfileCurves',
+  order: 'AxisOrder',
+  frequencies: 'AxisFrequencies',
 }
-const capital = (name: string) => name[0].toUpperCase() + name.slice(1)
+// Distance maps are structs of their own, with these fields.
+const maps: Record<string, string[]> = {
+  rerope: ['ReRope', 'map_window', 'map_group'],
+  self_extend: ['SelfExtend', 'map_window', 'map_group'],
+  dual_chunk: ['DualChunk', 'chunk_size', 'local_size'],
+}
+// stick_breaking: StickBreaking
+const capital = (name: string) => name.replace(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())
 
-function known(list: Described[], name: string): Described {
+function known<T extends { name: string }>(list: T[], name: string): T {
   return list.find(s => s.name === name)!
 }
 // A scheme's own fields that differ from their defaults, and its scaling's.
@@ -39,9 +45,12 @@ function parts(engine: Engine, { type, scaling, ...fields }: Scheme) {
 }
 
 function members(of: Described, fields: Settings): string[] {
+  const [map, ...parts] = maps[String(fields.distance_map)] ?? []
+  const of_map = parts.map(part => fields[part] ?? known(of.fields, part).default)
   return of.fields
-    .filter(f => f.name in fields)
+    .filter(f => f.name in fields && !parts.includes(f.name))
     .map(({ name, kind }) => {
+      if (name === 'distance_map') return `.distance_map = posenc::${map}{${of_map.join(', ')}}`
       const value = fields[name]
       const text =
         kind === 'choice'
