@@ -84,12 +84,13 @@ struct Row {
   FieldKind kind;
   bool optional, required;
   std::span<const std::string_view> words;  // of FieldKind::choice
+  const Holds* holds;                       // null: nothing is said
   void* (*member)(void* object);            // where an object of the struct keeps it
 };
 
 // A tensor beside the fields.
 struct TableRow {
-  std::string_view name, doc;
+  TableInfo info;
   Table* (*member)(void* object);
 };
 
@@ -98,7 +99,11 @@ struct About {
   std::string_view name, aliases, title, formula, paper;
   std::span<const Row> rows;
   std::span<const TableRow> tables;
+  std::optional<Reads> reads;
 };
+
+template <class S, std::size_t I>
+constexpr Holds holds = std::get<I>(S::fields()).holds;
 
 template <class S, std::size_t I>
 constexpr Row row() {
@@ -118,8 +123,10 @@ constexpr Row row() {
           is_optional<T>,
           field.required,
           choices,
+          field.holds == Holds{} ? nullptr : &holds<S, I>,
           [](void* object) -> void* {
-            return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
+            constexpr auto member = std::get<I>(S::fields()).member;
+            return &(static_cast<S*>(object)->*member);
           }};
 }
 
@@ -134,9 +141,11 @@ constexpr auto rows =
 
 template <class S, std::size_t... I>
 constexpr std::array<TableRow, sizeof...(I)> tables_of(std::index_sequence<I...>) {
-  return {TableRow{std::get<I>(S::tables()).name, std::get<I>(S::tables()).doc,
+  constexpr auto all = S::tables();
+  return {TableRow{{std::get<I>(all).name, std::get<I>(all).doc, std::get<I>(all).holds},
                    [](void* object) -> Table* {
-                     return &(static_cast<S*>(object)->*std::get<I>(S::tables()).member);
+                     constexpr auto member = std::get<I>(S::tables()).member;
+                     return &(static_cast<S*>(object)->*member);
                    }}...};
 }
 
@@ -147,11 +156,17 @@ template <class S>
 constexpr auto tables<S> =
     tables_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::tables())>>{});
 
+template <class S>
+constexpr std::optional<Reads> reads{};
+template <class S>
+  requires requires { S::reads; }
+constexpr std::optional<Reads> reads<S> = S::reads;
+
 template <class Variant>
 constexpr std::array<About, 0> abouts;
 template <class... S>
 constexpr std::array<About, sizeof...(S)> abouts<std::variant<S...>> = {
-    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>, tables<S>}...};
+    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>, tables<S>, reads<S>}...};
 
 template <class Variant>
 const About& about(const Variant& object) {
@@ -336,8 +351,10 @@ SchemeInfo describe(const About& about, void* defaults) {
                            {row.words.begin(), row.words.end()},
                            row.required,
                            row.optional,
-                           load(row, defaults)});
-  for (const TableRow& table : about.tables) info.tables.push_back({table.name, table.doc});
+                           load(row, defaults),
+                           row.holds ? *row.holds : Holds{}});
+  for (const TableRow& table : about.tables) info.tables.push_back(table.info);
+  info.reads = about.reads;
   return info;
 }
 
@@ -384,17 +401,22 @@ Expected<void> set_named(Variant& object, std::string_view name, const FieldValu
 }
 
 template <class Variant>
+Table* table_named(Variant& scheme, std::string_view name) {
+  for (const TableRow& row : about(scheme).tables)
+    if (row.info.name == name) return row.member(struct_in(scheme));
+  return nullptr;
+}
+
+template <class Variant>
 Expected<void> set_table_named(Variant& scheme, std::string_view name, Table table) {
-  const std::span<const TableRow> rows = about(scheme).tables;
-  const auto row = std::ranges::find(rows, name, &TableRow::name);
-  if (row == rows.end()) {
-    std::vector<std::string_view> known;
-    for (const TableRow& each : rows) known.push_back(each.name);
-    return fail(about(scheme).name, "has no such table",
-                "'" + std::string(name.substr(0, 64)) + "'", suggestion(name, known));
+  if (Table* const found = table_named(scheme, name)) {
+    *found = std::move(table);
+    return {};
   }
-  *row->member(struct_in(scheme)) = std::move(table);
-  return {};
+  std::vector<std::string_view> known;
+  for (const TableRow& each : about(scheme).tables) known.push_back(each.info.name);
+  return fail(about(scheme).name, "has no such table", "'" + std::string(name.substr(0, 64)) + "'",
+              suggestion(name, known));
 }
 
 }  // namespace
@@ -475,6 +497,10 @@ Expected<void> set_field(ContentScheme& scheme, std::string_view name, const Fie
 
 Expected<void> set_table(ContentScheme& scheme, std::string_view name, Table table) {
   return set_table_named(scheme, name, std::move(table));
+}
+
+const Table* table_of(const ContentScheme& scheme, std::string_view name) {
+  return table_named(scheme, name);
 }
 
 Expected<void> set_table(Scheme& scheme, std::string_view name, Table table) {
