@@ -463,8 +463,7 @@ struct RandomContent {
   std::int64_t length = 1, head_dim = 64;
   std::int64_t hidden = 16, positions = 16, columns = 0;  // of a network, of a table; 0: head_dim
   double open = 2;
-  bool alike =
-      false;  // all tokens say what the first one does, and the sequence has none of the others
+  bool alike = false;  // tokens all say what the first one does; of the others nothing is drawn
 };
 void randomize(ContentScheme& scheme, const RandomContent& how);
 

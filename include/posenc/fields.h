@@ -85,12 +85,6 @@ struct Axes {
   bool operator==(const Axes&) const = default;
   constexpr bool has(Axis axis) const { return std::ranges::find(*this, axis) != end(); }
   constexpr bool of_tokens() const { return has(Axis::query) || has(Axis::key); }
-  constexpr Axes without(Axis axis) const {
-    Axes rest;
-    for (const Axis each : *this)
-      if (each != axis) rest.all[rest.count++] = each;
-    return rest;
-  }
 };
 
 // What a model makes of a projection. unit_length: of each row. rms_rotated: rows are divided by
@@ -123,6 +117,13 @@ struct Holds {
   std::string_view instead = {};  // this field says as much where the table is absent
   Projection projection = {};     // of tokens
   bool operator==(const Holds&) const = default;
+  // Without heads where they may share it.
+  constexpr Axes least_axes() const {
+    Axes least;
+    for (const Axis axis : axes)
+      if (axis != Axis::head || !for_all_heads) least.all[least.count++] = axis;
+    return least;
+  }
 };
 
 // One entry of a scheme's fields(): a member with all that is said of it.

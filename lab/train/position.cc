@@ -163,7 +163,7 @@ Expected<Position> Position::make(AnyScheme scheme, const Geometry& geometry,
 template <class Add>
 void Position::learn_content(const ContentScheme& scheme, const Add& add) {
   const auto part = [&](std::string_view name, const Holds& holds, bool is_table) {
-    const Axes axes = holds.for_all_heads ? holds.axes.without(Axis::head) : holds.axes;
+    const Axes axes = holds.least_axes();
     parts_.push_back({name, axes, is_table});
     std::int64_t size = 1;
     for (const Axis axis : axes) size *= extent(axis);

@@ -109,7 +109,7 @@ void randomize(ContentScheme& scheme, const RandomContent& how) {
       of_tokens.push_back(&table);
       given = given || *table_of(scheme, name) || !list(holds.instead).empty();
     } else if (!*table_of(scheme, name)) {
-      const Axes axes = holds.for_all_heads ? holds.axes.without(Axis::head) : holds.axes;
+      const Axes axes = holds.least_axes();
       (void)set_table(scheme, name, drawing.table(drawing.next(axes), axes));
     }
   }
