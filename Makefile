@@ -189,10 +189,11 @@ soak: build/release/build.ninja  ## an hour of decoding through KvCache, compare
 	@$(call ninja,release,posenc_soak)
 	@build/release/posenc_soak --seconds $(or $(TIME),3600)
 
-lint: build/dev/build.ninja  ## clang-tidy over the sources, the include rules, who may name a family
+lint: build/dev/build.ninja  ## clang-tidy over the sources, the include rules, who may name a family or a content scheme
 	@cmake/need.sh "to lint" clang-tidy-22:clang-tidy-22 libomp-22-dev
 	@cmake/check_includes.sh
 	@cmake/check_family_names.sh
+	@cmake/check_content_names.sh
 	@$(files) 'src/*.cc' 'cli/*.cc' ':!*_test.cc' ':!src/wasm/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy-22 --quiet -p build/dev
 
 format:  ## clang-format over the C and C++ files, ruff over the Python package, prettier over the playground

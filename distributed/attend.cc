@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "distributed/heads.h"
 #include "distributed/rounding.h"
 #include "distributed/text.h"
 #include "src/core/try.h"
@@ -140,14 +141,13 @@ class RepeatedQuery {
 Expected<void> DistributedText::State::gather(const AttentionInputs& in, const Plan& plan,
                                               const ContentScheme* content, const Tensor& out,
                                               const Tensor& log_sums) {
+  POSENC_TRY(said, mpi::TokenTable::of(content));
+  POSENC_TRY(all, gathered(in, said.values));
   ContentScheme scheme = content != nullptr ? *content : ContentScheme();
-  auto* const gated = std::get_if<Forgetting>(&scheme);
-  const Tensor gates = gated != nullptr ? gated->log_gates.values : Tensor();
-  POSENC_TRY(all, gathered(in, gates));
-  if (gates) {
-    Tensor of_keys = all.gates;
+  if (said.values) {
+    Tensor of_keys = all.said;
     of_keys.rank = 3;
-    gated->log_gates = Table::borrow(of_keys);
+    POSENC_CHECK(set_table(scheme, said.name, Table::borrow(of_keys)));
   }
   if (tokens() == 0) return {};
   const double start = MPI_Wtime();

@@ -276,6 +276,24 @@ TEST(DistributedContent, IsThatOfTheWholeWhereKeysComeInOrder) {
   }
 }
 
+// One that no block has room for.
+TEST(DistributedContent, NamesATableThatIsNotPassedOn) {
+  WholeText text{.plan = compiled(Rope{})};
+  text.filled();
+  const Layout layout = *Layout::zigzag(41, test_ranks());
+  WholeText own = text.part(layout.tokens_of(test_rank()));
+  for (const auto& [name, table] : {std::pair{"wall", "wall.channel_gates"},
+                                    {"path", "path.w"},
+                                    {"grape_ap", "grape_ap.p_queries"}}) {
+    auto distributed =
+        DistributedText::make(MPI_COMM_WORLD, layout, text.positions, Strategy::gather);
+    const auto done =
+        distributed->attend(own.inputs(), *make_content_scheme(name), text.plan, own.out.view());
+    ASSERT_FALSE(done) << name;
+    EXPECT_NE(done.error().message().find(table), std::string::npos) << done.error().message();
+  }
+}
+
 // --- what is not done ------------------------------------------------------------------------------------
 
 TEST(DistributedWork, WindowsVisitNeighboursAlone) {

@@ -63,30 +63,30 @@ Owned::Owned(DType dtype, std::int64_t batch, std::int64_t heads, std::int64_t t
                        static_cast<std::int64_t>(size_of(dtype)))),
       view_(Tensor::dense(bytes_.data(), dtype, {batch, heads, tokens, width})) {}
 
-BlockShape BlockShape::of(const AttentionInputs& in, const Tensor& log_gates) {
+BlockShape BlockShape::of(const AttentionInputs& in, const Tensor& token_table) {
   return {.batch = in.q.shape[0],
           .heads = in.q.shape[1],
           .kv_heads = in.k.shape[1],
           .head_dim = in.k.shape[3],
           .value_dim = in.v.shape[3],
           .dtype = in.k.dtype,
-          .gate_dtype = log_gates.dtype,
+          .said_dtype = token_table.dtype,
           .keep = in.mask.keep != nullptr,
           .blocks = in.mask.blocks != nullptr,
-          .gates = static_cast<bool>(log_gates)};
+          .said = static_cast<bool>(token_table)};
 }
 
 void BlockShape::add_to(Fingerprint& fingerprint) const {
   fingerprint.add(batch, heads, kv_heads, head_dim, value_dim, static_cast<int>(dtype),
-                  static_cast<int>(gate_dtype), keep, blocks, gates);
+                  static_cast<int>(said_dtype), keep, blocks, said);
 }
 
 std::int64_t BlockShape::bytes(std::int64_t tokens) const {
   const auto size = static_cast<std::int64_t>(size_of(dtype)),
-             gate = static_cast<std::int64_t>(size_of(gate_dtype));
+             said_size = static_cast<std::int64_t>(size_of(said_dtype));
   return unit * (units(batch * kv_heads * tokens * head_dim * size) +
                  units(batch * kv_heads * tokens * value_dim * size) +
-                 (gates ? units(batch * heads * tokens * gate) : 0) +
+                 (said ? units(batch * heads * tokens * said_size) : 0) +
                  (blocks ? units(batch * tokens * 4) : 0) + (keep ? units(batch * tokens) : 0));
 }
 
@@ -105,7 +105,7 @@ Block::Block(const BlockShape& shape, std::int64_t tokens)
   };
   k = tensor(shape.dtype, shape.kv_heads, shape.head_dim);
   v = tensor(shape.dtype, shape.kv_heads, shape.value_dim);
-  if (shape.gates) gates = tensor(shape.gate_dtype, shape.heads, 1);
+  if (shape.said) said = tensor(shape.said_dtype, shape.heads, 1);
   if (shape.blocks) blocks = reinterpret_cast<std::int32_t*>(part(shape.batch * tokens * 4));
   if (shape.keep) keep = reinterpret_cast<std::uint8_t*>(part(shape.batch * tokens));
 }
@@ -113,16 +113,16 @@ Block::Block(const BlockShape& shape, std::int64_t tokens)
 void Block::take(const Block& from, std::span<const std::int64_t> tokens) {
   copy_tokens(from.k, {}, k, tokens);
   copy_tokens(from.v, {}, v, tokens);
-  if (gates) copy_tokens(from.gates, {}, gates, tokens);
+  if (said) copy_tokens(from.said, {}, said, tokens);
   const std::int64_t batch = k.shape[0], count = from.k.shape[2];
   copy_numbers(from.keep, batch, count, keep, k.shape[2], tokens);
   copy_numbers(from.blocks, batch, count, blocks, k.shape[2], tokens);
 }
 
-void Block::take(const AttentionInputs& in, const Tensor& log_gates) {
+void Block::take(const AttentionInputs& in, const Tensor& token_table) {
   copy_tokens(in.k, {}, k, {});
   copy_tokens(in.v, {}, v, {});
-  if (gates) copy_tokens(of_width_one(log_gates), {}, gates, {});
+  if (said) copy_tokens(of_width_one(token_table), {}, said, {});
   const std::int64_t batch = k.shape[0], count = k.shape[2];
   copy_numbers(in.mask.keep, batch, count, keep, count, {});
   copy_numbers(in.mask.blocks, batch, count, blocks, count, {});

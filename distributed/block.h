@@ -32,18 +32,18 @@ class Owned {
 // What travels, but for the number of tokens: alike on all ranks.
 struct BlockShape {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
-  DType dtype = DType::f32, gate_dtype = DType::f32;
-  bool keep = false, blocks = false, gates = false;
+  DType dtype = DType::f32, said_dtype = DType::f32;
+  bool keep = false, blocks = false, said = false;
 
-  // Of arguments seen with four axes. `log_gates` [batch][heads][tokens]; absent: none.
-  static BlockShape of(const AttentionInputs& in, const Tensor& log_gates = {});
+  // Of arguments seen with four axes. `token_table` [batch][heads][tokens]; absent: none.
+  static BlockShape of(const AttentionInputs& in, const Tensor& token_table = {});
   void add_to(Fingerprint& fingerprint) const;
   std::int64_t bytes(std::int64_t tokens) const;
 };
 
 struct Block {
   Bytes bytes;
-  Tensor k, v, gates;            // [batch, heads, tokens, width] within them
+  Tensor k, v, said;             // [batch, heads, tokens, width] within them; said: a token table
   std::uint8_t* keep = nullptr;  // [batch][token]
   std::int32_t* blocks = nullptr;
 
@@ -51,7 +51,7 @@ struct Block {
   Block(const BlockShape& shape, std::int64_t tokens);
   // Takes the tokens of `from`, which become `tokens` of this one; empty: all.
   void take(const Block& from, std::span<const std::int64_t> tokens = {});
-  void take(const AttentionInputs& in, const Tensor& log_gates);
+  void take(const AttentionInputs& in, const Tensor& token_table);
 };
 
 }  // namespace posenc::mpi

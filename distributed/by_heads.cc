@@ -47,7 +47,7 @@ Tensor of_rank_three(Tensor x) {
 
 Expected<TextOfHeads> TextOfHeads::make(Communicator& ranks, const Layout& layout,
                                         const Positions& positions, const AttentionInputs& in,
-                                        const Tensor& log_gates, const Tensor& further) {
+                                        const Tensor& token_table, const Tensor& further) {
   TextOfHeads whole(ranks, layout, in);
   std::vector<Tensor> parts = {in.q, in.k, in.v};
   const auto also = [&](const Tensor& x) {
@@ -61,7 +61,7 @@ Expected<TextOfHeads> TextOfHeads::make(Communicator& ranks, const Layout& layou
   Owned keep_numbers, block_numbers;
   if (in.mask.keep != nullptr) keep_numbers = numbers_by_head(in.mask.keep, in.k);
   if (in.mask.blocks != nullptr) block_numbers = numbers_by_head(in.mask.blocks, in.k);
-  const std::size_t gates = also(of_queries(log_gates)), sinks = also(of_queries(in.sink_logits)),
+  const std::size_t said = also(of_queries(token_table)), sinks = also(of_queries(in.sink_logits)),
                     keep = also(keep_numbers.view()), blocks = also(block_numbers.view()),
                     more = also(further);
   POSENC_TRY(memory, whole.shares_.by_heads(parts));
@@ -84,7 +84,7 @@ Expected<TextOfHeads> TextOfHeads::make(Communicator& ranks, const Layout& layou
     call.sink_logits = of_rank_three(view(sinks));
   else if (in.sink_logits)
     call.sink_logits = mpi::some_heads(in.sink_logits, whole.heads(), 0);
-  if (gates != 0) whole.gates_ = of_rank_three(view(gates));
+  if (said != 0) whole.token_table_ = of_rank_three(view(said));
   if (more != 0) whole.further_ = view(more);
   return whole;
 }
@@ -92,9 +92,8 @@ Expected<TextOfHeads> TextOfHeads::make(Communicator& ranks, const Layout& layou
 Expected<void> DistributedText::State::by_heads(const AttentionInputs& in, const Plan& plan,
                                                 const ContentScheme* content, const Tensor& out,
                                                 const Tensor& log_sums) {
-  const auto* const gated = content != nullptr ? std::get_if<Forgetting>(content) : nullptr;
-  POSENC_TRY(mine, TextOfHeads::make(ranks, layout, whole, in,
-                                     gated != nullptr ? gated->log_gates.values : Tensor()));
+  POSENC_TRY(said, mpi::TokenTable::of(content));
+  POSENC_TRY(mine, TextOfHeads::make(ranks, layout, whole, in, said.values));
   const double start = MPI_Wtime();
   const AttentionInputs& call = mine.inputs();
   const Tensor& q = call.q;
@@ -102,14 +101,14 @@ Expected<void> DistributedText::State::by_heads(const AttentionInputs& in, const
   Owned sums;
   if (log_sums) sums = Owned(log_sums.dtype, q.shape[0], q.shape[1], q.shape[2], 1);
   const Plan own_plan = detail::some_heads(plan, mine.heads(), mine.key_heads());
-  Expected<void> done;
-  if (content == nullptr) {
-    done = posenc::attend(call, own_plan, of_heads.view(), of_rank_three(sums.view()));
-  } else {
-    ContentScheme scheme = mpi::scheme_of(*content, mine.heads());
-    if (mine.log_gates()) std::get<Forgetting>(scheme).log_gates = Table::borrow(mine.log_gates());
-    done = posenc::attend(call, scheme, own_plan, of_heads.view());
-  }
+  const auto attend_content = [&]() -> Expected<void> {
+    POSENC_TRY(scheme, mpi::scheme_of(*content, in.q.shape[1], mine.heads()));
+    if (said.values) POSENC_CHECK(set_table(scheme, said.name, Table::borrow(mine.token_table())));
+    return posenc::attend(call, scheme, own_plan, of_heads.view());
+  };
+  const Expected<void> done = content != nullptr ? attend_content()
+                                                 : posenc::attend(call, own_plan, of_heads.view(),
+                                                                  of_rank_three(sums.view()));
   work.computing += MPI_Wtime() - start;
   std::vector<Tensor> from = {of_heads.view()}, to = {out};
   if (log_sums) from.push_back(sums.view()), to.push_back(mpi::of_width_one(log_sums));

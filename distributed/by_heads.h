@@ -14,10 +14,10 @@ class TextOfHeads {
   // `further` [batch, heads, own tokens, width] travel along.
   static Expected<TextOfHeads> make(Communicator& ranks, const Layout& layout,
                                     const Positions& whole, const AttentionInputs& in,
-                                    const Tensor& log_gates = {}, const Tensor& further = {});
+                                    const Tensor& token_table = {}, const Tensor& further = {});
 
   const AttentionInputs& inputs() const { return call_; }
-  Tensor log_gates() const { return gates_; }
+  Tensor token_table() const { return token_table_; }
   Tensor further() const { return further_; }
   Heads heads() const { return shares_.query_heads(rank_); }
   Heads key_heads() const { return shares_.key_heads(rank_); }
@@ -33,7 +33,7 @@ class TextOfHeads {
   std::vector<std::uint8_t> keep_;
   std::vector<std::int32_t> blocks_;
   AttentionInputs call_;
-  Tensor gates_, further_;
+  Tensor token_table_, further_;
 };
 
 }  // namespace posenc::mpi

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "posenc/schemes.h"
 #include "src/core/try.h"
 
 namespace posenc::mpi {
@@ -54,18 +55,45 @@ Tensor some_heads(Tensor x, Heads heads, std::size_t axis) {
   return x;
 }
 
-ContentScheme scheme_of(const ContentScheme& scheme, Heads heads) {
+Expected<ContentScheme> scheme_of(const ContentScheme& scheme, std::int64_t all, Heads heads) {
   ContentScheme of_heads = scheme;
-  if (auto* const fire = std::get_if<Fire>(&of_heads)) {
-    const auto units = static_cast<std::int64_t>(fire->hidden_weight.size());
-    fire->output_weight = some(fire->output_weight, {heads.first * units, heads.count * units});
-    fire->output_bias = some(fire->output_bias, heads);
-  } else if (auto* const cope = std::get_if<Cope>(&of_heads)) {
-    detail::cut_heads(cope->embeddings, heads, 3);
-  } else if (auto* const gated = std::get_if<Forgetting>(&of_heads)) {
-    if (gated->gate_bias.size() > 1) gated->gate_bias = some(gated->gate_bias, heads);
+  const std::vector<FieldSetting> fields = settings(scheme);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Holds& holds = info(scheme).fields[i].holds;
+    if (!holds.axes.has(Axis::head)) continue;
+    auto numbers = std::get<std::vector<double>>(fields[i].value);
+    if (numbers.empty() && holds.alibi) {
+      POSENC_TRY(slopes, alibi_slopes(all));
+      numbers = std::move(slopes);
+    }
+    const std::int64_t row = std::ssize(numbers) / all;  // 0: one number for all heads
+    if (row > 0)
+      POSENC_CHECK(set_field(of_heads, fields[i].name,
+                             some(numbers, {heads.first * row, heads.count * row})));
+  }
+  for (const TableInfo& table : info(scheme).tables) {
+    if (table.holds.axes.of_tokens() || !table.holds.axes.has(Axis::head)) continue;
+    Table of_table = *table_of(scheme, table.name);
+    detail::cut_heads(of_table, heads, static_cast<int>(table.holds.axes.count));
+    POSENC_CHECK(set_table(of_heads, table.name, std::move(of_table)));
   }
   return of_heads;
+}
+
+Expected<TokenTable> TokenTable::of(const ContentScheme* scheme) {
+  TokenTable found;
+  if (scheme == nullptr) return found;
+  for (const TableInfo& table : info(*scheme).tables) {
+    if (!table.holds.axes.of_tokens()) continue;
+    if (!found.name.empty() || table.holds.axes != Axes{Axis::batch, Axis::head, Axis::key})
+      return fail("attend", "ranks pass on one table of each token, [batch][heads][keys]",
+                  std::string(info(*scheme).name) + "." + std::string(table.name),
+                  "attend on one machine");
+    found.name = table.name;
+    const Tensor& values = table_of(*scheme, table.name)->values;
+    if (values && values.rank <= 3) found.values = values.with_rank(3);
+  }
+  return found;
 }
 
 Heads HeadShares::key_heads(int rank) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "distributed/block.h"
@@ -20,8 +21,17 @@ using detail::Heads;
 // Of [batch, heads, ...], or of any tensor along an axis.
 Tensor some_heads(Tensor x, Heads heads, std::size_t axis = 1);
 
-// The scheme as these query heads have it.
-ContentScheme scheme_of(const ContentScheme& scheme, Heads heads);
+// The scheme of `all` query heads as these have it.
+Expected<ContentScheme> scheme_of(const ContentScheme& scheme, std::int64_t all, Heads heads);
+
+// What tokens say to a scheme, [batch][heads][own tokens]; absent where nobody gave it.
+struct TokenTable {
+  std::string_view name = {};
+  Tensor values = {};
+
+  // Errors: more than one such table, or one of another shape, which no block has room for.
+  static Expected<TokenTable> of(const ContentScheme* scheme);
+};
 
 class HeadShares {
  public:

@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -55,6 +56,10 @@ class PlanFingerprint {
   void any(const std::vector<T>& list) {
     print_.add(list.size());
     for (const T& item : list) any(item);
+  }
+  void any(std::string_view word) {
+    print_.add(word.size());
+    for (const char letter : word) print_.add(letter);
   }
   void any(const RowList& list) {
     print_.add(list.size());

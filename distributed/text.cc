@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "distributed/heads.h"
 #include "distributed/plan_fingerprint.h"
 #include "posenc/features.h"
 #include "src/core/try.h"
@@ -122,11 +123,7 @@ Expected<AttentionInputs> DistributedText::State::checked(const AttentionInputs&
       return fail("attend",
                   "a scheme that reads the content must see keys in the order of the text",
                   info(*content).name, "use Strategy::gather or Strategy::heads");
-    if (content != nullptr &&
-        (std::holds_alternative<Wall>(*content) || std::holds_alternative<Path>(*content) ||
-         std::holds_alternative<GrapeAp>(*content)))
-      return fail("attend", "tables of each token are passed on of forgetting alone",
-                  info(*content).name, "attend on one machine");
+    POSENC_CHECK(mpi::TokenTable::of(content));
     POSENC_CHECK(check_takes(rooms::ranks, plan, "attend"));
     POSENC_CHECK(check_own(own_inputs, plan, mpi::four_axes(out), content, length));
     for (const auto& [name, x] : {std::pair{"q", own_inputs.q}, {"k", own_inputs.k}})
@@ -161,9 +158,9 @@ AttentionInputs DistributedText::State::against(const AttentionInputs& in, const
 }
 
 Expected<void> DistributedText::State::pass_blocks(const AttentionInputs& in,
-                                                   const Tensor& log_gates,
+                                                   const Tensor& token_table,
                                                    const Passing& passing) {
-  const BlockShape shape = BlockShape::of(in, log_gates);
+  const BlockShape shape = BlockShape::of(in, token_table);
   const int size = ranks.size(), me = ranks.rank();
   const auto visits = [&](int of_queries, int of_keys) {
     return of_ranks[static_cast<std::size_t>(of_queries)].see(
@@ -173,7 +170,7 @@ Expected<void> DistributedText::State::pass_blocks(const AttentionInputs& in,
   const auto behind = [&](int step) { return (me + step) % size; };
   const bool returns = static_cast<bool>(passing.take);
   Block mine(shape, tokens()), current, next;
-  mine.take(in, log_gates);
+  mine.take(in, token_table);
   Bytes back, sent_back, received_back;
   Expected<void> done = {};
   const auto wait = [&]() -> Expected<void> {
@@ -226,9 +223,9 @@ Expected<void> DistributedText::State::agreed(const Expected<void>& done) {
 }
 
 Expected<Block> DistributedText::State::gathered(const AttentionInputs& in,
-                                                 const Tensor& log_gates) {
-  Block all(BlockShape::of(in, log_gates), layout.tokens());
-  POSENC_CHECK(pass_blocks(in, log_gates, {.visit = [&](int rank, const Block& block, Bytes*) {
+                                                 const Tensor& token_table) {
+  Block all(BlockShape::of(in, token_table), layout.tokens());
+  POSENC_CHECK(pass_blocks(in, token_table, {.visit = [&](int rank, const Block& block, Bytes*) {
                              all.take(block, layout.tokens_of(rank));
                              return Expected<void>();
                            }}));

@@ -39,7 +39,7 @@ struct DistributedText::State {
         {};  // of so many tokens; absent: none
     std::function<void(const mpi::Bytes& bytes)> take = {};
   };
-  Expected<void> pass_blocks(const AttentionInputs& in, const Tensor& log_gates,
+  Expected<void> pass_blocks(const AttentionInputs& in, const Tensor& token_table,
                              const Passing& passing);
 
   // The same inputs with the keys of a block in place of this rank's.
@@ -47,7 +47,7 @@ struct DistributedText::State {
                           const Positions& keys) const;
   Expected<Positions> positions_of(int rank) const { return layout.positions(rank, whole); }
   // All keys of the text, in its order; what this rank does not see stays zero.
-  Expected<mpi::Block> gathered(const AttentionInputs& in, const Tensor& log_gates);
+  Expected<mpi::Block> gathered(const AttentionInputs& in, const Tensor& token_table);
 
   Expected<void> ring(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                       const Tensor& log_sums);

@@ -10,6 +10,7 @@
 
 #include "fuzz/bytes.h"
 #include "fuzz/check.h"
+#include "posenc/content.h"
 #include "posenc/schemes.h"
 
 namespace posenc::fuzz {
@@ -62,15 +63,6 @@ PlanHandle any_plan(Bytes& bytes) {
   posenc_plan* plan = nullptr;
   check_status(posenc_plan_from_scheme((json + "}").c_str(), &geometry, &plan));
   return {plan, posenc_plan_free};
-}
-
-ContentHandle any_content(Bytes& bytes) {
-  constexpr std::array names = {"fire", "cope", "forgetting", "stick_breaking",
-                                "wall", "path", "grape_ap"};
-  posenc_content* made = nullptr;
-  const std::string name = names[bytes.byte() % names.size()];
-  check_status(posenc_content_from_scheme(("{\"type\": \"" + name + "\"}").c_str(), &made));
-  return {made, posenc_content_free};
 }
 
 PositionsHandle any_positions(Bytes& bytes) {
@@ -148,6 +140,25 @@ std::optional<View> any_view(Bytes& bytes, std::int32_t rank) {
   }
   if (bytes.byte() == 1) t.data = nullptr;
   return made;
+}
+
+// Of a scheme's name, with tables of any.
+ContentHandle any_content(Bytes& bytes) {
+  const auto any = [&]() -> const SchemeInfo& {
+    return all_content_schemes()[bytes.byte() % all_content_schemes().size()];
+  };
+  posenc_content* made = nullptr;
+  const std::string json = "{\"type\": \"" + std::string(any().name) + "\"}";
+  check_status(posenc_content_from_scheme(json.c_str(), &made));
+  ContentHandle content(made, posenc_content_free);
+  for (int n = 0; n < 2; ++n) {
+    const std::vector<TableInfo>& tables = any().tables;
+    const auto table = any_view(bytes, 4);
+    if (!table || tables.empty()) continue;
+    const std::string name(tables[bytes.byte() % tables.size()].name);
+    check_status(posenc_content_set_table(made, name.c_str(), &table->tensor));
+  }
+  return content;
 }
 
 // Row-major, of any numbers. None where that would be too much to make.
@@ -320,12 +331,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       case 2: cache(bytes, plan.get(), queries.get()); break;
       case 3: {
         const ContentHandle content = any_content(bytes);
-        constexpr std::array tables = {"embeddings", "log_gates", "channel_gates", "w",
-                                       "beta",       "p_queries", "p_keys"};
-        for (int n = 0; n < 2; ++n)
-          if (const auto table = any_view(bytes, 4))
-            check_status(posenc_content_set_table(
-                content.get(), tables[bytes.byte() % tables.size()], &table->tensor));
         attention(bytes, plan.get(), content.get(), queries.get(), keys.get());
         break;
       }

@@ -21,9 +21,6 @@ class Numbers {
   void fill(Table& table, std::int64_t rows, std::int64_t columns) {
     if (!table) table = Table::own(next(rows * columns), rows, columns);
   }
-  void fill(std::vector<double>& numbers, std::int64_t count) {
-    if (numbers.empty()) numbers = next(count);
-  }
 
  private:
   std::uint64_t seed_;
@@ -40,41 +37,6 @@ void fill(Numbers& numbers, Mix& mix) {
     const std::vector<double> noise = numbers.next(std::ssize(*each));
     for (std::size_t i = 0; i < noise.size(); ++i) (*each)[i] += gain * noise[i];
   }
-}
-
-// ln σ(2 + x): open for the most part.
-std::vector<double> log_gates_of(std::vector<double> numbers) {
-  for (double& x : numbers) x = -std::log1p(std::exp(-2 - x));
-  return numbers;
-}
-
-// Numbers [heads][said][width] of each token, or of all where one is said: [heads][length][width].
-std::vector<double> of_tokens(const std::vector<double>& numbers, std::int64_t heads,
-                              std::int64_t said, std::int64_t length, std::int64_t width) {
-  std::vector<double> all;
-  for (std::int64_t n = 0; n < heads * length; n++) {
-    const auto from = numbers.begin() + (n / length * said + n % length % said) * width;
-    all.insert(all.end(), from, from + width);
-  }
-  return all;
-}
-
-// Of each head and token head_dim numbers, its direction once its length is 1, and the x of β = 2 σ(x); directions first.
-void fill_factors(Path& path, const std::vector<double>& numbers, std::int64_t heads,
-                  std::int64_t said, std::int64_t length, std::int64_t head_dim) {
-  std::vector<double> w, beta;
-  for (std::int64_t h = 0; h < heads; h++) {
-    const double* const of_head = numbers.data() + h * said * (head_dim + 1);
-    for (std::int64_t t = 0; t < said; t++) {
-      const double* const row = of_head + t * head_dim;
-      double sum = 0;
-      for (std::int64_t c = 0; c < head_dim; c++) sum += row[c] * row[c];
-      for (std::int64_t c = 0; c < head_dim; c++) w.push_back(row[c] / std::sqrt(sum));
-      beta.push_back(2 / (1 + std::exp(-of_head[said * head_dim + t])));
-    }
-  }
-  path.w = Table::own(of_tokens(w, heads, said, length, head_dim), {1, heads, length, head_dim});
-  path.beta = Table::own(of_tokens(beta, heads, said, length, 1), {1, heads, length});
 }
 
 }  // namespace
@@ -129,45 +91,6 @@ void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64
     if (used)
       numbers.fill(*table, relative.row_count,
                    table == &relative.value ? head_dim : relative.columns(head_dim));
-}
-
-void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::int64_t heads,
-                  std::int64_t length, std::int64_t head_dim) {
-  constexpr std::int64_t units = 16, positions = 16;
-  Numbers numbers(seed);
-  if (Fire* fire = std::get_if<Fire>(&scheme)) {
-    numbers.fill(fire->hidden_weight, units);
-    const auto hidden = static_cast<std::int64_t>(fire->hidden_weight.size());
-    numbers.fill(fire->hidden_bias, hidden);
-    numbers.fill(fire->output_weight, heads * hidden);
-    numbers.fill(fire->output_bias, heads);
-  }
-  if (Cope* cope = std::get_if<Cope>(&scheme)) numbers.fill(cope->embeddings, positions, head_dim);
-  const std::int64_t said = words == Words::random ? length : 1;  // tokens that differ
-  if (Wall* wall = std::get_if<Wall>(&scheme); wall != nullptr && !wall->channel_gates)
-    wall->channel_gates = Table::own(of_tokens(log_gates_of(numbers.next(heads * said * head_dim)),
-                                               heads, said, length, head_dim),
-                                     {1, heads, length, head_dim});
-  if (Path* path = std::get_if<Path>(&scheme); path != nullptr && !path->w && !path->beta)
-    fill_factors(*path, numbers.next(heads * said * (head_dim + 1)), heads, said, length, head_dim);
-  if (GrapeAp* grape = std::get_if<GrapeAp>(&scheme);
-      grape != nullptr && !grape->p_queries && !grape->p_keys) {
-    // Of each head those of queries stand before those of keys.
-    const std::vector<double> both = numbers.next(heads * 2 * said * head_dim);
-    for (const bool keys : {false, true}) {
-      std::vector<double> p;
-      for (std::int64_t h = 0; h < heads; h++) {
-        const auto from = both.begin() + (2 * h + (keys ? 1 : 0)) * said * head_dim;
-        p.insert(p.end(), from, from + said * head_dim);
-      }
-      (keys ? grape->p_keys : grape->p_queries) =
-          Table::own(of_tokens(p, heads, said, length, head_dim), {1, heads, length, head_dim});
-    }
-  }
-  Forgetting* forgetting = std::get_if<Forgetting>(&scheme);
-  if (forgetting == nullptr || forgetting->log_gates || !forgetting->gate_bias.empty()) return;
-  forgetting->log_gates = Table::own(
-      of_tokens(log_gates_of(numbers.next(heads * said)), heads, said, length, 1), heads, length);
 }
 
 }  // namespace posenc::cli

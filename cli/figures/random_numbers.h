@@ -1,12 +1,12 @@
-// Random numbers in place of what nobody gave: queries and keys, and what a scheme has learned. The
-// playground draws the same for the same seed (web/src/compute/scores.ts), so that its commands give its numbers.
+// Random numbers in place of what nobody gave: queries and keys, and what a scheme has learned;
+// randomize() of content.h draws for those that read the content. The playground draws the same for
+// the same seed (web/src/compute/scores.ts), so that its commands give its numbers.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "posenc/content.h"
 #include "posenc/plan.h"
 #include "posenc/schemes.h"
 
@@ -25,8 +25,5 @@ std::vector<double> random_vectors(Words words, bool keys, std::uint64_t seed, s
 void fill_learned(Scheme& scheme, std::uint64_t seed, const Geometry& geometry);
 // Fills the tables that are missing, each with the next numbers of one sequence.
 void fill_learned(Plan& plan, std::uint64_t seed, std::int64_t heads, std::int64_t head_dim);
-// FIRE's network has 16 units, CoPE 16 positions; a forget gate is σ(x + 2), of like words alike.
-void fill_learned(ContentScheme& scheme, Words words, std::uint64_t seed, std::int64_t heads,
-                  std::int64_t length, std::int64_t head_dim);
 
 }  // namespace posenc::cli

@@ -173,7 +173,12 @@ Expected<std::pair<Vectors, Vectors>> random_tensors(const Options& options,
   const Words words = words_named(options.content);
   if (options.random_learned) {
     fill_learned(plan, options.seed, heads, head_dim);
-    if (content) fill_learned(*content, words, options.seed, heads, options.length, head_dim);
+    if (content)
+      randomize(*content, {.seed = options.seed + 2,
+                           .heads = heads,
+                           .length = options.length,
+                           .head_dim = head_dim,
+                           .alike = words != Words::random});
   }
   const auto draw = [&](bool keys) -> Expected<Vectors> {
     Vectors tokens{.made =

@@ -66,10 +66,11 @@ class DistributedText {
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                         const Tensor& log_sums = {});
 
-  // The same for schemes that read the content, whose log gates are those of this rank's keys. They count or weigh keys in
-  // the order of the text, which a ring does not keep. Those of one machine in every bit, but for forgetting with gather,
-  // within rounding.
-  // Errors besides: those of posenc::attend (content.h), Strategy::ring, Wall and PaTH.
+  // The same for schemes that read the content, whose table of tokens is that of this rank's. They
+  // count or weigh keys in the order of the text, which a ring does not keep. Those of one machine
+  // in every bit, but for sums of gates with gather, within rounding.
+  // Errors besides: those of posenc::attend (content.h), Strategy::ring, tables of tokens other
+  // than one [batch][heads][keys].
   Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
                         const Tensor& out);
 

@@ -14,7 +14,6 @@
 // most of the papers use. Its `add` part went to the embedding, as always.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -44,6 +43,15 @@ struct ContentGradients {
 
 // --- the schemes ---------------------------------------------------------------------------------
 
+namespace detail {
+constexpr Projection gate{.activation = Activation::log_sigmoid, .biased = true};
+// Of a forget gate for each head, beside what else a scheme does.
+constexpr posenc::Holds gates_beside{.axes = {Axis::batch, Axis::head, Axis::key},
+                                     .learned = true,
+                                     .optional = true,
+                                     .projection = gate};
+}  // namespace detail
+
 // Functional interpolation (Li et al. 2023, arXiv 2310.04418), i the query's position, j the key's:
 //   logit_ij = q_i·k_j/√d + f_h(x_ij),   x_ij = ψ(|i − j|) / (ψ(max(i, L)) + 10⁻⁶)
 //   ψ(n) = ln(|c|·n + 1),   L = |length_multiplier · initial_length|
@@ -68,24 +76,25 @@ struct Fire {
   static constexpr auto fields() {
     return std::tuple{
         Field{"hidden_weight", &Fire::hidden_weight, "first layer of the network, [hidden]",
-              any_number, "", "mlp.0.weight", true},
+              any_number, "", "mlp.0.weight", true}
+            .with({.axes = {Axis::unit}, .learned = true, .deviation = 1}),
         Field{"hidden_bias", &Fire::hidden_bias, "its bias, [hidden]", any_number, "", "mlp.0.bias",
-              true},
+              true}
+            .with({.axes = {Axis::unit}, .learned = true, .deviation = 0.5}),
         Field{"output_weight", &Fire::output_weight, "second layer, [heads][hidden]", any_number,
-              "", "mlp.2.weight", true},
+              "", "mlp.2.weight", true}
+            .with({.axes = {Axis::head, Axis::unit}, .learned = true, .deviation = 1}),
         Field{"output_bias", &Fire::output_bias, "its bias, [heads]", any_number, "", "mlp.2.bias",
-              true},
-        Field{"c", &Fire::c, "how soon ψ bends"},
+              true}
+            .with({.axes = {Axis::head}, .learned = true}),
+        Field{"c", &Fire::c, "how soon ψ bends"}.with({.learned = true}),
         Field{"initial_length", &Fire::initial_length, "L before the multiplier; not learned",
               any_number, "tokens", "init_L"},
         Field{"length_multiplier", &Fire::length_multiplier, "of L; learned", any_number, "",
-              "L_multiplier"}};
+              "L_multiplier"}
+            .with({.learned = true})};
   }
-  static constexpr auto learned() {
-    using G = ContentGradients;
-    return std::array{&G::hidden_weight, &G::hidden_bias, &G::output_weight,
-                      &G::output_bias,   &G::c,           &G::length_multiplier};
-  }
+  static constexpr Reads reads = Reads::positions;
 
   double threshold() const { return std::abs(length_multiplier * initial_length); }
   double psi(double n) const { return std::log1p(std::abs(c) * n); }
@@ -132,9 +141,12 @@ struct Cope {
   }
   static constexpr auto tables() {
     return std::tuple{TableField{"embeddings", &Cope::embeddings,
-                                 "e: [positions][head_dim], or [heads][positions][head_dim]"}};
+                                 "e: [positions][head_dim], or [heads][positions][head_dim]"}
+                          .with({.axes = {Axis::head, Axis::row, Axis::channel},
+                                 .for_all_heads = true,
+                                 .learned = true})};
   }
-  static constexpr auto learned() { return std::array{&ContentGradients::embeddings}; }
+  static constexpr Reads reads = Reads::keys;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
   Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
@@ -170,13 +182,18 @@ struct Forgetting {
   static constexpr auto fields() {
     return std::tuple{Field{"gate_bias", &Forgetting::gate_bias,
                             "b of gates σ(b) that read no token, one for each head or one for all; "
-                            "where log_gates is not given"}};
+                            "where log_gates is not given"}
+                          .with({.axes = {Axis::head}, .for_all_heads = true})};
   }
   static constexpr auto tables() {
     return std::tuple{TableField{"log_gates", &Forgetting::log_gates,
-                                 "log σ(w_h·x_l + b_h) of each token, [batch][heads][keys]"}};
+                                 "log σ(w_h·x_l + b_h) of each token, [batch][heads][keys]"}
+                          .with({.axes = {Axis::batch, Axis::head, Axis::key},
+                                 .learned = true,
+                                 .instead = "gate_bias",
+                                 .projection = detail::gate})};
   }
-  static constexpr auto learned() { return std::array{&ContentGradients::log_gates}; }
+  static constexpr Reads reads = Reads::gates;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
   Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
@@ -205,7 +222,7 @@ struct StickBreaking {
     return std::tuple{Field{"attend_current", &StickBreaking::attend_current,
                             "the query's own key takes the first share"}};
   }
-  static constexpr std::array<Tensor ContentGradients::*, 0> learned() { return {}; }
+  static constexpr Reads reads = Reads::keys;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
                         const Tensor& remainder) const;
@@ -242,13 +259,15 @@ struct Wall {
   static constexpr auto tables() {
     return std::tuple{
         TableField{"channel_gates", &Wall::channel_gates,
-                   "log σ(W x_l + b) of each token, [batch][heads][keys][head_dim]"},
+                   "log σ(W x_l + b) of each token, [batch][heads][keys][head_dim]"}
+            .with({.axes = {Axis::batch, Axis::head, Axis::key, Axis::channel},
+                   .learned = true,
+                   .projection = detail::gate}),
         TableField{"log_gates", &Wall::log_gates,
-                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}};
+                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}
+            .with(detail::gates_beside)};
   }
-  static constexpr auto learned() {
-    return std::array{&ContentGradients::channel_gates, &ContentGradients::log_gates};
-  }
+  static constexpr Reads reads = Reads::keys;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
   Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
@@ -290,14 +309,19 @@ struct Path {
   }
   static constexpr auto tables() {
     return std::tuple{
-        TableField{"w", &Path::w, "the factors' directions, [batch][kv_heads][keys][head_dim]"},
-        TableField{"beta", &Path::beta, "their strengths, [batch][kv_heads][keys]"},
+        TableField{"w", &Path::w, "the factors' directions, [batch][kv_heads][keys][head_dim]"}
+            .with({.axes = {Axis::batch, Axis::key_head, Axis::key, Axis::channel},
+                   .learned = true,
+                   .projection = {.activation = Activation::unit_length, .rank = 32}}),
+        TableField{"beta", &Path::beta, "their strengths, [batch][kv_heads][keys]"}.with(
+            {.axes = {Axis::batch, Axis::key_head, Axis::key},
+             .learned = true,
+             .projection = {.activation = Activation::twice_sigmoid, .biased = true}}),
         TableField{"log_gates", &Path::log_gates,
-                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}};
+                   "of a forget gate beside them, [batch][heads][keys]; none where not given"}
+            .with(detail::gates_beside)};
   }
-  static constexpr auto learned() {
-    return std::array{&ContentGradients::w, &ContentGradients::beta, &ContentGradients::log_gates};
-  }
+  static constexpr Reads reads = Reads::keys;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
   Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
@@ -327,17 +351,23 @@ struct GrapeAp {
       paper = "2512.07805";
   static constexpr auto fields() {
     return std::tuple{Field{"slopes", &GrapeAp::slopes,
-                            "m of each head, or one for all; none: those of ALiBi", not_negative}};
+                            "m of each head, or one for all; none: those of ALiBi", not_negative}
+                          .with({.axes = {Axis::head}, .for_all_heads = true, .alibi = true})};
   }
   static constexpr auto tables() {
-    return std::tuple{TableField{"p_queries", &GrapeAp::p_queries,
-                                 "p of the queries, [batch][heads][queries][u]"},
-                      TableField{"p_keys", &GrapeAp::p_keys,
-                                 "p̂ of the keys, normalized and rotated, [batch][heads][keys][u]"}};
+    return std::tuple{
+        TableField{"p_queries", &GrapeAp::p_queries, "p of the queries, [batch][heads][queries][u]"}
+            .with({.axes = {Axis::batch, Axis::head, Axis::query, Axis::column},
+                   .learned = true,
+                   .projection = {.columns = 8}}),
+        TableField{"p_keys", &GrapeAp::p_keys,
+                   "p̂ of the keys, normalized and rotated, [batch][heads][keys][u]"}
+            .with({.axes = {Axis::batch, Axis::head, Axis::key, Axis::column},
+                   .learned = true,
+                   .projection = {
+                       .activation = Activation::rms_rotated, .columns = 8, .same = "p_queries"}})};
   }
-  static constexpr auto learned() {
-    return std::array{&ContentGradients::p_queries, &ContentGradients::p_keys};
-  }
+  static constexpr Reads reads = Reads::keys;
 
   Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
   Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
@@ -406,8 +436,35 @@ Expected<void> set_field(ContentScheme& scheme, std::string_view name, const Fie
 
 // Gives it a table by its name. Errors: no such table. What shape it must have attend says.
 Expected<void> set_table(ContentScheme& scheme, std::string_view name, Table table);
+// The one that it has by that name, which is empty where none was given; null: it takes none.
+const Table* table_of(const ContentScheme& scheme, std::string_view name);
+
+// Where the gradient of a learned field or table goes, by its name; null: no scheme learns one.
+Tensor ContentGradients::* gradient_named(std::string_view name);
+
+// What a scheme learns, and the shapes of the gradients: fields, and tables that it was given.
+struct LearnedNumbers {
+  std::string_view name;
+  std::vector<std::int64_t> shape;
+};
+std::vector<LearnedNumbers> learned(const ContentScheme& scheme);
 
 // All fields with their values, in declared order.
 std::vector<FieldSetting> settings(const ContentScheme& scheme);
+
+// Random numbers in place of what a scheme needs and was not given, to try it with: standard normal
+// ones, x, for lists and for learned tables. Tables of tokens hold what a model makes of x:
+// log σ(x + open), 2σ(x), rows of length 1. All are of one sequence, that of normals(seed, …) in
+// tools.h: lists and learned tables in declared order, and then of each head the tables of tokens,
+// one behind the other, [token][column] each.
+struct RandomContent {
+  std::uint64_t seed = 0;
+  std::int64_t heads = 1, kv_heads = 0;  // 0: as many as heads
+  std::int64_t length = 1, head_dim = 64;
+  std::int64_t hidden = 16, positions = 16, columns = 0;  // of a network, of a table; 0: head_dim
+  double open = 2;
+  bool alike = false;  // tokens all say what the first one does; of the others nothing is drawn
+};
+void randomize(ContentScheme& scheme, const RandomContent& how);
 
 }  // namespace posenc

@@ -14,21 +14,6 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-// What the numbers of a list run over, the last axis fastest. A count names the axis that it
-// counts: `heads` of a mixture counts its key heads.
-enum class Axis : std::uint8_t { none, head, key_head, axis, pair, input, output, row, channel };
-constexpr auto words_of(Axis) {
-  return std::array<std::string_view, 9>{"",      "head",   "key head", "axis",   "pair",
-                                         "input", "output", "row",      "channel"};
-}
-
-// The name of an enumerator, out of the words_of(enum) of its list.
-template <class E>
-  requires requires(E word) { words_of(word); }
-constexpr std::string_view name(E word) {
-  return words_of(word)[static_cast<std::size_t>(word)];
-}
-
 template <class Part, class T>
 struct Member {
   static constexpr std::int64_t always = std::numeric_limits<std::int64_t>::min();

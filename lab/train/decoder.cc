@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "bench/harness/blas.h"
@@ -68,6 +69,46 @@ void normalize_backward(const Numbers& x, Parameter& gain, const Numbers& dy, Nu
   }
 }
 
+// What is made of a row of a projection; `lengths` takes what a row of length 1 was divided by.
+void activate(std::span<float> row, Activation activation, Numbers& lengths) {
+  switch (activation) {
+    case Activation::none:
+    case Activation::rms_rotated: return;
+    case Activation::log_sigmoid:
+      for (float& z : row) z = std::min(z, 0.0F) - std::log1p(std::exp(-std::abs(z)));
+      return;
+    case Activation::twice_sigmoid:
+      for (float& z : row) z = 2 / (1 + std::exp(-z));
+      return;
+    case Activation::unit_length: break;
+  }
+  float squares = 1e-12F;
+  for (const float z : row) squares += z * z;
+  lengths.push_back(std::sqrt(squares));
+  for (float& z : row) z /= lengths.back();
+}
+
+// From the gradient by ln σ(z), which is 1 − σ(z) times as much by z; by 2σ(z) it is β(1 − β/2);
+// and through w = z/|z|.
+void activate_backward(std::span<const float> row, Activation activation, const float*& length,
+                       float* by) {
+  float along = 0;
+  switch (activation) {
+    case Activation::none:
+    case Activation::rms_rotated: return;
+    case Activation::log_sigmoid:
+      for (const float gate : row) *by++ *= -std::expm1(gate);
+      return;
+    case Activation::twice_sigmoid:
+      for (const float beta : row) *by++ *= beta * (1 - beta / 2);
+      return;
+    case Activation::unit_length: break;
+  }
+  for (std::size_t c = 0; c < row.size(); ++c) along += by[c] * row[c];
+  for (std::size_t c = 0; c < row.size(); ++c) by[c] = (by[c] - row[c] * along) / *length;
+  ++length;
+}
+
 struct Layer {
   bool positioned = true;
   Parameter *norm1, *qkv, *out, *norm2, *up, *down;
@@ -107,7 +148,6 @@ struct Decoder::State {
     return made;
   }
   // Numbers [text][position][said] as the scheme takes them.
-  bool takes_raw() const { return position.saying() >= Saying::angles; }
   Said said(Numbers& numbers) const { return position.views(numbers.data(), texts, length); }
   AttentionInputs inputs(Layer& layer) {
     return {.q = heads(layer.projected, 0, 3),
@@ -178,8 +218,8 @@ Expected<void> Decoder::State::build(AnyScheme scheme) {
         add("down", width * shape.hidden, depth / std::sqrt(static_cast<double>(shape.hidden)));
     if (!layer.positioned || position.saying() == Saying::nothing) continue;
     const SaidRow said = position.said_row();
-    layer.says = add("gates", said.numbers * width, said.deviation * fan);
-    layer.says_bias = add("gate_bias", said.biased, said.spread, said.middle);
+    layer.says = add("gates", said.numbers() * width, said.deviation * fan);
+    layer.says_bias = add("gate_bias", said.biased(), said.spread, said.middle);
     layer.says_bias->decays = false;
   }
   return {};
@@ -202,33 +242,21 @@ Expected<void> Decoder::State::begin(const Batch& batch) {
   return add(position.plan(), stream(x), *at, stream(x), {1});
 }
 
-// Gates are ln σ of their logit, without overflow; of PaTH's factors w has length 1 in each head, and β is 2σ.
 void Decoder::State::forward_said(Layer& layer) {
   if (layer.says == nullptr) return;
-  const std::size_t row = count(position.said_row().numbers),
-                    gates = count(position.said_row().biased);
-  const bool factors = position.saying() == Saying::factors;
-  layer.said.resize(count(rows()) * row);
+  const SaidRow row = position.said_row();
+  layer.said.resize(count(rows() * row.numbers()));
   linear(layer.normed1, *layer.says, layer.said, shape.width);
   layer.lengths.clear();
-  for (std::size_t at = 0; at < layer.said.size(); at += row) {
-    float* const said = &layer.said[at];
-    for (std::size_t first = 0; factors && first < count(shape.width); first += count(head_dim())) {
-      float squares = 1e-12F;
-      for (std::size_t c = 0; c < count(head_dim()); ++c)
-        squares += said[first + c] * said[first + c];
-      layer.lengths.push_back(std::sqrt(squares));
-      for (std::size_t c = 0; c < count(head_dim()); ++c) said[first + c] /= layer.lengths.back();
-    }
-    for (std::size_t i = 0; i < gates; ++i) {
-      float& gate = said[row - gates + i];
-      const float z = gate + layer.says_bias->value[i];
-      if (takes_raw()) {
-        gate = z;
-        continue;
-      }
-      gate =
-          factors ? 2 / (1 + std::exp(-z)) : std::min(z, 0.0F) - std::log1p(std::exp(-std::abs(z)));
+  float* said = layer.said.data();
+  for (std::int64_t token = 0; token < rows(); ++token) {
+    const float* bias = layer.says_bias->value.data();
+    for (const SaidPart& part : row.parts) {
+      if (part.biased)
+        for (std::int64_t i = 0; i < part.numbers; ++i) said[i] += *bias++;
+      for (float* of = said; of != said + part.numbers; of += part.columns)
+        activate({of, count(part.columns)}, part.activation, layer.lengths);
+      said += part.numbers;
     }
   }
 }
@@ -298,26 +326,19 @@ Expected<double> Decoder::State::forward(const Batch& batch) {
 
 // --- backward ------------------------------------------------------------------------------------
 
-// From the gradient by ln σ(z), which is 1 − σ(z) times as much by z; by 2σ(z) it is β(1 − β/2); and through w = z/|z|.
 void Decoder::State::backward_said(Layer& layer) {
   if (layer.says == nullptr) return;
-  const std::size_t row = count(position.said_row().numbers),
-                    gates = count(position.said_row().biased);
-  const bool factors = position.saying() == Saying::factors;
-  std::size_t next = 0;
-  for (std::size_t at = 0; at < dsaid.size(); at += row) {
-    const float* const said = &layer.said[at];
-    float* const by = &dsaid[at];
-    for (std::size_t first = 0; factors && first < count(shape.width); first += count(head_dim())) {
-      float along = 0;
-      for (std::size_t c = 0; c < count(head_dim()); ++c) along += by[first + c] * said[first + c];
-      const float length_of_z = layer.lengths[next++];
-      for (std::size_t c = 0; c < count(head_dim()); ++c)
-        by[first + c] = (by[first + c] - said[first + c] * along) / length_of_z;
-    }
-    for (std::size_t i = row - gates; i < row; ++i) {
-      if (!takes_raw()) by[i] *= factors ? said[i] * (1 - said[i] / 2) : -std::expm1(said[i]);
-      layer.says_bias->gradient[i - (row - gates)] += by[i];
+  const SaidRow row = position.said_row();
+  const float *said = layer.said.data(), *length_of_z = layer.lengths.data();
+  float* by = dsaid.data();
+  for (std::int64_t token = 0; token < rows(); ++token) {
+    float* by_bias = layer.says_bias->gradient.data();
+    for (const SaidPart& part : row.parts) {
+      for (std::int64_t i = 0; i < part.numbers; i += part.columns)
+        activate_backward({said + i, count(part.columns)}, part.activation, length_of_z, by + i);
+      if (part.biased)
+        for (std::int64_t i = 0; i < part.numbers; ++i) *by_bias++ += by[i];
+      said += part.numbers, by += part.numbers;
     }
   }
   linear_backward(layer.normed1, *layer.says, dsaid, dnormed, shape.width, 1);

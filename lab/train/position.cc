@@ -13,18 +13,8 @@ S* plain(AnyScheme& scheme) {
   auto* list = std::get_if<Scheme>(&scheme);
   return list != nullptr ? std::get_if<S>(list) : nullptr;
 }
-template <class S>
-S* content(AnyScheme& scheme) {
-  auto* list = std::get_if<ContentScheme>(&scheme);
-  return list != nullptr ? std::get_if<S>(list) : nullptr;
-}
-
 std::vector<double> doubles(const Parameter& parameter) {
   return {parameter.value.begin(), parameter.value.end()};
-}
-
-Tensor list_of(std::vector<float>& numbers) {
-  return Tensor::dense(numbers.data(), {std::ssize(numbers)});
 }
 
 Expected<void> set_fields(ContentRope& rope, std::span<const FieldSetting> fields) {
@@ -104,13 +94,20 @@ void add_normalized_gradient(const Tensor& p, const Tensor& by_normalized, const
   });
 }
 
-// GRAPE-AP's rotation of p: a radian a token, backwards.
+// A radian a token, backwards.
 Plan turning_back(std::int64_t columns) {
   Plan plan;
   plan.rotate = Rotate{
       .slice = {.rotary_dim = columns},
       .frequencies = {.radians = std::vector<double>(static_cast<std::size_t>(columns / 2), -1)}};
   return plan;
+}
+
+// The table that takes the same projection, normalized and rotated; null: none does.
+const TableInfo* rotated_of(const ContentScheme& scheme, std::string_view table) {
+  for (const TableInfo& each : info(scheme).tables)
+    if (each.holds.projection.same == table) return &each;
+  return nullptr;
 }
 
 // The parameters p and a of KERPLE stay positive: their logarithms are learned.
@@ -159,6 +156,29 @@ Expected<Position> Position::make(AnyScheme scheme, const Geometry& geometry,
   return made;
 }
 
+// add(name, size, deviation, middle)
+template <class Add>
+void Position::learn_content(const ContentScheme& scheme, const Add& add) {
+  const auto part = [&](std::string_view name, const Holds& holds, bool is_table) {
+    const Axes axes = holds.least_axes();
+    parts_.push_back({name, axes, is_table});
+    std::int64_t size = 1;
+    for (const Axis axis : axes) size *= extent(axis);
+    return size;
+  };
+  for (const FieldSetting& begins : settings(scheme)) {
+    const Holds& holds =
+        std::ranges::find(info(scheme).fields, begins.name, &FieldInfo::name)->holds;
+    if (!holds.learned) continue;
+    const auto* const number = std::get_if<double>(&begins.value);
+    const double inputs = holds.axes.count > 1 ? static_cast<double>(extent(holds.axes.all[1])) : 1;
+    add(begins.name, part(begins.name, holds, false), holds.deviation / std::sqrt(inputs),
+        number != nullptr ? *number : 0);
+  }
+  for (const auto& [name, doc, holds] : info(scheme).tables)
+    if (holds.learned && !holds.axes.of_tokens()) add(name, part(name, holds, true), 0.02, 0.0);
+}
+
 void Position::learn(Parameters& parameters) {
   const std::int64_t heads = geometry_.heads, length = geometry_.length;
   const auto add = [&](std::string_view name, std::int64_t size, double deviation,
@@ -176,14 +196,6 @@ void Position::learn(Parameters& parameters) {
   } else if (plain<Kerple>(scheme_) != nullptr) {
     add("ln_p", heads, 0.5);
     add("ln_a", heads, 0.5);
-  } else if (content<Fire>(scheme_) != nullptr) {
-    constexpr std::int64_t hidden = 32;
-    add("hidden_weight", hidden, 1);
-    add("hidden_bias", hidden, 0.5);
-    add("output_weight", heads * hidden, 1 / std::sqrt(double{hidden}));
-    add("output_bias", heads, 0);
-    add("c", 1, 0, 0.1);
-    add("length_multiplier", 1, 0, 1);
   } else if (auto* fope = plain<Fope>(scheme_)) {
     // The identity with Xavier noise of gain 0.3, as the paper begins; here C and S go on to learn.
     const Expected<Plan> plan = compile(Scheme{*fope}, geometry_);
@@ -207,9 +219,25 @@ void Position::learn(Parameters& parameters) {
     add("projection", width * width, 1 / std::sqrt(static_cast<double>(width)));
     add("content_bias", width, 0);
     add("position_bias", width, 0);
-  } else if (content<Cope>(scheme_) != nullptr) {
-    add("embeddings", length * geometry_.head_dim, 0.02);
+  } else if (const auto* scheme = std::get_if<ContentScheme>(&scheme_)) {
+    learn_content(*scheme, add);
   }
+}
+
+std::int64_t Position::extent(Axis axis) const {
+  switch (axis) {
+    case Axis::head:
+    case Axis::key_head: return geometry_.heads;
+    case Axis::channel: return geometry_.head_dim;
+    case Axis::row: return geometry_.length;
+    case Axis::unit: return 32;
+    default: return 1;
+  }
+}
+
+Tensor Position::view(const Part& part, std::vector<float>& numbers) const {
+  if (part.axes.count < 2) return Tensor::dense(numbers.data(), {std::ssize(numbers)});
+  return Tensor::dense(numbers.data(), {extent(part.axes.all[0]), extent(part.axes.all[1])});
 }
 
 Expected<void> Position::replace(AnyScheme scheme) {
@@ -225,20 +253,22 @@ Expected<void> Position::replace(AnyScheme scheme) {
 }
 
 Expected<void> Position::hear(const AttentionInputs& in, const Said& said) {
-  if (auto* forgetting = content<Forgetting>(scheme_))
-    forgetting->log_gates = Table::borrow(said.log_gates);
-  if (auto* wall = content<Wall>(scheme_)) wall->channel_gates = Table::borrow(said.channel_gates);
-  if (auto* path = content<Path>(scheme_)) {
-    path->w = Table::borrow(said.w);
-    path->beta = Table::borrow(said.beta);
+  auto* const scheme = std::get_if<ContentScheme>(&scheme_);
+  if (scheme == nullptr) return {};
+  const std::vector<const TableInfo*> tables = said_tables();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    Expected<void> set = set_table(*scheme, tables[i]->name, Table::borrow(said.tables[i]));
+    const auto* const rotated = rotated_of(*scheme, tables[i]->name);
+    if (set && rotated != nullptr) {
+      rotated_ = normalized(said.tables[i]);
+      const Tensor made = dense_like(rotated_, said.tables[i]);
+      set = set_table(*scheme, rotated->name, Table::borrow(made));
+      if (set)
+        set = rotate(turning_back(made.shape[3]), made, in.keys, Side::key, made, in.threads);
+    }
+    if (!set) return set;
   }
-  auto* grape = content<GrapeAp>(scheme_);
-  if (grape == nullptr) return {};
-  p_keys_ = normalized(said.p);
-  const Tensor keys = dense_like(p_keys_, said.p);
-  grape->p_queries = Table::borrow(said.p);
-  grape->p_keys = Table::borrow(keys);
-  return rotate(turning_back(said.p.shape[3]), keys, in.keys, Side::key, keys, in.threads);
+  return {};
 }
 
 Expected<void> Position::prepare(std::int64_t length) {
@@ -259,14 +289,6 @@ Expected<void> Position::prepare(std::int64_t length) {
     fope->cos_coef = doubles(*learned_[0]);
     fope->sin_coef = doubles(*learned_[1]);
   }
-  if (auto* fire = content<Fire>(scheme_)) {
-    fire->hidden_weight = doubles(*learned_[0]);
-    fire->hidden_bias = doubles(*learned_[1]);
-    fire->output_weight = doubles(*learned_[2]);
-    fire->output_bias = doubles(*learned_[3]);
-    fire->c = static_cast<double>(learned_[4]->value[0]);
-    fire->length_multiplier = static_cast<double>(learned_[5]->value[0]);
-  }
   if (auto* profiles = plain<Profiles>(scheme_);
       profiles != nullptr && profiles->curves == ProfileCurves::distances)
     profiles->table =
@@ -280,9 +302,16 @@ Expected<void> Position::prepare(std::int64_t length) {
     xl->content_bias = borrowed(1, geometry.heads);
     xl->position_bias = borrowed(2, geometry.heads);
   }
-  if (auto* cope = content<Cope>(scheme_))
-    cope->embeddings =
-        Table::borrow(Tensor::dense(learned_[0]->data(), {geometry_.length, geometry_.head_dim}));
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    auto& scheme = std::get<ContentScheme>(scheme_);
+    const std::vector<double> numbers = doubles(*learned_[i]);
+    const Expected<void> set =
+        parts_[i].table
+            ? set_table(scheme, parts_[i].name, Table::borrow(view(parts_[i], learned_[i]->value)))
+            : set_field(scheme, parts_[i].name,
+                        parts_[i].axes.count == 0 ? FieldValue(numbers[0]) : FieldValue(numbers));
+    if (!set) return set;
+  }
   const auto* list = std::get_if<Scheme>(&scheme_);
   Expected<Plan> plan = list != nullptr ? compile(*list, geometry) : Plan{};
   if (!plan) return std::unexpected(plan.error());
@@ -322,17 +351,8 @@ Expected<void> Position::attend_backward(const AttentionInputs& in, const Said& 
                                          const AttentionGradients& wanted,
                                          const Said& said_gradient) {
   if (Expected<void> heard = hear(in, said); !heard) return heard;
-  if (content<GrapeAp>(scheme_) != nullptr)
-    return grape_ap_backward(in, said, out_gradient, wanted, said_gradient);
   if (std::holds_alternative<ContentScheme>(scheme_))
-    return content_backward(in, out_gradient,
-                            {.q = wanted.q,
-                             .k = wanted.k,
-                             .v = wanted.v,
-                             .log_gates = said_gradient.log_gates,
-                             .channel_gates = said_gradient.channel_gates,
-                             .w = said_gradient.w,
-                             .beta = said_gradient.beta});
+    return content_backward(in, said, out_gradient, wanted, said_gradient);
   if (std::holds_alternative<ContentRope>(scheme_))
     return lab::attend_backward(
         in, form_, said.angles, out_gradient, wanted,
@@ -440,42 +460,33 @@ Expected<void> Position::transformer_xl_backward(const AttentionInputs& in,
   return {};
 }
 
-Expected<void> Position::grape_ap_backward(const AttentionInputs& in, const Said& said,
-                                           const Tensor& out_gradient,
-                                           const AttentionGradients& wanted,
-                                           const Said& said_gradient) {
-  std::vector<float> by_keys(p_keys_.size());
-  const Tensor keys = dense_like(by_keys, said.p);
-  Expected<void> done = content_backward(
-      in, out_gradient,
-      {.q = wanted.q, .k = wanted.k, .v = wanted.v, .p_queries = said_gradient.p, .p_keys = keys});
-  if (done)
-    done =
-        rotate_transpose(turning_back(said.p.shape[3]), keys, in.keys, Side::key, keys, in.threads);
-  if (done) add_normalized_gradient(said.p, keys, said_gradient.p);
-  return done;
-}
-
-Expected<void> Position::content_backward(const AttentionInputs& in, const Tensor& out_gradient,
-                                          ContentGradients wanted) {
+Expected<void> Position::content_backward(const AttentionInputs& in, const Said& said,
+                                          const Tensor& out_gradient,
+                                          const AttentionGradients& wanted,
+                                          const Said& said_gradient) {
+  const auto& scheme = std::get<ContentScheme>(scheme_);
+  ContentGradients all{.q = wanted.q, .k = wanted.k, .v = wanted.v};
   std::vector<std::vector<float>> parts;
-  for (const Parameter* parameter : learned_) parts.emplace_back(parameter->value.size());
-  const std::int64_t heads = geometry_.heads;
-  if (content<Fire>(scheme_) != nullptr) {
-    wanted.hidden_weight = list_of(parts[0]);
-    wanted.hidden_bias = list_of(parts[1]);
-    wanted.output_weight = Tensor::dense(parts[2].data(), {heads, std::ssize(parts[2]) / heads});
-    wanted.output_bias = list_of(parts[3]);
-    wanted.c = list_of(parts[4]);
-    wanted.length_multiplier = list_of(parts[5]);
-  } else if (content<Cope>(scheme_) != nullptr) {
-    wanted.embeddings = Tensor::dense(parts[0].data(), {geometry_.length, geometry_.head_dim});
+  parts.reserve(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    all.*gradient_named(parts_[i].name) =
+        view(parts_[i], parts.emplace_back(learned_[i]->value.size()));
+  const std::vector<const TableInfo*> tables = said_tables();
+  std::vector<float> by_rotated(rotated_.size());
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    all.*gradient_named(tables[i]->name) = said_gradient.tables[i];
+    if (const auto* const rotated = rotated_of(scheme, tables[i]->name))
+      all.*gradient_named(rotated->name) = dense_like(by_rotated, said.tables[i]);
   }
-  const Expected<void> done = posenc::attend_backward(in, *std::get_if<ContentScheme>(&scheme_),
-                                                      plan_, out_gradient, wanted);
-  if (!done) return done;
-  for (std::size_t i = 0; i < parts.size(); ++i) learned_[i]->add_gradient(parts[i]);
-  return {};
+  Expected<void> done = posenc::attend_backward(in, scheme, plan_, out_gradient, all);
+  for (std::size_t i = 0; i < tables.size() && done; ++i) {
+    if (rotated_of(scheme, tables[i]->name) == nullptr) continue;
+    const Tensor by = dense_like(by_rotated, said.tables[i]);
+    done = rotate_transpose(turning_back(by.shape[3]), by, in.keys, Side::key, by, in.threads);
+    if (done) add_normalized_gradient(said.tables[i], by, said_gradient.tables[i]);
+  }
+  for (std::size_t i = 0; i < parts.size() && done; ++i) learned_[i]->add_gradient(parts[i]);
+  return done;
 }
 
 Expected<void> Position::add_backward(const Positions& positions, const Tensor& gradient) {

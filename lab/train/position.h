@@ -4,6 +4,7 @@
 
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "lab/train/content_rope.h"
 #include "lab/train/parameters.h"
@@ -19,24 +20,30 @@ using AnyScheme = std::variant<Scheme, ContentScheme, ContentRope>;
 // set_field.
 Expected<AnyScheme> parse_scheme(std::string_view text);
 
-// What tokens say to a scheme that reads them; the rest is absent.
+// What tokens say to a scheme that reads them; the rest is absent. tables: of the scheme's, those
+// that have a projection of their own, in order. profiles: [batch][heads][queries][u]; of a ramp,
+// before their softplus.
 struct Said {
-  Tensor log_gates = {};      // [batch][heads][keys]: of forgetting
-  Tensor channel_gates = {};  // [batch][heads][keys][head_dim]: of Wall
-  Tensor w = {}, beta = {};   // [batch][heads][keys][head_dim], [batch][heads][keys]: of PaTH
-  SaidAngles angles = {};     // of rotations by content
-  Tensor profiles =
-      {};         // [batch][heads][queries][u]: of profiles; of a ramp, before their softplus
-  Tensor p = {};  // [batch][heads][tokens][8]: of GRAPE-AP
+  std::vector<Tensor> tables = {};
+  SaidAngles angles = {};
+  Tensor profiles = {};
 };
-enum class Saying { nothing, gates, channel_gates, factors, angles, profiles, p };
+enum class Saying { nothing, tables, angles, profiles };
 
-// Numbers of a token in what its layer's input is projected to, and how the projection begins.
+// Numbers of a token in the projection of its layer's input, in rows, and what is made of these.
+struct SaidPart {
+  std::int64_t numbers = 0, columns = 1;
+  bool biased = false;  // with a bias each
+  Activation activation = Activation::none;
+};
+// All of a token, and how the projection begins.
 struct SaidRow {
-  std::int64_t numbers = 0;
-  std::int64_t biased = 0;        // the last of them, with a bias each
+  std::vector<SaidPart> parts = {};
   double deviation = 1;           // of the weights, times that of other projections
   double middle = 0, spread = 0;  // of the biases
+
+  std::int64_t numbers() const;
+  std::int64_t biased() const;
 };
 
 class Position {
@@ -53,7 +60,7 @@ class Position {
 
   Saying saying() const;
   SaidRow said_row() const;
-  // The numbers of [text][token][said_row().numbers] as the scheme takes them.
+  // The numbers of [text][token][said_row().numbers()] as the scheme takes them.
   Said views(float* numbers, std::int64_t texts, std::int64_t length) const;
   const Plan& plan() const { return plan_; }
   // The positions that `add` is given: a learned table's last row stands for all beyond.
@@ -77,18 +84,30 @@ class Position {
                                    const Said& said_gradient);
   Expected<void> transformer_xl_backward(const AttentionInputs& in, const Tensor& out_gradient,
                                          AttentionGradients& wanted);
-  Expected<void> content_backward(const AttentionInputs& in, const Tensor& out_gradient,
-                                  ContentGradients wanted);
-  Expected<void> grape_ap_backward(const AttentionInputs& in, const Said& said,
-                                   const Tensor& out_gradient, const AttentionGradients& wanted,
-                                   const Said& said_gradient);
+  Expected<void> content_backward(const AttentionInputs& in, const Said& said,
+                                  const Tensor& out_gradient, const AttentionGradients& wanted,
+                                  const Said& said_gradient);
+
+  // Of a scheme that reads the content: what it learns, in the order of learned_, and what it is
+  // told.
+  struct Part {
+    std::string_view name;
+    Axes axes;
+    bool table;
+  };
+  template <class Add>
+  void learn_content(const ContentScheme& scheme, const Add& add);
+  std::int64_t extent(Axis axis) const;
+  Tensor view(const Part& part, std::vector<float>& numbers) const;
+  std::vector<const TableInfo*> said_tables() const;
 
   AnyScheme scheme_;
   Geometry geometry_;
   Plan plan_;
-  std::vector<float> p_keys_;        // of GRAPE-AP, as its keys have them
-  AngleForm form_;                   // of rotations by content
+  std::vector<float> rotated_;  // a table that another's projection is normalized and rotated to
+  AngleForm form_;              // of rotations by content
   std::vector<Parameter*> learned_;  // in the order of learn()
+  std::vector<Part> parts_;
 };
 
 }  // namespace posenc::lab

@@ -5,39 +5,58 @@
 #include "lab/train/position.h"
 
 namespace posenc::lab {
-namespace {
 
-constexpr std::int64_t numbers_of_p = 8;  // of each head: the authors'
+std::int64_t SaidRow::numbers() const {
+  std::int64_t all = 0;
+  for (const SaidPart& part : parts) all += part.numbers;
+  return all;
+}
+std::int64_t SaidRow::biased() const {
+  std::int64_t all = 0;
+  for (const SaidPart& part : parts) all += part.biased ? part.numbers : 0;
+  return all;
+}
 
-}  // namespace
+// Those that have a projection of their own.
+std::vector<const TableInfo*> Position::said_tables() const {
+  std::vector<const TableInfo*> said;
+  if (const auto* scheme = std::get_if<ContentScheme>(&scheme_))
+    for (const TableInfo& table : info(*scheme).tables)
+      if (table.required() && table.holds.axes.of_tokens() && table.holds.projection.same.empty())
+        said.push_back(&table);
+  return said;
+}
 
 Saying Position::saying() const {
   if (std::holds_alternative<ContentRope>(scheme_)) return Saying::angles;
   if (const auto* plain = std::get_if<Scheme>(&scheme_))
     return std::holds_alternative<Profiles>(*plain) ? Saying::profiles : Saying::nothing;
-  const auto* list = std::get_if<ContentScheme>(&scheme_);
-  if (list == nullptr) return Saying::nothing;
-  if (std::holds_alternative<Forgetting>(*list)) return Saying::gates;
-  if (std::holds_alternative<Wall>(*list)) return Saying::channel_gates;
-  if (std::holds_alternative<GrapeAp>(*list)) return Saying::p;
-  return std::holds_alternative<Path>(*list) ? Saying::factors : Saying::nothing;
+  return said_tables().empty() ? Saying::nothing : Saying::tables;
 }
 
 SaidRow Position::said_row() const {
-  const std::int64_t heads = geometry_.heads, channels = heads * geometry_.head_dim;
+  const std::int64_t heads = geometry_.heads;
+  SaidRow row;
   switch (saying()) {
-    case Saying::nothing: return {};
-    case Saying::gates: return {.numbers = heads, .biased = heads};
-    // A channel that halves at each token carries nothing: Wall begins with gates that are open for the most part.
-    case Saying::channel_gates: return {.numbers = channels, .biased = channels, .middle = 3};
-    case Saying::factors: return {.numbers = channels + heads, .biased = heads};
+    case Saying::nothing: return row;
+    case Saying::tables:
+      for (const TableInfo* table : said_tables()) {
+        const auto& [axes, projection] = std::tie(table->holds.axes, table->holds.projection);
+        const std::int64_t columns = axes.count < 4                ? 1
+                                     : axes.all[3] == Axis::column ? projection.columns
+                                                                   : extent(axes.all[3]);
+        row.parts.push_back({heads * columns, columns, projection.biased, projection.activation});
+        // A channel that halves at each token carries nothing: gates of channels begin open.
+        if (columns > 1 && projection.activation == Activation::log_sigmoid) row.middle = 3;
+      }
+      return row;
     case Saying::profiles: {
       const auto& profiles = std::get<Profiles>(std::get<Scheme>(scheme_));
-      const std::int64_t numbers = heads * profiles.profiles;
-      if (profiles.curves != ProfileCurves::ramp) return {.numbers = numbers};
-      return {.numbers = numbers, .biased = numbers, .middle = std::log(std::numbers::e - 1)};
+      const bool ramp = profiles.curves == ProfileCurves::ramp;
+      row.parts = {{.numbers = heads * profiles.profiles, .biased = ramp}};
+      if (ramp) row.middle = std::log(std::numbers::e - 1);
+      return row;
     }
-    case Saying::p: return {.numbers = heads * numbers_of_p};
     case Saying::angles: break;
   }
   const std::int64_t pairs = form_.plan.rotate->pairs();
@@ -45,27 +64,25 @@ SaidRow Position::said_row() const {
   // All begin near RoPE, but for Mamba-3's, whose time steps begin between 0.001 and 0.1.
   switch (form_.step) {
     case AngleStep::plain:
-      return {.numbers = heads * pairs, .biased = heads * pairs, .deviation = 0.1, .middle = 1};
+      return {.parts = {{.numbers = heads * pairs, .biased = true}}, .deviation = 0.1, .middle = 1};
     case AngleStep::powers:
-      return {.numbers = heads,
-              .biased = heads,
+      return {.parts = {{.numbers = heads, .biased = true}},
               .deviation = 0.1,
               .middle = std::log(std::expm1(std::pow(10000, 2 / head_dim) - 1))};
     case AngleStep::softplus:
-      return {.numbers = heads,
-              .biased = heads,
+      return {.parts = {{.numbers = heads, .biased = true}},
               .deviation = 0.1,
               .middle = std::log(std::numbers::e - 1)};
     case AngleStep::tanh: break;
   }
-  return {.numbers = pairs + heads,
-          .biased = heads,
+  return {.parts = {{.numbers = pairs}, {.numbers = heads, .biased = true}},
           .middle = std::log(0.01),
           .spread = std::log(100) / std::sqrt(12)};
 }
 
 Said Position::views(float* numbers, std::int64_t texts, std::int64_t length) const {
-  const std::int64_t row = said_row().numbers, heads = geometry_.heads;
+  const SaidRow of_token = said_row();
+  const std::int64_t row = of_token.numbers(), heads = geometry_.heads;
   // [text][head][token], and [text][head][token][column], from the row's number `first` on.
   const auto by_head = [&](std::int64_t first) {
     Tensor made = Tensor::dense(numbers + first, {texts, heads, length});
@@ -77,15 +94,19 @@ Said Position::views(float* numbers, std::int64_t texts, std::int64_t length) co
     made.stride = {length * row, count, row, 1};
     return made;
   };
-  const std::int64_t head_dim = geometry_.head_dim;
   switch (saying()) {
     case Saying::nothing: return {};
-    case Saying::gates: return {.log_gates = by_head(0)};
-    case Saying::channel_gates: return {.channel_gates = columns(0, heads, head_dim)};
-    case Saying::factors:
-      return {.w = columns(0, heads, head_dim), .beta = by_head(heads * head_dim)};
+    case Saying::tables: {
+      Said said;
+      std::int64_t first = 0;
+      for (const SaidPart& part : of_token.parts) {
+        said.tables.push_back(part.columns == 1 ? by_head(first)
+                                                : columns(first, heads, part.columns));
+        first += part.numbers;
+      }
+      return said;
+    }
     case Saying::profiles: return {.profiles = columns(0, heads, row / heads)};
-    case Saying::p: return {.p = columns(0, heads, numbers_of_p)};
     case Saying::angles: break;
   }
   if (form_.gate == AngleGate::none) return {.angles = {.said = columns(0, heads, row / heads)}};

@@ -27,7 +27,30 @@ export type SchemeField = {
   required: boolean
   optional: boolean
   default: unknown
+  alibi?: boolean // of a list, as what follows: an empty one stands for ALiBi's slopes
+} & Partial<Holds>
+/** What a list or a table of a scheme of `content` holds. */
+export type Holds = {
+  axes: Axis[] // outermost first
+  for_all_heads: boolean // the axis of heads may be absent
+  learned: boolean
 }
+export type Axis = 'batch' | 'head' | 'key head' | 'query' | 'key' | 'channel' | 'unit' | 'row' | 'column'
+/** A tensor that a scheme takes beside its fields; those of schemes of `content` say what it holds. */
+export type SchemeTable = { name: string; doc: string } & Partial<
+  Holds & {
+    required: boolean
+    instead: string // the field that says as much where it is absent, or ''
+    // Of tokens: what their model makes of a projection of the layer's input.
+    projection: {
+      activation: 'none' | 'log_sigmoid' | 'unit_length' | 'twice_sigmoid' | 'rms_rotated'
+      biased: boolean
+      columns: number // of the axis of that name
+      rank: number // it goes through so many numbers; 0: it does not
+      same: string // the table whose projection this is too, or ''
+    }
+  }
+>
 export type Described = {
   name: string
   aliases: string[]
@@ -35,6 +58,8 @@ export type Described = {
   formula: string
   paper: string
   fields: SchemeField[]
+  tables?: SchemeTable[]
+  reads?: 'positions' | 'gates' | 'keys' // of `content`: what a key is weighed by
 }
 
 /** A scheme as posenc prints it: {"type": "rope", "rope_theta": 1e6, "scaling": {"type": "yarn", …}}. */

@@ -50,11 +50,15 @@ def _content(scheme, length: int, device):
     """What a scheme that reads the content adds, as score_mod's last step."""
     if scheme is None:
         return None
-    if scheme.name == "fire":
+    about = getattr(scheme, "_value", scheme)
+    if about.reads == "positions":
         added = torch.as_tensor(_posenc.fire_bias(scheme, length), device=device)
         return lambda batch, head, i, j: added[head, i, j]
-    if scheme.name == "forgetting":
-        gates = torch.as_tensor(scheme.table("log_gates"), dtype=torch.float64, device=device)
+    if about.reads == "gates":
+        gates = scheme.table(about.tables[0])
+        if gates is None:
+            raise _refused(f"{scheme.name} needs {about.tables[0]} of each token")
+        gates = torch.as_tensor(gates, dtype=torch.float64, device=device)
         gates = gates.reshape(-1, *gates.shape[-2:])
         # A difference of sums is as good as the larger one, so gates that hide all before them are summed apart.
         steep = gates < -_STEEP
@@ -75,8 +79,9 @@ def score_mod(plan: Plan, heads: int, length: int, device=None, *, q=None, k=Non
     """All that a plan does to a logit, as FlexAttention takes it: score_mod(score, batch, head, q_idx, kv_idx). `length` tokens at
     most, the first at position 0; rotate q and k with `rotate` first.
 
-    q, k [batch, heads, length, head_dim], unrotated: for vectors by distance (Shaw, DeBERTa), which meet them. scheme: posenc.Fire or
-    posenc.Forgetting beside the plan. Vectors added to the output, CoPE and stick-breaking are refused: no score_mod says them.
+    q, k [batch, heads, length, head_dim], unrotated: for vectors by distance (Shaw, DeBERTa), which meet them. scheme: one
+    beside the plan that reads positions or log gates (posenc.Fire, posenc.Forgetting). Those that weigh a key by others, and vectors
+    added to the output, are refused: no score_mod says them.
     """
     plan.check("posenc.flex.score_mod")
     relative = plan.to_dict()["relative"]

@@ -152,7 +152,7 @@ Shape shape_of(const Tensor& tensor) {
 // A member of the gradients, and the shape of what it is the gradient of; none: there is no such part.
 template <class Gradients>
 struct Wanted {
-  const char* name;
+  std::string_view name;
   Tensor Gradients::* member;
   Shape shape;
 };
@@ -206,36 +206,11 @@ void want_profiles(const char* where, const Call& call, nb::handle q, std::strin
 }
 
 std::vector<Wanted<ContentGradients>> wanted_of(const ContentScheme& scheme, const Call& call) {
-  using G = ContentGradients;
-  std::vector<Wanted<G>> all;
-  if (const Fire* const fire = std::get_if<Fire>(&scheme)) {
-    const auto hidden = static_cast<std::int64_t>(fire->hidden_weight.size());
-    const auto heads = static_cast<std::int64_t>(fire->output_bias.size());
-    all = {{"hidden_weight", &G::hidden_weight, {hidden}},
-           {"hidden_bias", &G::hidden_bias, {hidden}},
-           {"output_weight", &G::output_weight, {heads, hidden}},
-           {"output_bias", &G::output_bias, {heads}},
-           {"c", &G::c, {1}},
-           {"length_multiplier", &G::length_multiplier, {1}}};
-  } else if (const Cope* const cope = std::get_if<Cope>(&scheme)) {
-    all.push_back({"embeddings", &G::embeddings, shape_of(cope->embeddings.values)});
-  } else if (const Forgetting* const forgetting = std::get_if<Forgetting>(&scheme)) {
-    all.push_back({"log_gates", &G::log_gates, shape_of(forgetting->log_gates.values)});
-  } else if (const Wall* const wall = std::get_if<Wall>(&scheme)) {
-    all.push_back({"channel_gates", &G::channel_gates, shape_of(wall->channel_gates.values)});
-    if (wall->log_gates)
-      all.push_back({"log_gates", &G::log_gates, shape_of(wall->log_gates.values)});
-  } else if (const Path* const path = std::get_if<Path>(&scheme)) {
-    all.push_back({"w", &G::w, shape_of(path->w.values)});
-    all.push_back({"beta", &G::beta, shape_of(path->beta.values)});
-    if (path->log_gates)
-      all.push_back({"log_gates", &G::log_gates, shape_of(path->log_gates.values)});
-  } else if (const GrapeAp* const grape = std::get_if<GrapeAp>(&scheme)) {
-    all.push_back({"p_queries", &G::p_queries, shape_of(grape->p_queries.values)});
-    all.push_back({"p_keys", &G::p_keys, shape_of(grape->p_keys.values)});
-  }
+  std::vector<Wanted<ContentGradients>> all;
+  for (auto& [name, shape] : learned(scheme))
+    all.push_back({name, gradient_named(name), std::move(shape)});
   if (call.in.sink_logits)
-    all.push_back({"sink_logits", &G::sink_logits, shape_of(call.in.sink_logits)});
+    all.push_back({"sink_logits", &ContentGradients::sink_logits, shape_of(call.in.sink_logits)});
   return all;
 }
 
@@ -275,8 +250,9 @@ nb::dict attend_backward_arrays(nb::handle q, nb::handle k, nb::handle v, nb::ha
         all += (all.empty() ? "" : ", ") + std::string(each.name);
         if (parameter != each.name) continue;
         known = true;
-        made[each.name] = new_array(q, each.shape, name(DType::f64));
-        arrays.push_back(array_of(made[each.name], where, each.name, Access::write));
+        const char* const key = parameter.c_str();
+        made[key] = new_array(q, each.shape, name(DType::f64));
+        arrays.push_back(array_of(made[key], where, key, Access::write));
         wanted.*each.member = arrays.back().tensor;
       }
       if (!known)

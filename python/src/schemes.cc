@@ -167,6 +167,20 @@ void bind_schemes(nb::module_& m) {
       .def_prop_ro("title", [](const Value& value) { return text(about(value).title); })
       .def_prop_ro("formula", [](const Value& value) { return text(about(value).formula); })
       .def_prop_ro("paper", [](const Value& value) { return text(about(value).paper); })
+      .def_prop_ro(
+          "reads",
+          [](const Value& value) {
+            const std::optional<Reads> reads = about(value).reads;
+            return text(reads ? name(*reads) : "");
+          },
+          "What a scheme that reads the content weighs a key by: positions, gates or keys.")
+      .def_prop_ro("tables",
+                   [](const Value& value) {
+                     nb::list names;
+                     for (const TableInfo& table : about(value).tables)
+                       names.append(text(table.name));
+                     return names;
+                   })
       .def_prop_ro("kind",
                    [](const Value& value) {
                      constexpr std::string_view kinds[] = {"scheme", "scaling", "content"};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "src/core/try.h"
 
@@ -30,30 +29,25 @@ constexpr Gradient gradients_of_parts[] = {
     {"p_queries", &ContentGradients::p_queries},
     {"p_keys", &ContentGradients::p_keys}};
 
-template <class S>
-bool learns(Tensor ContentGradients::* part) {
-  constexpr auto learned = S::learned();
-  return std::ranges::find(learned, part) != learned.end();
-}
-
-template <class S>
-Expected<void> check_learned(const ContentGradients& gradients) {
+Expected<void> check_learned(const ContentScheme& scheme, const ContentGradients& gradients) {
+  const SchemeInfo& about = info(scheme);
+  const auto learns = [&](const auto& parts, std::string_view name) {
+    return std::ranges::any_of(
+        parts, [&](const auto& part) { return part.name == name && part.holds.learned; });
+  };
   for (const auto& [name, member] : gradients_of_parts) {
-    if (!(gradients.*member) || learns<S>(member)) continue;
+    if (!(gradients.*member) || learns(about.fields, name) || learns(about.tables, name)) continue;
     return fail("attend_backward",
-                std::string(S::name) + " learns no " + std::string(name) + " to have a gradient",
+                std::string(about.name) + " learns no " + std::string(name) + " to have a gradient",
                 shape_text(gradients.*member), "leave that gradient absent");
   }
   return {};
 }
 
-// Those whose softmax is the one of attend.
-template <class S>
-constexpr bool has_softmax = std::is_same_v<S, Fire> || std::is_same_v<S, Forgetting>;
-
+// Those that know what they add before q·k go with the softmax of attend.
 template <class S>
 Expected<void> check_softmax(std::string_view where, const Tensor& sink_logits, const Plan& plan) {
-  if (has_softmax<S>) return {};
+  if (S::reads != Reads::keys) return {};
   if (plan.logits.softcap != 0)
     return fail(where, std::string(S::name) + " takes no softcap", number_text(plan.logits.softcap),
                 "drop logits.softcap");
@@ -104,7 +98,7 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
         POSENC_CHECK(check_softmax<S>("attend_backward", in.sink_logits, plan));
-        POSENC_CHECK(check_learned<S>(gradients));
+        POSENC_CHECK(check_learned(scheme, gradients));
         if constexpr (requires {
                         s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);
                       }) {
@@ -115,6 +109,37 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
         }
       },
       scheme);
+}
+
+Tensor ContentGradients::* gradient_named(std::string_view name) {
+  const auto* const found = std::ranges::find(gradients_of_parts, name, &Gradient::name);
+  return found != std::end(gradients_of_parts) ? found->member : nullptr;
+}
+
+std::vector<LearnedNumbers> learned(const ContentScheme& scheme) {
+  std::vector<LearnedNumbers> all;
+  const std::vector<FieldSetting> fields = settings(scheme);
+  const SchemeInfo& about = info(scheme);
+  // As long as the list that has no other axis.
+  const auto extent = [&](Axis axis) {
+    std::int64_t size = 0;
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      if (about.fields[i].holds.axes == Axes{axis})
+        size = std::ssize(std::get<std::vector<double>>(fields[i].value));
+    return size;
+  };
+  for (const FieldInfo& field : about.fields) {
+    if (!field.holds.learned) continue;
+    std::vector<std::int64_t> shape;
+    for (const Axis axis : field.holds.axes) shape.push_back(extent(axis));
+    all.push_back({field.name, shape.empty() ? std::vector<std::int64_t>{1} : shape});
+  }
+  for (const auto& [name, doc, holds] : about.tables) {
+    const Tensor& given = table_of(scheme, name)->values;
+    if (holds.learned && given)
+      all.push_back({name, {given.shape.begin(), given.shape.begin() + given.rank}});
+  }
+  return all;
 }
 
 }  // namespace posenc

@@ -72,6 +72,29 @@ std::array<List, 3> lists() {
            {"content", "content", all_content_schemes()}}};
 }
 
+// Of schemes that read the content, into an open object.
+void write_holds(Out& out, const Holds& holds) {
+  std::vector<std::string_view> axes;
+  for (const Axis axis : holds.axes) axes.push_back(name(axis));
+  out.member("axes", axes).member("for_all_heads", holds.for_all_heads);
+  out.member("learned", holds.learned);
+}
+
+void write_table(Out& out, const TableInfo& table) {
+  out.object().member("name", table.name).member("doc", table.doc);
+  if (table.holds.axes.count > 0) {
+    write_holds(out, table.holds);
+    out.member("required", table.required()).member("instead", table.holds.instead);
+  }
+  if (table.holds.axes.of_tokens()) {
+    const Projection& made = table.holds.projection;
+    out.key("projection").object().member("activation", name(made.activation));
+    out.member("biased", made.biased).member("columns", made.columns).member("rank", made.rank);
+    out.member("same", made.same).end();
+  }
+  out.end();
+}
+
 void write_infos(Out& out, std::string_view kind, std::span<const SchemeInfo> infos) {
   for (const SchemeInfo& info : infos) {
     out.object().member("name", info.name).member("kind", kind).member("aliases", info.aliases);
@@ -91,15 +114,19 @@ void write_infos(Out& out, std::string_view kind, std::span<const SchemeInfo> in
       out.member("aliases", field.aliases).member("required", field.required);
       out.member("optional", field.optional);
       detail::write(out.key("default"), field.default_value);
+      if (info.reads) {
+        write_holds(out, field.holds);
+        out.member("alibi", field.holds.alibi);
+      }
       out.end();
     }
     out.end();
     if (!info.tables.empty()) {
       out.key("tables").array();
-      for (const TableInfo& table : info.tables)
-        out.object().member("name", table.name).member("doc", table.doc).end();
+      for (const TableInfo& table : info.tables) write_table(out, table);
       out.end();
     }
+    if (info.reads) out.member("reads", name(*info.reads));
     out.end();
   }
 }

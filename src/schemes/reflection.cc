@@ -94,13 +94,14 @@ struct Row {
   Range range;
   FieldKind kind;
   bool optional, required;
+  const Holds* holds;             // null: nothing is said
   void* (*member)(void* object);  // where an object of the struct keeps it
   Choice choice;                  // of FieldKind::choice
 };
 
 // A tensor beside the fields.
 struct TableRow {
-  std::string_view name, doc;
+  TableInfo info;
   Table* (*member)(void* object);
 };
 
@@ -109,6 +110,7 @@ struct About {
   std::string_view name, aliases, title, formula, paper;
   std::span<const Row> rows;
   std::span<const TableRow> tables;
+  std::optional<Reads> reads;
 };
 
 template <class E>
@@ -125,6 +127,9 @@ template <class... S>
 constexpr Choice choice_of(std::type_identity<std::variant<S...>>);
 
 template <class S, std::size_t I>
+constexpr Holds holds = std::get<I>(S::fields()).holds;
+
+template <class S, std::size_t I>
 constexpr Row row() {
   constexpr auto field = std::get<I>(S::fields());
   using T = std::remove_cvref_t<decltype(std::declval<S>().*field.member)>;
@@ -138,8 +143,10 @@ constexpr Row row() {
           kind_of<T>(),
           is_optional<T>,
           field.required,
+          field.holds == Holds{} ? nullptr : &holds<S, I>,
           [](void* object) -> void* {
-            return &(static_cast<S*>(object)->*std::get<I>(S::fields()).member);
+            constexpr auto member = std::get<I>(S::fields()).member;
+            return &(static_cast<S*>(object)->*member);
           },
           choice};
 }
@@ -190,9 +197,11 @@ constexpr Choice choice_of(std::type_identity<std::variant<S...>>) {
 
 template <class S, std::size_t... I>
 constexpr std::array<TableRow, sizeof...(I)> tables_of(std::index_sequence<I...>) {
-  return {TableRow{std::get<I>(S::tables()).name, std::get<I>(S::tables()).doc,
+  constexpr auto all = S::tables();
+  return {TableRow{{std::get<I>(all).name, std::get<I>(all).doc, std::get<I>(all).holds},
                    [](void* object) -> Table* {
-                     return &(static_cast<S*>(object)->*std::get<I>(S::tables()).member);
+                     constexpr auto member = std::get<I>(S::tables()).member;
+                     return &(static_cast<S*>(object)->*member);
                    }}...};
 }
 
@@ -203,11 +212,17 @@ template <class S>
 constexpr auto tables<S> =
     tables_of<S>(std::make_index_sequence<std::tuple_size_v<decltype(S::tables())>>{});
 
+template <class S>
+constexpr std::optional<Reads> reads{};
+template <class S>
+  requires requires { S::reads; }
+constexpr std::optional<Reads> reads<S> = S::reads;
+
 template <class Variant>
 constexpr std::array<About, 0> abouts;
 template <class... S>
 constexpr std::array<About, sizeof...(S)> abouts<std::variant<S...>> = {
-    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>, tables<S>}...};
+    About{S::name, S::aliases, S::title, S::formula, S::paper, rows<S>, tables<S>, reads<S>}...};
 
 template <class Variant>
 const About& about(const Variant& object) {
@@ -418,9 +433,11 @@ SchemeInfo describe(const About& about, void* defaults) {
                              {row->choice.words.begin(), row->choice.words.end()},
                              row->required,
                              row->optional,
-                             load(*row, member)});
+                             load(*row, member),
+                             row->holds ? *row->holds : Holds{}});
   }
-  for (const TableRow& table : about.tables) info.tables.push_back({table.name, table.doc});
+  for (const TableRow& table : about.tables) info.tables.push_back(table.info);
+  info.reads = about.reads;
   return info;
 }
 
@@ -463,17 +480,22 @@ Expected<void> set_named(Variant& object, std::string_view name, const FieldValu
 }
 
 template <class Variant>
+Table* table_named(Variant& scheme, std::string_view name) {
+  for (const TableRow& row : about(scheme).tables)
+    if (row.info.name == name) return row.member(struct_in(scheme));
+  return nullptr;
+}
+
+template <class Variant>
 Expected<void> set_table_named(Variant& scheme, std::string_view name, Table table) {
-  const std::span<const TableRow> rows = about(scheme).tables;
-  const auto row = std::ranges::find(rows, name, &TableRow::name);
-  if (row == rows.end()) {
-    std::vector<std::string_view> known;
-    for (const TableRow& each : rows) known.push_back(each.name);
-    return fail(about(scheme).name, "has no such table",
-                "'" + std::string(name.substr(0, 64)) + "'", suggestion(name, known));
+  if (Table* const found = table_named(scheme, name)) {
+    *found = std::move(table);
+    return {};
   }
-  *row->member(struct_in(scheme)) = std::move(table);
-  return {};
+  std::vector<std::string_view> known;
+  for (const TableRow& each : about(scheme).tables) known.push_back(each.info.name);
+  return fail(about(scheme).name, "has no such table", "'" + std::string(name.substr(0, 64)) + "'",
+              suggestion(name, known));
 }
 
 }  // namespace
@@ -565,6 +587,10 @@ Expected<void> set_field(ContentScheme& scheme, std::string_view name, const Fie
 
 Expected<void> set_table(ContentScheme& scheme, std::string_view name, Table table) {
   return set_table_named(scheme, name, std::move(table));
+}
+
+const Table* table_of(const ContentScheme& scheme, std::string_view name) {
+  return table_named(scheme, name);
 }
 
 Expected<void> set_table(Scheme& scheme, std::string_view name, Table table) {

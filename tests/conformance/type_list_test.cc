@@ -345,8 +345,7 @@ class ContentList : public testing::TestWithParam<SchemeInfo> {
       EXPECT_TRUE(done) << done.error().message();
     }
     for (const TableInfo& table : entry().tables) {
-      const bool of_channels =
-          table.name == "channel_gates" || table.name == "w" || table.name.starts_with("p_");
+      const bool of_channels = table.holds.axes.count > 3;
       const auto done =
           set_table(*made, table.name,
                     {of_channels ? Tensor::dense(table_.data(), {1, 1, kTokens, kHeadDim})

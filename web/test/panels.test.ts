@@ -43,7 +43,7 @@ describe('scores', () => {
     expect(added[0][0]).not.toBeCloseTo(added[1][0], 3)
   })
   it('of forgetting with open gates are the plain ones, of stick-breaking leave some of the stick', () => {
-    const tokens = { ...content(engine, 'random', size, 3), gates: new Float64Array(12) }
+    const tokens = { ...content(engine, 'random', size, 3), 'forgetting.log_gates': new Float64Array(12) }
     const of = (type: string) => scores(engine, filled(engine, { type }, size, 7), tokens, size, 0, { causal: true })
     const plain = of('nope').logits
     of('forgetting').logits.forEach((x, i) => expect(x).toBe(plain[i]))

@@ -148,7 +148,7 @@ Expected<void> attend_on_ranks(const DistributedCall& call) {
       .q = q.view, .k = k.view, .v = v.view, .mask = in.mask, .threads = in.threads};
   if (in.mask.keep != nullptr) own.mask.keep = keep.data();
   if (in.mask.blocks != nullptr) own.mask.blocks = blocks.data();
-  OwnRows sinks, gates;
+  OwnRows sinks;
   own.sink_logits = in.sink_logits;
   if (in.sink_logits.rank == 3) {
     sinks = tokens_of(rows_of_one(in.sink_logits), tokens);
@@ -159,11 +159,16 @@ Expected<void> attend_on_ranks(const DistributedCall& call) {
     POSENC_CHECK(text.attend(own, call.plan, out.view));
   } else {
     ContentScheme scheme = *call.content;
-    auto* const gated = std::get_if<Forgetting>(&scheme);
-    if (gated != nullptr && gated->log_gates) {
-      gates = tokens_of(rows_of_one(gated->log_gates.values), tokens);
-      gates.view.rank = 3;
-      gated->log_gates = Table::borrow(gates.view);
+    std::vector<OwnRows> tables;
+    for (const TableInfo& table : info(scheme).tables) {
+      const Table& whole = *table_of(scheme, table.name);
+      const auto axes = static_cast<int>(table.holds.axes.count);
+      if (!whole || !table.holds.axes.of_tokens() || whole.values.rank > axes) continue;
+      const Tensor rows = whole.values.with_rank(axes);
+      if (rows.shape[2] != all) continue;  // which the call refuses
+      tables.push_back(tokens_of(axes == 3 ? rows_of_one(rows) : rows, tokens));
+      tables.back().view.rank = axes;
+      POSENC_CHECK(set_table(scheme, table.name, Table::borrow(tables.back().view)));
     }
     POSENC_CHECK(text.attend(own, scheme, call.plan, out.view));
   }

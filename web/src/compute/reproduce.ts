@@ -30,8 +30,7 @@ const maps: Record<string, string[]> = {
   self_extend: ['SelfExtend', 'map_window', 'map_group'],
   dual_chunk: ['DualChunk', 'chunk_size', 'local_size'],
 }
-// stick_breaking: StickBreaking
-const capital = (name: string) => name.replace(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())
+const capital = (name: string) => name.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())
 
 function known<T extends { name: string }>(list: T[], name: string): T {
   return list.find(s => s.name === name)!
@@ -294,40 +293,6 @@ export function scoresCommand(engine: Engine, { scheme, size, seed, head, words,
 export function scoresCpp(engine: Engine, asked: Asked): string {
   const { scheme, size, seed, words, causal, ready } = asked
   const { d, heads, length } = size
-  const struct = 'posenc::' + (structs[scheme.type] ?? capital(scheme.type))
-  const normals = (count: string | number, first = '') =>
-    `posenc::normals(${seed + 2}, ${count}${first && ', ' + first})`
-  const said = words === 'random' ? length : 1 // tokens that differ
-  const everyToken = `for (int h = 0; h < ${heads}; h++)\n  for (int t = 0; t < ${length}; t++)`
-  // A scheme that reads the content, with what it has learned.
-  const declared: Record<string, string> = {
-    fire: `${struct} scheme{${normals(16)}, ${normals(16, '16')}, ${normals(`16 * ${heads}`, '32')}, ${normals(heads, `32 + 16 * ${heads}`)}};`,
-    cope: `${struct} scheme{.embeddings = posenc::Table::own(${normals(`16 * ${d}`)}, 16, ${d})};`,
-    forgetting:
-      `std::vector<double> gates;\nfor (double x : ${normals(words === 'random' ? `${heads} * ${length}` : heads)})\n`
-      + `  gates.insert(gates.end(), ${words === 'random' ? 1 : length}, -std::log1p(std::exp(-2 - x)));\n`
-      + `${struct} scheme{.log_gates = posenc::Table::own(gates, ${heads}, ${length})};`,
-    wall:
-      `std::vector<double> gates;\n${everyToken}\n`
-      + `    for (double x : ${normals(d, `(h * ${said} + t % ${said}) * ${d}`)})\n`
-      + '      gates.push_back(-std::log1p(std::exp(-2 - x)));\n'
-      + `${struct} scheme{.channel_gates = posenc::Table::own(gates, {1, ${heads}, ${length}, ${d}})};`,
-    path:
-      `std::vector<double> w, beta;\n${everyToken} {\n`
-      + `    std::vector<double> row = ${normals(d, `h * ${said * (d + 1)} + t % ${said} * ${d}`)};\n`
-      + '    double norm = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));\n'
-      + '    for (double x : row) w.push_back(x / norm);\n'
-      + `    double x = ${normals(1, `h * ${said * (d + 1)} + ${said * d} + t % ${said}`)}[0];\n`
-      + '    beta.push_back(2 / (1 + std::exp(-x)));\n  }\n'
-      + `${struct} scheme{.w = posenc::Table::own(w, {1, ${heads}, ${length}, ${d}}),\n`
-      + `  .beta = posenc::Table::own(beta, {1, ${heads}, ${length}})};`,
-    grape_ap:
-      `std::vector<double> p[2];\nfor (int keys = 0; keys < 2; keys++)\n${everyToken}\n`
-      + `    for (double x : ${normals(d, `((2 * h + keys) * ${said} + t % ${said}) * ${d}`)})\n`
-      + '      p[keys].push_back(x);\n'
-      + `${struct} scheme{.p_queries = posenc::Table::own(p[0], {1, ${heads}, ${length}, ${d}}),\n`
-      + `  .p_keys = posenc::Table::own(p[1], {1, ${heads}, ${length}, ${d}})};`,
-  }
   const tables = ready?.drawn && !ready.reads ? `, learned tables: those of ${seed + 2}` : ''
   const whole = scheme.type === 'learned' ? { ...scheme, rows: length } : scheme
   return [
@@ -336,7 +301,12 @@ export function scoresCpp(engine: Engine, asked: Asked): string {
     `posenc::AttentionInputs in{q, k, v, text, text, {.causal = ${causal}}};`,
     ...(ready?.reads
       ? [
-          declared[scheme.type] ?? `${struct} scheme;`,
+          `posenc::ContentScheme scheme = ${schemeCpp(engine, scheme)};`,
+          ...(ready.drawn
+            ? [
+                `posenc::randomize(scheme, {.seed = ${seed + 2}, .heads = ${heads}, .length = ${length}, .head_dim = ${d}, .alike = ${words !== 'random'}});`,
+              ]
+            : []),
           '*posenc::attend_reference(in, scheme, {}, out, logits, weights);',
         ]
       : [

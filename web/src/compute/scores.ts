@@ -1,16 +1,15 @@
 // Attention logits of one head under any scheme on a line of text. Queries, keys and what a scheme has learned are random,
 // the same numbers that `posenc plot scores --random_learned` draws of the seed (cli/figures/random_numbers.h).
-import type { Attended, Engine, Masked, Plan, Scheme, Table, Where } from 'posenc'
+import type { Attended, Axis, Described, Engine, Masked, Plan, Scheme, SchemeTable, Table, Where } from 'posenc'
 
 export type Size = { d: number; heads: number; length: number }
 // What differs between the tokens: everything, nothing (one query, one key), nothing at all (ones).
 export type Words = 'random' | 'alike' | 'equal'
-// Of one head: [tokens][d], and what else tokens say of how to forget or reflect what came before them: the logarithms of a
-// forget gate [tokens] and of one for each channel [tokens][d], a direction w [tokens][d] and its strength beta [tokens].
-export type Content = Record<'q' | 'k' | 'gates' | 'channels' | 'w' | 'beta' | 'pQueries' | 'pKeys', Float64Array>
+// Of one head: q and k [tokens][d], and what else tokens say, of each scheme's table of tokens, 'wall.channel_gates' [tokens][columns].
+export type Content = Record<string, Float64Array>
 // A scheme ready to score one head: its plan, or where it reads the content itself beside an empty plan.
 export type Ready = { plan: Plan; drawn: string; reads?: Reading }
-export type Reading = { scheme: Scheme; tables: Record<string, Table> }
+export type Reading = { scheme: Scheme; tables: Record<string, Table>; said: SchemeTable[] } // said: by the tokens
 export type Scores = { logits: Float64Array; weights: Float64Array } // [length][length], −∞ where hidden
 
 // Not of pictures, whose positions are no line; of what comes with tokens beside queries and keys; of a layer's whole weights.
@@ -20,8 +19,23 @@ export const onText = (engine: Engine) => [
   ...engine.content,
 ]
 
-const units = 16 // of FIRE's network
-const counted = 16 // positions of CoPE
+// How many numbers a list or table has of a scheme that reads the content.
+export const extents = ({ d, heads, length }: Size): Record<Axis, number> => ({
+  batch: 1,
+  head: heads,
+  'key head': heads,
+  query: length,
+  key: length,
+  channel: d,
+  unit: 16,
+  row: 16,
+  column: d,
+})
+export const product = (axes: Axis[], extent: Record<Axis, number>) => axes.reduce((n, axis) => n * extent[axis], 1)
+// Those of a table that all heads share, where they may.
+export const withoutHeads = ({ axes, for_all_heads }: SchemeTable) =>
+  axes!.filter(axis => !for_all_heads || axis !== 'head')
+const columnsOf = ({ axes }: SchemeTable, d: number) => (axes!.length > 3 ? d : 1)
 
 const alibiSlopes = (engine: Engine, heads: number) =>
   engine.plan({ type: 'alibi' }, { heads }).info.bias?.slopes ?? [1]
@@ -30,35 +44,8 @@ const alibiSlopes = (engine: Engine, heads: number) =>
 export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Size, seed: number, head = 0): Ready {
   let taken = 0
   const next = (count: number) => engine.normals(seed + 2, count, (taken += count) - count)
-  if (engine.content.some(s => s.name === scheme.type)) {
-    const plan = engine.plan({ type: 'nope' }, { head_dim: d })
-    if (scheme.type === 'fire') {
-      const [hidden_weight, hidden_bias, output_weight, output_bias] = [units, units, heads * units, heads].map(next)
-      const network = {
-        hidden_weight: [...hidden_weight],
-        hidden_bias: [...hidden_bias],
-        output_weight: [...output_weight.subarray(head * units, (head + 1) * units)],
-        output_bias: [output_bias[head]],
-      }
-      return { plan, drawn: `a network of ${units} units`, reads: { scheme: { ...network, ...scheme }, tables: {} } }
-    }
-    if (scheme.type === 'cope') {
-      const embeddings = { values: next(counted * d), shape: [counted, d] }
-      return { plan, drawn: `vectors of ${counted} positions`, reads: { scheme, tables: { embeddings } } }
-    }
-    const drawn = {
-      forgetting: 'forget gates',
-      wall: 'forget gates of channels',
-      path: 'directions and strengths',
-      grape_ap: 'p of queries and of keys',
-    }
-    // One head is computed, and has the slope that it has among all.
-    const slopes = (
-      (scheme.slopes as number[] | undefined)?.length ? scheme.slopes : alibiSlopes(engine, heads)
-    ) as number[]
-    const own = scheme.type === 'grape_ap' ? { ...scheme, slopes: [slopes[head % slopes.length]] } : scheme
-    return { plan, drawn: drawn[scheme.type as keyof typeof drawn] ?? '', reads: { scheme: own, tables: {} } }
-  }
+  const about = engine.content.find(s => s.name === scheme.type)
+  if (about) return reading(engine, about, scheme, { d, heads, length }, next, head)
   const whole = scheme.type === 'learned' && !scheme.rows ? { ...scheme, rows: length } : scheme
   const size = { width: d, heads, head_dim: d, length }
   let plan = engine.plan(whole, size)
@@ -91,6 +78,56 @@ export function filled(engine: Engine, scheme: Scheme, { d, heads, length }: Siz
   return { plan, drawn }
 }
 
+// One head of a scheme that reads the content: of its lists, those that are its, and its tables.
+function reading(
+  engine: Engine,
+  about: Described,
+  scheme: Scheme,
+  size: Size,
+  next: (count: number) => Float64Array,
+  head: number,
+): Ready {
+  const extent = extents(size)
+  const given = (name: string) => (scheme[name] as number[] | undefined)?.length
+  const own = { ...scheme }
+  const tables: Reading['tables'] = {}
+  const drawn: string[] = []
+  for (const { name, axes, required, alibi } of about.fields.filter(f => f.axes!.length)) {
+    if (required && !given(name)) drawn.push(name)
+    const list = given(name)
+      ? (scheme[name] as number[])
+      : required
+        ? [...next(product(axes!, extent))]
+        : alibi
+          ? alibiSlopes(engine, size.heads)
+          : []
+    const row = axes![0] === 'head' ? Math.floor(list.length / size.heads) : 0 // 0: one for all
+    if (list.length) own[name] = row ? list.slice(head * row, (head + 1) * row) : list
+  }
+  const needed = (about.tables ?? []).filter(table => table.required && !given(table.instead!))
+  for (const table of needed.filter(t => !t.projection)) {
+    const axes = withoutHeads(table)
+    tables[table.name] = { values: next(product(axes, extent)), shape: axes.map(axis => extent[axis]) }
+  }
+  return {
+    plan: engine.plan({ type: 'nope' }, { head_dim: size.d }),
+    drawn: [...drawn, ...needed.map(t => t.name)].join(', '),
+    reads: { scheme: own, tables, said: needed.filter(t => t.projection) },
+  }
+}
+
+// What a model makes of rows of normal numbers, which have a root mean square of 1, rotated or not.
+function activated(rows: Float64Array, activation: string, columns: number): Float64Array {
+  if (activation === 'log_sigmoid') return rows.map(x => -Math.log1p(Math.exp(-2 - x)))
+  if (activation === 'twice_sigmoid') return rows.map(x => 2 / (1 + Math.exp(-x)))
+  for (let row = 0; activation === 'unit_length' && row < rows.length; row += columns) {
+    const direction = rows.subarray(row, row + columns)
+    const norm = Math.sqrt(direction.reduce((sum, x) => sum + x * x, 0))
+    direction.forEach((x, c) => (direction[c] = x / norm))
+  }
+  return rows
+}
+
 // A head's tokens, the same for every scheme.
 export function content(
   engine: Engine,
@@ -105,54 +142,19 @@ export function content(
     words === 'equal'
       ? new Float64Array(length * d).fill(1)
       : repeated(engine.normals(of, rows * d, head * rows * d), length * d)
-  const gates = (wide: number) =>
-    repeated(
-      engine.normals(seed + 2, rows * wide, head * rows * wide).map(x => -Math.log1p(Math.exp(-2 - x))),
-      length * wide,
-    )
-  // A head's directions stand before its strengths.
-  const factors = engine.normals(seed + 2, rows * (d + 1), head * rows * (d + 1))
-  const w = factors.slice(0, rows * d)
-  for (let row = 0; row < w.length; row += d) {
-    const direction = w.subarray(row, row + d)
-    const norm = Math.sqrt(direction.reduce((sum, x) => sum + x * x, 0))
-    direction.forEach((x, c) => (direction[c] = x / norm))
-  }
-  // p of a head's queries before that of its keys.
-  const p = engine.normals(seed + 2, 2 * rows * d, head * 2 * rows * d)
-  return {
-    q: drawn(seed),
-    k: drawn(seed + 1),
-    pQueries: repeated(p.subarray(0, rows * d), length * d),
-    pKeys: repeated(p.subarray(rows * d), length * d),
-    gates: gates(1),
-    channels: gates(d),
-    w: repeated(w, length * d),
-    beta: repeated(
-      factors.subarray(rows * d).map(x => 2 / (1 + Math.exp(-x))),
-      length,
-    ),
-  }
-}
-
-// What a scheme that reads the content is given beside its fields.
-function tablesOf(
-  { scheme, tables }: Reading,
-  { gates, channels, w, beta, pQueries, pKeys }: Content,
-  d: number,
-): Reading['tables'] {
-  const length = gates.length
-  if (scheme.type === 'forgetting' && !scheme.gate_bias) return { log_gates: { values: gates, shape: [1, 1, length] } }
-  if (scheme.type === 'wall') return { channel_gates: { values: channels, shape: [1, 1, length, d] } }
-  if (scheme.type === 'path')
-    return { w: { values: w, shape: [1, 1, length, d] }, beta: { values: beta, shape: [1, 1, length] } }
-  if (scheme.type === 'grape_ap') {
-    return {
-      p_queries: { values: pQueries, shape: [1, 1, pQueries.length / d, d] },
-      p_keys: { values: pKeys, shape: [1, 1, length, d] },
+  const tokens: Content = { q: drawn(seed), k: drawn(seed + 1) }
+  for (const { name, tables } of engine.content) {
+    const said = (tables ?? []).filter(table => table.required && table.projection)
+    const wide = said.reduce((sum, table) => sum + columnsOf(table, d), 0)
+    let rest = engine.normals(seed + 2, rows * wide, head * rows * wide) // a head's tables one behind the other
+    for (const table of said) {
+      const columns = columnsOf(table, d)
+      const own = activated(rest.slice(0, rows * columns), table.projection!.activation, columns)
+      tokens[`${name}.${table.name}`] = repeated(own, length * columns)
+      rest = rest.subarray(rows * columns)
     }
   }
-  return tables
+  return tokens
 }
 
 // Attention of one head by a scheme that reads the content; forget gates and the like are the tokens'.
@@ -167,7 +169,14 @@ export function read(
   how: Masked = {},
 ): Attended {
   const { q, k } = tokens
-  return engine.attend(reading.scheme, tablesOf(reading, tokens, d), q, k, v, 1, d, queries, keys, how)
+  const tables = { ...reading.tables }
+  for (const table of reading.said) {
+    const count = (table.axes!.includes('query') ? q : k).length / d
+    const columns = columnsOf(table, d)
+    const values = tokens[`${reading.scheme.type}.${table.name}`].subarray(0, count * columns)
+    tables[table.name] = { values, shape: [1, 1, count, columns].slice(0, table.axes!.length) }
+  }
+  return engine.attend(reading.scheme, tables, q, k, v, 1, d, queries, keys, how)
 }
 
 // Position vectors are added to both q and k, as if W_q = W_k = 1. A bias is added to content's own logits, so that one
@@ -263,7 +272,6 @@ export function otherWordsBetween(engine: Engine, ready: Ready, size: Omit<Size,
     out.set(b.subarray((key + 1) * wide, query * wide), (key + 1) * wide)
     return out
   }
-  const names = Object.keys(text) as (keyof Content)[]
-  const changed = Object.fromEntries(names.map(name => [name, mixed(text[name], other[name])])) as Content
+  const changed = Object.fromEntries(Object.entries(text).map(([name, rows]) => [name, mixed(rows, other[name])]))
   return { query, key, before: score(text), after: score(changed) }
 }

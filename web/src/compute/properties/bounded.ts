@@ -89,15 +89,7 @@ function lastRow(of: Subject, { plan, reads }: Ready, tokens: Content, count: nu
   const keys = { first: 0, count }
   const values = new Float64Array(k.length)
   const made: Pick<Attended, 'logits'> = reads
-    ? read(
-        of.engine,
-        reads,
-        { ...tokens, q: one, pQueries: tokens.pQueries.subarray(0, of.d) },
-        values,
-        of.d,
-        query,
-        keys,
-      )
+    ? read(of.engine, reads, { ...tokens, q: one }, values, of.d, query, keys)
     : plan.attend(one, k, values, 1, of.d, query, keys)
   return Array.from(made.logits)
 }

@@ -3,8 +3,27 @@ import { bounded } from './bounded'
 import { anyLength, between, distance, future, order } from './scores'
 import { back, keepsNorm, linear, unique, zero } from './vectors'
 import { make, type Cell, type Property, type Subject } from './verdict'
+import { extents, product, withoutHeads } from '../scores'
+import type { Described } from 'posenc'
 
 export type { Cell, Property, Subject, Verdict } from './verdict'
+
+// What a layer learns of a scheme that reads the content: its numbers, and projections of the layer's input.
+function ofLayer({ fields, tables = [] }: Described, { d, heads }: Subject): [number, string] | undefined {
+  const extent = extents({ d, heads, length: 1 })
+  const width = heads * d
+  const parts: [string, number][] = fields.filter(f => f.learned).map(f => [f.name, product(f.axes!, extent)])
+  for (const table of tables) {
+    const { name, required, projection } = table
+    if (!required || projection?.same) continue
+    const own = product(withoutHeads(table), { ...extent, column: projection?.columns ?? 0 })
+    const { rank = 0, biased = false } = projection ?? {}
+    const weights = rank ? rank * (width + own) : width * own
+    parts.push(projection ? [`the projection to ${name}`, weights + (biased ? own : 0)] : [name, own])
+  }
+  const listed = parts.map(([name, count]) => `${count.toLocaleString('en')} of ${name}`)
+  return parts.length ? [parts.reduce((sum, [, count]) => sum + count, 0), `${listed.join(', ')}, a layer`] : undefined
+}
 
 function parameters(of: Subject): Cell {
   const { add, bias, relative } = make(of).plan.info
@@ -21,17 +40,10 @@ function parameters(of: Subject): Cell {
       2 * (relative?.row_count ?? 0) * of.d,
       `keys and queries, ${relative?.row_count} distances of ${of.d} channels`,
     ],
-    fire: [34 + 17 * of.heads, `a network of 16 units with an output for each of ${of.heads} heads, c and L, a layer`],
-    cope: [16 * of.d, `16 positions of ${of.d} channels, a layer`],
-    forgetting: [of.heads * (of.heads * of.d + 1), 'each head has a gate that reads the token, a layer'],
-    wall: [of.heads * of.d * (of.heads * of.d + 1), 'each channel has a gate that reads the token, a layer'],
-    path: [
-      64 * of.heads * of.d + of.heads * (of.heads * of.d + 1),
-      'directions through 32 numbers, and a strength for each head, that read the token, a layer',
-    ],
-    grape_ap: [8 * of.heads * of.heads * of.d, 'each head has a p of 8 numbers that reads the token, a layer'],
   }
-  const [count, said] = counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
+  const about = of.engine.content.find(s => s.name === of.scheme.type)
+  const [count, said] = (about && ofLayer(about, of))
+    ?? counts[of.scheme.type] ?? [0, add ? 'a formula, nothing learned' : 'nothing learned']
   return {
     verdict: 'none',
     figure: count.toLocaleString('en'),

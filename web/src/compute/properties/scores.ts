@@ -149,10 +149,7 @@ export function order(of: Subject, causal: boolean): Cell {
   let after: Float64Array
   try {
     before = run(x, said)
-    after = run(
-      reordered(x),
-      Object.fromEntries(Object.entries(said).map(([name, rows]) => [name, reordered(rows)])) as Content,
-    )
+    after = run(reordered(x), Object.fromEntries(Object.entries(said).map(([name, rows]) => [name, reordered(rows)])))
   } catch (error) {
     return none(refused(error))
   }
