@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -35,10 +34,6 @@ class PlanFingerprint {
     requires(std::is_integral_v<T> || std::is_enum_v<T>)
   void any(T number) {
     print_.add(number);
-  }
-  void any(const std::string& word) {
-    print_.add(word.size());
-    for (const char letter : word) print_.add(letter);
   }
   void any(float number) { print_.add(std::bit_cast<std::uint32_t>(number)); }
   void any(double number) { print_.add(std::bit_cast<std::uint64_t>(number)); }

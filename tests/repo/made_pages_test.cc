@@ -164,7 +164,7 @@ class TypeScript {
       }
       text += indent + "// " + std::string(row.doc) + "\n" + indent + std::string(row.name) +
               (optional || row.left_out ? "?: " : ": ") + type<Value>(row, indent);
-      if (optional && !text.ends_with(" | null")) text += " | null";
+      if (optional && !row.left_out && !text.ends_with(" | null")) text += " | null";
       text += "\n";
     });
     if constexpr (std::same_as<T, Rotate>) text += rotation(indent);
