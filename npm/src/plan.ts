@@ -171,7 +171,7 @@ export type PlanInfo = {
       row: number[]
       // beyond both ends the end's row holds; false: asking there is an error
       saturates: boolean
-    }[] | null
+    }[]
     // rows of the table
     row_count?: number | null
     // [head or 1][row]; null where they are learned
