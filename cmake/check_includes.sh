@@ -17,7 +17,7 @@ BEGIN {
   room("^include/posenc/", "^$")
   room("^src/core/",      "^include/posenc/(plan|features)\\.h$")
   room("^src/scalings/",  "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
-  room("^src/schemes/",   "^include/posenc/(schemes|scalings|fields|plan|content)\\.h$|^src/scalings/")
+  room("^src/schemes/",   "^include/posenc/(schemes|distance_maps|scalings|fields|plan|content)\\.h$|^src/scalings/")
   room("^src/kernels/",   plans)
   room("^src/attention/", plans "|^src/kernels/")
   room("^src/layout/",    "^include/posenc/(layout|attention|plan|apply)\\.h$|^src/(kernels|attention)/")

@@ -82,24 +82,23 @@ Expected<void> ggml_float(const Axial& axial, const Geometry& geometry, Rotate& 
 
 Expected<void> take_angles(const Scheme& scheme, const Geometry& geometry, Angles angles,
                            Rotate& rotate) {
-  const auto* const plain = std::get_if<Plain>(&rotate.kind);
-  if (plain == nullptr || plain->phase || plain->growth)
-    return fail(
-        "plan: angles " + std::string(name(angles)),
-        "an engine's arithmetic is of rotations without " +
-            std::string(plain == nullptr
-                            ? std::visit([](const auto& kind) { return kind.name; }, rotate.kind)
-                        : plain->phase ? "phases"
-                                       : "growth"),
-        info(scheme).name, exact_instead);
   const bool hf = angles == Angles::hf_float;
-  if (const auto* rope = std::get_if<Rope>(&scheme))
+  const auto* const rope = std::get_if<Rope>(&scheme);
+  const auto* const axial = std::get_if<Axial>(&scheme);
+  const auto* const plain = std::get_if<Plain>(&rotate.kind);
+  if (rope == nullptr && axial == nullptr)
+    return fail(std::string(info(scheme).name) + (hf ? ": hf_float" : ": ggml_float"),
+                hf ? "no code of Hugging Face rotates so" : "ggml's rope does not rotate so", "",
+                exact_instead);
+  if (plain == nullptr || plain->phase)
+    return fail(
+        "plan: angles " + std::string(name(angles)), "an engine's arithmetic is of plain rotations",
+        plain != nullptr ? "phases"
+                         : std::visit([](const auto& kind) { return kind.name; }, rotate.kind),
+        exact_instead);
+  if (rope != nullptr)
     return hf ? hf_float(*rope, geometry, rotate) : ggml_float(*rope, geometry, rotate);
-  if (const auto* axial = std::get_if<Axial>(&scheme))
-    return hf ? hf_float(*axial, geometry, rotate) : ggml_float(*axial, geometry, rotate);
-  return fail(std::string(info(scheme).name) + (hf ? ": hf_float" : ": ggml_float"),
-              hf ? "no code of Hugging Face rotates so" : "ggml's rope does not rotate so", "",
-              exact_instead);
+  return hf ? hf_float(*axial, geometry, rotate) : ggml_float(*axial, geometry, rotate);
 }
 
 }  // namespace posenc::detail
