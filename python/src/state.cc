@@ -147,10 +147,14 @@ template <PlanPart T>
 void take(nb::handle from, T& part) {
   if (!PyDict_Check(from.ptr())) no_state(from);
   const auto given = nb::borrow<nb::dict>(from);
+  std::size_t known = 0;
   each_member(part, [&](const auto& row, auto& member) {
     const nb::str name(row.name.data(), row.name.size());
-    if (given.contains(name)) take(nb::object(given[name]), member);
+    if (!given.contains(name)) return;
+    take(nb::object(given[name]), member);
+    ++known;
   });
+  if (known != nb::len(from)) no_state(from);  // of a later posenc
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ def test_pope_widens_a_head(np, rng):
     assert plan.rotate(x.transpose(1, 0, 2), layout="shd").shape == (3, 2, 12)
     with pytest.raises(posenc.Error, match="widens a head by 6 channels"):
         plan.rotate_(x)
-    assert "phases" in plan.features and "phases" not in posenc.plan(posenc.Rope(), head_dim=6).features
+    assert "polar" in plan.features and "polar" not in posenc.plan(posenc.Rope(), head_dim=6).features
     with pytest.raises(posenc.Error, match="plain rotation"):
         text_of([plan])
 
@@ -209,8 +209,16 @@ def test_plans_are_copied_and_pickled(np):
 def test_a_damaged_pickle_of_a_plan_is_refused():
     plan = posenc.plan(posenc.Rope(), head_dim=8)
     state, sizes = plan.__getstate__()
-    for damage in ({"rotary_dim": -2}, {"frequency": [1.0]}, {"pairing": 7}, {"heads": 3}, {"frequency": "x"}):
-        broken = {**state, "rotate": {**state["rotate"], **damage}}
+    for part, damage in (
+        ("slice", {"rotary_dim": -2}),
+        ("slice", {"pairing": 7}),
+        ("slice", {"spiral": 1}),
+        ("frequencies", {"frequencies": [1.0]}),
+        ("frequencies", {"frequencies": "x"}),
+        ("frequencies", {"heads": 3}),
+    ):
+        rotate = state["rotate"]
+        broken = {**state, "rotate": {**rotate, part: {**rotate[part], **damage}}}
         with pytest.raises(posenc.Error):
             type(plan).__new__(type(plan)).__setstate__((broken, sizes))
 
@@ -234,3 +242,24 @@ def test_positions_are_copied_and_pickled(np):
         for made in _copies(at):
             assert made == at
             assert made.segments == at.segments
+
+
+def test_a_plan_is_read_back_from_its_json():
+    plan = posenc.plan(posenc.Rope(scaling=posenc.Yarn(factor=4, original_max_position_embeddings=64)), head_dim=8)
+    assert posenc.Plan.from_json(plan.to_json(), head_dim=8) == plan
+
+
+def test_what_a_later_posenc_wrote_is_refused_by_every_verb():
+    import json
+
+    known = json.loads(posenc.plan(posenc.Rope(), head_dim=4).to_json())
+    known["rotate"]["hologram"] = {"depth": 3}
+    plan = posenc.Plan.from_json(json.dumps(known), head_dim=4)
+    assert plan.features == {"rotation", "unknown"}
+    rooms = [each["name"] for each in posenc.tools.rooms()]
+    assert rooms and all("unknown" in plan.refused_by(room) for room in rooms)
+    for room in rooms:
+        with pytest.raises(posenc.Error, match="does not know"):
+            plan.check(room)
+    with pytest.raises(posenc.Error, match="does not know"):
+        plan.rotate([[[[1.0, 2.0, 3.0, 4.0]]]])

@@ -70,7 +70,7 @@ void vector_at(const Ramp& ramp, const Positions& positions, std::int64_t t, std
 // A pair's 2 x 2 matrix [[cosine, −sine], [sine, cosine]], magnitude included; the second row may be
 // of another angle.
 struct PairMatrix {
-  double cosine, sine, second_cosine = cosine, second_sine = sine;
+  double cosine = 1, sine = 0, second_cosine = cosine, second_sine = sine;
 };
 
 PairMatrix pair_matrix(const Rotate& rotate, const Positions& positions, std::int64_t t,
