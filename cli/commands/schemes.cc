@@ -127,16 +127,19 @@ Run define_schemes(CLI::App& app) {
       print_list(term, "Schemes that read the content", all_content_schemes());
       return 0;
     }
-    const Expected<Scheme> scheme = make_scheme(*name);
-    const Expected<Scaling> scaling = make_scaling(*name);
-    const Expected<ContentScheme> content = make_content_scheme(*name);
-    if (!scheme && !scaling && !content)
-      return fail("schemes", "no such scheme or scaling", "'" + *name + "'",
-                  "posenc schemes lists them");
-    const SchemeInfo& known = scheme ? info(*scheme) : scaling ? info(*scaling) : info(*content);
-    print_one(term, known);
-    print_models(term, known.name);
-    return 0;
+    // A name before another's alias.
+    for (const bool by_alias : {false, true})
+      for (const auto list : {all_schemes(), all_scalings(), all_content_schemes()})
+        for (const SchemeInfo& known : list) {
+          const bool is = by_alias ? std::ranges::find(known.aliases, *name) != known.aliases.end()
+                                   : known.name == *name;
+          if (!is) continue;
+          print_one(term, known);
+          print_models(term, known.name);
+          return 0;
+        }
+    return fail("schemes", "no such scheme or scaling", "'" + *name + "'",
+                "posenc schemes lists them");
   };
 }
 

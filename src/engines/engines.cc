@@ -68,6 +68,8 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
       Rope* rope = std::get_if<Rope>(&scheme);
       if (!rope) continue;
       detail::EngineRope reading(model, length, group, *rope, out);
+      if (!detail::engines_have(rope->scaling))
+        reading.refuse("it knows no " + std::string(info(rope->scaling).name) + " scaling");
       profile.read(reading);
     }
   }
@@ -312,6 +314,14 @@ void always_truncate(EngineRope& rope) {
   if (!yarn || yarn->truncate) return;
   rope.approximated("truncate false is not read: the ramp's ends are rounded to whole pairs");
   yarn->truncate = true;
+}
+
+bool engines_have(const Scaling& scaling) {
+  const auto is_one_of = [&]<class... S>(std::type_identity<std::variant<S...>>) {
+    return (std::holds_alternative<S>(scaling) || ...);
+  };
+  return is_one_of(std::type_identity<std::variant<Unscaled, Linear, NtkAware, DynamicNtk, Yarn,
+                                                   LongRope, Llama3, Proportional>>{});
 }
 
 void lose_scaling(EngineRope& rope, std::string_view why) {

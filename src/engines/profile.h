@@ -112,6 +112,9 @@ void lose_betas(EngineRope& rope,
 // The ends of YaRN's ramp are rounded to whole pairs, whatever `truncate` says.
 void always_truncate(EngineRope& rope);
 void lose_scaling(EngineRope& rope, std::string_view why);
+
+// Whether any engine has it, under whatever name: false for those that are posenc's words alone.
+bool engines_have(const Scaling& scaling);
 // The base that the engine takes where it finds none.
 void default_base(EngineRope& rope, double theta);
 // A part of the head is asked for in a family whose class knows none: all of it rotates.

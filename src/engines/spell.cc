@@ -324,8 +324,8 @@ SpelledRope sayable(const Model& model, const LayerGroup& group, Spelling spelli
                         .beta_slow = parts->alpha,
                         .attention_factor = 1};
   }
-  if (std::holds_alternative<Explicit>(rope.scaling)) {
-    say(notes, Kind::lost, "frequencies one by one: no engine takes them");
+  if (!engines_have(rope.scaling)) {
+    say(notes, Kind::lost, std::string(info(rope.scaling).title) + ": no engine has it");
     rope.scaling = Unscaled{};
   }
   if (!has_few_words(spelling)) return one;
