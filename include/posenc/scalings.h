@@ -248,6 +248,30 @@ struct Proportional {
   bool operator==(const Proportional&) const = default;
 };
 
+struct Clipped {
+  std::int64_t original_max_position_embeddings = 0;
+  std::optional<std::int64_t> clip_low_n = {};
+
+  static constexpr std::string_view
+      name = "clipped",
+      aliases = "clipped-rope clipped_rope soft-clip soft_clip", title = "clipped RoPE (CoPE)",
+      formula =
+          "f_r·(1 + cos(π·i/(n−1)))/2 for the last n of R pairs, i = r − R + n; n: those of "
+          "less than one turn in L",
+      paper = "2602.05258";
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{"original_max_position_embeddings", &Clipped::original_max_position_embeddings,
+              "L: trained length", at_least_one, "tokens", "original_length", true},
+        Field{"clip_low_n", &Clipped::clip_low_n,
+              "n: slow pairs that fade out; null: those of less than one turn in L", not_negative,
+              "pairs", "clip_n"}};
+  }
+  template <class Real>
+  Expected<Scaled<Real>> scaled(const RopeBase<Real>& base) const;
+  bool operator==(const Clipped&) const = default;
+};
+
 struct Explicit {
   std::vector<double> frequencies = {};
   double attention_factor = 1;
@@ -268,6 +292,6 @@ struct Explicit {
 
 // The list of scalings.
 using Scaling = std::variant<Unscaled, Linear, NtkAware, DynamicNtk, NtkByParts, Yarn, LongRope,
-                             Llama3, Proportional, Explicit>;
+                             Llama3, Proportional, Clipped, Explicit>;
 
 }  // namespace posenc

@@ -191,6 +191,13 @@ std::string say(const Proportional& x) {
   if (x.factor != 1) text += ", and all frequencies are divided by " + shown(x.factor);
   return text + ".";
 }
+std::string say(const Clipped& x) {
+  return "Clipped RoPE: " +
+         (x.clip_low_n ? "the slowest " + s(*x.clip_low_n, "pair")
+                       : "the pairs with less than one turn in " +
+                             s(x.original_max_position_embeddings, "token")) +
+         " are slowed more and more, until the last stands still.";
+}
 std::string say(const Explicit&) { return "The frequencies are given one by one."; }
 
 // --- what the distance maps do -------------------------------------------------------------------

@@ -148,6 +148,44 @@ TEST(Proportional, IsNotAPartialRotation) {
   EXPECT_EQ(proportional[16], 0.0);
 }
 
+// By the formula of the authors' modeling_cope.py, in Python: Llama 3's 64 pairs, of which they clip 20.
+TEST(Clipped, FadesOutAsManyPairsAsItsAuthorsDo) {
+  const Rope rope{.rope_theta = 5e5,
+                  .scaling = Clipped{.original_max_position_embeddings = 8192, .clip_low_n = 20}};
+  const auto clipped = frequencies(rope).frequency,
+             plain = frequencies({.rope_theta = 5e5}).frequency;
+  for (std::size_t r = 0; r <= 44; ++r) EXPECT_EQ(clipped[r], plain[r]) << r;
+  EXPECT_NEAR(clipped[45] / 9.771021437254214e-05, 1, 1e-14);
+  EXPECT_NEAR(clipped[53] / 1.032690558447331e-05, 1, 1e-14);
+  EXPECT_NEAR(clipped[62] / 2.055254846212905e-08, 1, 1e-12);  // 1 + cos cancels
+  EXPECT_EQ(clipped[63], 0);
+}
+
+// 10 of 32 are those that mlx-lm's pull request clips in Qwen 3.6.
+TEST(Clipped, CountsThePairsOfLessThanOneTurn) {
+  const Rope rope{.rope_theta = 1e7,
+                  .scaling = Clipped{.original_max_position_embeddings = 262144}};
+  const auto clipped = frequencies(rope, {.head_dim = 64}).frequency,
+             plain = frequencies({.rope_theta = 1e7}, {.head_dim = 64}).frequency;
+  for (std::size_t r = 0; r <= 22; ++r) EXPECT_EQ(clipped[r], plain[r]) << r;
+  EXPECT_NEAR(clipped[23] / 9.025118604505097e-06, 1, 1e-14);
+  EXPECT_NEAR(clipped[26] / 1.2050579525474324e-06, 1, 1e-14);
+  EXPECT_EQ(clipped[31], 0);
+}
+
+TEST(Clipped, OnePairAloneStaysAndMoreThanThereAreAreAll) {
+  const auto clipped = [](std::int64_t n) {
+    return frequencies({.scaling = Clipped{.original_max_position_embeddings = 1, .clip_low_n = n}},
+                       {.head_dim = 6})
+        .frequency;
+  };
+  const auto plain = frequencies({}, {.head_dim = 6}).frequency;
+  EXPECT_EQ(clipped(0), plain);
+  EXPECT_EQ(clipped(1), plain);
+  EXPECT_EQ(clipped(100), clipped(3));
+  EXPECT_NEAR(clipped(3)[1] / plain[1], 0.5, 1e-15);
+}
+
 TEST(Explicit, TakesFrequenciesAsTheyStand) {
   const Rope rope{.scaling = Explicit{.frequencies = {1, 0, -0.5, 0.25}}};
   EXPECT_EQ(frequencies(rope, {.head_dim = 8}).frequency, (std::vector<double>{1, 0, -0.5, 0.25}));

@@ -4,9 +4,10 @@
 //                            multiplies by 1 + 0.1 ln s itself, attn_factor is what is left of A
 //   ntk, dynamic             another base
 //   longrope                 the list for the length as freq_factors, attn_factor = A
-//   llama3, proportional     freq_factors f_r/f′_r, 1e30 for pairs that do not rotate. llama.cpp's
-//                            converter makes them in float, which may differ in the last place or
-//                            two; factors read from a GGUF file are taken as they stand
+//   llama3, proportional,    freq_factors f_r/f′_r, 1e30 for pairs that do not rotate. llama.cpp's
+//   clipped                  converter, which knows the first two, makes them in float, which may
+//                            differ in the last place or two; factors read from a GGUF file are
+//                            taken as they stand
 // Others have no number there. ggml always rounds YaRN's ramp to whole pairs.
 #include <algorithm>
 #include <cmath>
@@ -99,6 +100,7 @@ struct Numbers {
   }
   Expected<void> take(const Llama3&) { return take_factors(); }
   Expected<void> take(const Proportional&) { return take_factors(); }
+  Expected<void> take(const Clipped&) { return take_factors(); }
   template <class Other>
   Expected<void> take(const Other&) {
     return fail(where, "ggml's rope has no numbers for this scaling", std::string(Other::name),
