@@ -77,6 +77,12 @@ constexpr bool names_all() {
 template <class T>
 concept PlanPart = requires { T::members(); };
 
+namespace detail {
+// Made by the compiler: no call builds the rows again.
+template <PlanPart T>
+inline constexpr auto member_rows = T::members();
+}  // namespace detail
+
 // Of a kind, an alternative of a variant: the key of its object in JSON; empty where its members stand
 // in the place of the variant.
 template <PlanPart T>
@@ -91,13 +97,15 @@ constexpr std::string_view key_of() {
 template <PlanPart T>
 constexpr void each_member(T& part, auto&& visit) {
   static_assert(detail::names_all<std::remove_const_t<T>>(), "a member has no row in members()");
-  std::apply([&](const auto&... row) { (visit(row, part.*row.at), ...); }, T::members());
+  std::apply([&](const auto&... row) { (visit(row, part.*row.at), ...); },
+             detail::member_rows<std::remove_const_t<T>>);
 }
 
 // visit(row, a's member, b's member) for each member of two parts of one kind.
 template <PlanPart T>
 constexpr void each_member(const T& a, const T& b, auto&& visit) {
-  std::apply([&](const auto&... row) { (visit(row, a.*row.at, b.*row.at), ...); }, T::members());
+  std::apply([&](const auto&... row) { (visit(row, a.*row.at, b.*row.at), ...); },
+             detail::member_rows<T>);
 }
 
 }  // namespace posenc

@@ -11,7 +11,7 @@ const [small, whole, native] = process.argv.slice(2)
 const modules = [small, whole].map(path => ({ path, bytes: readFileSync(path) }))
 const [core, models] = await Promise.all(modules.map(({ bytes }) => Memory.of(bytes)))
 const failures = []
-const budget = 142_000 // bytes of the first, gzipped
+const budget = 154_000 // bytes of the first, gzipped
 const worst = { double: 0, float: 0 }
 
 // --- questions -----------------------------------------------------------------------------------
