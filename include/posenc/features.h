@@ -40,6 +40,7 @@ enum class Feature : std::uint8_t {
   unknown,
 };
 
+// Features, each once: what a plan has, or what a room takes.
 class FeatureSet {
  public:
   constexpr FeatureSet() = default;

@@ -14,6 +14,7 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
+// The row of one member. What follows its line is said by the functions, in any order.
 template <class Part, class T>
 struct Member {
   static constexpr std::int64_t always = std::numeric_limits<std::int64_t>::min();
@@ -77,7 +78,8 @@ constexpr bool names_all() {
 template <class T>
 concept PlanPart = requires { T::members(); };
 
-namespace detail {
+// Nothing that a shared library has for others.
+namespace [[gnu::visibility("hidden")]] detail {
 // Made by the compiler: no call builds the rows again.
 template <PlanPart T>
 inline constexpr auto member_rows = T::members();

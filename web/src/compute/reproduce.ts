@@ -252,7 +252,7 @@ export function extended(engine: Engine, at: Stretch, { name, settings, length }
           `auto scaled = *posenc::rope_frequencies<double>(${schemeCpp(engine, whole)}, ${geometryCpp({ head_dim: d, length })});`,
           'scaled.frequency',
         ]
-      : [planCpp(engine, whole, { head_dim: d, length }), 'plan.rotate->frequency']
+      : [planCpp(engine, whole, { head_dim: d, length }), 'plan.rotate->frequencies.radians']
   return [
     `posenc explain "${link}" --pairs`,
     `${made[0]}\nfor (auto f : ${made[1]})\n  std::printf("%g\\n", 2 * std::numbers::pi / f);`,
