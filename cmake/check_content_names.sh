@@ -8,7 +8,7 @@ exec awk '
 BEGIN {
   list = "^include/posenc/content\\.h$"
   # Lists of runs, and a binding of a function that is of one scheme by its name.
-  others = "^(lab/train/experiments|python/src/formulas)\\.cc$"
+  others = "^(evidence/lab/train/experiments|bindings/python/src/formulas)\\.cc$"
   not_names["path"] = 1  # also where a file is
 }
 

@@ -33,33 +33,33 @@ BEGIN {
   room("^src/identify/",  schemes "|^include/posenc/(tools|identify|apply)\\.h$|^src/(text/|files/field_value\\.h|explain/text\\.h)")
   room("^src/c/",         public)
   room("^src/wasm/",      "^include/posenc/model\\.h$|^src/(text/number|model/bundled)\\.h$")
-  room("^claims/",        public "|^src/explain/text\\.h$")
-  room("^bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
-  room("^lab/",           public "|^bench/harness/blas\\.h$")
-  room("^cli/",           public "|^lab/")
-  room("^(examples|python|distributed)/", public)
-  room("^cuda/python/",   public "|^cuda/|^python/src/errors\\.h$")
-  room("^cuda/program/",  public "|^cuda/")
-  room("^cuda/",          plans "|^src/kernels/check\\.h$")
-  room("^(npm|web)/",     "^include/posenc/c\\.h$")
-  room("^fuzz/",          public "|^src/|^cli/(arguments/parse|playground/answer)\\.h$")
+  room("^evidence/claims/",        public "|^src/explain/text\\.h$")
+  room("^evidence/bench/",         public "|^src/kernels/(threads|elements|elements-inl|ahead)\\.h$")
+  room("^evidence/lab/",           public "|^evidence/bench/harness/blas\\.h$")
+  room("^cli/",           public "|^evidence/lab/")
+  room("^(examples|bindings/python|backends/distributed)/", public)
+  room("^backends/cuda/python/",   public "|^backends/cuda/|^bindings/python/src/errors\\.h$")
+  room("^backends/cuda/program/",  public "|^backends/cuda/")
+  room("^backends/cuda/",          plans "|^src/kernels/check\\.h$")
+  room("^(bindings/npm|web)/",     "^include/posenc/c\\.h$")
+  room("^tests/fuzz/",          public "|^src/|^cli/(arguments/parse|playground/answer)\\.h$")
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
   scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
-  never("^src/(core|kernels|attention|content|cache)/|^cuda/", "^cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
+  never("^src/(core|kernels|attention|content|cache)/|^backends/cuda/", "^backends/cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|members|features|angles|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")
   never("^include/", "", "^src/|^<(hwy|nlohmann|fmt|CLI)/", "public headers need only the standard library")
   never("^include/posenc/c\\.h$", "", "^<[a-z_]+$", "c.h is C")
-  never("^src/(core|text|files|scalings|schemes|model|explain|engines|tools|identify)/|^claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
+  never("^src/(core|text|files|scalings|schemes|model|explain|engines|tools|identify)/|^evidence/claims/", "", "^<(hwy/|[a-z]*intrin\\.h|arm_)", "SIMD belongs to kernels")
   never("^src/", "^src/(text|model|explain)/", "^<nlohmann/",
         "JSON belongs to src/text, src/model and src/explain")
-  never("^src/|^include/posenc/posenc\\.h$", "", "^(claims|bench)/|^include/posenc/(claims|bench)\\.h$",
+  never("^src/|^include/posenc/posenc\\.h$", "", "^evidence/(claims|bench)/|^include/posenc/(claims|bench)\\.h$",
         "claims and bench stand on the library")
-  never("^(src|claims|bench)/", "", "^<(fmt|CLI)/", "the core prints nothing")
-  never("", "^(cli|fuzz)/", "^cli/", "nothing includes cli")
-  never("", "^(cli|lab)/", "^lab/", "only the command includes lab")
+  never("^(src|evidence/(claims|bench))/", "", "^<(fmt|CLI)/", "the core prints nothing")
+  never("", "^(cli|tests/fuzz)/", "^cli/", "nothing includes cli")
+  never("", "^(cli|evidence/lab)/", "^evidence/lab/", "only the command includes lab")
   never("", "^src/wasm/", "^src/wasm/", "src/wasm stands in for others, which know nothing of it")
   never("", "", "^tests/|_test\\.", "nothing includes a test")
 

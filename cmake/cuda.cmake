@@ -9,8 +9,8 @@ endif()
 # The device fuses nothing that the text does not fuse, and so must the host.
 set(cuda_options $<$<CONFIG:Release>:-O2> -ffp-contract=off -fno-exceptions -fno-rtti)
 function(cuda_library name kind)
-  add_library(${name} ${kind} cuda/rotations.cc cuda/additions.cc cuda/biases.cc cuda/calls.cc cuda/fixed_point.cc cuda/emulated.cc ${ARGN})
-  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cuda>
+  add_library(${name} ${kind} backends/cuda/rotations.cc backends/cuda/additions.cc backends/cuda/biases.cc backends/cuda/calls.cc backends/cuda/fixed_point.cc backends/cuda/emulated.cc ${ARGN})
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
   target_link_libraries(${name} PUBLIC posenc)
@@ -23,7 +23,7 @@ if(POSENC_TESTS OR POSENC_PYTHON)
 endif()
 if(POSENC_TESTS)
   find_package(GTest REQUIRED)
-  file(GLOB cuda_tests CONFIGURE_DEPENDS cuda/*_test.cc)
+  file(GLOB cuda_tests CONFIGURE_DEPENDS backends/cuda/*_test.cc)
   add_executable(posenc_cuda_tests ${cuda_tests})
   target_include_directories(posenc_cuda_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_tests PRIVATE ${quickest_to_build} -ffp-contract=off)
@@ -32,32 +32,32 @@ if(POSENC_TESTS)
   set_tests_properties(cuda_emulated PROPERTIES LABELS cuda)
 
   # The program of `make cuda` with the emulated grid alone, for the test of the script that goes to a machine with a device.
-  set(program cuda/program/main.cc cuda/program/measure.cc cuda/program/errors.cc)
-  add_executable(posenc_cuda_no_device ${program} cuda/program/without_device.cc cuda/device_default.cc)
+  set(program backends/cuda/program/main.cc backends/cuda/program/measure.cc backends/cuda/program/errors.cc)
+  add_executable(posenc_cuda_no_device ${program} backends/cuda/program/without_device.cc backends/cuda/device_default.cc)
   target_include_directories(posenc_cuda_no_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_no_device PRIVATE ${quickest_to_build} -ffp-contract=off)
   target_link_libraries(posenc_cuda_no_device PRIVATE posenc_cuda_emulated)
-  add_test(NAME cuda_on_device COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cuda/on_device_test.sh $<TARGET_FILE:posenc_cuda_no_device>)
+  add_test(NAME cuda_on_device COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda/on_device_test.sh $<TARGET_FILE:posenc_cuda_no_device>)
   set_tests_properties(cuda_on_device PROPERTIES LABELS cuda SKIP_RETURN_CODE 77)
 endif()
 
 if(POSENC_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real 80-virtual)
   enable_language(CUDA)
-  cuda_library(posenc_cuda_objects OBJECT cuda/device.cu cuda/device_default.cc)
+  cuda_library(posenc_cuda_objects OBJECT backends/cuda/device.cu backends/cuda/device_default.cc)
   set_target_properties(posenc_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   # All that it stands on is within, CUDA's runtime too: who links it needs nothing of CUDA.
   add_library(posenc_cuda SHARED $<TARGET_OBJECTS:posenc_cuda_objects>)
   add_library(posenc::cuda ALIAS posenc_cuda)
-  target_include_directories(posenc_cuda INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/cuda>
+  target_include_directories(posenc_cuda INTERFACE $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/backends/cuda>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(posenc_cuda PRIVATE $<BUILD_INTERFACE:posenc>
                         INTERFACE $<BUILD_INTERFACE:posenc> $<INSTALL_INTERFACE:posenc::posenc>)
   target_link_options(posenc_cuda PRIVATE LINKER:--exclude-libs,ALL)
   set_target_properties(posenc_cuda PROPERTIES EXPORT_NAME cuda LINKER_LANGUAGE CUDA VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-  add_executable(posenc_cuda_device cuda/program/main.cc cuda/program/measure.cc cuda/program/errors.cc cuda/program/bench.cu)
+  add_executable(posenc_cuda_device backends/cuda/program/main.cc backends/cuda/program/measure.cc backends/cuda/program/errors.cc backends/cuda/program/bench.cu)
   target_include_directories(posenc_cuda_device PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_options(posenc_cuda_device PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${cuda_options}>")
   # To be carried to a machine with a device and an older or newer system.

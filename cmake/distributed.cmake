@@ -21,7 +21,7 @@ if(NOT MPI_CXX_FOUND)
   return()
 endif()
 
-sources(mpi_sources distributed/*.cc)
+sources(mpi_sources backends/distributed/*.cc)
 list(FILTER mpi_sources EXCLUDE REGEX "/distributed/(program|tests)/")
 add_library(posenc_mpi ${mpi_sources})
 add_library(posenc::mpi ALIAS posenc_mpi)
@@ -29,16 +29,16 @@ set_target_properties(posenc_mpi PROPERTIES EXPORT_NAME mpi POSITION_INDEPENDENT
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 compile_rooms(posenc_mpi 8 ${mpi_sources})
 target_compile_options(posenc_mpi PRIVATE $<$<CONFIG:Release>:-O3> -fno-exceptions -fno-rtti)
-target_include_directories(posenc_mpi PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/distributed>
+target_include_directories(posenc_mpi PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                            PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(posenc_mpi PUBLIC posenc MPI::MPI_CXX)
 
 if(POSENC_TESTS)
   find_package(GTest REQUIRED)
-  set(mpirun ${CMAKE_CURRENT_SOURCE_DIR}/distributed/run.sh)
-  set(mpi_test_scripts ${CMAKE_CURRENT_SOURCE_DIR}/distributed/tests)
-  file(GLOB mpi_tests CONFIGURE_DEPENDS distributed/*_test.cc)
+  set(mpirun ${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed/run.sh)
+  set(mpi_test_scripts ${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed/tests)
+  file(GLOB mpi_tests CONFIGURE_DEPENDS backends/distributed/*_test.cc)
   # Whatever the tests labelled distributed run (make distributed).
   add_custom_target(posenc_distributed)
 
@@ -48,7 +48,7 @@ if(POSENC_TESTS)
     string(REPLACE distributed posenc_mpi tests ${name}_tests)
     string(REPLACE distributed posenc killed ${name}_killed_rank)
     add_executable(${tests} ${mpi_tests})
-    add_executable(${killed} distributed/tests/killed_rank.cc)
+    add_executable(${killed} backends/distributed/tests/killed_rank.cc)
     foreach(target IN ITEMS ${tests} ${killed})
       target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
       target_compile_options(${target} PRIVATE ${quickest_to_build})
@@ -75,7 +75,7 @@ if(POSENC_TESTS)
     compile_rooms(posenc_mpich 8 ${mpi_sources})
     target_compile_options(posenc_mpich PRIVATE ${quickest_to_build} -fno-exceptions -fno-rtti)
     target_compile_definitions(posenc_mpich PUBLIC MPICH_SKIP_MPICXX)
-    target_include_directories(posenc_mpich PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/distributed
+    target_include_directories(posenc_mpich PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/backends/distributed
                                PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_include_directories(posenc_mpich SYSTEM PUBLIC ${MPICH_INCLUDE})
     target_link_libraries(posenc_mpich PUBLIC posenc ${MPICH_LIBRARY})

@@ -1,9 +1,9 @@
-# A target a file of fuzz/, but for what they share. POSENC_FUZZ builds them for libFuzzer as
+# A target a file of tests/fuzz/, but for what they share. POSENC_FUZZ builds them for libFuzzer as
 # fuzz_NAME; the tests replay seeds and their mutations as replay_NAME, for which any compiler does.
-set(fuzz_root ${CMAKE_CURRENT_SOURCE_DIR}/fuzz)
+set(fuzz_root ${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz)
 set(fuzz_data ${CMAKE_CURRENT_SOURCE_DIR}/tests/data)
 
-# Inputs to begin with, beside fuzz/seeds/NAME, and the longest input worth trying.
+# Inputs to begin with, beside tests/fuzz/seeds/NAME, and the longest input worth trying.
 set(fuzz_json_seeds ${fuzz_data}/zoo)
 set(fuzz_config_seeds ${fuzz_data}/zoo)
 set(fuzz_engines_seeds ${fuzz_data}/zoo)
@@ -30,7 +30,7 @@ set(fuzz_words ${CMAKE_CURRENT_BINARY_DIR}/words.dict)
 file(GLOB_RECURSE fuzz_word_sources CONFIGURE_DEPENDS src/model/*.cc include/posenc/*.h)
 list(FILTER fuzz_word_sources EXCLUDE REGEX "_test\\.cc$")
 
-file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cc)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*.cc)
 list(FILTER fuzz_sources EXCLUDE REGEX "/fuzz/(check|check_model|replay)\\.cc$")
 
 add_library(posenc_fuzz_check STATIC ${fuzz_root}/check.cc ${fuzz_root}/check_model.cc)
@@ -74,7 +74,7 @@ foreach(source IN LISTS fuzz_sources)
   endif()
 endforeach()
 
-# fuzz/run.sh reads a target's longest input and seeds here.
+# tests/fuzz/run.sh reads a target's longest input and seeds here.
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/targets CONTENT "${fuzz_list}" @ONLY)
 if(POSENC_FUZZ)
   add_custom_command(OUTPUT ${fuzz_words}

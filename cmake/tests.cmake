@@ -6,9 +6,9 @@ find_package(GTest REQUIRED)
 set(root ${CMAKE_CURRENT_SOURCE_DIR})
 set(repo ${root}/tests/repo)
 
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc claims/*_test.cc bench/*_test.cc
-  lab/*_test.cc tests/*.cc)
-list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step|refusals)/")
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS src/*_test.cc cli/*_test.cc evidence/claims/*_test.cc evidence/bench/*_test.cc
+  evidence/lab/*_test.cc tests/*.cc)
+list(FILTER test_sources EXCLUDE REGEX "/tests/(soak|decode_step|refusals|fuzz)/")
 if(NOT TARGET posenc_commands)
   list(FILTER test_sources EXCLUDE REGEX "/cli/")
 endif()
@@ -93,7 +93,7 @@ foreach(source IN LISTS example_sources)
   endif()
   if(name STREQUAL "distributed")
     target_link_libraries(example_${name} PRIVATE posenc_mpi)
-    add_test(NAME example_${name} COMMAND ${root}/distributed/run.sh 2 $<TARGET_FILE:example_${name}>)
+    add_test(NAME example_${name} COMMAND ${root}/backends/distributed/run.sh 2 $<TARGET_FILE:example_${name}>)
     continue()
   endif()
   add_test(NAME example_${name} COMMAND example_${name} WORKING_DIRECTORY ${root})
@@ -103,7 +103,7 @@ add_test(NAME example_decode_as_documented
          COMMAND ${repo}/example_output.sh ${root}/docs/cache.md examples/decode.cc $<TARGET_FILE:example_decode>)
 
 if(TARGET posenc_mpi_command)
-  add_test(NAME distributed_command COMMAND ${root}/distributed/tests/command.sh ${root}/distributed/run.sh
+  add_test(NAME distributed_command COMMAND ${root}/backends/distributed/tests/command.sh ${root}/backends/distributed/run.sh
            $<TARGET_FILE:posenc_command>)
   set_tests_properties(distributed_command PROPERTIES RUN_SERIAL ON LABELS distributed
                        ENVIRONMENT "MPIRUN=${MPIEXEC_EXECUTABLE}")

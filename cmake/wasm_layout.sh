@@ -1,7 +1,7 @@
 #!/bin/sh
 # wasm_layout.sh CLANG C_H: how clang lays out the structs of c.h for WebAssembly, as JSON:
 #   {"posenc_mask": {"size": 40, "members": {"struct_size": [0, "uint32"], ..., "keep": [32, "uint32"]}}, ...}
-# Arrays have their count behind the kind, and pointers are uint32. npm/src/memory.ts fills structs by it.
+# Arrays have their count behind the kind, and pointers are uint32. bindings/npm/src/memory.ts fills structs by it.
 set -e
 layouts=$("$1" --target=wasm32-wasi -Wno-deprecated -fsyntax-only -Xclang -fdump-record-layouts-complete -x c "$2")
 printf '%s\n' "$layouts" | awk '

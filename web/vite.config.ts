@@ -85,7 +85,7 @@ function about(single: boolean): Plugin {
     resolveId: id => (id === 'about' ? '\0about' : undefined),
     load(id) {
       if (id !== '\0about') return
-      const { version } = JSON.parse(readFileSync(new URL('../npm/package.json', import.meta.url), 'utf8'))
+      const { version } = JSON.parse(readFileSync(new URL('../bindings/npm/package.json', import.meta.url), 'utf8'))
       const pages = [...readFileSync(new URL('README.md', docs), 'utf8').matchAll(page)].map(([, name, what]) => ({
         name,
         what: what.replaceAll('`', ''),
@@ -102,10 +102,10 @@ function about(single: boolean): Plugin {
   }
 }
 
-// `lab`: of lab/results/ what panels draw. Losses of a real model by position, a file for each reach, and of the small models that
+// `lab`: of evidence/lab/results/ what panels draw. Losses of a real model by position, a file for each reach, and of the small models that
 // were trained with every scheme the mean over seeds by length.
 function lab(): Plugin {
-  const results = new URL('../lab/results/', import.meta.url)
+  const results = new URL('../evidence/lab/results/', import.meta.url)
   const short = (x: number) => Number(x.toFixed(3))
   // A point is so many positions: neighbouring texts differ by more than scalings do.
   const together = 512

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "lab/model/llama.h"
-#include "lab/model/tokenizer.h"
+#include "evidence/lab/model/llama.h"
+#include "evidence/lab/model/tokenizer.h"
 
 namespace posenc::cli {
 

@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/pages/progress.h"
 #include "cli/pages/terminal.h"
-#include "lab/train/report.h"
+#include "evidence/lab/train/report.h"
 
 namespace posenc::cli {
 namespace {
@@ -271,9 +271,10 @@ Run define_again(CLI::App& app) {
       "number must come out again, to\n"
       "the last digit that is written; elsewhere products are summed in another order.\n\n"
       "Examples:\n"
-      "  posenc lab again lab/results/standard.jsonl --sample 5\n"
-      "  posenc lab again lab/results/standard.jsonl --experiment E4 --arms copy_rope --seeds 1\n"
-      "  posenc lab again lab/results/standard.jsonl --tenths 1");
+      "  posenc lab again evidence/lab/results/standard.jsonl --sample 5\n"
+      "  posenc lab again evidence/lab/results/standard.jsonl --experiment E4 --arms copy_rope "
+      "--seeds 1\n"
+      "  posenc lab again evidence/lab/results/standard.jsonl --tenths 1");
   return [flags]() -> Expected<int> { return run_sample(*flags); };
 }
 

@@ -12,7 +12,7 @@
 #include "cli/commands/lab.h"
 #include "cli/pages/json_text.h"
 #include "cli/pages/terminal.h"
-#include "lab/model/heads.h"
+#include "evidence/lab/model/heads.h"
 
 namespace posenc::cli {
 namespace {

@@ -1,5 +1,5 @@
 // posenc lab perplexity: loss by position of a real model, under scalings of its rotation.
-#include "lab/model/perplexity.h"
+#include "evidence/lab/model/perplexity.h"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 #include "cli/commands/plot.h"
 #include "cli/figures/draw/colours.h"
 #include "cli/pages/terminal.h"
-#include "lab/model/perplexity.h"
+#include "evidence/lab/model/perplexity.h"
 
 namespace posenc::cli {
 namespace {

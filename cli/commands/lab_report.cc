@@ -15,7 +15,7 @@
 #include "cli/figures/draw/colours.h"
 #include "cli/figures/draw/draw.h"
 #include "cli/pages/terminal.h"
-#include "lab/train/report.h"
+#include "evidence/lab/train/report.h"
 
 namespace posenc::cli {
 namespace {

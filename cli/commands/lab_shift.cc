@@ -1,5 +1,5 @@
 // posenc lab shift: the same text far out, and what the arithmetic of angles makes of it.
-#include "lab/model/shift.h"
+#include "evidence/lab/model/shift.h"
 
 #include <fmt/format.h>
 

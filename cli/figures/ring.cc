@@ -38,7 +38,7 @@ Expected<std::vector<Row>> rows_of(const std::string& path) {
   const auto all = nlohmann::json::parse(text, nullptr, false);
   const auto damaged = [&] {
     return fail(path, "must be what posenc bench ring --json prints", "something else",
-                "make it again (distributed/simulated.sh)");
+                "make it again (backends/distributed/simulated.sh)");
   };
   if (!all.is_array()) return damaged();
   std::vector<Row> rows;

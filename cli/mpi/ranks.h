@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/model/llama.h"
+#include "evidence/lab/model/llama.h"
 #include "posenc/attention.h"
 #include "posenc/content.h"
 #include "posenc/error.h"

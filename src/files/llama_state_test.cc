@@ -50,7 +50,7 @@ TEST(LlamaState, ASessionHasTheSameBehindTheModelsName) {
 
 // Small ones, laid out as llama.cpp lays out what else there is.
 LlamaState small_state(const std::string& name) {
-  const auto file = MappedFile::open(test::data_path("../../fuzz/seeds/llama_state/" + name));
+  const auto file = MappedFile::open(test::data_path("../../tests/fuzz/seeds/llama_state/" + name));
   EXPECT_TRUE(file);
   const auto state = parse_llama_state(file->bytes(), name);
   EXPECT_TRUE(state) << name;

@@ -83,7 +83,7 @@ TEST_F(LabCommand, WatchHasACellForEachHeadOfALayer) {
 
 // The ranks of mpirun read one text together, where posenc was built with an MPI.
 TEST_F(LabCommand, PerplexityOverRanksIsThatOfOneProcess) {
-  const std::string ranks_of = posenc::test::data_path("../../distributed/run.sh");
+  const std::string ranks_of = posenc::test::data_path("../../backends/distributed/run.sh");
   std::string long_text;
   for (int i = 0; i < 1100; ++i) long_text += static_cast<char>('a' + i * i % 12);
   write("long.txt", long_text);  // of two chunks

@@ -146,7 +146,7 @@ TEST_P(Page, ItsPicturesAreDrawnByTheCommandsUnderThem) {
       if (!fs::exists(models)) continue;  // the tests of fetched models say that they are missing
       command.replace(at, 15, models.string() + "/");
     }
-    for (const char* const results : {"lab/results/", "distributed/results/"})
+    for (const char* const results : {"evidence/lab/results/", "backends/distributed/results/"})
       if (const std::size_t at = command.find(results); at != command.npos)
         command.insert(at, (docs().parent_path() / "").string());
     const auto ran = posenc(command);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/backend.h"
+#include "backends/cuda/backend.h"
 #include "posenc/cuda.h"
 #include "posenc/posenc.h"
 
@@ -31,7 +31,9 @@ struct Numbers {
   }
 };
 
-Numbers of_tokens(std::int64_t channels = head_dim) { return Numbers({1, heads, tokens, channels}); }
+Numbers of_tokens(std::int64_t channels = head_dim) {
+  return Numbers({1, heads, tokens, channels});
+}
 
 // What `verb` makes of a head comes out as wide as the plan says.
 template <class Verb>
@@ -71,8 +73,8 @@ Expected<void> attended_back(const Plan& plan, bool frequencies = false, bool te
 }
 
 Expected<void> cached(const Plan& plan, CachedKeys keys, bool shifted = false) {
-  auto cache = KvCache::make(
-      {.kv_heads = heads, .head_dim = head_dim, .dtype = DType::f64, .keys = keys});
+  auto cache =
+      KvCache::make({.kv_heads = heads, .head_dim = head_dim, .dtype = DType::f64, .keys = keys});
   if (!cache) return std::unexpected(cache.error());
   const KvCache::Sequence sequence = cache->add();
   const Numbers k = of_tokens(), v = k, out = k;
@@ -172,20 +174,23 @@ std::vector<Asked> asked() {
 }
 
 Plan of(const Scheme& scheme) {
-  Expected<Plan> plan = compile(scheme, {.width = head_dim,
-                                         .heads = heads,
-                                         .kv_heads = heads,
-                                         .head_dim = head_dim,
-                                         .length = 16});
+  Expected<Plan> plan = compile(
+      scheme,
+      {.width = head_dim, .heads = heads, .kv_heads = heads, .head_dim = head_dim, .length = 16});
   EXPECT_TRUE(plan) << plan.error().message();
   return plan.value_or(Plan{});
 }
 
 // A plan with each feature, as schemes make it or a person by hand.
 std::vector<Plan> plans() {
-  std::vector<Plan> all{of(Sinusoidal{}), of(Rope{}), of(Rope{.rotated_heads = 1}),
-                        of(Rope{.rotate_values = true}), of(XPos{}), of(Pope{}),
-                        of(Rope{.imaginary_heads = ImaginaryHeads::alternating}), of(Alibi{})};
+  std::vector<Plan> all{of(Sinusoidal{}),
+                        of(Rope{}),
+                        of(Rope{.rotated_heads = 1}),
+                        of(Rope{.rotate_values = true}),
+                        of(XPos{}),
+                        of(Pope{}),
+                        of(Rope{.imaginary_heads = ImaginaryHeads::alternating}),
+                        of(Alibi{})};
   const auto rotating = [&](RotationKind kind) {
     all.push_back(of(Rope{}));
     all.back().rotate->kind = std::move(kind);
@@ -210,10 +215,9 @@ std::vector<Plan> plans() {
   all.push_back({.relative = vectors});
   all.push_back(of(Rope{}));
   all.back().relative = vectors;
-  all.push_back({.relative = Relative{.rows = {.row = {0}},
-                                      .row_count = 1,
-                                      .key = Table::own({1, 1}, 1, 2),
-                                      .profiles = 2}});
+  all.push_back(
+      {.relative = Relative{
+           .rows = {.row = {0}}, .row_count = 1, .key = Table::own({1, 1}, 1, 2), .profiles = 2}});
   all.push_back({.logits = {.beta = 0.1, .floor = 2}});
   all.push_back({.logits = {.temperature = Temperature::heads,
                             .offset = 1,

@@ -29,23 +29,23 @@ expect 0 "$none" '  // as Melt does: "melt"'
 expect 0 "$none" '/* Melt:
    "melt" */ int x;  // Melt'
 expect 0 "$none" '"posenc attend out.npy --scheme melt"; fail("path"); MeltedAway x;'
-expect 0 "$none" 'EXPECT_EQ(name, Melt::name);' distributed/a_test.cc
+expect 0 "$none" 'EXPECT_EQ(name, Melt::name);' backends/distributed/a_test.cc
 expect 0 "$none" 'Melt melt{"melt"};' src/content/melt.cc
-expect 0 "$none" '{"E1", "melt", "melt rate=2"}' lab/train/experiments.cc
+expect 0 "$none" '{"E1", "melt", "melt rate=2"}' evidence/lab/train/experiments.cc
 expect 0 "$none" 'from pathlib import Path
 """As posenc.Melt,
 posenc.Melt."""
-Path("melt.npy")  # posenc.Path' python/posenc/a.py
+Path("melt.npy")  # posenc.Path' bindings/python/posenc/a.py
 expect 0 "$none" 'const melted = { path: 1 } // melt: 2' web/src/a.ts
 
 expect 1 'a.cc:2: Melt names a scheme' '// Melt
 if (auto* melt = std::get_if<Melt>(&scheme)) melt->rate = 1;'
 expect 1 'std::holds' 'std::holds_alternative<Path>(x) || name == "std::holds thaw"'
 expect 1 'a.cc:1: Path names' 'const Path path{.w = w};'
-expect 1 '"melt-off" names' 'constexpr auto x = "melt-off";' fuzz/a.h
-expect 1 '"melt rate=2" names' 'parse("melt rate=2")' bench/harness/a.cc
-expect 1 'a.py:1: Melt names' 'isinstance(scheme, posenc.Melt)' python/posenc/a.py
-expect 1 'a.py:1: "melt" names' "if scheme.name == 'melt':" python/posenc/a.py
+expect 1 '"melt-off" names' 'constexpr auto x = "melt-off";' examples/a.h
+expect 1 '"melt rate=2" names' 'parse("melt rate=2")' evidence/bench/harness/a.cc
+expect 1 'a.py:1: Melt names' 'isinstance(scheme, posenc.Melt)' bindings/python/posenc/a.py
+expect 1 'a.py:1: "melt" names' "if scheme.name == 'melt':" bindings/python/posenc/a.py
 expect 1 '"thaw" names' "if (type === 'thaw') return" web/src/a.ts
 expect 1 'a.ts:2: melt names' '{
   melt: 8 * heads,' web/src/a.ts

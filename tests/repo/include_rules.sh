@@ -46,7 +46,7 @@ expect 1 'src/model/gguf.cc: the core prints nothing' src/model/gguf.cc '<fmt/co
 expect 1 'src/c/plans.cc: may not include src/model/json.h' src/c/plans.cc '"src/model/json.h"'
 expect 1 'cli/main.cc: may not include src/model/json.h' cli/main.cc '"src/model/json.h"'
 expect 1 'src/explain/show.cc: nothing includes cli' src/explain/show.cc '"cli/table.h"'
-expect 1 'claims/a.cc: may not include src/model/json.h' claims/a.cc '"src/model/json.h"'
+expect 1 'evidence/claims/a.cc: may not include src/model/json.h' evidence/claims/a.cc '"src/model/json.h"'
 expect 1 'src/explain/a.cc: claims and bench stand on' src/explain/a.cc '"posenc/claims.h"'
 expect 1 'include/posenc/posenc.h: claims and bench stand on' include/posenc/posenc.h '"posenc/bench.h"'
 expect 1 'src/text/number.cc: src/wasm stands in' src/text/number.cc '"src/wasm/decimal.h"'

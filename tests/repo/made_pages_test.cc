@@ -259,7 +259,7 @@ class TypeScript {
 };
 
 TEST(MadePages, TheTypeOfAPlanInJavaScript) {
-  expect_made("npm/src/plan.ts",
+  expect_made("bindings/npm/src/plan.ts",
               "// A plan as posenc prints it (docs/json.md). `make pages` writes this file out of "
               "include/posenc/plan.h.\nexport type PlanInfo = " +
                   TypeScript::object<Plan>("") + "\n");

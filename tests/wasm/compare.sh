@@ -4,5 +4,5 @@
 skip() { echo "skipped: $1"; exit 77; }
 here=$(dirname "$0")
 command -v node >/dev/null 2>&1 || skip "there is no node here to run the module"
-"$here/../../npm/build.sh" || exit $?
+"$here/../../bindings/npm/build.sh" || exit $?
 exec node "$here/compare.mjs" "$1/posenc.wasm" "$1/posenc-models.wasm" "$2"

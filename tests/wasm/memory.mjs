@@ -1,6 +1,6 @@
 // The package's way into the module's memory.
-import { Struct } from '../../npm/dist/memory.js'
-export { Memory, Struct, tensor } from '../../npm/dist/memory.js'
+import { Struct } from '../../bindings/npm/dist/memory.js'
+export { Memory, Struct, tensor } from '../../bindings/npm/dist/memory.js'
 
 // A posenc_geometry whose key heads are its query heads.
 export const geometry = ({ grid, ...sizes }) =>

@@ -11,7 +11,7 @@ declare module 'about' {
   export const docs: string // where its pages lie; empty where they do not come with the page
   export const pages: { name: string; what: string }[]
 }
-// What panels draw of lab/results/.
+// What panels draw of evidence/lab/results/.
 declare module 'lab' {
   export const together: number // positions of a point
   export type Reach = {

@@ -1,4 +1,4 @@
-// Heads of a real model on two sentences: queries and keys before their rotation, as lab/pack_heads.py keeps them.
+// Heads of a real model on two sentences: queries and keys before their rotation, as evidence/lab/pack_heads.py keeps them.
 import bytes from '../assets/heads.bin?url'
 import told from '../assets/heads.json'
 import type { Engine, Scheme } from 'posenc'

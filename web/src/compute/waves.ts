@@ -1,4 +1,4 @@
-// Which waves the heads of a real model use: |q_r||k_r| by head and pair, as lab/pack_waves.py keeps it.
+// Which waves the heads of a real model use: |q_r||k_r| by head and pair, as evidence/lab/pack_waves.py keeps it.
 import bytes from '../assets/waves.bin?url'
 import { model } from './heads'
 

@@ -1,0 +1,387 @@
+#include "evidence/lab/model/llama.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "evidence/bench/harness/blas.h"
+#include "posenc/bench.h"
+#include "posenc/cache.h"
+#include "posenc/files.h"
+
+namespace posenc::lab {
+namespace {
+
+using detail::Blas;
+
+std::size_t index(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+// Reads tensors by name; after the first error every further one is empty.
+class Weigher {
+ public:
+  Weigher(const Gguf& gguf, std::string_view where) : gguf_(gguf), where_(where) {}
+
+  // 0 where there is no such tensor.
+  std::int64_t rows(std::string_view name) const {
+    const StoredTensor* tensor = find_tensor(gguf_.tensors, name);
+    return tensor == nullptr || tensor->shape.empty() ? 0 : tensor->shape[0];
+  }
+  Weights matrix(const std::string& name, std::int64_t out, std::int64_t in) {
+    Weights made{out, in, numbers(name + ".weight", {out, in}), {}};
+    if (find_tensor(gguf_.tensors, name + ".bias") != nullptr)
+      made.bias = vector(name + ".bias", out);
+    return made;
+  }
+  std::vector<float> vector(const std::string& name, std::int64_t size) {
+    return numbers(name, {size});
+  }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::vector<float> numbers(const std::string& name, const std::vector<std::int64_t>& shape) {
+    if (error_) return {};
+    const StoredTensor* tensor = find_tensor(gguf_.tensors, name);
+    if (tensor == nullptr) return refuse(name, "is missing", "");
+    if (tensor->shape != shape)
+      return refuse(name, "must have the shape that the file's own numbers ask for",
+                    std::to_string(tensor->shape.size()) + " axes, " +
+                        std::to_string(tensor->shape.empty() ? 0 : tensor->shape[0]) + " rows");
+    Expected<std::vector<float>> made = floats_of(*tensor);
+    if (made) return std::move(*made);
+    error_ = made.error();
+    error_->where = std::string(where_) + ": " + error_->where;
+    return {};
+  }
+  std::vector<float> refuse(const std::string& name, std::string_view rule, std::string_view got) {
+    error_ = fail(std::string(where_) + ": " + name, rule, got, "give a whole Llama GGUF").error();
+    return {};
+  }
+
+  const Gguf& gguf_;
+  std::string_view where_;
+  std::optional<Error> error_;
+};
+
+double number_or(const Gguf& gguf, std::string_view key, double otherwise) {
+  const GgufValue* value = gguf.find(key);
+  if (value == nullptr) return otherwise;
+  if (const auto* number = std::get_if<double>(value)) return *number;
+  if (const auto* count = std::get_if<std::uint64_t>(value)) return static_cast<double>(*count);
+  return otherwise;
+}
+
+const Blas* blas() {
+  static const Blas* const found = Blas::found(bench_machine().instruction_set);
+  return found;
+}
+
+float silu(float x) { return x / (1 + std::exp(-x)); }
+
+}  // namespace
+
+Expected<Llama> Llama::read(const std::string& path, Threads threads) {
+  if (blas() == nullptr)
+    return fail("lab", "needs OpenBLAS for its matrix products", "none on this machine",
+                "apt-get install libopenblas0-pthread");
+  const Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) return std::unexpected(file.error());
+  const Expected<Gguf> gguf = parse_gguf(file->bytes(), path);
+  if (!gguf) return std::unexpected(gguf.error());
+  Expected<Model> model = read_gguf(file->bytes(), path);
+  if (!model) return std::unexpected(model.error());
+  if (model->family != "llama")
+    return fail(path + ": general.architecture", "must be llama for the lab to run the model",
+                model->family, "posenc explain reads it all the same");
+  Llama made;
+  made.threads_ = threads;
+  made.model_ = std::move(*model);
+  made.epsilon_ =
+      static_cast<float>(number_or(*gguf, "llama.attention.layer_norm_rms_epsilon", 1e-5));
+  const auto width = static_cast<std::int64_t>(number_or(*gguf, "llama.embedding_length", 0)),
+             hidden = static_cast<std::int64_t>(number_or(*gguf, "llama.feed_forward_length", 0));
+  Weigher weigher(*gguf, path);
+  const std::int64_t vocabulary = weigher.rows("token_embd.weight");
+  made.embedding_ = weigher.matrix("token_embd", vocabulary, width);
+  if (find_tensor(gguf->tensors, "output.weight") != nullptr)
+    made.head_ = weigher.matrix("output", vocabulary, width);
+  made.last_norm_ = weigher.vector("output_norm.weight", width);
+  std::int64_t count = 0;
+  for (const LayerGroup& group : made.model_.groups) count += std::ssize(group.layers);
+  for (std::int64_t layer = 0; layer < count && !weigher.error(); ++layer) {
+    const Geometry& sizes = made.group_of(layer).geometry;
+    const std::int64_t queries = sizes.heads * sizes.head_dim,
+                       keys = (sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads) * sizes.head_dim;
+    const auto matrix = [&](std::string_view name, std::int64_t out, std::int64_t in) {
+      return weigher.matrix("blk." + std::to_string(layer) + "." + std::string(name), out, in);
+    };
+    const auto norm = [&](std::string_view name) {
+      return weigher.vector("blk." + std::to_string(layer) + "." + std::string(name) + ".weight",
+                            width);
+    };
+    made.layers_.push_back({norm("attn_norm"), norm("ffn_norm"), matrix("attn_q", queries, width),
+                            matrix("attn_k", keys, width), matrix("attn_v", keys, width),
+                            matrix("attn_output", width, queries),
+                            matrix("ffn_gate", hidden, width), matrix("ffn_up", hidden, width),
+                            matrix("ffn_down", width, hidden)});
+  }
+  if (weigher.error()) return std::unexpected(*weigher.error());
+  return made;
+}
+
+const LayerGroup& Llama::group_of(std::int64_t layer) const {
+  const LayerGroup* group = find_group(model_, layer, Stack::text);
+  return group != nullptr ? *group : model_.groups.front();
+}
+
+void Llama::multiply(std::span<const float> x, const Weights& weights, std::span<float> y) const {
+  const std::int64_t rows = std::ssize(x) / weights.in;
+  if (rows == 0) return;
+  blas()->multiply({x.data()}, {weights.numbers.data(), true}, y.data(), rows, weights.out,
+                   weights.in, threads_.count);
+  if (weights.bias.empty()) return;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < weights.out; ++j)
+      y[index(i * weights.out + j)] += weights.bias[index(j)];
+}
+
+void Llama::normalize(std::span<const float> x, std::span<const float> gain,
+                      std::span<float> y) const {
+  const std::size_t size = gain.size();
+  for (std::size_t row = 0; row < x.size(); row += size) {
+    double squares = 0;
+    for (std::size_t i = 0; i < size; ++i) squares += static_cast<double>(x[row + i]) * x[row + i];
+    const float scale =
+        1 / std::sqrt(static_cast<float>(squares / static_cast<double>(size)) + epsilon_);
+    for (std::size_t i = 0; i < size; ++i) y[row + i] = x[row + i] * scale * gain[i];
+  }
+}
+
+std::span<const float> Llama::embedding(std::int32_t token) const {
+  return std::span(embedding_.numbers).subspan(index(token * width()), index(width()));
+}
+
+std::vector<float> Llama::losses(std::span<const float> hidden,
+                                 std::span<const std::int32_t> next) const {
+  // So many rows of logits stand in a cache of the second level's size times a few.
+  constexpr std::int64_t most_rows = 64;
+  const Weights& head = head_.numbers.empty() ? embedding_ : head_;
+  std::vector<float> logits(index(most_rows * head.out)), made;
+  made.reserve(next.size());
+  for (std::int64_t from = 0; from < std::ssize(next); from += most_rows) {
+    const std::int64_t rows = std::min(most_rows, std::ssize(next) - from);
+    multiply(hidden.subspan(index(from * head.in), index(rows * head.in)), head, logits);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const auto row = std::span(logits).subspan(index(i * head.out), index(head.out));
+      const float most = *std::max_element(row.begin(), row.end());
+      double sum = 0;
+      for (const float logit : row) sum += std::exp(logit - most);
+      const float said = row[index(next[index(from + i)])];
+      made.push_back(static_cast<float>(std::log(sum) + most - said));
+    }
+  }
+  return made;
+}
+
+// --- a text on its way through -------------------------------------------------------------------
+
+namespace {
+
+// Of one process.
+class CachedAttention : public PassageAttention {
+ public:
+  static Expected<std::unique_ptr<PassageAttention>> of(const Llama& model) {
+    auto made = std::make_unique<CachedAttention>();
+    made->threads_ = model.threads();
+    for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
+      Expected<KvCache> cache = KvCache::make(cache_options(model, layer));
+      if (!cache) return std::unexpected(cache.error());
+      made->sequences_.push_back(cache->add());
+      made->caches_.push_back(std::move(*cache));
+    }
+    return made;
+  }
+  Expected<void> attend(std::int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v,
+                        const Plan& plan, const Positions& positions, const Mask& mask,
+                        const Tensor& out) override {
+    KvCache& cache = caches_[index(layer)];
+    const std::span<const KvCache::Sequence> sequence(&sequences_[index(layer)], 1);
+    if (Expected<void> good = cache.append(sequence, k, v, plan, positions, threads_); !good)
+      return good;
+    return cache.attend(sequence, q, plan, mask, out, threads_);
+  }
+  Expected<void> evict(std::int64_t first, std::int64_t last) override {
+    for (std::size_t layer = 0; layer < caches_.size(); ++layer)
+      if (Expected<void> good =
+              caches_[layer].evict(sequences_[layer], first, last, KvCache::Gap::close);
+          !good)
+        return good;
+    return {};
+  }
+
+ private:
+  std::vector<KvCache> caches_;               // [layer]
+  std::vector<KvCache::Sequence> sequences_;  // [layer]
+  Threads threads_;
+};
+
+}  // namespace
+
+KvCacheOptions cache_options(const Llama& model, std::int64_t layer) {
+  const Geometry& sizes = model.group_of(layer).geometry;
+  return {.kv_heads = sizes.kv_heads > 0 ? sizes.kv_heads : sizes.heads,
+          .head_dim = sizes.head_dim,
+          .page_size = 256};
+}
+
+struct Passage::State {
+  const Llama& model;
+  PlanRule rule;
+  std::unique_ptr<PassageAttention> shared = {};
+  Kept kept = {};
+  std::int64_t cached = 0;  // tokens
+  std::int64_t next = 0;    // position
+  std::vector<float> x = {}, normed = {}, q = {}, k = {}, v = {}, attended = {}, gate = {}, up = {};
+
+  Expected<void> attention(std::int64_t layer, const Positions& chunk, std::int64_t tokens,
+                           const Plan& plan, const Look& look);
+  void mlp(const LlamaLayer& layer);
+  Expected<void> make_room(std::int64_t tokens);
+};
+
+Passage::Passage(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Passage::Passage(Passage&&) noexcept = default;
+Passage::~Passage() = default;
+
+PassageAttention& Passage::attention() const { return *state_->shared; }
+
+Expected<Passage> Passage::begin(const Llama& model, PlanRule rule, std::int64_t first, Kept kept,
+                                 const AttentionMaker& attention) {
+  if (kept.tokens < 0 || kept.first < 0 || (kept.tokens > 0 && kept.first >= kept.tokens))
+    return fail("lab", "a cache must hold a token more than the first ones that stay",
+                std::to_string(kept.tokens) + " with " + std::to_string(kept.first) + " that stay",
+                "keep more");
+  auto state = std::make_unique<State>(model, std::move(rule));
+  state->next = first;
+  state->kept = kept;
+  Expected<std::unique_ptr<PassageAttention>> made =
+      attention ? attention(model) : CachedAttention::of(model);
+  if (!made) return std::unexpected(made.error());
+  state->shared = std::move(*made);
+  return Passage(std::move(state));
+}
+
+Expected<void> Passage::State::attention(std::int64_t layer, const Positions& chunk,
+                                         std::int64_t tokens, const Plan& plan, const Look& look) {
+  const LlamaLayer& weights = model.layers()[index(layer)];
+  const LayerGroup& group = model.group_of(layer);
+  const std::int64_t head_dim = group.geometry.head_dim, heads = group.geometry.heads,
+                     kv_heads = weights.k.out / head_dim;
+  const auto seen = [&](std::vector<float>& numbers, std::int64_t head_count) {
+    return Tensor::dense(numbers.data(), {1, tokens, head_count, head_dim}).swapped(1, 2);
+  };
+  q.resize(index(tokens * weights.q.out));
+  k.resize(index(tokens * weights.k.out));
+  v.resize(k.size());
+  attended.resize(q.size());
+  model.normalize(x, weights.attention_norm, normed);
+  model.multiply(normed, weights.q, q);
+  model.multiply(normed, weights.k, k);
+  model.multiply(normed, weights.v, v);
+  const Tensor queries = seen(q, heads), keys = seen(k, kv_heads);
+  if (look)
+    if (Expected<void> good = look({layer, queries, keys, plan, chunk}); !good) return good;
+  const Mask mask{.window = group.window.value_or(0)};
+  if (Expected<void> good = shared->attend(layer, queries, keys, seen(v, kv_heads), plan, chunk,
+                                           mask, seen(attended, heads));
+      !good)
+    return good;
+  model.multiply(attended, weights.o, normed);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += normed[i];
+  return {};
+}
+
+void Passage::State::mlp(const LlamaLayer& layer) {
+  const std::size_t size = x.size() / layer.mlp_norm.size() * index(layer.gate.out);
+  gate.resize(size);
+  up.resize(size);
+  model.normalize(x, layer.mlp_norm, normed);
+  model.multiply(normed, layer.gate, gate);
+  model.multiply(normed, layer.up, up);
+  for (std::size_t i = 0; i < size; ++i) gate[i] = silu(gate[i]) * up[i];
+  model.multiply(gate, layer.down, normed);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += normed[i];
+}
+
+Expected<void> Passage::State::make_room(std::int64_t tokens) {
+  if (kept.tokens == 0 || cached + tokens <= kept.tokens) return {};
+  const std::int64_t gone = std::clamp<std::int64_t>(
+      cached + tokens - kept.tokens, 0, std::max<std::int64_t>(0, cached - kept.first));
+  if (Expected<void> good = shared->evict(kept.first, kept.first + gone); !good) return good;
+  cached -= gone;
+  next -= gone;
+  return {};
+}
+
+Expected<std::span<const float>> Passage::read(std::span<const std::int32_t> tokens,
+                                               const Look& look) {
+  State& at = *state_;
+  const Llama& model = at.model;
+  const std::int64_t count = std::ssize(tokens);
+  if (Expected<void> good = at.make_room(count); !good) return std::unexpected(good.error());
+  const std::int64_t length = at.next + count;
+  const Positions chunk = Positions::range(at.next, count);
+  for (const std::int32_t token : tokens)
+    if (token < 0 || token >= model.vocabulary())
+      return fail("lab", "a token must be of the model's vocabulary", std::to_string(token));
+  const PassageAttention::Share own = at.shared->share(count);
+  at.x.clear();
+  for (const std::int32_t token : tokens.subspan(index(own.first), index(own.last - own.first))) {
+    const std::span<const float> row = model.embedding(token);
+    at.x.insert(at.x.end(), row.begin(), row.end());
+  }
+  at.normed.resize(at.x.size());
+  const LayerGroup* of = nullptr;
+  Expected<Plan> plan = Plan{};
+  for (std::int64_t layer = 0; layer < std::ssize(model.layers()); ++layer) {
+    const LayerGroup& group = model.group_of(layer);
+    if (&group != of) plan = at.rule(*(of = &group), length);
+    if (!plan) return std::unexpected(plan.error());
+    if (Expected<void> good = at.attention(layer, chunk, own.last - own.first, *plan, look); !good)
+      return std::unexpected(good.error());
+    at.mlp(model.layers()[index(layer)]);
+  }
+  at.cached += count;
+  at.next = length;
+  model.normalize(at.x, model.last_norm_, at.normed);
+  return at.normed;
+}
+
+Expected<std::vector<float>> losses(const Llama& model, std::span<const std::int32_t> tokens,
+                                    const Passage::PlanRule& rule, std::int64_t first,
+                                    const std::function<void(std::int64_t)>& told, Kept kept,
+                                    const AttentionMaker& attention) {
+  constexpr std::int64_t most = 1024;
+  const std::int64_t chunk =
+      kept.tokens == 0 ? most : std::clamp<std::int64_t>((kept.tokens - kept.first) / 8, 1, most);
+  Expected<Passage> passage = Passage::begin(model, rule, first, kept, attention);
+  if (!passage) return std::unexpected(passage.error());
+  std::vector<float> made;
+  for (std::int64_t at = 0; at + 1 < std::ssize(tokens); at += chunk) {
+    const std::int64_t count = std::min(chunk, std::ssize(tokens) - 1 - at);
+    const Expected<std::span<const float>> hidden =
+        passage->read(tokens.subspan(index(at), index(count)));
+    if (!hidden) return std::unexpected(hidden.error());
+    const PassageAttention::Share own = passage->attention().share(count);
+    std::vector<float> more = model.losses(
+        *hidden, tokens.subspan(index(at + 1 + own.first), index(own.last - own.first)));
+    if (Expected<void> good = passage->attention().join(more, count); !good)
+      return std::unexpected(good.error());
+    made.insert(made.end(), more.begin(), more.end());
+    if (told) told(std::ssize(made));
+  }
+  return made;
+}
+
+}  // namespace posenc::lab

@@ -1,0 +1,106 @@
+#include "evidence/lab/model/tokenizer.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/gguf_bytes.h"
+
+namespace posenc::lab {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+TEST(Cut, OfGpt2KeepsTheBlankBeforeAWord) {
+  EXPECT_EQ(cut("Hello world, it's 2024!", Cut::gpt2),
+            (Words{"Hello", " world", ",", " it", "'s", " 2024", "!"}));
+}
+
+TEST(Cut, OfGpt2LeavesTheLastBlankToTheWordBehind) {
+  EXPECT_EQ(cut("a   b\n\n  c  ", Cut::gpt2), (Words{"a", "  ", " b", "\n\n ", " c", "  "}));
+}
+
+TEST(Cut, OfSmolLmTakesDigitsOneByOne) {
+  EXPECT_EQ(cut("in 1999, x", Cut::smollm), (Words{"in", " ", "1", "9", "9", "9", ",", " x"}));
+}
+
+TEST(Cut, OfLlama3TakesDigitsByThreesAndLineEndsAlong) {
+  EXPECT_EQ(cut("It'S 12345.\n\n (ok)", Cut::llama3),
+            (Words{"It", "'S", " ", "123", "45", ".\n\n", " (", "ok", ")"}));
+}
+
+TEST(Cut, KnowsLettersOfOtherScripts) {
+  EXPECT_EQ(cut("Ångström Привет 世界", Cut::gpt2), (Words{"Ångström", " Привет", " 世界"}));
+}
+
+TEST(Cut, TakesBytesThatAreNoUtf8AsSigns) {
+  EXPECT_EQ(cut("a\xff\xfe b", Cut::gpt2), (Words{"a", "\xff\xfe", " b"}));
+}
+
+TEST(Cut, LosesNoByte) {
+  const std::string text = "  \t\xc3 'x''ll 3½ \r\n\r\nend \u3000\u00a0z";
+  for (const Cut how : {Cut::gpt2, Cut::smollm, Cut::llama3}) {
+    std::string whole;
+    for (const std::string_view word : cut(text, how)) whole += word;
+    EXPECT_EQ(whole, text);
+  }
+}
+
+// A vocabulary of the letters a to d and the blank, and a few merges.
+class SmallVocabulary : public testing::Test {
+ protected:
+  void SetUp() override {
+    using Bytes = test::GgufBytes;
+    Bytes b;
+    const std::vector<std::string> tokens = {"a", "b", "c", "d", "Ġ", "ab", "bc", "abc", "Ġab"};
+    const std::vector<std::string> merges = {"b c", "a b", "a bc", "Ġ ab"};
+    b.start(0, 4);
+    b.key("tokenizer.ggml.model", Bytes::string).word("gpt2");
+    b.key("tokenizer.ggml.pre", Bytes::string).word("gpt-2");
+    const auto list = [&](std::string_view key, const std::vector<std::string>& words) {
+      b.key(key, Bytes::array).put(std::uint32_t{Bytes::string}).put(std::uint64_t{words.size()});
+      for (const std::string& word : words) b.word(word);
+    };
+    list("tokenizer.ggml.tokens", tokens);
+    list("tokenizer.ggml.merges", merges);
+    text_ = b.text;
+    const auto gguf = parse_gguf(std::as_bytes(std::span(text_)), "small");
+    ASSERT_TRUE(gguf) << gguf.error().message();
+    auto made = Tokenizer::from(*gguf, "small");
+    ASSERT_TRUE(made) << made.error().message();
+    tokenizer_ = std::move(*made);
+  }
+  std::string text_;
+  Tokenizer tokenizer_;
+};
+
+TEST_F(SmallVocabulary, MergesTheLowestRankFirst) {
+  // b c before a b, and then a bc: not ab c.
+  EXPECT_EQ(tokenizer_.encode("abc"), (std::vector<std::int32_t>{7}));
+}
+
+TEST_F(SmallVocabulary, MergesTheLeftmostOfEqualRanks) {
+  EXPECT_EQ(tokenizer_.encode("abab ab"), (std::vector<std::int32_t>{5, 5, 8}));
+}
+
+TEST_F(SmallVocabulary, MergesNothingAcrossWords) {
+  EXPECT_EQ(tokenizer_.encode("a b"), (std::vector<std::int32_t>{0, 4, 1}));
+}
+
+TEST_F(SmallVocabulary, LosesBytesThatItLacks) {
+  EXPECT_EQ(tokenizer_.encode("a\x01z"), (std::vector<std::int32_t>{0}));
+}
+
+TEST_F(SmallVocabulary, TellsTheTextOfAToken) {
+  EXPECT_EQ(tokenizer_.text_of(8), " ab");
+  EXPECT_EQ(tokenizer_.text_of(99), "");
+}
+
+TEST_F(SmallVocabulary, TakesALongWordInTimeThatGrowsWithIt) {
+  const std::string word(1 << 20, 'a');
+  EXPECT_EQ(tokenizer_.encode(word).size(), word.size());
+}
+
+}  // namespace
+}  // namespace posenc::lab
