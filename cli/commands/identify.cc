@@ -39,7 +39,7 @@ Expected<int> say_layers(const std::vector<IdentifiedLayer>& layers, bool json,
     write_out("{}{}", json ? to_json(std::span(layers)) : identified_page(layers, term),
               json ? "\n" : "");
   const bool good = std::ranges::all_of(layers, [](const IdentifiedLayer& layer) {
-    return layer.found.verdict == Rotated::rotation && layer.found.findings.empty();
+    return layer.found.verdict == Rotated::rotation && only_notes(layer.found.findings);
   });
   return good ? 0 : 1;
 }
@@ -133,12 +133,23 @@ Expected<std::vector<IdentifiedLayer>> dumped_layers(const IdentifyOptions& opti
     const Expected<Positions> at = positions_of(options, layer, dump.after);
     if (!at) return std::unexpected(at.error());
     dump.positions = *at;
+    const std::int64_t number = layer.layer >= 0 ? layer.layer : options.layer;
+    std::optional<SolvedPositions> solved;
+    if (model) {
+      auto tried = solve_positions(dump, *model, number);
+      if (!tried) return std::unexpected(tried.error());
+      solved = *std::move(tried);
+    }
+    if (solved) {
+      const auto stand = Positions::signed_ids(solved->at);
+      if (!stand) return std::unexpected(stand.error());
+      dump.positions = *stand;
+    }
     Expected<Identified> found = identify(dump);
     if (!found) return std::unexpected(found.error());
-    if (const auto compared =
-            compare(options, model, layer.layer >= 0 ? layer.layer : options.layer, *found);
-        !compared)
+    if (const auto compared = compare(options, model, number, *found); !compared)
       return std::unexpected(compared.error());
+    if (solved) found->findings.insert(found->findings.begin(), solved->slip);
     layers.push_back({layer.name, std::move(*found)});
   }
   return layers;
@@ -183,7 +194,9 @@ Expected<int> say_table(const IdentifyOptions& options, const Terminal& term) {
   if (!cos) return std::unexpected(cos.error());
   if (!sin) return std::unexpected(sin.error());
   const auto found = identify_table(*cos, *sin);
-  return say(found, options, term, found && found->rotation.verdict == Rotated::rotation);
+  return say(found, options, term,
+             found && found->rotation.verdict == Rotated::rotation &&
+                 only_notes(found->rotation.findings));
 }
 
 Run define_identify(CLI::App& app) {

@@ -29,7 +29,7 @@ std::string engine_list() {
     if (text.contains(name)) continue;
     text += (text.empty() ? "" : ", ") + name;
   }
-  return text;
+  return text + ", lmstudio, koboldcpp, tabbyapi";
 }
 
 std::string translation_page(const Model& model, const Translation& translation,

@@ -36,7 +36,8 @@ std::string forms_text(const std::vector<std::string>& forms) {
       {"ggml_float", "float, pair after pair (ggml)"},
       {"bfloat16_frequencies", "frequencies in bfloat16"},
       {"float16_frequencies", "frequencies in float16"},
-      {"bfloat16", "all of it in bfloat16"}};
+      {"bfloat16", "all of it in bfloat16"},
+      {"float16", "all of it in float16"}};
   std::string text;
   for (const auto& [form, word] : words)
     if (std::ranges::find(forms, form) != forms.end())
@@ -137,6 +138,7 @@ std::string identified_page(const IdentifiedTable& table, const Terminal& term) 
     page.line("kept in", std::string(name(table.kept)));
   }
   page.unseen(found.cannot_tell);
+  if (!found.findings.empty()) page.text += "\n" + findings_page(found.findings, term, "");
   return page.text;
 }
 

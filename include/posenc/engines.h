@@ -16,18 +16,21 @@ namespace [[gnu::visibility("default")]] posenc {
 
 // A profile: an engine of one version.
 struct Engine {
-  std::string_view name;     // "vllm"
-  std::string_view aliases;  // "" or names separated by spaces
-  std::string_view title;    // "vLLM"
-  std::string_view version;  // that the profile is of: "0.33.0"
-  std::string_view source;   // file of the engine that does it
+  std::string_view name;        // "vllm"
+  std::string_view aliases;     // "" or names separated by spaces
+  std::string_view title;       // "vLLM"
+  std::string_view version;     // that the profile is of: "0.33.0"
+  std::string_view source;      // file of the engine that does it
+  std::string_view since = {};  // the first version that reads so, "" where nobody has looked
+  bool ended = false;           // no version follows: it is asked about by name alone
 };
 // Every profile, engine by engine, the newest version first.
 std::vector<Engine> engines();
 std::string engines_to_json();  // an array: {"name", "title", "version", "source"}
 
-// "vllm", or "transformers@4": the newest profile of the engine, or of that version. Errors: no such engine or version,
-// with those that there are.
+// "vllm" is the newest profile of the engine, "transformers@4" the newest of version 4, and
+// "transformers@5.12" the one that holds for 5.12, or else the nearest. Errors: no such engine, what
+// is no version.
 Expected<Engine> find_engine(std::string_view name);
 
 // What an engine does otherwise than the file says.
@@ -53,6 +56,7 @@ struct EngineReading {
   Engine engine = {};
   Model model = {};  // what it computes, pairs of channels as the file's own weights have them
   std::string refused = {};  // why it does not run the file; `model` is then as given
+  bool reads_format = true;  // false: it reads no file of this kind, and is refused for that
   std::vector<EngineNote> notes = {};
   // Rows of the table of cosines and sines that it makes beforehand: later positions have none.
   std::optional<std::int64_t> table_rows = {};
@@ -80,7 +84,8 @@ std::string to_json(const Translation& translation);
 
 // For text layers that rotate. The target is complete: engines replace what they are told as a whole, so that keys which stay as
 // they were are in it too. It is then read back by the engine's profile, and compared with the model for `length` (0: its
-// context). "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. "onnx" is ONNX's operators, whose
+// context). "ollama", "lmstudio", "koboldcpp" and "tabbyapi" are programs of people: the target is what one types, and a
+// note says what no word of theirs can. "gguf" and "params.json" are formats: the profiles of llama.cpp and vLLM read them. "onnx" is ONNX's operators, whose
 // tables onnx_rotations() describes. Errors: no rotation, no such engine, what compile() says for that length.
 Expected<Translation> translate(const Model& model, std::string_view engine,
                                 std::int64_t length = 0);

@@ -83,6 +83,7 @@ struct Identified {
   // (rotated_twice). docs/doctor.md has every code.
   std::vector<Finding> findings = {};
   std::vector<std::string> cannot_tell = {};  // sentences
+  std::int64_t dim = 0;                       // channels of the dump
 };
 std::string to_json(const Identified& identified);
 
@@ -162,5 +163,18 @@ Expected<Identified> identify(const RotationDump& dump);
 // Errors: no such layer, what compile() says.
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
                                             std::int64_t layer = 0, std::int64_t length = 0);
+
+// Where tokens really stand: the position that explains each one's rotation.
+struct SolvedPositions {
+  std::vector<std::int64_t> at = {};  // [token]
+  Finding slip = {};  // how they came there: positions_restart, positions_wrapped, padding …
+};
+
+// Positions of a dump's tokens, if the model's own plan of the layer rotated them and they stand elsewhere than dump.positions
+// says: caches put together, ring buffers, padding on the left, prefixes of another text. Nothing: they stand where they are
+// said to, or the plan does not explain every token. Errors: those of identify() and compile().
+Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& dump,
+                                                         const Model& model, std::int64_t layer = 0,
+                                                         std::int64_t length = 0);
 
 }  // namespace posenc

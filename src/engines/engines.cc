@@ -2,8 +2,12 @@
 #include "posenc/engines.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/core/try.h"
 #include "src/engines/profile.h"
@@ -28,6 +32,27 @@ bool is_called(const Engine& engine, std::string_view name) {
 bool is_version(std::string_view version, std::string_view asked) {
   return version.starts_with(asked) &&
          (version.size() == asked.size() || version[asked.size()] == '.');
+}
+
+using Version = std::array<int, 3>;
+std::optional<Version> version_of(std::string_view text) {
+  Version version{};
+  for (int& part : version) {
+    const char* const end = text.data() + text.size();
+    const auto [rest, wrong] = std::from_chars(text.data(), end, part);
+    if (wrong != std::errc() || part < 0) return std::nullopt;
+    if (rest == end) return version;
+    if (*rest != '.') return std::nullopt;
+    text = {rest + 1, end};
+  }
+  return std::nullopt;
+}
+
+// Whether the profile was read for a version that has none of its own: it holds from `since` on.
+bool holds_for(const Engine& engine, const Version& asked) {
+  const auto from = version_of(engine.since.empty() ? engine.version : engine.since);
+  const auto to = version_of(engine.version);
+  return from && to && *from <= asked && asked <= *to;
 }
 
 std::string engine_names() {
@@ -59,8 +84,15 @@ Expected<EngineReading> read_as(const Model& model, std::string_view engine, std
   if (length < 0) return fail("engine", "length must be 0 or more", std::to_string(length));
   POSENC_TRY(profile, detail::find_profile(engine));
   EngineReading out{.engine = profile.engine, .model = model};
+  if (const std::string asked(engine.substr(std::min(engine.find('@'), engine.size() - 1) + 1));
+      engine.contains('@') && !is_version(profile.engine.version, asked) &&
+      !holds_for(profile.engine, version_of(asked).value_or(Version{})))
+    out.notes.push_back({EngineNote::Kind::approximated, "no profile of " + asked + ": that of " +
+                                                             std::string(profile.engine.version) +
+                                                             " stands for it"});
   if (const std::string_view format = name(format_of(model)); !has_word(profile.formats, format)) {
     out.refused = std::string(profile.engine.title) + " reads no " + std::string(format);
+    out.reads_format = false;
     return out;
   }
   for (LayerGroup& group : out.model.groups) {
@@ -82,25 +114,43 @@ namespace detail {
 Expected<EngineProfile> find_profile(std::string_view asked) {
   const std::size_t at = asked.find('@');
   const std::string_view name = asked.substr(0, at);
-  bool known = false;
-  for (const EngineProfile& profile : engine_profiles()) {
-    if (!is_called(profile.engine, name)) continue;
-    known = true;
-    if (at == asked.npos || is_version(profile.engine.version, asked.substr(at + 1)))
-      return profile;
+  std::vector<EngineProfile> known;
+  for (const EngineProfile& profile : engine_profiles())
+    if (is_called(profile.engine, name)) known.push_back(profile);
+  if (!known.empty() && at == asked.npos) return known.front();
+  const std::string_view wanted = at == asked.npos ? "" : asked.substr(at + 1);
+  for (const EngineProfile& profile : known)
+    if (is_version(profile.engine.version, wanted)) return profile;
+  const auto version = version_of(wanted);
+  if (!known.empty() && version) {
+    for (const EngineProfile& profile : known)
+      if (holds_for(profile.engine, *version)) return profile;
+    // Of the same first number, or the newest of all.
+    for (const EngineProfile& profile : known)
+      if (version_of(profile.engine.version).value_or(Version{})[0] == (*version)[0])
+        return profile;
+    return known.front();
   }
   return fail("engine",
-              known ? "must be a version that has a profile" : "must be one that has a profile",
+              known.empty() ? "must be one that has a profile" : "must be a version, such as 5.12",
               asked, "choose among " + engine_names());
 }
 
 std::span<const EngineProfile> engine_profiles() {
-  static const EngineProfile all[] = {transformers_profile, transformers4_profile,
-                                      vllm_profile,         sglang_profile,
-                                      llama_cpp_profile,    ollama_profile,
-                                      mlx_lm_profile,       exllamav3_profile,
-                                      exllamav2_profile,    onnxruntime_genai_profile,
-                                      tensorrt_llm_profile, lmdeploy_profile,
+  static const EngineProfile all[] = {transformers_profile,
+                                      transformers5_12_profile,
+                                      transformers4_profile,
+                                      vllm_profile,
+                                      sglang_profile,
+                                      llama_cpp_profile,
+                                      ollama_profile,
+                                      mlx_lm_profile,
+                                      exllamav3_profile,
+                                      exllamav2_profile,
+                                      onnxruntime_genai_profile,
+                                      tensorrt_llm_profile,
+                                      lmdeploy_profile,
+                                      tgi_profile,
                                       megatron_profile};
   return all;
 }

@@ -59,7 +59,7 @@ void exllamav2_reads(EngineRope& rope) {
 }  // namespace
 
 const EngineProfile exllamav2_profile{
-    {"exllamav2", "exl2", "exllamav2", "0.3.2", "exllamav2/rope.py"},
+    {"exllamav2", "exl2", "exllamav2", "0.3.2", "exllamav2/rope.py", "", true},
     "config.json",
     Spelling::rope_scaling,
     exllamav2_reads};

@@ -6,8 +6,11 @@ namespace posenc::detail {
 namespace {
 
 void read_llama3_argument(EngineRope& rope, Llama3& llama3) {
-  const Llama3 fixed{.factor = llama3.factor, .original_max_position_embeddings = 8192};
+  const Llama3 fixed{.factor = 8, .original_max_position_embeddings = 8192};
   if (llama3 == fixed) return;
+  if (llama3.factor != 8)
+    rope.lost(
+        "--rope-scaling-factor is not handed on to the model (Megatron-LM#6305): factor 8 holds");
   rope.approximated(
       "--use-rope-scaling has low_freq_factor 1, high_freq_factor 4 and a trained length of 8192 "
       "of its own");

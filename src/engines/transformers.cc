@@ -1,5 +1,5 @@
-// transformers 5: what posenc itself follows, so that nothing of a config.json is left to say; transformers 4 knows
-// the old spelling alone.
+// transformers 5: what posenc itself follows, so that nothing of a config.json is left to say; 5.12 to 5.16 lost a part of
+// the head in one family; transformers 4 knows the old spelling alone.
 #include "src/engines/profile.h"
 
 namespace posenc::detail {
@@ -20,6 +20,17 @@ void transformers_reads(EngineRope& rope) {
   if (rope.warned("sections_disputed"))
     rope.lost("sections deal channels to axes, not pairs: pictures are not rotated");
   round_tables(rope);
+}
+
+// MiniMax-M2's class read neither rotary_dim nor a factor, and rotated whole heads
+// (transformers#48241, mended by #48486).
+void transformers5_12_reads(EngineRope& rope) {
+  transformers_reads(rope);
+  if (!rope.model_is("minimax_m2")) return;
+  rope.lost(rope.key(rope.states("rotary_dim") ? "rotary_dim" : "partial_rotary_factor") +
+            " is not read for this family from 5.12 to 5.16: whole heads rotate");
+  rope.rope.partial_rotary_factor = 1;
+  rope.rope.rotary_dim.reset();
 }
 
 // Phi-3's class wants type, short_factor and long_factor, and no other key.
@@ -68,11 +79,16 @@ void transformers4_reads(EngineRope& rope) {
 
 }  // namespace
 
-const EngineProfile transformers_profile{
-    {"transformers", "hf huggingface", "transformers", "5.24.0", "modeling_rope_utils.py"},
-    "config.json GGUF",
-    Spelling::rope_parameters,
-    transformers_reads};
+const EngineProfile transformers_profile{{"transformers", "hf huggingface", "transformers",
+                                          "5.24.0", "modeling_rope_utils.py", "5.17.0"},
+                                         "config.json GGUF",
+                                         Spelling::rope_parameters,
+                                         transformers_reads};
+const EngineProfile transformers5_12_profile{{"transformers", "hf huggingface", "transformers",
+                                              "5.16.0", "modeling_rope_utils.py", "5.12.0"},
+                                             "config.json GGUF",
+                                             Spelling::rope_parameters,
+                                             transformers5_12_reads};
 const EngineProfile transformers4_profile{
     {"transformers", "hf huggingface", "transformers", "4.57.6", "modeling_rope_utils.py"},
     "config.json",

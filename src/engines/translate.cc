@@ -9,6 +9,7 @@
 #include "src/core/try.h"
 #include "src/engines/onnx.h"
 #include "src/engines/spell.h"
+#include "src/engines/typed.h"
 #include "src/text/json_writer.h"
 
 namespace posenc {
@@ -155,9 +156,8 @@ Expected<void> compare(const Model& model, const Model& run, std::int64_t length
   return {};
 }
 
-}  // namespace
-
-Expected<Translation> translate(const Model& model, std::string_view engine, std::int64_t length) {
+// In the words of an engine, or of a format.
+Expected<Translation> in_words(const Model& model, std::string_view engine, std::int64_t length) {
   if (length < 0) return fail("translate", "length must be 0 or more", std::to_string(length));
   const auto* format = std::ranges::find(format_targets, engine, &FormatTarget::name);
   const bool is_format = format != std::end(format_targets);
@@ -217,6 +217,15 @@ Expected<Translation> translate(const Model& model, std::string_view engine, std
   for (const EngineNote& note : reading.notes)
     if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(note);
   POSENC_CHECK(compare(model, run, out.length, out));
+  return out;
+}
+
+}  // namespace
+
+Expected<Translation> translate(const Model& model, std::string_view engine, std::int64_t length) {
+  const detail::TypedTarget* typed = detail::find_typed(engine);
+  POSENC_TRY(out, in_words(model, typed ? typed->engine : engine, length));
+  if (typed) detail::type_in(*typed, model, out);
   return out;
 }
 

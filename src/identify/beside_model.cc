@@ -43,6 +43,7 @@ class BesideModel {
         expected_(frequencies_of(rotate)) {}
 
   std::vector<Finding> run() && {
+    if (is_of_the_indexer()) return std::move(findings_);
     if (found_.pairing != rotate_.slice.pairing) {
       add("pairing", name(rotate_.slice.pairing), name(found_.pairing),
           "other channels make a pair; weights of a GGUF and of Hugging Face are permuted for "
@@ -69,6 +70,24 @@ class BesideModel {
                          .found = std::string(found),
                          .message = std::move(message),
                          .cure = std::move(cure)});
+  }
+
+  // Beside latent attention, whose rotated channels are a tensor of their own, the indexer's queries and
+  // keys are wider, and rotate their first channels in halves.
+  bool is_of_the_indexer() {
+    if (!group_.picked || !group_.cache_note.contains("MLA") || found_.first_dim != 0 ||
+        found_.dim <= rotate_.slice.rotary_dim)
+      return false;
+    const bool halves = found_.pairing == Pairing::halves;
+    add(halves ? "indexer" : "indexer_pairing", halves ? "" : "halves",
+        halves ? "" : name(found_.pairing),
+        halves ? "a tensor of the indexer: its first " + std::to_string(found_.rotary_dim) +
+                     " channels rotate in halves, as they should; the main attention's pairs are " +
+                     std::string(name(rotate_.slice.pairing))
+               : "a tensor of the indexer, which rotates in halves and not as the main attention",
+        halves ? "" : "rotate channels (r, r + 32) of the indexer's first 64");
+    if (halves) findings_.back().severity = Severity::note;
+    return true;
   }
 
   // Slow pairs are not seen, so that a shorter slice of neighbours may be the whole one.

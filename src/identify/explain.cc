@@ -31,6 +31,7 @@ class Explanation {
     if (!fits.empty() && fits.front().misfit > explains) try_rounded(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_twice(measured, fits);
     if (!fits.empty() && fits.front().misfit > explains) try_restart(measured, fits);
+    if (!fits.empty() && fits.front().misfit > explains) try_odd(measured, fits);
     if (fits.empty()) return;
     const std::int64_t turning = try_proportional(measured, fits);
     out_.frequencies = fits.front();
@@ -157,10 +158,53 @@ class Explanation {
       fits = std::move(rounded);
       return;
     }
-    const auto base = base_of(measured, out_.rotary_dim, 1, DType::bf16);
-    if (!base) return;
-    const FrequencyFit all{.base = *base, .kept = DType::bf16, .misfit = 1};
-    if (forms(all) == std::vector<std::string>{"bfloat16"}) fits = {all};
+    for (const auto& [kept, form] : {std::pair(DType::bf16, "bfloat16"), {DType::f16, "float16"}}) {
+      const auto base = base_of(measured, out_.rotary_dim, 1, kept);
+      if (!base) continue;
+      const FrequencyFit all{.base = *base, .kept = kept, .misfit = 1};
+      if (forms(all) != std::vector<std::string>{form}) continue;
+      fits = {all};
+      return;
+    }
+  }
+
+  // One pair that another rule made: the others are explained without it.
+  void try_odd(const std::vector<Measured>& measured, std::vector<FrequencyFit>& fits) {
+    if (measured.size() < 8 || out_.axis_layout != AxisLayout::one) return;
+    std::optional<FrequencyFit> best;
+    std::size_t odd = 0;
+    for (std::size_t k = 0; k < measured.size(); ++k) {
+      std::vector<Measured> rest = measured;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
+      const auto base = base_of(rest, out_.rotary_dim, 1);
+      if (!base) continue;
+      double sum = 0;
+      for (const Measured& m : rest) {
+        const double off = (of_base(*base, m.pair) - m.frequency) / m.resolution;
+        sum += off * off;
+      }
+      const double misfit = std::sqrt(sum / static_cast<double>(rest.size()));
+      if (misfit > explains || (best && best->misfit <= misfit)) continue;
+      best = FrequencyFit{.base = *base, .misfit = misfit};
+      odd = k;
+    }
+    if (!best) return;
+    fits = {*best};
+    const Measured& m = measured[odd];
+    out_.findings.push_back(
+        {.code = "odd_pair",
+         .severity = Severity::warning,
+         .pair = m.pair,
+         .expected = shown(of_base(best->base, m.pair), 5),
+         .found = shown(m.frequency, 5),
+         .message = "pair " + std::to_string(m.pair) +
+                    " rotates at another speed than the base gives it, all others at theirs: "
+                    "RIFLEx slows one pair of the frames so that a longer video does not repeat",
+         .cure = "right where the engine was asked for it"});
+  }
+
+  double of_base(double base, std::int64_t pair) const {
+    return std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(out_.rotary_dim));
   }
 
   // In which arithmetic the angles were formed: of tokens evenly spread, and of pairs that turn.

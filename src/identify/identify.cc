@@ -26,6 +26,7 @@ class Identification {
         measured_{.dump = dump_, .repeated = repeated} {}
 
   Identified run() && {
+    out_.dim = dump_.dim;
     const auto zero = [](const std::vector<std::int64_t>& row) {
       return std::ranges::all_of(row, [](std::int64_t p) { return p == 0; });
     };

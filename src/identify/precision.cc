@@ -82,8 +82,10 @@ std::vector<std::string> forms_of(const FrequencyFit& fit, std::int64_t rotary_d
     add("bfloat16_frequencies", of_rounded(made->frequency, DType::bf16, false, *at));
     add("bfloat16", of_rounded(made->frequency, DType::bf16, true, *at));
   }
-  if (fit.kept != DType::bf16)
+  if (fit.kept != DType::bf16) {
+    add("float16", of_rounded(made->frequency, DType::f16, true, *at));
     add("float16_frequencies", of_rounded(made->frequency, DType::f16, false, *at));
+  }
   if (ways.empty()) return {};
   const double least =
       std::ranges::min_element(ways, {}, [](const auto& way) { return way.second; })->second;

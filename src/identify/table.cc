@@ -33,7 +33,8 @@ struct Numbers {
   }
 };
 
-Expected<Numbers> read_table(const Tensor& from) {
+// Columns that hold a number which is none are told, and no table is read.
+Expected<Numbers> read_table(const Tensor& from, std::vector<std::int64_t>* not_finite = nullptr) {
   const Tensor x = from.with_rank(Tensor::max_rank);
   if (from.rank < 2 || x.shape[0] != 1 || x.shape[1] != 1)
     return fail("identify", "a table is [position][channel]", shape_text(from));
@@ -47,7 +48,9 @@ Expected<Numbers> read_table(const Tensor& from) {
   for (std::int64_t t = 0; t < out.rows; ++t)
     for (std::int64_t c = 0; c < out.columns; ++c) {
       const double value = x.get(x.offset(0, 0, t, c));
-      if (!std::isfinite(value))
+      if (!std::isfinite(value) && not_finite) {
+        if (std::ranges::find(*not_finite, c) == not_finite->end()) not_finite->push_back(c);
+      } else if (!std::isfinite(value))
         return fail("identify", "every number must be finite", number_text(value));
       out.values.push_back(value);
     }
@@ -142,15 +145,70 @@ void name_spacing(const Identified& found, std::int64_t width, IdentifiedVectors
     out.cannot_tell.push_back("base: the waves are not those of one base; the nearest is named");
 }
 
+IdentifiedTable not_of_numbers(std::vector<std::int64_t> columns, std::int64_t all) {
+  std::ranges::sort(columns);
+  IdentifiedTable out;
+  out.rotation.verdict = Rotated::not_a_rotation;
+  out.rotation.findings.push_back(
+      {.code = "not_finite",
+       .expected = "numbers",
+       .found = "NaN or infinity in " + std::to_string(columns.size()) + " of " +
+                std::to_string(all) + " columns: " + detail::layer_list(columns),
+       .message = "such a table makes every logit NaN: its frequencies were never computed, or "
+                  "float16 overflowed",
+       .cure = "compute inv_freq in float32 when the model has been loaded"});
+  return out;
+}
+
+// What is seen where no base and no scaling explains a table.
+void describe(Identified& found) {
+  constexpr double explains = 3;
+  if (found.verdict == Rotated::no_rotation) {
+    found.findings.push_back(
+        {.code = "constant",
+         .expected = "rows that turn",
+         .found = "rows that are all alike",
+         .message = "the table says the same at every position: its frequencies are 0, or every "
+                    "position was 0",
+         .cure = "compute inv_freq when the model has been loaded, and hand positions on"});
+    return;
+  }
+  if (found.verdict != Rotated::rotation || found.pairs.size() < 3 ||
+      (found.frequencies && found.frequencies->misfit < explains))
+    return;
+  std::vector<std::int64_t> faster;
+  for (std::size_t r = 1; r < found.pairs.size(); ++r) {
+    const IdentifiedPair &before = found.pairs[r - 1], &pair = found.pairs[r];
+    if (std::abs(pair.frequency) >
+        std::abs(before.frequency) + 4 * (pair.resolution + before.resolution))
+      faster.push_back(static_cast<std::int64_t>(r));
+  }
+  if (10 * faster.size() < found.pairs.size() || found.axis_layout != AxisLayout::one) return;
+  found.frequencies.reset();
+  found.runner_up.reset();
+  found.findings.push_back(
+      {.code = "frequencies_unordered",
+       .expected = "each pair slower than the one before",
+       .found = "pairs " + detail::layer_list(faster) + " of " +
+                std::to_string(found.pairs.size()) + " are faster",
+       .message = "no base and no scaling makes these: memory that nobody filled. inv_freq is "
+                  "saved with no weights, and a model that is built without its initialisation "
+                  "(meta device, low_cpu_mem_usage) must compute it afterwards",
+       .cure = "compute inv_freq anew when the weights have been loaded"});
+}
+
 }  // namespace
 
 Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
-  const Expected<Numbers> cosines = read_table(cos), sines = read_table(sin);
+  std::vector<std::int64_t> not_finite;
+  const Expected<Numbers> cosines = read_table(cos, &not_finite),
+                          sines = read_table(sin, &not_finite);
   if (!cosines) return std::unexpected(cosines.error());
   if (!sines) return std::unexpected(sines.error());
   if (cosines->rows != sines->rows || cosines->columns != sines->columns)
     return fail("identify", "cosines and sines have one shape",
                 shape_text(cos) + " and " + shape_text(sin));
+  if (!not_finite.empty()) return not_of_numbers(std::move(not_finite), cosines->columns);
   IdentifiedTable out{.columns = columns_of(*cosines, *sines)};
   std::vector<double> all = cosines->values;
   all.insert(all.end(), sines->values.begin(), sines->values.end());
@@ -161,11 +219,13 @@ Expected<IdentifiedTable> identify_table(const Tensor& cos, const Tensor& sin) {
   const std::vector<std::int64_t> rows = all_rows(*cosines);
   out.rotation =
       detail::identified(dump_of(*cosines, at, *sines, at, pairs, rows, out.kept), false);
+  describe(out.rotation);
   if (out.rotation.verdict == Rotated::rotation && out.rotation.offset) return out;
   Identified other =
       detail::identified(dump_of(*sines, at, *cosines, at, pairs, rows, out.kept), false);
   out.exchanged = other.verdict == Rotated::rotation && other.offset.has_value();
   if (out.exchanged) out.rotation = std::move(other);
+  if (out.exchanged) describe(out.rotation);
   return out;
 }
 

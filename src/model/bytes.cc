@@ -6,9 +6,58 @@
 #include "src/model/params.h"
 
 namespace posenc {
+namespace {
+
+// A file that people have beside the one that is meant.
+struct OtherFile {
+  std::string_view is = {}, cure = {};
+};
+
+constexpr std::string_view beside = "give the model's folder, or the config.json beside it";
+
+// By its first bytes.
+OtherFile what_else(std::string_view text) {
+  if (text.starts_with("PK\3\4") || text.starts_with("\x80\2"))
+    return {"weights of PyTorch (.pt, .bin)", beside};
+  if (text.size() > 8 && text[8] == '{' && text.substr(0, 8).contains('\0'))
+    return {"safetensors, which has weights alone", beside};
+  if (text.starts_with("\x93NUMPY")) return {"a .npy array", "posenc identify reads tensors"};
+  const std::string_view start = text.substr(0, 4096);
+  if ((start.starts_with("FROM ") || start.contains("\nFROM ")) && !start.starts_with("{"))
+    return {"a Modelfile of Ollama",
+            "posenc doctor MODEL Modelfile reads it; its line FROM names the GGUF"};
+  if (start.starts_with("<!DOCTYPE") || start.starts_with("<html"))
+    return {"a web page", "download the file itself: …/resolve/main/config.json"};
+  if (start.starts_with("version https://git-lfs"))
+    return {"a pointer of Git LFS", "git lfs pull fetches the file"};
+  return {};
+}
+
+// By its keys.
+OtherFile what_else(const detail::Json& json) {
+  if (json.find("model_type") || json.find("_class_name")) return {};
+  if (json.find("added_tokens") || json.find("tokenizer_class") || json.find("vocab"))
+    return {"a tokenizer's file", beside};
+  if (json.find("weight_map")) return {"an index of weights", beside};
+  if (json.find("peft_type"))
+    return {"the configuration of an adapter",
+            "posenc diff BASE FOLDER compares an adapter's training with its base"};
+  if (json.find("_from_model_config") || json.find("do_sample") || json.find("bos_token_id")) {
+    if (!json.find("architectures") && !json.find("hidden_size") && !json.find("dim"))
+      return {"generation_config.json, which says how to sample", beside};
+  }
+  if (json.find("chat_template")) return {"a chat template", beside};
+  return {};
+}
+
+}  // namespace
 
 Expected<Model> detail::read_text_of_model(std::string_view text, std::string_view name) {
+  if (const auto other = what_else(text); !other.is.empty())
+    return fail(name, "must describe a model", std::string(other.is), other.cure);
   POSENC_TRY(json, parse_json(text, name));
+  if (const auto other = what_else(json); !other.is.empty())
+    return fail(name, "must describe a model", std::string(other.is), other.cure);
   return is_params(json) ? read_params_json(json, name) : read_config_json(json, name);
 }
 

@@ -17,6 +17,18 @@ std::int64_t layers_of(const Model& model, Stack stack) {
   return count;
 }
 
+std::int64_t reach(const Model& model) {
+  double furthest = 0;
+  for (const LayerGroup& group : model.groups) {
+    const Rope* rope = rope_of(group);
+    if (!rope) continue;
+    const auto factor = number_of(rope->scaling, "factor"),
+               original = number_of(rope->scaling, "original_max_position_embeddings");
+    if (factor && original) furthest = std::max(furthest, *factor * *original);
+  }
+  return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
+}
+
 const Rope* rope_of(const LayerGroup& group) {
   for (const Scheme& scheme : group.schemes)
     if (const Rope* rope = std::get_if<Rope>(&scheme)) return rope;

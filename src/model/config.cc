@@ -37,6 +37,49 @@ std::string type_of(const Section& whole, const Section& text) {
   return of_diffusers ? of_diffusers->value : std::string();
 }
 
+// "QWenLMHeadModel" is "qwen", "BailingMoeV2ForCausalLM" is "bailing_moe_v2".
+std::string type_of_class(std::string_view name) {
+  for (const std::string_view end :
+       {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForSequenceClassification",
+        "ForMaskedLM", "ForTokenClassification", "Model"})
+    if (name.ends_with(end)) name.remove_suffix(end.size());
+  const auto is_upper = [&](std::size_t at) {
+    return at < name.size() && name[at] >= 'A' && name[at] <= 'Z';
+  };
+  std::string type;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    // A capital begins a word, but within an abbreviation.
+    if (is_upper(i) && i > 0 && !is_upper(i - 1)) type += '_';
+    type += is_upper(i) ? static_cast<char>(name[i] - 'A' + 'a') : name[i];
+  }
+  if (find_family(type)) return type;
+  std::string whole;  // "open_elm" is "openelm"
+  for (const char c : type)
+    if (c != '_') whole += c;
+  return find_family(whole) ? whole : type;
+}
+
+// Of a file without model_type: the family of the class that it names, or a refusal that says what to write.
+std::string type_by_class(Reading& reading, const Section& whole) {
+  const Json* list = whole.raw("architectures");
+  const auto* names = list ? list->get<Json::Array>() : nullptr;
+  const auto* name = names && !names->empty() ? names->front().get<std::string>() : nullptr;
+  if (!name || name->size() > 100) {
+    reading.refuse("model_type", "is missing", "",
+                   "add it: pairing and defaults follow from the family");
+    return {};
+  }
+  const std::string type = type_of_class(*name), cure = "write \"model_type\": \"" + type + "\"";
+  if (find_family(type)) {
+    reading.warn("type_from_class", "model_type is missing; architectures says " + *name +
+                                        ", which is read as " + type + "; " + cure);
+    return type;
+  }
+  reading.refuse("model_type", "is missing, and architectures names a class that is not known",
+                 "'" + *name + "'", cure + " if the model's own code (auto_map) calls it so");
+  return {};
+}
+
 // A model that puts a head on a picture's tower has positions in its backbone alone.
 Section main_part(const Section& text) {
   const auto type = text.word("model_type");
@@ -109,12 +152,9 @@ const Family* stated_scheme(const Section& text) {
 }
 
 void read_text(Reading& reading, const Section& whole, const Section& text) {
-  const std::string type = type_of(whole, text);
-  if (type.empty()) {
-    reading.refuse("model_type", "is missing", "",
-                   "add it: pairing and defaults follow from the family");
-    return;
-  }
+  std::string type = type_of(whole, text);
+  if (type.empty()) type = type_by_class(reading, whole);
+  if (type.empty()) return;
   if (constexpr std::size_t longest = 100; type.size() > longest) {
     reading.refuse("model_type", "must be a short word", std::to_string(type.size()) + " bytes");
     return;

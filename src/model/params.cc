@@ -269,6 +269,8 @@ class ParamsReader {
 }  // namespace
 
 bool is_params(const Json& json) {
+  // diffusers' transformer/config.json has keys of the same names, and its class.
+  if (said(json.find("_class_name"))) return false;
   const Json* type = json.find("model_type");
   const auto* word = type ? type->get<std::string>() : nullptr;
   return said(json.find("dim")) && said(json.find("n_layers")) &&

@@ -59,6 +59,7 @@ class Overrides {
       : model_(model), line_(line), findings_(findings) {}
 
   Expected<void> apply() {
+    if (line_.engine == "tgi") return apply_tgi();
     if (const CommandFlag* old = line_.find("--rope-scaling")) POSENC_CHECK(apply_old(*old));
     if (const CommandFlag* old = line_.find("--rope-theta")) POSENC_CHECK(apply_theta(*old));
     for (const char* name : {"--hf-overrides", "--json-model-override-args"})
@@ -67,6 +68,33 @@ class Overrides {
   }
 
  private:
+  // --rope-scaling linear or dynamic, and --rope-factor, stand above the file's whole scaling.
+  Expected<void> apply_tgi() {
+    const CommandFlag* type = line_.find("--rope-scaling");
+    const CommandFlag* factor = line_.find("--rope-factor");
+    if (!type) {
+      if (factor)
+        findings_.push_back(line_finding("flag_unread", Severity::error, factor->name,
+                                         "--rope-factor is not read without --rope-scaling",
+                                         "write --rope-scaling dynamic beside it"));
+      return {};
+    }
+    if (type->value != "linear" && type->value != "dynamic")
+      return fail("command", "--rope-scaling must be linear or dynamic", type->value,
+                  "other scalings stand in the config.json");
+    POSENC_TRY(number, factor ? number_of_flag(*factor) : Expected<double>(1.0));
+    if (type->value == "linear")
+      findings_.push_back(line_finding(
+          "flag_unread", Severity::error, "--rope-scaling linear",
+          "TGI's branch for linear does nothing: no position is divided, and the texts that the "
+          "flag should allow are unscaled",
+          "write --rope-scaling dynamic, or run the scaling in another engine"));
+    POSENC_TRY(dict, detail::parse_json("{\"type\":\"" + type->value +
+                                            "\",\"factor\":" + number_text(number) + "}",
+                                        "--rope-scaling"));
+    return put_in(dict, false, "rope_scaling.");
+  }
+
   void say_removed(const CommandFlag& flag) {
     findings_.push_back(line_finding(
         "flag_removed", Severity::error, flag.name,
@@ -116,7 +144,9 @@ class Overrides {
       if (!dict->get<Json::Object>())
         return fail("command", "rope_parameters must be a JSON object", dict->text(),
                     "write {\"rope_type\": …}");
-      POSENC_CHECK(put_in(*dict, true, "rope_parameters."));
+      // vLLM merges what is nested with what is there, and replaces what stands at the top.
+      const bool merges = inside && line_.engine == "vllm";
+      POSENC_CHECK(put_in(*dict, !merges, "rope_parameters."));
     }
     if (const Json* context = read->find("max_position_embeddings"))
       if (const auto* tokens = context->get<std::int64_t>(); tokens && *tokens > 0)
@@ -224,7 +254,7 @@ class Overrides {
 
 Expected<std::int64_t> asked_length(const CommandLine& line) {
   for (const char* name : {"--ctx-size", "--max-model-len", "--context-length", "--session-len",
-                           "--max-seq-len", "--seq-length"}) {
+                           "--max-seq-len", "--seq-length", "--max-total-tokens"}) {
     const CommandFlag* flag = line.find(name);
     if (!flag || flag->value == "auto" || flag->value == "-1") continue;
     return length_of_flag(*flag);
@@ -232,15 +262,26 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
   return 0;
 }
 
-void warn_beyond(const Model& told, std::int64_t asked, std::vector<Finding>& findings) {
-  const std::int64_t made_for = std::max(told.context, detail::reach(told));
-  if (asked <= made_for || made_for == 0) return;
-  findings.push_back({.code = "beyond_context",
-                      .severity = Severity::warning,
-                      .expected = detail::grouped(made_for),
-                      .found = detail::grouped(asked),
-                      .message = "the engine is started for more tokens than the model is made for",
-                      .cure = "posenc extend MODEL --to LENGTH plans a longer context"});
+// A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
+void tell_as_asked(std::vector<Finding>& differ) {
+  const auto scaling = std::ranges::find_if(differ, [](const Finding& one) {
+    return one.code == "rope_scaling" || one.code == "rope_factors";
+  });
+  if (scaling == differ.end()) return;
+  std::string consequences;
+  for (const Finding& one : differ)
+    if (one.code == "amplitude" || one.code == "logits")
+      consequences += "; cos and sin go " + one.expected + " → " + one.found +
+                      ", which is part of this scaling";
+  const std::string code = scaling->code;
+  std::erase_if(differ,
+                [](const Finding& one) { return one.code == "amplitude" || one.code == "logits"; });
+  for (Finding& one : differ) {
+    if (one.code != code) continue;
+    one.severity = Severity::warning;
+    one.message = "as the line asks: " + one.message + consequences;
+    one.cure.clear();
+  }
 }
 
 }  // namespace
@@ -276,6 +317,12 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
   POSENC_TRY(asked, asked_length(line));
   CommandReading out{.length = asked};
   Model told = model;
+  const auto finish = [&]() -> Expected<CommandReading> {
+    POSENC_TRY(tokens,
+               detail::tokens_of_a_request(model, out.reading.model, line, asked, out.findings));
+    out.length = tokens;
+    return std::move(out);
+  };
   if (line.engine != "llama.cpp") POSENC_CHECK(Overrides(told, line, out.findings).apply());
   // Megatron reads no file that a profile could read otherwise.
   if (line.engine == "megatron-core") {
@@ -283,8 +330,7 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
     out.reading.engine = engine;
     POSENC_CHECK(detail::apply_megatron_flags(told, line, out.findings));
     out.reading.model = std::move(told);
-    warn_beyond(out.reading.model, asked, out.findings);
-    return out;
+    return finish();
   }
   POSENC_TRY(reading, read_as(told, line.engine, asked));
   out.reading = std::move(reading);
@@ -295,8 +341,7 @@ Expected<CommandReading> read_command(const Model& model, std::string_view comma
   }
   if (line.engine == "llama.cpp")
     POSENC_CHECK(detail::apply_llama_flags(out.reading.model, line, asked, out.findings));
-  warn_beyond(out.reading.model, asked, out.findings);
-  return out;
+  return finish();
 }
 
 Expected<std::vector<Finding>> command_differences(const Model& model, std::string_view command,
@@ -305,6 +350,11 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
   std::vector<Finding> findings = std::move(read.findings);
   if (read.reading.refused.empty()) {
     POSENC_TRY(differ, differences(model, read.reading.model, length > 0 ? length : read.length));
+    if (std::ranges::find(findings, "theta_missing", &Finding::code) != findings.end())
+      std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
+    // What an engine drops was asked for, and is not what it runs.
+    if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
+      tell_as_asked(differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(

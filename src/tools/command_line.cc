@@ -120,8 +120,15 @@ constexpr KnownFlag known_flags[] = {
     {"llama.cpp", "--yarn-beta-fast"},
     {"llama.cpp", "--ctx-size", "-c"},
     {"llama.cpp", "--override-kv"},
+    {"llama.cpp", "--parallel", "-np"},
+    {"llama.cpp", "--kv-unified", "-kvu", true},
+    {"llama.cpp", "--grp-attn-n", "-gan"},
+    {"llama.cpp", "--grp-attn-w", "-gaw"},
+    {"llama.cpp", "--model-draft", "-md"},
+    {"llama.cpp", "--ctx-size-draft", "-cd"},
     {"vllm", "--hf-overrides"},
     {"vllm", "--max-model-len"},
+    {"vllm", "--speculative-config"},
     {"vllm", "--rope-scaling"},
     {"vllm", "--rope-theta"},
     {"sglang", "--json-model-override-args"},
@@ -129,6 +136,10 @@ constexpr KnownFlag known_flags[] = {
     {"lmdeploy", "--hf-overrides"},
     {"lmdeploy", "--session-len"},
     {"tensorrt-llm", "--max-seq-len"},
+    {"tgi", "--rope-scaling"},
+    {"tgi", "--rope-factor"},
+    {"tgi", "--max-total-tokens"},
+    {"tgi", "--max-input-tokens", "--max-input-length"},
     {"megatron-core", "--position-embedding-type"},
     {"megatron-core", "--use-rotary-position-embeddings", "", true},
     {"megatron-core", "--rotary-base"},
@@ -184,6 +195,8 @@ std::string_view engine_of(std::string_view word) {
       {"trtllm-serve", "tensorrt-llm"},
       {"trtllm-bench", "tensorrt-llm"},
       {"trtllm-eval", "tensorrt-llm"},
+      {"text-generation-launcher", "tgi"},
+      {"text-generation-inference", "tgi"},
       {"pretrain_gpt.py", "megatron-core"},
       {"train_gpt.py", "megatron-core"}};
   const auto* at =
@@ -281,16 +294,19 @@ Expected<CommandLine> read_command_line(std::string_view text) {
   POSENC_TRY(words, ShellWords(text).read());
   CommandLine line;
   std::size_t first = 0;
-  while (first < words.size() && line.engine.empty()) line.engine = engine_of(words[first++]);
+  while (first < words.size() && line.engine.empty()) {
+    line.program = words[first];
+    line.engine = engine_of(words[first++]);
+  }
   if (line.engine.empty()) {
     first = 0;
+    line.program.clear();
     line.engine = engine_of_flags(words);
   }
   if (line.engine.empty())
     return fail("command", "must name an engine whose flags are known", text.substr(0, 60),
                 "give a line with llama-server, vllm serve, python -m sglang.launch_server, "
-                "lmdeploy serve, "
-                "trtllm-serve or pretrain_gpt.py");
+                "lmdeploy serve, trtllm-serve, text-generation-launcher or pretrain_gpt.py");
   const auto end =
       std::find(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(), end_of_command);
   POSENC_CHECK(read_flags({words.begin() + static_cast<std::ptrdiff_t>(first), end}, line));

@@ -16,7 +16,8 @@ struct CommandFlag {
 };
 
 struct CommandLine {
-  std::string engine;  // as profiles name it: "llama.cpp", "vllm", "megatron-core"
+  std::string engine;   // as profiles name it: "llama.cpp", "vllm", "megatron-core"
+  std::string program;  // the word that named it: "llama-server"; "" where flags alone did
   std::vector<CommandFlag> flags = {};
 
   // The last one of a name, which is the one that counts; null if there is none.
@@ -35,6 +36,12 @@ Expected<void> apply_llama_flags(Model& model, const CommandLine& line, std::int
 // Megatron's rotation, which comes from its arguments alone: of the file nothing counts but sizes.
 Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
                                     std::vector<Finding>& findings);
+
+// How many tokens one request may have where the line asks for `asked` (0: not said), and what is to be
+// said of that: slots, self-extend, caps, drafts, more than the model is made for.
+Expected<std::int64_t> tokens_of_a_request(const Model& file, const Model& told,
+                                           const CommandLine& line, std::int64_t asked,
+                                           std::vector<Finding>& findings);
 
 // --- What readers of any engine's flags need ------------------------------------------------------
 

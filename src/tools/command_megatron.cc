@@ -11,7 +11,8 @@ namespace {
 
 class MegatronFlags {
  public:
-  explicit MegatronFlags(const CommandLine& line) : line_(line) {}
+  MegatronFlags(const CommandLine& line, std::vector<Finding>& findings)
+      : line_(line), findings_(findings) {}
 
   bool has(std::string_view name) const { return line_.find(name) != nullptr; }
 
@@ -55,7 +56,13 @@ class MegatronFlags {
     if (type && type->value == "yarn") return yarn();
     if (has("--use-rope-scaling")) {
       POSENC_TRY(factor, number("--rope-scaling-factor", 8, 0));
-      return Llama3{.factor = factor, .original_max_position_embeddings = 8192};
+      if (factor != 8)
+        findings_.push_back(line_finding(
+            "flag_dropped", Severity::error, "--rope-scaling-factor " + number_text(factor),
+            "gpt_builders.py does not hand the flag on: Megatron trains with factor 8 "
+            "(Megatron-LM#6305)",
+            "pass rope_scaling_factor to GPTModel in gpt_builders.py"));
+      return Llama3{.factor = 8, .original_max_position_embeddings = 8192};
     }
     POSENC_TRY(factor, number("--rotary-seq-len-interpolation-factor", 1, 0));
     return factor == 1 ? Scaling(Unscaled{}) : Scaling(Linear{.factor = factor});
@@ -83,13 +90,14 @@ class MegatronFlags {
   }
 
   const CommandLine& line_;
+  std::vector<Finding>& findings_;
 };
 
 }  // namespace
 
 Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
                                     std::vector<Finding>& findings) {
-  const MegatronFlags told(line);
+  const MegatronFlags told(line, findings);
   if (!told.rotates()) {
     const CommandFlag* type = line.find("--position-embedding-type");
     findings.push_back(line_finding(
@@ -104,7 +112,13 @@ Expected<void> apply_megatron_flags(Model& model, const CommandLine& line,
     if (group.cache_note.contains("MLA"))
       return fail("command", "arguments of Megatron's multi-latent attention are not read",
                   model.name, "compare --engines megatron-core");
+    const std::size_t before = findings.size();
     POSENC_TRY(said, told.rope(*rope));
+    // What is said of one group is said of all.
+    for (std::size_t i = findings.size(); i > before; --i)
+      if (std::find(findings.begin(), findings.begin() + static_cast<std::ptrdiff_t>(before),
+                    findings[i - 1]) != findings.begin() + static_cast<std::ptrdiff_t>(before))
+        findings.erase(findings.begin() + static_cast<std::ptrdiff_t>(i - 1));
     *rope = std::move(said);
   }
   return {};

@@ -66,11 +66,65 @@ class Differences {
         compare(*groups.first, *groups.second);
       }
     }
+    contexts();
+    if (!could_be_one_model()) as_two_models();
     std::ranges::stable_sort(found_, {}, &Finding::severity);
     return std::move(found_);
   }
 
  private:
+  // A longer promise needs a rotation that was made for it.
+  void contexts() {
+    const std::int64_t mine = a_.context, theirs = b_.context;
+    if (mine <= 0 || theirs <= 0 || mine == theirs) return;
+    const bool alike = std::ranges::all_of(
+        found_, [](const Finding& one) { return one.severity == Severity::note; });
+    const bool grew = theirs > mine && alike && rotates(b_);
+    found_.push_back(
+        {.code = "context",
+         .severity = grew ? Severity::warning : Severity::note,
+         .position = std::min(mine, theirs),
+         .expected = grouped(mine),
+         .found = grouped(theirs),
+         .message =
+             grew ? "the second promises " +
+                        detail::shown(static_cast<double>(theirs) / static_cast<double>(mine), 3) +
+                        " times the tokens and rotates as before: beyond " + grouped(mine) +
+                        " are angles that the first was not trained on"
+                  : "they promise texts of other lengths",
+         .cure = grew
+                     ? "right where the model was trained further; else posenc extend MODEL --to " +
+                           std::to_string(theirs) + " plans a scaling"
+                     : ""});
+  }
+
+  static bool rotates(const Model& model) {
+    return std::ranges::any_of(
+        model.groups, [](const LayerGroup& group) { return detail::rope_of(group) != nullptr; });
+  }
+
+  // A cure that makes one model of another is none: only files of one size can be of one model.
+  bool could_be_one_model() const {
+    const LayerGroup *a = find_group(a_, 0, Stack::text), *b = find_group(b_, 0, Stack::text);
+    if (a == nullptr || b == nullptr) return true;
+    return detail::layers_of(a_, Stack::text) == detail::layers_of(b_, Stack::text) &&
+           a->geometry.heads == b->geometry.heads && a->geometry.head_dim == b->geometry.head_dim;
+  }
+
+  void as_two_models() {
+    bool told = false;
+    for (Finding& finding : found_) {
+      told = told || !finding.cure.empty();
+      finding.cure.clear();
+    }
+    if (told)
+      found_.push_back(
+          {.code = "two_models",
+           .severity = Severity::note,
+           .message = "layers or heads differ, so these are two models: each may be right, and "
+                      "no cure makes one of the other"});
+  }
+
   // What is said of several groups is said once, of all their layers.
   void add(Finding finding) {
     for (Finding& old : found_) {
@@ -254,6 +308,13 @@ Expected<std::vector<Finding>> differences(const Model& expected, const Model& f
 
 namespace {
 
+// "transformers", or with its version where a newer one has a profile too.
+std::string name_with_version(const Engine& engine) {
+  const Expected<Engine> newest = find_engine(engine.name);
+  const bool is_newest = newest && newest->version == engine.version;
+  return std::string(engine.name) + (is_newest ? "" : "@" + std::string(engine.version));
+}
+
 // Of what an engine makes of `found`, beside `expected`.
 Expected<EngineDifferences> differences_in(EngineReading reading, const Model& expected,
                                            std::int64_t length) {
@@ -263,6 +324,14 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
     out.findings.push_back({.code = "refused",
                             .message = out.reading.refused,
                             .cure = "choose another engine, or a file that says it otherwise"});
+  } else if (!expected.known_family) {
+    out.findings.push_back({.code = "not_known",
+                            .severity = Severity::note,
+                            .message = "posenc does not know the family " + expected.family +
+                                       ", so what " + std::string(out.reading.engine.title) +
+                                       " makes of it is not known",
+                            .cure = "compare with tensors of the engine: posenc identify --how " +
+                                    std::string(out.reading.engine.name)});
   } else {
     POSENC_TRY(found, differences(expected, out.reading.model, length));
     out.findings = std::move(found);
@@ -279,8 +348,9 @@ Expected<EngineDifferences> differences_in(EngineReading reading, const Model& e
   }
   // The cures of two files do not help where the engine is what differs.
   for (Finding& finding : out.findings) {
-    finding.engines = {std::string(out.reading.engine.name)};
-    if (finding.code != "refused" && finding.code != "table_end") finding.cure.clear();
+    finding.engines = {name_with_version(out.reading.engine)};
+    if (finding.code != "refused" && finding.code != "table_end" && finding.code != "not_known")
+      finding.cure.clear();
   }
   return out;
 }

@@ -73,6 +73,7 @@ constexpr LintRule lint_rules[] = {
     {"spellings_disagree", error, "keep one of them"},
     {"type_conflict", error, "keep rope_type"},
     {"causal_chunks", warning, "check the family"},
+    {"type_from_class", warning, "write model_type"},
     {"unknown_family", note, "check what explain marks as assumed"},
     {"family_remark", note, ""},
     {"size_from_default", note, "write the size"},
@@ -113,11 +114,16 @@ Finding as_finding(const Warning& warning) {
 
 // What a converter can lose without a trace in the file itself.
 void lint_gguf(const Model& model, std::vector<Finding>& findings) {
+  const auto base_of = [](const LayerGroup& group) -> const Provenance* {
+    const auto at = std::ranges::find(group.provenance, "rope_theta", &Provenance::field);
+    return at == group.provenance.end() ? nullptr : &*at;
+  };
+  // A file that has the base leaves out only what its architecture fixes: that of layers which slide.
+  for (const LayerGroup& group : model.groups)
+    if (const Provenance* base = base_of(group); base && base->origin == Origin::file) return;
   for (const LayerGroup& group : model.groups) {
-    const Rope* rope = detail::rope_of(group);
-    if (!rope) continue;
-    const auto base = std::ranges::find(group.provenance, "rope_theta", &Provenance::field);
-    if (base != group.provenance.end() && base->origin != Origin::file)
+    if (!detail::rope_of(group)) continue;
+    if (const Provenance* base = base_of(group))
       findings.push_back(
           {.code = "gguf_theta_defaulted",
            .severity = Severity::warning,
@@ -190,17 +196,21 @@ Expected<std::vector<Finding>> lint(const Model& model, const LintOptions& optio
   if (gguf) lint_gguf(model, findings);
   lint_llama3(model, gguf, findings);
 
+  // Nobody asked for an engine: the newest of each, where it reads such files at all.
+  const bool any = options.engines.empty();
   std::vector<std::string> asked = options.engines;
-  if (asked.empty())
+  if (any)
     for (const Engine& engine : engines())
-      asked.push_back(std::string(engine.name) + "@" + std::string(engine.version));
+      if (!engine.ended && std::ranges::find(asked, engine.name) == asked.end())
+        asked.push_back(std::string(engine.name));
   std::vector<Finding> by_engine;
   for (const std::string& engine : asked) {
     POSENC_TRY(differs, engine_differences(model, engine, options.length));
+    if (any && !differs.reading.reads_format) continue;
     for (Finding finding : differs.findings) {
       if (finding.severity == Severity::note) continue;
       // A file is not wrong because one engine of many reads it otherwise, unless that is the one it is for.
-      if (options.engines.empty()) finding.severity = Severity::warning;
+      if (any) finding.severity = Severity::warning;
       if (const std::string why = reasons(differs.reading); !why.empty())
         finding.message += ". " + why;
       finding.code = "engine_" + finding.code;

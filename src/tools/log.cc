@@ -42,8 +42,9 @@ class LogDifferences {
     if (log_.known == 0)
       findings_.push_back({.code = "log_unknown",
                            .severity = Severity::warning,
-                           .message = "no line of llama.cpp, its converter, vLLM or transformers "
-                                      "that tells anything about position",
+                           .message = "no line that tells anything about position: known are those "
+                                      "of llama.cpp, its converter, Ollama, LM Studio, vLLM, "
+                                      "SGLang, transformers and mlx-lm",
                            .cure = "give what the engine prints when it loads the model; "
                                    "llama-server wants -v, vLLM its first lines"});
     std::ranges::stable_sort(findings_, {}, &Finding::severity);

@@ -52,13 +52,6 @@ std::optional<double> number_in(std::string_view text) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// The number behind the first `before` in a line.
-std::optional<double> number_after(std::string_view line, std::string_view before) {
-  const std::size_t at = line.find(before);
-  if (at == line.npos) return {};
-  return number_in(line.substr(at + before.size(), 64));
-}
-
 // Of a Python dict as its repr shows it, JSON; what stands behind the closing brace is left out. Nothing: no dict.
 std::optional<std::string> json_of_repr(std::string_view text) {
   if (!text.starts_with('{')) return {};
@@ -126,6 +119,25 @@ constexpr LogName key_endings[] = {{".context_length", "context"},
                                    {".rope.scaling.factor", "factor"},
                                    {".rope.scaling.original_context_length", "original"}};
 
+}  // namespace
+
+std::optional<double> number_after(std::string_view line, std::string_view before) {
+  const std::size_t at = line.find(before);
+  if (at == line.npos) return {};
+  // 262,144 is a number, and a comma behind one is not of it.
+  std::string digits;
+  const std::string_view text = trimmed(line.substr(at + before.size(), 64));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool groups =
+        text[i] == ',' && i > 0 && i + 3 < text.size() &&
+        std::ranges::all_of(text.substr(i + 1, 3), [](char c) { return c >= '0' && c <= '9'; });
+    if (!groups) digits += text[i];
+  }
+  return number_in(digits);
+}
+
+namespace {
+
 class LogReader {
  public:
   Expected<EngineLog> read(std::string_view text) {
@@ -188,6 +200,7 @@ class LogReader {
               .found = printable(*rest, 60),
               .message = "the converter knows no such scaling and writes the model without it",
               .cure = "convert with a newer converter, and compare: posenc diff config.json FILE"});
+    if (auto message = message_of(line)) remark(*std::move(message));
     vllm(line);
     hugging_face(line);
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,12 @@ struct EngineLog {
     return at == said.end() ? nullptr : &at->second;
   }
 };
+
+// The number behind the first `before` in a line, "4,096" too; nothing where none stands there.
+std::optional<double> number_after(std::string_view line, std::string_view before);
+
+// What a line says that needs no model to be understood; nothing: it is none of those.
+std::optional<Finding> message_of(std::string_view line);
 
 // Errors: a line above 1 MiB, a zero byte.
 Expected<EngineLog> read_log(std::string_view text);

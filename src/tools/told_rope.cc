@@ -121,16 +121,4 @@ std::optional<Rope> told_rope(const Rope& rope, const Json& dict, const ToldHow&
   return told;
 }
 
-std::int64_t reach(const Model& model) {
-  double furthest = 0;
-  for (const LayerGroup& group : model.groups) {
-    const Rope* rope = rope_of(group);
-    if (!rope) continue;
-    const auto factor = number_of(rope->scaling, "factor"),
-               original = number_of(rope->scaling, "original_max_position_embeddings");
-    if (factor && original) furthest = std::max(furthest, *factor * *original);
-  }
-  return static_cast<std::int64_t>(std::min(furthest, 0x1p50));
-}
-
 }  // namespace posenc::detail

@@ -29,7 +29,4 @@ std::span<const std::string_view> told_fields();
 // A finite number; nothing for anything else.
 std::optional<double> real_number(const Json& json);
 
-// The furthest length that a scaling of the model is made for: factor times trained length; 0 where none says.
-std::int64_t reach(const Model& model);
-
 }  // namespace posenc::detail

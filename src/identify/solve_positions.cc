@@ -1,0 +1,207 @@
+// Where tokens stand, when the rotation is known: each token's pairs are turned by one angle a pair,
+// and of all positions one makes these angles. A cache that was merged, wrapped, shifted or padded
+// shows as a jump.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "posenc/features.h"
+#include "posenc/identify.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/identify/dump.h"
+
+namespace posenc {
+namespace {
+
+using detail::ChannelPair, detail::Dump, detail::grouped;
+
+// Tokens that stand one after the other.
+struct Run {
+  std::int64_t token = 0, position = 0, count = 0;
+};
+
+class Solver {
+ public:
+  Solver(const Dump& dump, const Rotate& rotate, std::int64_t furthest)
+      : dump_(dump), rotate_(rotate), furthest_(furthest) {
+    const Slice& slice = rotate.slice;
+    const std::int64_t pairs = rotate.pairs(), in_block = pairs / slice.blocks;
+    for (std::int64_t r = 0; r < pairs; ++r) {
+      const std::int64_t block = r / in_block, k = r % in_block;
+      const bool neighbours = slice.pairing == Pairing::interleaved;
+      const std::int64_t a = slice.first_dim + 2 * block * in_block + (neighbours ? 2 * k : k);
+      const ChannelPair pair{.a = a, .b = a + (neighbours ? 1 : in_block)};
+      turnings_.push_back(detail::turning(dump, pair));
+    }
+  }
+
+  // Nothing: in some token no position explains the angles.
+  std::optional<std::vector<std::int64_t>> run() const {
+    std::vector<std::int64_t> at;
+    std::int64_t searched = 0;
+    for (std::int64_t t = 0; t < dump_.tokens; ++t) {
+      const std::int64_t next = at.empty() ? 0 : at.back() + 1;
+      if (explains(t, next)) {
+        at.push_back(next);
+        continue;
+      }
+      // A search costs as much as thousands of tokens: a text has few jumps.
+      if (++searched > most_jumps) return std::nullopt;
+      const auto found = search(t);
+      if (!found) return std::nullopt;
+      at.push_back(*found);
+    }
+    return at;
+  }
+
+ private:
+  static constexpr std::int64_t most_jumps = 64;
+  static constexpr double clean = 0.995;  // mean cosine of what angles are off
+
+  double agreement(std::int64_t token, std::int64_t position) const {
+    double sum = 0;
+    for (std::size_t r = 0; r < turnings_.size(); ++r)
+      sum +=
+          std::cos(turnings_[r].angle[static_cast<std::size_t>(token)] -
+                   rotate_.at(0, 0, static_cast<std::int64_t>(r)) * static_cast<double>(position));
+    return sum / static_cast<double>(turnings_.size());
+  }
+  bool explains(std::int64_t token, std::int64_t position) const {
+    return agreement(token, position) > clean;
+  }
+
+  std::optional<std::int64_t> search(std::int64_t token) const {
+    std::int64_t best = 0;
+    double most = -1;
+    for (std::int64_t p = -furthest_; p <= furthest_; ++p) {
+      const double score = agreement(token, p);
+      // Nearer positions first, of those that slow pairs cannot tell apart.
+      if (score > most + 1e-9 || (score > most - 1e-9 && std::abs(p) < std::abs(best)))
+        most = std::max(most, score), best = p;
+    }
+    return most > clean ? std::optional(best) : std::nullopt;
+  }
+
+  const Dump& dump_;
+  const Rotate& rotate_;
+  const std::int64_t furthest_;
+  std::vector<detail::Turning> turnings_;
+};
+
+std::vector<Run> runs_of(const std::vector<std::int64_t>& at) {
+  std::vector<Run> runs;
+  for (std::int64_t t = 0; t < std::ssize(at); ++t) {
+    const std::int64_t p = at[static_cast<std::size_t>(t)];
+    if (!runs.empty() && p == runs.back().position + runs.back().count)
+      ++runs.back().count;
+    else
+      runs.push_back({t, p, 1});
+  }
+  return runs;
+}
+
+std::string words(const Run& run) {
+  const auto span = [](std::int64_t from, std::int64_t count) {
+    return count == 1 ? grouped(from) : grouped(from) + "–" + grouped(from + count - 1);
+  };
+  return (run.count == 1 ? "token " : "tokens ") + span(run.token, run.count) + " at " +
+         span(run.position, run.count);
+}
+
+// The kind of slip that has left such runs, and the token at which positions jump.
+Finding slip(const std::vector<Run>& runs, std::int64_t tokens) {
+  Finding finding{.severity = Severity::error};
+  for (std::size_t i = 0; i < std::min<std::size_t>(runs.size(), 4); ++i)
+    finding.found += (i == 0 ? "" : ", ") + words(runs[i]);
+  if (runs.size() > 4) finding.found += " …";
+  if (runs.size() == 1) {
+    finding.code = "positions_shifted";
+    finding.position = 0;
+    finding.message = "every token is rotated for a position " + grouped(runs[0].position) +
+                      " from where it is said to stand";
+    finding.cure = "count positions from the first token of the text, not of a chunk or a cache";
+    return finding;
+  }
+  const Run &first = runs[0], &second = runs[1];
+  finding.position = second.token;
+  const std::int64_t jump = second.position - (first.position + first.count);
+  const std::string at = "positions jump at token " + grouped(second.token) + ": ";
+  const bool alike = std::ranges::all_of(
+      runs, [&](const Run& run) { return run.count == 1 && run.position == first.position; });
+  const bool padded =
+      first.count == 1 && runs.size() > 2 && second.count == 1 && second.position == first.position;
+  if (alike) {
+    finding.code = "positions_constant";
+    finding.message = "every token is rotated for one position";
+    finding.cure = "hand position_ids on to the rotation";
+  } else if (padded) {
+    const auto text = std::ranges::find_if(runs, [](const Run& run) { return run.count > 1; });
+    finding.code = "padding";
+    finding.message = at + "the first " + grouped(text == runs.end() ? 1 : text->token) +
+                      " tokens share one position, as padding on the left does";
+    finding.cure = "leave padding out of the dump, or count positions by the attention mask";
+  } else if (second.position == first.position) {
+    finding.code = "positions_restart";
+    finding.message = at +
+                      "they begin anew there, as in caches of two texts that were put together, "
+                      "or in a chunk that is counted from 0";
+    finding.cure = "rotate the second part's keys on by " + grouped(first.count) +
+                   " (posenc rotate_by, KvCache), or fill the cache with the whole text";
+  } else if (jump < 0 && first.count + second.count == tokens &&
+             second.position + second.count == first.position) {
+    finding.code = "positions_wrapped";
+    finding.message = at + "a ring buffer of " + grouped(tokens) +
+                      " slots: the newest tokens stand in the first slots";
+    finding.cure = "read a token's position from the cache, not from its slot";
+  } else if (jump > 0) {
+    finding.code = "positions_gap";
+    finding.message = at + "they go on " + grouped(jump) +
+                      " later, as where tokens were dropped from a cache and the rest stayed "
+                      "rotated, or where a prefix of another text was reused";
+    finding.cure = "right where an engine keeps positions; else rotate the later keys back by " +
+                   grouped(jump);
+  } else {
+    finding.code = "positions_jump";
+    finding.message = at + "they go on " + grouped(-jump) + " earlier";
+    finding.cure = "count positions from the first token of the text";
+  }
+  return finding;
+}
+
+}  // namespace
+
+Expected<std::optional<SolvedPositions>> solve_positions(const RotationDump& from,
+                                                         const Model& model, std::int64_t layer,
+                                                         std::int64_t length) {
+  const LayerGroup* group = find_group(model, std::max<std::int64_t>(layer, 0), Stack::text);
+  if (!group || from.positions.axes() != 1) return std::nullopt;
+  POSENC_TRY(plan, compile(*group, length));
+  if (!plan.rotate || plan.rotate->frequencies.axes != 1 || plan.rotate->frequencies.heads != 1 ||
+      !rooms::identify.refused(features(plan)).empty())
+    return std::nullopt;
+  POSENC_TRY(dump, detail::read_dump(from));
+  if (plan.rotate->slice.first_dim + plan.rotate->slice.rotary_dim > dump.dim) return std::nullopt;
+  // As far as twice the model's context, or the dump's own positions.
+  constexpr std::int64_t most = 1 << 18;
+  std::int64_t furthest = std::max(2 * model.context, 2 * dump.tokens);
+  for (const std::int64_t p : dump.positions.front()) furthest = std::max(furthest, std::abs(p));
+  const auto solved = Solver(dump, *plan.rotate, std::min(furthest, most)).run();
+  if (!solved || *solved == dump.positions.front()) return std::nullopt;
+  SolvedPositions out;
+  // Of repeated tokens only the distances to the first are known: it stands where it is said to.
+  for (const std::int64_t p : *solved) out.at.push_back(p + dump.origin);
+  // Beside the positions that were told.
+  std::vector<std::int64_t> off;
+  for (std::size_t t = 0; t < out.at.size(); ++t)
+    off.push_back(out.at[t] - dump.positions.front()[t] - dump.origin);
+  const bool shifted = std::ranges::all_of(off, [&](std::int64_t x) { return x == off.front(); });
+  const std::vector<Run> runs =
+      shifted ? std::vector<Run>{{0, off.front(), dump.tokens}} : runs_of(out.at);
+  out.slip = slip(runs, dump.tokens);
+  out.slip.layers = group->layers;
+  return out;
+}
+
+}  // namespace posenc
