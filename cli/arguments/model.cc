@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "cli/arguments/model_names.h"
+
 namespace posenc::cli {
 namespace {
 
@@ -45,7 +47,16 @@ Expected<File> opened(const std::string& name) {
 }  // namespace
 
 Expected<Model> named_model(const std::string& name) {
-  if (!is_stream(name)) return read_model(name);
+  if (!is_stream(name)) {
+    Expected<Model> model = read_model(name);
+    // What is there and cannot be read, says so itself.
+    if (model || model.error().where != "read_model" || name.empty()) return model;
+    if (const auto folder = hub_snapshot(name)) return read_model(*folder);
+    if (const auto bundled = bundled_name_like(name)) return read_model(*bundled);
+    return fail("read_model",
+                "neither a file, a folder, a bundled model nor one in the hub's cache",
+                model.error().got, name_cure(name));
+  }
   const Expected<File> file = opened(name);
   if (!file) return std::unexpected(file.error());
   const Expected<std::string> bytes =

@@ -162,6 +162,13 @@ Expected<int> diff_log(const DiffOptions& options, const Model& model, const Ter
   return equal ? 0 : 1;
 }
 
+// Whether the line changes the rotation, and nothing is wrong with that.
+bool asks_for_more(const std::vector<Finding>& findings) {
+  return std::ranges::any_of(findings, [](const Finding& one) {
+    return one.code == "rope_scaling" || one.code == "rope_factors";
+  });
+}
+
 // What an engine's command line makes of the model.
 Expected<int> diff_command(const DiffOptions& options, const Model& model, const Terminal& term) {
   const Expected<std::string> text = command_text(options.command);
@@ -174,7 +181,9 @@ Expected<int> diff_command(const DiffOptions& options, const Model& model, const
               json_string(model.name), json_string(*text), to_json(*findings));
   else
     write_out("{}  {}\n\n{}", term.bold(model.name), term.dim("as the command line starts it"),
-              findings_page(*findings, term, "The engine runs what the file says."));
+              findings_page(*findings, term,
+                            asks_for_more(*findings) ? "The engine runs what the line asks for."
+                                                     : "The engine runs what the file says."));
   return equal ? 0 : 1;
 }
 

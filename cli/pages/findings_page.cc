@@ -65,7 +65,7 @@ std::string findings_page(std::span<const Finding> findings, const Terminal& ter
     if (!finding.cure.empty())
       out += indent + term.dim("cure: ") + wrapped(finding.cure, margin, margin + 6) + "\n";
   }
-  if (!grave) out += (out.empty() ? "" : "\n") + std::string(none) + "\n";
+  if (!grave && !none.empty()) out += (out.empty() ? "" : "\n") + std::string(none) + "\n";
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "posenc/cache.h"
 #include "posenc/content.h"
 #include "posenc/distance_maps.h"
+#include "posenc/doctor.h"
 #include "posenc/engines.h"
 #include "posenc/error.h"
 #include "posenc/explain.h"

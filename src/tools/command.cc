@@ -11,7 +11,9 @@
 #include "posenc/tools.h"
 #include "src/core/try.h"
 #include "src/explain/text.h"
+#include "src/model/compare.h"
 #include "src/tools/command_line.h"
+#include "src/tools/recipes.h"
 #include "src/tools/told_rope.h"
 
 namespace posenc {
@@ -262,8 +264,10 @@ Expected<std::int64_t> asked_length(const CommandLine& line) {
   return 0;
 }
 
-// A scaling that the line asks for is one finding with what follows from it, and no cure undoes it.
-void tell_as_asked(std::vector<Finding>& differ) {
+// A scaling that the line asks for is one finding with what follows from it, and no cure undoes it. It is
+// good to know where the text that is asked for needs it, and deserves a look where none does.
+void tell_as_asked(const Model& model, const Model& told, std::int64_t length,
+                   std::vector<Finding>& differ) {
   const auto scaling = std::ranges::find_if(differ, [](const Finding& one) {
     return one.code == "rope_scaling" || one.code == "rope_factors";
   });
@@ -274,11 +278,31 @@ void tell_as_asked(std::vector<Finding>& differ) {
       consequences += "; cos and sin go " + one.expected + " → " + one.found +
                       ", which is part of this scaling";
   const std::string code = scaling->code;
+  std::int64_t reached = detail::reach(told);
+  const detail::Recipe* recipe = detail::recipe_of(model);
+  bool as_published = false;
+  for (const LayerGroup& group : told.groups) {
+    const Rope* rope = detail::rope_of(group);
+    if (!rope || is_tower(group.stack)) continue;
+    as_published |= recipe && detail::follows(*recipe, rope->scaling);
+    if (const auto* linear = std::get_if<Linear>(&rope->scaling))
+      reached = std::max(
+          reached, static_cast<std::int64_t>(static_cast<double>(model.context) * linear->factor));
+  }
+  const bool needed = length > model.context && length <= reached;
+  if (as_published)
+    consequences += "; it is what " + std::string(recipe->source) + " publish";
+  else if (recipe && length > model.context)
+    consequences += "; " + std::string(recipe->source) + " publish factor " +
+                    number_text(recipe->factor) + " of " + detail::grouped(recipe->trained);
+  if (length > 0 && length <= model.context)
+    consequences +=
+        "; texts of " + detail::grouped(length) + " tokens are within the context, and lose by it";
   std::erase_if(differ,
                 [](const Finding& one) { return one.code == "amplitude" || one.code == "logits"; });
   for (Finding& one : differ) {
     if (one.code != code) continue;
-    one.severity = Severity::warning;
+    one.severity = needed || as_published ? Severity::note : Severity::warning;
     one.message = "as the line asks: " + one.message + consequences;
     one.cure.clear();
   }
@@ -354,7 +378,7 @@ Expected<std::vector<Finding>> command_differences(const Model& model, std::stri
       std::erase_if(differ, [](const Finding& one) { return one.code == "rope_theta"; });
     // What an engine drops was asked for, and is not what it runs.
     if (std::ranges::find(findings, "flag_dropped", &Finding::code) == findings.end())
-      tell_as_asked(differ);
+      tell_as_asked(model, read.reading.model, length > 0 ? length : read.length, differ);
     findings.insert(findings.end(), differ.begin(), differ.end());
     for (const EngineNote& note : read.reading.notes)
       findings.push_back(

@@ -14,6 +14,7 @@
 #include "src/explain/text.h"
 #include "src/model/compare.h"
 #include "src/tools/least_base.h"
+#include "src/tools/recipes.h"
 #include "src/tools/unrotated.h"
 
 namespace posenc {
@@ -419,7 +420,13 @@ Expected<ContextPlan> extend(const Model& model, const ExtendOptions& options) {
     out.unknown.push_back("what attention over more keys than in training costs");
     return out;
   }
-  POSENC_TRY(shown, shown_in_training(model, *group, options.trained));
+  // What the authors say was trained counts before what the file promises.
+  const detail::Recipe* recipe = options.trained == 0 ? detail::recipe_of(model) : nullptr;
+  const bool own = recipe && !extends(detail::rope_of(*group)->scaling);
+  POSENC_TRY(shown, shown_in_training(model, *group, own ? recipe->trained : options.trained));
+  if (own)
+    shown.by +=
+        ": " + grouped(recipe->trained) + " tokens, as " + std::string(recipe->source) + " say";
   const Rope& rope = *detail::rope_of(*group);
   out.trained = shown.length;
   out.trained_by = shown.by;

@@ -21,6 +21,16 @@ const S* scheme_in(const Model& model) {
 }  // namespace
 
 std::optional<Holds> by_scheme(const Model& model, std::int64_t to, const Plan& plan) {
+  // Of pictures and videos: what grows is an axis, and no length says which.
+  for (const LayerGroup& group : model.groups)
+    for (const Scheme& scheme : group.schemes)
+      if (std::holds_alternative<Axial>(scheme) || std::holds_alternative<Mixed>(scheme))
+        return Holds{"as_is", "axes", "2502.15894",
+                     "each pair rotates by one axis of a picture or a video: more frames, rows or "
+                     "columns than were trained give angles that training has not shown, and a "
+                     "longer video repeats where the pair whose full turn is as long as the "
+                     "trained one comes round (RIFLEx slows that pair); posenc explain MODEL "
+                     "--pairs prints the full turns of each axis"};
   if (const auto* learned = scheme_in<Learned>(model)) {
     const std::int64_t most = learned->rows - learned->row_offset;
     if (to <= most)

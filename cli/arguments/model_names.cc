@@ -1,0 +1,109 @@
+// Meets names of models half-way.
+#include "cli/arguments/model_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "posenc/model.h"
+
+namespace posenc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Letters and digits alone, without owner and without what says how it was tuned or packed.
+std::string plain(std::string_view name) {
+  name = name.substr(name.find_last_of('/') + 1);
+  std::string lower;
+  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (bool cut = true; cut;) {
+    cut = false;
+    for (const std::string_view end :
+         {".json", "-instruct", "-chat", "-it", "-hf", "-base", "-gguf", "-awq", "-gptq", "-bf16",
+          "-fp8", ":latest", "-instruct-2507", "-thinking-2507"}) {
+      if (lower.size() <= end.size() || !lower.ends_with(end)) continue;
+      lower.resize(lower.size() - end.size());
+      cut = true;
+    }
+  }
+  if (lower.starts_with("meta-llama-")) lower.erase(0, 5);
+  std::string out;
+  for (const char c : lower)
+    if (std::isalnum(static_cast<unsigned char>(c))) out += c;
+  return out;
+}
+
+// Bundled names that begin as this one does, or it as they do.
+std::vector<std::string> begin_alike(const std::string& name) {
+  std::vector<std::string> alike;
+  const std::string asked = plain(name);
+  if (asked.size() < 3) return alike;
+  for (const BundledModel& model : bundled_models()) {
+    const std::string own = plain(model.name);
+    if (own.starts_with(asked) || asked.starts_with(own)) alike.emplace_back(model.name);
+  }
+  return alike;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+std::optional<std::string> bundled_name_like(const std::string& name) {
+  const std::string asked = plain(name);
+  for (const BundledModel& model : bundled_models())
+    if (plain(model.name) == asked) return std::string(model.name);
+  return std::nullopt;
+}
+
+std::optional<std::string> hub_snapshot(const std::string& name) {
+  if (std::ranges::count(name, '/') != 1 || name.contains("..") || name.starts_with('/'))
+    return std::nullopt;
+  std::string cache = environment("HF_HUB_CACHE");
+  if (cache.empty() && !environment("HF_HOME").empty()) cache = environment("HF_HOME") + "/hub";
+  if (cache.empty() && !environment("XDG_CACHE_HOME").empty())
+    cache = environment("XDG_CACHE_HOME") + "/huggingface/hub";
+  if (cache.empty() && !environment("HOME").empty())
+    cache = environment("HOME") + "/.cache/huggingface/hub";
+  if (cache.empty()) return std::nullopt;
+  std::string folder = "models--" + name;
+  folder.replace(folder.find('/'), 1, "--");
+  std::error_code none;
+  std::optional<std::string> newest;
+  fs::file_time_type when{};
+  for (const auto& entry : fs::directory_iterator(fs::path(cache) / folder / "snapshots", none)) {
+    const auto written = entry.last_write_time(none);
+    if (none || (newest && written < when)) continue;
+    newest = entry.path().string();
+    when = written;
+  }
+  return newest;
+}
+
+std::string name_cure(const std::string& name) {
+  if (name.starts_with("http://") || name.starts_with("https://")) {
+    std::string address = name;
+    if (const std::size_t at = address.find("/blob/"); at != address.npos)
+      address.replace(at, 6, "/resolve/");
+    if (!address.contains("/resolve/") && address.contains("huggingface.co/"))
+      address += (address.ends_with('/') ? "" : "/") + std::string("resolve/main/config.json");
+    return "posenc opens no address: curl -sL " + address + " | posenc doctor -";
+  }
+  std::string cure;
+  const std::vector<std::string> alike = begin_alike(name);
+  for (std::size_t i = 0; i < std::min<std::size_t>(alike.size(), 4); ++i)
+    cure += (i == 0 ? "did you mean " : ", ") + alike[i];
+  if (!cure.empty()) return cure + "? posenc models lists what is bundled";
+  if (std::ranges::count(name, '/') == 1)
+    return "give its config.json: curl -sL https://huggingface.co/" + name +
+           "/resolve/main/config.json | posenc doctor -";
+  return "give a path, or a name that posenc models lists";
+}
+
+}  // namespace posenc::cli

@@ -1,0 +1,79 @@
+// The doctor: whatever a person has is taken as evidence, and answered by one list of findings with a
+// verdict above them. The first model is what should run; everything else is a run of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "posenc/tools.h"
+
+namespace [[gnu::visibility("default")]] posenc {
+
+enum class EvidenceKind {
+  model,      // config.json, params.json, GGUF, a folder
+  command,    // a line that starts an engine
+  log,        // what an engine or a converter printed
+  modelfile,  // Ollama's
+  training,   // YAML of a trainer
+  inv_freq,   // frequencies as numbers in a text
+  unusable,   // `as` says why, and what to give instead
+};
+constexpr std::string_view name(EvidenceKind kind) {
+  constexpr std::string_view names[] = {"model",    "command",  "log",     "modelfile",
+                                        "training", "inv_freq", "unusable"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+// One thing that a person has.
+struct Evidence {
+  std::string name = {};  // as it was given
+  EvidenceKind kind = EvidenceKind::unusable;
+  std::string as = {};  // one line: how it is taken
+  std::optional<Model> model = {};
+  std::string text = {};  // of what is no model
+};
+Evidence model_evidence(std::string name, Model model);
+Evidence unusable_evidence(std::string name, const Error& error);
+// Tells by its content what a text is: JSON of a model, a command line, a log, a Modelfile, a trainer's
+// YAML, numbers.
+Evidence text_evidence(std::string name, std::string text);
+
+struct DoctorOptions {
+  std::int64_t length = 0;  // tokens that it is to run for; 0: what the evidence says
+  std::vector<std::string> engines =
+      {};  // "vllm", "transformers@5.12": beside those of the evidence
+};
+
+// A finding, and what a person needs to know of it.
+struct Diagnosed {
+  Finding finding = {};
+  std::string engine = {}, version = {};  // "" where none is concerned
+  std::string where = {};                 // "config.json", "server.log:7", "command"
+  std::string effect = {};                // "from position 192 on", "from the first token on"
+  std::string sure = {};                  // "computed", "by the engine's profile", "likely"
+};
+
+struct Diagnosis {
+  std::vector<Evidence> evidence = {};
+  std::string verdict = {};              // one sentence
+  std::vector<Diagnosed> findings = {};  // by their effect up to the length
+  std::int64_t length = 0;               // that it was judged for; 0: nobody says
+  std::string next = {};                 // the command to run next
+};
+// {"evidence", "verdict", "findings": [{"code", "severity", "engine", "version", "where", "what", "effect",
+// "cure", "sure"}], "next"} (docs/json.md).
+std::string to_json(const Diagnosis& diagnosis);
+
+// Errors: no evidence at all, no such engine, a negative length.
+Expected<Diagnosis> diagnose(std::vector<Evidence> evidence, const DoctorOptions& options = {});
+
+// Frequencies as somebody printed them (numbers in a text, tensor([…]) around them): what made them. Each is
+// known as far as its last digit. Errors: fewer than four numbers, more than 65,536.
+Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
+                                                       std::vector<double>* resolution = nullptr);
+
+}  // namespace posenc

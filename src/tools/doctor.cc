@@ -1,0 +1,505 @@
+// Evidence becomes runs, and runs are compared with the first model; findings of all of them stand in
+// one list, by their effect.
+#include "posenc/doctor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "posenc/explain.h"
+#include "src/core/try.h"
+#include "src/explain/text.h"
+#include "src/model/compare.h"
+#include "src/text/json.h"
+#include "src/text/json_writer.h"
+#include "src/tools/command_line.h"
+#include "src/tools/log_lines.h"
+
+namespace posenc {
+namespace {
+
+using detail::grouped;
+
+// --- what a text is --------------------------------------------------------------------------------
+
+bool has_line_with(std::string_view text, std::string_view start) {
+  return text.starts_with(start) || text.contains("\n" + std::string(start));
+}
+
+bool is_modelfile(std::string_view text) {
+  return has_line_with(text, "FROM ") && !text.starts_with('{');
+}
+
+bool is_training(std::string_view text) {
+  for (const char* key :
+       {"cutoff_len:", "sequence_len:", "max_seq_length:", "max_length:", "model_max_length:"})
+    if (has_line_with(text, key)) return true;
+  return false;
+}
+
+bool is_of_numbers(std::string_view text) {
+  const auto numbers = read_printed_frequencies(text);
+  if (!numbers) return false;
+  const auto letters = std::ranges::count_if(
+      text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  // tensor(…, device='cuda:0', dtype=torch.float32), inv_freq = …
+  return letters < 80 + std::ssize(*numbers);
+}
+
+std::string first_line(std::string_view text) {
+  return printable(text.substr(0, text.find('\n')), 60);
+}
+
+// --- what is said of it ----------------------------------------------------------------------------
+
+class Doctor {
+ public:
+  Doctor(std::vector<Evidence> evidence, const DoctorOptions& options) : options_(options) {
+    out_.evidence = std::move(evidence);
+    out_.length = options.length;
+  }
+
+  Expected<Diagnosis> run() && {
+    for (Evidence& one : out_.evidence)
+      if (one.model && !intent_) intent_ = &one;
+    for (const std::string& engine : options_.engines) POSENC_CHECK(find_engine(engine));
+    if (intent_) of_files();
+    for (const Evidence& one : out_.evidence)
+      if (&one != intent_) of_run(one);
+    order();
+    judge();
+    return std::move(out_);
+  }
+
+ private:
+  const Model& intent() const { return *intent_->model; }
+
+  std::int64_t reached() const { return std::max(intent().context, detail::reach(intent())); }
+
+  void add(Finding finding, const std::string& where, std::string_view engine,
+           std::string_view version, std::string sure) {
+    // Said once, whatever evidence tells it.
+    for (const Diagnosed& old : out_.findings)
+      if (old.finding.code == finding.code && old.finding.expected == finding.expected &&
+          old.finding.found == finding.found && old.engine == engine)
+        return;
+    Diagnosed one{.engine = std::string(engine),
+                  .version = std::string(version),
+                  .where = where + (finding.line ? ":" + std::to_string(*finding.line) : ""),
+                  .effect = effect_of(finding),
+                  .sure = std::move(sure)};
+    one.finding = std::move(finding);
+    out_.findings.push_back(std::move(one));
+  }
+
+  void add_all(std::vector<Finding> findings, const std::string& where, const Engine& engine,
+               const std::string& sure) {
+    for (Finding& finding : findings)
+      add(std::move(finding), where, engine.name, engine.version, sure);
+  }
+
+  static std::string effect_of(const Finding& finding) {
+    if (finding.severity == Severity::note) return "";
+    if (!finding.position) return "at any length";
+    if (*finding.position <= 1) return "from the first tokens on";
+    return "from position " + grouped(*finding.position) + " on";
+  }
+
+  void cannot(const Evidence& one, const Error& error) {
+    for (Evidence& each : out_.evidence)
+      if (&each == &one) each.as += "; not used: " + error.message();
+  }
+
+  // The file against itself, and what the engines that were named make of it.
+  void of_files() {
+    const auto found = lint(intent(), {.length = options_.length, .engines = options_.engines});
+    if (!found) {
+      // A length that the file's own scaling cannot reach.
+      const auto without = lint(intent(), {.engines = options_.engines});
+      if (!without) return cannot(*intent_, without.error());
+      add({.code = "out_of_reach", .position = reached(), .message = found.error().message()},
+          intent_->name, "", "", "computed");
+      keep(*without);
+      return;
+    }
+    keep(*found);
+  }
+
+  void keep(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      const bool by_engine = finding.code.starts_with("engine_");
+      if (by_engine && options_.engines.empty()) continue;
+      std::string engine, version;
+      if (!finding.engines.empty()) {
+        engine = finding.engines.front();
+        if (const auto profile = find_engine(engine)) version = profile->version;
+        engine = engine.substr(0, engine.find('@'));
+      }
+      add(finding, intent_->name, by_engine ? engine : "", by_engine ? version : "",
+          by_engine ? "by the engine's profile" : "computed");
+    }
+  }
+
+  void of_run(const Evidence& one) {
+    switch (one.kind) {
+      case EvidenceKind::model: return of_second(one);
+      case EvidenceKind::command: return of_command(one);
+      case EvidenceKind::log: return of_log(one);
+      case EvidenceKind::modelfile: return of_modelfile(one);
+      case EvidenceKind::training: return of_training(one);
+      case EvidenceKind::inv_freq: return of_frequencies(one);
+      case EvidenceKind::unusable: return;
+    }
+  }
+
+  void of_second(const Evidence& one) {
+    auto found = differences(intent(), *one.model, options_.length);
+    if (!found) return cannot(one, found.error());
+    add_all(*std::move(found), one.name, {}, "computed");
+  }
+
+  void of_command(const Evidence& one) {
+    if (!intent_) return need_model(one);
+    const auto read = read_command(intent(), one.text);
+    auto found = command_differences(intent(), one.text, options_.length);
+    if (!read || !found) return cannot(one, (read ? found.error() : read.error()));
+    if (out_.length == 0) out_.length = read->length;
+    add_all(*std::move(found), "command", read->reading.engine, "by the engine's profile");
+  }
+
+  void of_log(const Evidence& one) {
+    if (intent_) {
+      auto found = log_differences(intent(), one.text, options_.length);
+      if (!found) return cannot(one, found.error());
+      return add_all(*std::move(found), one.name, {}, "told by the log");
+    }
+    auto log = detail::read_log(one.text);
+    if (!log) return cannot(one, log.error());
+    add_all(std::move(log->remarks), one.name, {}, "told by the log");
+    if (log->known > 0) need_model(one);
+  }
+
+  void of_modelfile(const Evidence& one) {
+    std::int64_t tokens = 0;
+    for (std::string_view rest = one.text; !rest.empty();) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      const std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      constexpr std::string_view parameter = "PARAMETER num_ctx ";
+      if (!line.starts_with(parameter)) {
+        if (line.starts_with("PARAMETER rope_frequency"))
+          add({.code = "flag_removed",
+               .severity = Severity::warning,
+               .found = printable(line, 60),
+               .message = "Ollama no longer reads rope_frequency_base and rope_frequency_scale",
+               .cure = "the GGUF itself must have them: posenc translate MODEL --to gguf"},
+              one.name, "ollama", "", "read");
+        continue;
+      }
+      const auto number = detail::number_after(line, parameter);
+      if (number && *number >= 1 && *number < 0x1p40) tokens = std::llround(*number);
+    }
+    if (tokens == 0)
+      add({.code = "context_defaulted",
+           .severity = Severity::warning,
+           .message = "without num_ctx Ollama chooses the context by itself, 4,096 tokens on small "
+                      "machines, and cuts longer prompts off at their beginning",
+           .cure = "PARAMETER num_ctx " +
+                   std::to_string(intent_ ? std::max<std::int64_t>(reached(), 4096) : 32768)},
+          one.name, "ollama", "", "read");
+    if (!intent_ || tokens == 0) return intent_ ? void() : need_model(one);
+    if (out_.length == 0) out_.length = tokens;
+    if (reached() > 0 && tokens > reached())
+      add({.code = "beyond_context",
+           .severity = Severity::warning,
+           .position = reached(),
+           .expected = grouped(reached()),
+           .found = grouped(tokens),
+           .message = "Ollama is asked for more tokens than the file is made for; it caps them at "
+                      "the file's context, and has no parameter for a scaling",
+           .cure = "posenc extend MODEL --to " + std::to_string(tokens) +
+                   " plans a scaling, which the GGUF itself must have"},
+          one.name, "ollama", "", "computed");
+  }
+
+  void of_training(const Evidence& one) {
+    if (!intent_) return need_model(one);
+    auto found = adapter_differences(intent(), one.text);
+    if (!found) return cannot(one, found.error());
+    add_all(*std::move(found), one.name, {}, "computed");
+  }
+
+  void of_frequencies(const Evidence& one);
+
+  void need_model(const Evidence& one) {
+    for (Evidence& each : out_.evidence)
+      if (&each == &one && !each.as.contains("beside it"))
+        each.as += "; with the model's config.json beside it more can be told";
+  }
+
+  // Errors first, then what shows soonest; what shows beyond the length asked for comes last.
+  void order() {
+    const auto late = [&](const Diagnosed& one) {
+      return out_.length > 0 && one.finding.position && *one.finding.position >= out_.length;
+    };
+    std::ranges::stable_sort(out_.findings, {}, [&](const Diagnosed& one) {
+      return std::tuple(one.finding.severity, late(one), one.finding.position.value_or(0));
+    });
+  }
+
+  void judge() {
+    const std::string length = out_.length > 0            ? grouped(out_.length)
+                               : intent_ && reached() > 0 ? grouped(reached())
+                                                          : "";
+    const auto grave = std::ranges::find_if(
+        out_.findings, [](const Diagnosed& one) { return one.finding.severity != Severity::note; });
+    const bool nothing = std::ranges::none_of(
+        out_.evidence, [](const Evidence& one) { return one.kind != EvidenceKind::unusable; });
+    if (nothing) {
+      out_.verdict = "Nothing of this can be used.";
+    } else if (!intent_ && out_.findings.empty()) {
+      out_.verdict = "Without a model's config.json nothing can be compared.";
+    } else if (grave == out_.findings.end()) {
+      out_.verdict =
+          "Nothing wrong with position" + (length.empty() ? "." : " up to " + length + ".");
+    } else {
+      const Finding& first = grave->finding;
+      const std::string message = first.message.substr(0, first.message.find(';'));
+      const bool breaks = first.severity == Severity::error;
+      if (first.position && *first.position > 1)
+        out_.verdict = std::string(breaks ? "Text breaks" : "Text may change") + " beyond " +
+                       grouped(*first.position) + ": " + message + ".";
+      else
+        out_.verdict = std::string(breaks ? "Wrong" : "Look at this") + ": " + message + ".";
+    }
+    if (intent_ && options_.engines.empty() &&
+        std::ranges::none_of(out_.evidence, [](const Evidence& one) {
+          return one.kind == EvidenceKind::command || one.kind == EvidenceKind::log;
+        }))
+      out_.next =
+          "posenc doctor " + intent_->name + " --engine vllm   # or the line that starts it";
+    else if (intent_)
+      out_.next =
+          "posenc identify --how any   # what the engine really rotated by, from its tensors";
+  }
+
+  const DoctorOptions& options_;
+  Evidence* intent_ = nullptr;
+  Diagnosis out_;
+};
+
+// Printed frequencies beside those of the model, as far as their digits go.
+void Doctor::of_frequencies(const Evidence& one) {
+  std::vector<double> resolution;
+  const auto printed = read_printed_frequencies(one.text, &resolution);
+  if (!printed) return cannot(one, printed.error());
+  std::vector<std::int64_t> faster;
+  for (std::size_t r = 1; r < printed->size(); ++r)
+    if ((*printed)[r] > (*printed)[r - 1] + resolution[r] + resolution[r - 1])
+      faster.push_back(static_cast<std::int64_t>(r));
+  if (10 * faster.size() >= printed->size()) {
+    add({.code = "frequencies_unordered",
+         .position = 1,
+         .expected = "each pair slower than the one before",
+         .found = "pairs " + detail::layer_list(faster) + " are faster",
+         .message = "no base and no scaling makes these: memory that nobody filled",
+         .cure = "compute inv_freq anew when the weights have been loaded"},
+        one.name, "", "", "computed");
+    return;
+  }
+  if (!intent_) return need_model(one);
+  const Finding* nearest = nullptr;
+  Finding off;
+  for (const LayerGroup& group : intent().groups) {
+    const auto plan = compile(group, options_.length);
+    if (!plan || !plan->rotate || is_tower(group.stack)) continue;
+    const Rotate& rotate = *plan->rotate;
+    if (rotate.pairs() != std::ssize(*printed)) {
+      off = {.code = "rotary_dim",
+             .position = 1,
+             .expected = std::to_string(rotate.pairs()) + " frequencies",
+             .found = std::to_string(printed->size()),
+             .message = "another part of a head rotates than the file says"};
+      nearest = &off;
+      continue;
+    }
+    std::vector<std::int64_t> pairs;
+    double most = 0;
+    for (std::int64_t r = 0; r < rotate.pairs(); ++r) {
+      double meant = 0;
+      for (std::int64_t axis = 0; axis < rotate.frequencies.axes; ++axis)
+        meant += rotate.at(0, axis, r);
+      const auto i = static_cast<std::size_t>(r);
+      const double by = std::abs((*printed)[i] - meant);
+      if (by <= 2 * resolution[i] + 1e-6 * meant) continue;
+      pairs.push_back(r);
+      most = std::max(most, by);
+    }
+    if (pairs.empty()) {
+      add({.code = "inv_freq_agrees",
+           .severity = Severity::note,
+           .layers = group.layers,
+           .message = "the printed frequencies are those of the file, as far as their digits go"},
+          one.name, "", "", "computed");
+      return;
+    }
+    off = {
+        .code = "inv_freq",
+        .layers = group.layers,
+        .position = static_cast<std::int64_t>(std::ceil(angle_that_shows / most)),
+        .expected = "the file's",
+        .found = "pairs " + detail::layer_list(pairs) + " of " + std::to_string(rotate.pairs()) +
+                 " differ",
+        .message = "the engine rotates by other frequencies than the file's base and scaling give",
+        .cure = "posenc explain MODEL --pairs prints them; a scaling or a base was not read"};
+    nearest = &off;
+  }
+  if (nearest) add(*nearest, one.name, "", "", "computed");
+}
+
+}  // namespace
+
+Evidence model_evidence(std::string name, Model model) {
+  const std::string family = model.family.empty() ? "a model" : model.family;
+  const std::string format =
+      model.files.empty() ? "bundled" : std::string(posenc::name(model.files.front().format));
+  std::string as = family + ", " + format;
+  if (model.context > 0) as += ", " + grouped(model.context) + " tokens";
+  return {std::move(name), EvidenceKind::model, std::move(as), std::move(model), {}};
+}
+
+Evidence unusable_evidence(std::string name, const Error& error) {
+  std::string why = error.rule + (error.got.empty() ? "" : ", got " + error.got) +
+                    (error.cure.empty() ? "" : "; " + error.cure);
+  return {std::move(name), EvidenceKind::unusable, std::move(why), std::nullopt, {}};
+}
+
+Evidence text_evidence(std::string name, std::string text) {
+  const std::string_view trimmed =
+      std::string_view(text).substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  const auto as = [&](EvidenceKind kind, std::string line) {
+    return Evidence{std::move(name), kind, std::move(line), std::nullopt, std::move(text)};
+  };
+  if (trimmed.empty()) return as(EvidenceKind::unusable, "empty");
+  if (trimmed.starts_with('{') || trimmed.starts_with("GGUF")) {
+    auto model = read_model_bytes(std::as_bytes(std::span(text)), name);
+    return model ? model_evidence(std::move(name), *std::move(model))
+                 : unusable_evidence(std::move(name), model.error());
+  }
+  if (is_of_numbers(trimmed)) return as(EvidenceKind::inv_freq, "frequencies, as numbers");
+  if (is_modelfile(trimmed)) return as(EvidenceKind::modelfile, "a Modelfile of Ollama");
+  if (is_training(trimmed)) return as(EvidenceKind::training, "the settings of a training");
+  const auto log = detail::read_log(text);
+  const bool tells = log && log->known > 0;
+  const auto line = detail::read_command_line(trimmed);
+  if (line && (!tells || std::ranges::count(trimmed, '\n') < 3))
+    return as(EvidenceKind::command, "a command line of " + line->engine);
+  if (tells)
+    return as(EvidenceKind::log, "a log, " + std::to_string(log->known) +
+                                     (log->known == 1 ? " line" : " lines") + " about position");
+  if (!trimmed.contains('\n') && trimmed.contains("--"))
+    return as(EvidenceKind::unusable, line.error().rule + "; " + line.error().cure);
+  return as(EvidenceKind::unusable,
+            "no line says anything about position: give what the engine prints while it loads the "
+            "model (\"" +
+                first_line(trimmed) + "\" …)");
+}
+
+Expected<Diagnosis> diagnose(std::vector<Evidence> evidence, const DoctorOptions& options) {
+  if (evidence.empty())
+    return fail("doctor", "needs evidence", "none",
+                "give a config.json, a GGUF, a folder, a log, a command line in quotes");
+  if (options.length < 0)
+    return fail("doctor", "length must be 0 or more", std::to_string(options.length));
+  return Doctor(std::move(evidence), options).run();
+}
+
+Expected<std::vector<double>> read_printed_frequencies(std::string_view text,
+                                                       std::vector<double>* resolution) {
+  constexpr std::size_t most = 65536;
+  std::vector<double> numbers;
+  if (resolution) resolution->clear();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins =
+        is_digit(text[i]) && (i == 0 || !(is_letter(text[i - 1]) || is_digit(text[i - 1]) ||
+                                          text[i - 1] == ':' || text[i - 1] == '.'));
+    if (!begins) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    std::int64_t digits_behind = 0;
+    bool point = false;
+    while (end < text.size() && (is_digit(text[end]) || (text[end] == '.' && !point))) {
+      if (point) ++digits_behind;
+      point = point || text[end] == '.';
+      ++end;
+    }
+    std::int64_t exponent = 0;
+    if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
+      std::size_t at = end + 1;
+      const bool negative = text[at] == '-';
+      if (text[at] == '-' || text[at] == '+') ++at;
+      const std::size_t first = at;
+      while (at < text.size() && is_digit(text[at]) && at < first + 4)
+        exponent = 10 * exponent + (text[at++] - '0');
+      if (at > first) {
+        if (negative) exponent = -exponent;
+        end = at;
+      }
+    }
+    const auto json = detail::parse_json(
+        std::string(text.substr(i, end - i)) + (text[end - 1] == '.' ? "0" : ""), "number");
+    const double* real = json ? json->get<double>() : nullptr;
+    const std::int64_t* whole = json ? json->get<std::int64_t>() : nullptr;
+    i = end;
+    if (!real && !whole) continue;
+    if (numbers.size() == most)
+      return fail("inv_freq", "at most 65,536 numbers are read", "more", "give one layer's");
+    numbers.push_back(real ? *real : static_cast<double>(*whole));
+    if (resolution)
+      resolution->push_back(0.5 * std::pow(10.0, static_cast<double>(exponent - digits_behind)));
+  }
+  const auto fractions = std::ranges::count_if(numbers, [](double x) { return x < 1; });
+  if (numbers.size() < 4 || 2 * fractions < std::ssize(numbers))
+    return fail("inv_freq", "must be four frequencies or more, most of them below 1",
+                std::to_string(numbers.size()) + " numbers",
+                "print model.model.rotary_emb.inv_freq");
+  return numbers;
+}
+
+std::string to_json(const Diagnosis& diagnosis) {
+  detail::JsonWriter out;
+  out.object().key("evidence").array();
+  for (const Evidence& one : diagnosis.evidence)
+    out.object().member("name", one.name).member("kind", name(one.kind)).member("as", one.as).end();
+  out.end().member("verdict", diagnosis.verdict).key("findings").array();
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+  };
+  for (const Diagnosed& one : diagnosis.findings) {
+    const Finding& finding = one.finding;
+    std::string values = finding.expected;
+    if (!finding.found.empty()) values += (values.empty() ? "" : " → ") + finding.found;
+    out.object()
+        .member("code", finding.code)
+        .member("severity", name(finding.severity))
+        .member("engine", or_null(one.engine))
+        .member("version", or_null(one.version))
+        .member("where", one.where)
+        .member("what", values.empty() ? finding.message : values + ": " + finding.message)
+        .member("effect", one.effect)
+        .member("cure", finding.cure)
+        .member("sure", one.sure)
+        .end();
+  }
+  out.end().member("next", diagnosis.next).end();
+  return out.text;
+}
+
+}  // namespace posenc

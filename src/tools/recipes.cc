@@ -1,0 +1,48 @@
+#include "src/tools/recipes.h"
+
+#include <algorithm>
+
+#include "posenc/fields.h"
+#include "src/model/compare.h"
+
+namespace posenc::detail {
+namespace {
+
+constexpr std::int64_t K = 1024;
+
+// Qwen 3's files promise 40,960 tokens: 32,768 that were trained, and 8,192 for the answer.
+constexpr Recipe recipes[] = {
+    {"qwen3 qwen3_moe", 1e6, 40 * K, 32 * K, 4, "the model cards of Qwen 3"},
+    {"qwen3 qwen3_moe", 1e6, 128 * K, 32 * K, 4, "the model cards of Qwen 3"},
+    {"qwen3 qwen3_moe", 5e6, 256 * K, 256 * K, 4, "the model cards of Qwen 3 2507"},
+    {"qwen3 qwen3_moe", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 2507 and Coder"},
+    {"qwen2", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5"},
+    {"qwen2", 1e6, 128 * K, 32 * K, 4, "the model cards of Qwen 2.5"},
+    {"qwen3_next", 1e7, 256 * K, 256 * K, 4, "the model cards of Qwen 3 Next"},
+    {"qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text", 1e7, 256 * K, 256 * K, 4,
+     "the model cards of Qwen 3.5"},
+    {"qwen2_5_vl qwen2_vl", 1e6, 32 * K, 32 * K, 4, "the model cards of Qwen 2.5 VL"},
+};
+
+}  // namespace
+
+const Recipe* recipe_of(const Model& model) {
+  const Rope* rope = nullptr;
+  for (const LayerGroup& group : model.groups)
+    if (const Rope* one = rope_of(group); one && !rope && group.stack == Stack::text) rope = one;
+  if (!rope) return nullptr;
+  const auto* at = std::ranges::find_if(recipes, [&](const Recipe& recipe) {
+    const auto families = split(recipe.families);
+    return recipe.context == model.context && recipe.base == rope->rope_theta &&
+           std::ranges::find(families, model.family) != families.end();
+  });
+  return at == std::end(recipes) ? nullptr : at;
+}
+
+bool follows(const Recipe& recipe, const Scaling& scaling) {
+  const auto* yarn = std::get_if<Yarn>(&scaling);
+  return yarn && yarn->factor && *yarn->factor <= recipe.factor &&
+         yarn->original_max_position_embeddings == recipe.trained;
+}
+
+}  // namespace posenc::detail

@@ -1,0 +1,27 @@
+// Scalings that a model's authors publish for texts longer than its file promises.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "posenc/model.h"
+
+namespace posenc::detail {
+
+struct Recipe {
+  std::string_view families;  // model_type, words
+  double base = 0;            // rope_theta of the file
+  std::int64_t context = 0;   // that the file promises
+  std::int64_t trained = 0;   // that the authors say training has shown
+  double factor = 0;          // of YaRN
+  std::string_view source;
+};
+
+// The recipe for a model as its file has it; null: none is known.
+const Recipe* recipe_of(const Model& model);
+
+// Whether a scaling is the recipe's.
+bool follows(const Recipe& recipe, const Scaling& scaling);
+
+}  // namespace posenc::detail
