@@ -342,5 +342,21 @@ INSTANTIATE_TEST_SUITE_P(Translate, Zoo, testing::ValuesIn(zoo()), [](const auto
   return name;
 });
 
+TEST(Translate, ProgramsOfPeopleGetWhatOneTypes) {
+  const auto made = [](const char* name, const char* program, std::int64_t length) {
+    const auto out = translate(*read_model(name), program, length);
+    EXPECT_TRUE(out) << out.error().message();
+    return out.value_or(Translation{});
+  };
+  EXPECT_EQ(made("qwen3-8b", "ollama", 32768).target, "FROM ./model.gguf\nPARAMETER num_ctx 32768");
+  const Translation beyond = made("qwen3-8b", "ollama", 131072);
+  EXPECT_TRUE(beyond.target.ends_with("40960")) << beyond.target;
+  EXPECT_TRUE(std::ranges::any_of(
+      beyond.notes, [](const EngineNote& note) { return note.kind == EngineNote::Kind::lost; }));
+  EXPECT_TRUE(made("llama-2-7b", "koboldcpp", 4096).target.contains("--ropeconfig 1 10000"));
+  EXPECT_TRUE(made("llama-2-7b", "lmstudio", 4096).target.starts_with("Context Length"));
+  EXPECT_TRUE(made("llama-2-7b", "tabbyapi", 4096).target.contains("max_seq_len: 4096"));
+}
+
 }  // namespace
 }  // namespace posenc

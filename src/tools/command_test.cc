@@ -221,6 +221,77 @@ TEST(EngineCommand, DifferencesAreThoseOfTheRotation) {
   EXPECT_EQ(findings->at(0).found, "1000000");
 }
 
+TEST(EngineCommand, NestedOverridesOfVllmMerge) {
+  const auto read = by("gemma-3-4b",
+                       "vllm serve M --hf-overrides '{\"text_config\": {\"rope_parameters\": "
+                       "{\"rope_type\": \"linear\", \"factor\": 4.0}}}'");
+  EXPECT_FALSE(finds(read, "theta_missing"));
+}
+
+TEST(EngineCommand, SlotsShareTheContext) {
+  const auto read = by("llama-2-7b", "llama-server -m m.gguf -c 16384 -np 4");
+  EXPECT_EQ(read.length, 4096);
+  EXPECT_TRUE(finds(read, "slots"));
+  EXPECT_FALSE(finds(read, "beyond_context"));
+  EXPECT_EQ(by("llama-2-7b", "llama-server -c 16384 -np 4 --kv-unified").length, 16384);
+}
+
+TEST(EngineCommand, SelfExtendReachesFurther) {
+  const auto read = by("llama-2-7b", "llama-cli -c 16384 --grp-attn-n 4 --grp-attn-w 1024");
+  const auto at = std::ranges::find(read.findings, "beyond_context", &Finding::code);
+  ASSERT_NE(at, read.findings.end());
+  EXPECT_EQ(at->expected, "13,312");  // (4096 − 1024)·4 + 1024
+  EXPECT_FALSE(finds(by("llama-2-7b", "llama-cli -c 13312 -gan 4 -gaw 1024"), "beyond_context"));
+  EXPECT_TRUE(refusal("llama-2-7b", "llama-cli -gan 3 -gaw 1024").contains("a multiple"));
+}
+
+TEST(EngineCommand, ALinearScalingOfLlamaServerIsCapped) {
+  EXPECT_TRUE(finds(by("llama-2-7b", "llama-server -c 16384 --rope-scale 4"), "context_capped"));
+  EXPECT_FALSE(finds(by("llama-2-7b", "llama-cli -c 16384 --rope-scale 4"), "context_capped"));
+}
+
+TEST(EngineCommand, ADraftThatIsShorterIsTold) {
+  EXPECT_TRUE(finds(by("llama-2-7b", "llama-server -c 4096 -md d.gguf -cd 2048"), "draft_length"));
+  EXPECT_TRUE(finds(by("qwen3-8b",
+                       "vllm serve M --speculative-config '{\"method\": \"mtp\"}' --hf-overrides "
+                       "'{\"max_position_embeddings\": 131072}'"),
+                    "draft_overrides"));
+  EXPECT_FALSE(finds(by("qwen3-8b",
+                        "vllm serve M --speculative-config '{\"method\": \"ngram\"}' "
+                        "--hf-overrides '{\"max_position_embeddings\": 131072}'"),
+                     "draft_overrides"));
+}
+
+TEST(EngineCommand, MegatronDropsItsScalingFactor) {
+  const auto read = by("llama-3.2-3b",
+                       "pretrain_gpt.py --position-embedding-type rope --rotary-base 500000 "
+                       "--use-rope-scaling --rope-scaling-factor 32");
+  EXPECT_TRUE(finds(read, "flag_dropped"));
+  EXPECT_EQ(first_rope(read).scaling,
+            Scaling(Llama3{.factor = 8, .original_max_position_embeddings = 8192}));
+}
+
+TEST(EngineCommand, TgiReadsDynamicAndPassesLinearOver) {
+  EXPECT_FALSE(
+      finds(by("llama-2-7b", "text-generation-launcher --rope-scaling dynamic --rope-factor 2.0"),
+            "flag_unread"));
+  EXPECT_TRUE(
+      finds(by("llama-2-7b", "text-generation-launcher --rope-scaling linear --rope-factor 2.0"),
+            "flag_unread"));
+}
+
+TEST(EngineCommand, AScalingThatIsAskedForHasNoCureThatUndoesIt) {
+  const auto findings = command_differences(
+      bundled("llama-2-7b"),
+      "llama-cli --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096 -c 16384");
+  ASSERT_TRUE(findings);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_EQ(findings->at(0).code, "rope_scaling");
+  EXPECT_EQ(findings->at(0).severity, Severity::note);
+  EXPECT_EQ(findings->at(0).cure, "");
+  EXPECT_TRUE(findings->at(0).message.contains("1.13863")) << findings->at(0).message;
+}
+
 // What posenc translate writes is read again: every engine with a command line runs every bundled model as the translation says.
 TEST(EngineCommand, TranslationsAreReadBack) {
   const std::pair<std::string, int> least[] = {

@@ -294,5 +294,72 @@ TEST(DiffOfPlans, AFactorThatIsMadeGoodDoesNotHideASoftcap) {
 
 TEST(DiffOfPlans, LengthsAreNotNegative) { EXPECT_FALSE(differences(Plan{}, Plan{}, -1)); }
 
+TEST(Diff, AContextThatGrewWithoutAScaling) {
+  const std::string longer =
+      R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 2,
+          "num_attention_heads": 32, "num_key_value_heads": 8,
+          "max_position_embeddings": 524288, "rope_theta": 500000.0})";
+  const Finding found = only(diff(llama(), longer));
+  EXPECT_EQ(found.code, "context");
+  EXPECT_EQ(found.severity, Severity::warning);
+  EXPECT_EQ(found.position, 131072);
+}
+
+TEST(Diff, TwoModelsHaveNoCureThatMakesOneOfTheOther) {
+  const auto bundled = [](const char* name) { return *read_model(name); };
+  const auto found = differences(bundled("llama-3.1-8b"), bundled("llama-3.2-3b"));
+  ASSERT_TRUE(found);
+  EXPECT_NE(std::ranges::find(*found, "two_models", &Finding::code), found->end());
+  for (const Finding& one : *found) EXPECT_EQ(one.cure, "") << one.code;
+}
+
+TEST(Diff, AxesThatTextDoesNotSee) {
+  const std::string text =
+      R"({"model_type": "llama", "hidden_size": 3584, "num_hidden_layers": 28,
+          "num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 128000,
+          "rope_theta": 1000000.0})";
+  const auto found = differences(*read_model("qwen2.5-vl-7b"), read(text));
+  ASSERT_TRUE(found);
+  const auto axes = std::ranges::find(*found, "mrope", &Finding::code);
+  ASSERT_NE(axes, found->end());
+  EXPECT_EQ(axes->severity, Severity::warning);
+  EXPECT_EQ(std::ranges::find(*found, "rotary_dim", &Finding::code), found->end());
+}
+
+TEST(EngineDifferences, AFamilyThatNobodyKnowsIsNotJudged) {
+  const Model model = read(
+      R"({"model_type": "somebodys_own", "hidden_size": 64, "num_hidden_layers": 1,
+          "num_attention_heads": 1, "rope_theta": 50000.0, "max_position_embeddings": 4096})");
+  const auto found = engine_differences(model, "vllm");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(only(found->findings).code, "not_known");
+}
+
+TEST(EngineDifferences, AVersionHasTheProfileThatHoldsForIt) {
+  const auto version = [](const char* engine) {
+    const auto found = find_engine(engine);
+    return found ? std::string(found->version) : found.error().message();
+  };
+  EXPECT_EQ(version("transformers"), "5.24.0");
+  EXPECT_EQ(version("transformers@5"), "5.24.0");
+  EXPECT_EQ(version("transformers@5.12"), "5.16.0");
+  EXPECT_EQ(version("transformers@5.14.1"), "5.16.0");
+  EXPECT_EQ(version("transformers@5.8"), "5.24.0");
+  EXPECT_EQ(version("transformers@4"), "4.57.6");
+  EXPECT_TRUE(version("transformers@x").contains("such as 5.12"));
+}
+
+TEST(EngineDifferences, ANearestProfileIsSaidToStandIn) {
+  const auto said = [](const char* engine) {
+    const auto reading = read_as(*read_model("llama-3.1-8b"), engine);
+    return reading && std::ranges::any_of(reading->notes, [](const EngineNote& note) {
+             return note.what.contains("stands for it");
+           });
+  };
+  EXPECT_TRUE(said("transformers@5.8"));
+  EXPECT_FALSE(said("transformers@5.12"));
+  EXPECT_FALSE(said("transformers"));
+}
+
 }  // namespace
 }  // namespace posenc

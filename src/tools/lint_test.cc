@@ -88,5 +88,16 @@ TEST(Lint, AnEngineThatNobodyKnowsIsRefused) {
   EXPECT_TRUE(findings.error().cure.contains("vllm")) << findings.error().cure;
 }
 
+TEST(Lint, AnEngineThatReadsNoSuchFileIsNotAskedUnlessItIsNamed) {
+  const auto model = read_model("qwen3-8b");
+  ASSERT_TRUE(model);
+  Model gguf = *model;
+  gguf.files = {{"x.gguf", FileFormat::gguf, FileRole::model}};
+  const auto any = lint(gguf), named = lint(gguf, {.engines = {"mlx-lm"}});
+  ASSERT_TRUE(any && named);
+  EXPECT_EQ(finding_of(*any, "engine_refused").code, "");
+  EXPECT_EQ(finding_of(*named, "engine_refused").code, "engine_refused");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -129,5 +129,24 @@ TEST(LogDifferences, WhatTheLogQuotesIsMadePrintable) {
   EXPECT_EQ(with(found, "unknown_rope_type").found.find('\x07'), std::string::npos);
 }
 
+TEST(LogDifferences, LinesThatPeoplePasteMostAreKnown) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"ValueError: `rope_scaling` must be a dictionary with with two fields, `type` and `factor`",
+       "transformers_too_old"},
+      {"AttributeError: 'LlamaConfig' object has no attribute 'rope_theta'",
+       "transformers_mismatch"},
+      {"llama_model_load: error: wrong number of tensors; expected 292, got 291", "engine_too_old"},
+      {"truncating input prompt limit=4096 prompt=14053 keep=4 new=4096", "prompt_truncated"},
+      {"Model context auto-fit: family=x max=262,144 fitted=4,096 reserve=3GiB", "context_fitted"},
+      {"n_ctx_seq (16384) > n_ctx_train (8192) -- possible training context overflow",
+       "beyond_context"},
+      {"A decoder-only architecture is being used, but right-padding was detected!",
+       "right_padding"},
+      {"KeyError: 'rope_theta'", "key_missing"}};
+  for (const auto& [line, code] : lines)
+    EXPECT_EQ(with(beside("llama-2-7b", line), code).code, code) << line;
+  EXPECT_EQ(with(beside("llama-2-7b", lines[4].first), "context_fitted").found, "4,096 tokens");
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,0 +1,83 @@
+// Where tokens of a cache really stand, when the model's rotation is known.
+#include <cmath>
+#include <numeric>
+
+#include "src/identify/shown_test.h"
+
+namespace posenc {
+namespace {
+
+Model small_llama() {
+  const auto model = read_config(R"({"model_type": "llama", "hidden_size": 128, "head_dim": 64,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 4096,
+      "rope_theta": 1000000.0})");
+  EXPECT_TRUE(model) << model.error().message();
+  return *model;
+}
+
+// Keys of one token, rotated by the model for positions that only the cache knows.
+std::string slip(std::vector<std::int64_t> at) {
+  const Model model = small_llama();
+  const auto plan = compile(model.groups.front());
+  EXPECT_TRUE(plan);
+  const std::int64_t tokens = std::ssize(at), dim = 64, heads = 2;
+  std::vector<float> keys(static_cast<std::size_t>(heads * tokens * dim));
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t t = 0; t < tokens; ++t)
+      for (std::int64_t c = 0; c < dim; ++c)
+        keys[static_cast<std::size_t>((h * tokens + t) * dim + c)] =
+            static_cast<float>(std::sin(1.0 + static_cast<double>(7 * h + 3 * c)));
+  const Tensor rows = Tensor::dense(keys.data(), {heads, tokens, dim});
+  const auto stand = Positions::signed_ids(at);
+  EXPECT_TRUE(stand);
+  EXPECT_TRUE(rotate(*plan, rows, *stand, Side::key, rows));
+  const auto solved = solve_positions(
+      {.after = rows, .positions = Positions::range(at.front(), tokens), .repeated = true}, model);
+  EXPECT_TRUE(solved) << solved.error().message();
+  if (!solved || !*solved) return "";
+  EXPECT_EQ((*solved)->at, at);
+  return (*solved)->slip.code;
+}
+
+std::vector<std::int64_t> joined(std::vector<std::int64_t> a, const std::vector<std::int64_t>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+std::vector<std::int64_t> from(std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> list(static_cast<std::size_t>(count));
+  std::iota(list.begin(), list.end(), first);
+  return list;
+}
+
+TEST(SolvePositions, TokensThatStandWhereTheyAreSaidToAreSilent) {
+  EXPECT_EQ(slip(from(0, 40)), "");
+}
+
+TEST(SolvePositions, TwoCachesPutTogether) {
+  EXPECT_EQ(slip(joined(from(0, 24), from(0, 16))), "positions_restart");
+}
+
+TEST(SolvePositions, ARingBuffer) {
+  EXPECT_EQ(slip(joined(from(40, 8), from(8, 32))), "positions_wrapped");
+}
+
+TEST(SolvePositions, PaddingOnTheLeft) {
+  EXPECT_EQ(slip(joined({1, 1, 1, 1, 1}, from(0, 20))), "padding");
+}
+
+TEST(SolvePositions, TokensThatWereDropped) {
+  EXPECT_EQ(slip(joined(from(0, 12), from(300, 12))), "positions_gap");
+}
+
+TEST(SolvePositions, AnotherRotationIsNotSolvedFor) {
+  Shown shown{.heads = 2, .tokens = 40, .dim = 64};
+  shown.fill(3).rotate_by({.rope_theta = 500});
+  const auto solved = solve_positions(
+      {.after = shown.after, .before = shown.before, .positions = Positions::range(0, 40)},
+      small_llama());
+  ASSERT_TRUE(solved);
+  EXPECT_FALSE(*solved);
+}
+
+}  // namespace
+}  // namespace posenc
