@@ -129,7 +129,7 @@ Run define_lint(CLI::App& app) {
          "no choice")
       ->excludes(sarif_flag);
   app.footer(
-      "Every code with its cure: docs/warnings.md, and docs/doctor.md for those that begin with "
+      "Every code with its cure: docs/warnings.md, and docs/codes.md for those that begin with "
       "engine_. Exit code 1: a finding is an error; 2: with --fix, a file was not mended (the "
       "others are; each is named).\n\n"
       "Examples:\n"

@@ -80,7 +80,7 @@ struct Identified {
   // none that is known.
   std::vector<std::string> angles = {};
   // Slips that explain what is seen: what no rotation is (interleaved_table, head_index …), or one too many
-  // (rotated_twice). docs/doctor.md has every code.
+  // (rotated_twice). docs/codes.md has every code.
   std::vector<Finding> findings = {};
   std::vector<std::string> cannot_tell = {};  // sentences
   std::int64_t dim = 0;                       // channels of the dump
@@ -159,7 +159,7 @@ Expected<Identified> identify(const PrintedRotation& printed);
 Expected<Identified> identify(const RotationDump& dump);
 
 // Where that is not what the model's own plan does in a layer (of its text), compiled for `length` (0: as constructed): slips that
-// are known (rotated_twice, backwards, other_layers, denominator …) before others. docs/doctor.md has every code.
+// are known (rotated_twice, backwards, other_layers, denominator …) before others. docs/codes.md has every code.
 // Errors: no such layer, what compile() says.
 Expected<std::vector<Finding>> beside_model(const Identified& found, const Model& model,
                                             std::int64_t layer = 0, std::int64_t length = 0);

@@ -27,7 +27,7 @@ constexpr std::string_view name(Severity severity) {
   return names[static_cast<std::size_t>(severity)];
 }
 
-// What a tool found. docs/doctor.md has every code.
+// What a tool found. docs/codes.md has every code.
 struct Finding {
   std::string code = {};  // stable: "rope_theta"
   Severity severity = Severity::error;
@@ -209,7 +209,7 @@ struct ContextPlan {
 std::string to_json(const ContextPlan& plan);
 
 // A plan to run a model at `to` tokens: every scaling that applies, with its consequences, and one that is recommended by a
-// rule that is named (docs/doctor.md). A model without rotation gets what holds for its scheme. Errors: `to` must be from 1
+// rule that is named (docs/extend.md). A model without rotation gets what holds for its scheme. Errors: `to` must be from 1
 // to 2^40, no such engine, a rotating model whose trained length nobody tells.
 Expected<ContextPlan> extend(const Model& model, const ExtendOptions& options);
 

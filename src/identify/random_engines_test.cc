@@ -1,5 +1,5 @@
 // Engines made up at random, each kind of dump by turns. POSENC_ENGINES=10000 build/release/posenc_tests
-// --gtest_filter=RandomEngines.* prints the table of docs/doctor.md.
+// --gtest_filter=RandomEngines.* prints the table of docs/identify.md.
 #include <unistd.h>
 
 #include <array>

@@ -1,5 +1,5 @@
 // What people reported, a row a report: the files or tensors that they had, the command, and what it must name. The table
-// in docs/doctor.md has the same reports.
+// in docs/reports.md has the same reports.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -259,7 +259,7 @@ TEST_P(Reports, IsNamed) {
 }
 
 TEST_P(Reports, StandsInTheTable) {
-  std::ifstream page(posenc::test::data_path("../../docs/doctor.md"));
+  std::ifstream page(posenc::test::data_path("../../docs/reports.md"));
   const std::string id = GetParam().id, hash = "#";
   const std::string link =
       "github.com/" + id.substr(0, id.find(hash)) + "/issues/" + id.substr(id.find(hash) + 1) + ")";
@@ -270,7 +270,7 @@ TEST_P(Reports, StandsInTheTable) {
       EXPECT_TRUE(has(line, "`" + verb)) << line;
       return;
     }
-  ADD_FAILURE() << "docs/doctor.md has no row of " << id;
+  ADD_FAILURE() << "docs/reports.md has no row of " << id;
 }
 
 INSTANTIATE_TEST_SUITE_P(Field, Reports, testing::ValuesIn(reports), [](const auto& test) {

@@ -1,4 +1,4 @@
-// The doctor's words, and what the module answers: as docs/doctor.md has it, and a sentence where there is no answer.
+// The doctor's words, and what the module answers: as docs/codes.md has it, and a sentence where there is no answer.
 import { readdirSync, readFileSync } from 'node:fs'
 import { loadReader, type Finding, type Reader } from 'posenc'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -45,8 +45,8 @@ describe('words', () => {
     )
     expect(place({ ...none, stack: 'vision', layers: [4], line: 19 })).toBe('vision, layer 4, line 19')
   })
-  it('every code of docs/doctor.md leads to a panel that there is, or to none', () => {
-    const page = readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8')
+  it('every code of docs/codes.md leads to a panel that there is, or to none', () => {
+    const page = readFileSync(new URL('../../docs/codes.md', import.meta.url), 'utf8')
     const rows = [...page.matchAll(/^\| (`[a-z_`, ]+`) \|/gm)].flatMap(([, cell]) => cell.match(/[a-z_]+/g)!)
     expect(rows.length).toBeGreaterThan(20)
     for (const code of rows)
@@ -148,7 +148,7 @@ describe('answers', () => {
     expect(compare(model, { name: '', model })).toMatchObject({ equal: true, findings: [] })
     for (const each of [model, found]) each.free()
   })
-  it('words for an engine, and a plan: the rows of docs/doctor.md', () => {
+  it('words for an engine, and a plan: the rows of docs/codes.md', () => {
     const model = reader.bundledModel('llama-2-7b')
     const plan = model.extend(32768, { engine: 'llama.cpp' })
     expect(plan.flags).toBe('--rope-freq-base 10000 --rope-scaling yarn --rope-scale 8 --yarn-orig-ctx 4096 -c 32768')
