@@ -341,15 +341,9 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
 
 posenc_status posenc_path_keys(const posenc_tensor* keys, const posenc_tensor* w,
                                const posenc_tensor* beta, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_path_keys";
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  View to[3] = {{POSENC_OK}, {POSENC_OK}, {POSENC_OK}};
-  const std::pair<std::string_view, const posenc_tensor*> given[] = {
-      {"keys", keys}, {"w", w}, {"beta", beta}};
-  for (int n = 0; n < 3; ++n) {
-    to[n] = view(where, given[n].first, given[n].second);
-    if (to[n].status) return to[n].status;
-  }
-  return done(path_keys(to[0].tensor, to[1].tensor, to[2].tensor, {threads}));
+  return c::on_tensors("posenc_path_keys", {}, threads, {{"keys", keys}, {"w", w}, {"beta", beta}},
+                       [&](const Tensor& of, const Tensor& by_w, const Tensor& by_beta) {
+                         return path_keys(of, by_w, by_beta, {threads});
+                       });
 }
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,30 @@ struct View {
 };
 View view(std::string_view function, std::string_view name, const posenc_tensor* c);
 
+struct TensorArgument {
+  std::string_view name;
+  const posenc_tensor* tensor;
+};
+// POSENC_MISUSE for a negative number.
+posenc_status need_threads(std::string_view function, std::int32_t threads);
+
+// What the functions that act on tensors do: act(tensor, ...) of those given, once all that they need is there.
+template <std::size_t N, class Act>
+posenc_status on_tensors(std::string_view function, std::initializer_list<Argument> needed,
+                         std::int32_t threads, const TensorArgument (&given)[N], const Act& act) {
+  if (const auto bad = need(function, needed)) return bad;
+  if (const auto bad = need_threads(function, threads)) return bad;
+  Tensor tensors[N];
+  for (std::size_t i = 0; i < N; i++) {
+    const View seen = view(function, given[i].name, given[i].tensor);
+    if (seen.status) return seen.status;
+    tensors[i] = seen.tensor;
+  }
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return done(act(tensors[I]...));
+  }(std::make_index_sequence<N>());
+}
+
 // NULL: causal.
 struct ReadMask {
   posenc_status status = POSENC_MISUSE;
@@ -88,8 +113,5 @@ posenc_status need_table(std::string_view function, std::string_view name, const
 
 // The same numbers in memory of the table's own, dense.
 Table copied(const Tensor& from);
-
-// POSENC_MISUSE for a negative number.
-posenc_status need_threads(std::string_view function, std::int32_t threads);
 
 }  // namespace posenc::c

@@ -156,8 +156,8 @@ Expected<void> detail::backward_with(const Fire& fire, const BackwardCall& call)
   const FireLines lines(fire, heads);
   const PsiTable table(fire, call.in.queries, call.in.keys);
   std::vector<FireShare> shares(static_cast<std::size_t>(call.backward.shares()),
-                            FireShare{std::vector<double>(lines.breakpoint.size() + 1),
-                                  std::vector<double>(lines.breakpoint.size() + 1)});
+                                FireShare{std::vector<double>(lines.breakpoint.size() + 1),
+                                          std::vector<double>(lines.breakpoint.size() + 1)});
   with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
     biased_backward<T>(call.backward, call.plan, [&](std::int64_t first_share) {
       return FireBiasGradient<T>(fire, lines, table,

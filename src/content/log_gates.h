@@ -232,14 +232,14 @@ class ForgetfulSoftmax {
   }
   double factor[most_queries];
 
-  T fold(std::int64_t row, std::int64_t block, T* scores) {
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
     if (!found_.empty()) found(block)[static_cast<std::size_t>(row)] = walks_[row];
     add(row, block, walks_[row], scores);
     return softmax_.fold(row, scores);
   }
   // Blocks come from the first to the last.
-  void differentiate(std::int64_t row, std::int64_t block, const T* by_weight, T mean, T* scores,
-                     T* by_score) {
+  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
+                     T mean, T* scores, T* by_score) {
     GateWalk walk = found_.empty() ? GateWalk() : found(block)[static_cast<std::size_t>(row)];
     add(row, block, walk, scores);
     softmax_.differentiate(row, by_weight, mean, scores, by_score);

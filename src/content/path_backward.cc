@@ -34,10 +34,6 @@ class PathGradientTile : public PathTile<T> {
         by_key_(by_key),
         sums_(sums) {}
   void products_again(std::int64_t block, T* scores) { this->rows_.products_again(block, scores); }
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    this->softmax_.differentiate(row, block, by_weight, mean, scores, by_score);
-  }
   void take(std::int64_t block, const T* by_score) {
     this->rows_.take(block, by_score, by_key_ + block * block_keys * dim_,
                      PathSums<T>(sums_ + block * PathSums<T>::size(dim_), dim_));

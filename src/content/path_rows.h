@@ -316,19 +316,14 @@ class PathRows {
 };
 
 template <class T>
-class PathTile {
+class PathTile : public ForgetfulSoftmax<T> {
  public:
   PathTile(PathRows<T> rows, ForgetfulSoftmax<T> softmax)
-      : rows_(std::move(rows)), softmax_(std::move(softmax)) {}
+      : ForgetfulSoftmax<T>(std::move(softmax)), rows_(std::move(rows)) {}
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
 
  protected:
   PathRows<T> rows_;
-  ForgetfulSoftmax<T> softmax_;
 };
 
 }  // namespace posenc::detail

@@ -14,22 +14,17 @@ using detail::WallGates;
 using detail::WallRows;
 
 template <class T>
-class WallTile {
+class WallTile : public detail::ForgetfulSoftmax<T> {
  public:
   WallTile(const GatedKeys<T>& keys, const WallGates& gates, std::int64_t b, std::int64_t h,
            std::int64_t first, std::int64_t rows)
-      : rows_(keys, b, h, first, rows, gates.own_of(b, first)),
-        softmax_(gates.scalar_sums(), b, h, rows, gates.own_of(b, first)) {}
+      : detail::ForgetfulSoftmax<T>(gates.scalar_sums(), b, h, rows, gates.own_of(b, first)),
+        rows_(keys, b, h, first, rows, gates.own_of(b, first)) {}
 
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
 
  private:
   WallRows<T> rows_;
-  detail::ForgetfulSoftmax<T> softmax_;
 };
 
 }  // namespace

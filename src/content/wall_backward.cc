@@ -20,11 +20,12 @@ using detail::WallRows;
 // With S the gradient by a logit and P_l the sum of a channel's gates up to l, of which the query has +, the key −:
 //   ∂q_ic = Σ_j S_ij k_jc e^G,   ∂k_jc = Σ_i S_ij q_ic e^G,   ∂P_ic = q_ic ∂q_ic,   ∂P_jc = −k_jc ∂k_jc
 template <class T>
-class WallGradientTile {
+class WallGradientTile : public detail::ForgetfulSoftmax<T> {
  public:
   WallGradientTile(const GatedKeys<T>& keys, const WallGates& gates, const detail::TileOf& at,
                    T* by_q, T* by_gated, T* by_key, double* by_gates)
-      : softmax_(gates.scalar_sums(), at.b, at.h, at.rows, gates.own_of(at.b, at.first), by_gates),
+      : detail::ForgetfulSoftmax<T>(gates.scalar_sums(), at.b, at.h, at.rows,
+                                    gates.own_of(at.b, at.first), by_gates),
         by_q_(by_q),
         by_gated_(by_gated),
         by_key_(by_key),
@@ -42,14 +43,6 @@ class WallGradientTile {
     for (std::size_t n = 0; n < rows_.size(); ++n)
       rows_[n].products_again(block, scores + row_of(n) * block_keys);
   }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    softmax_.differentiate(row, block, by_weight, mean, scores, by_score);
-  }
   void take(std::int64_t block, const T* by_score) {
     for (std::size_t n = 0; n < rows_.size(); ++n)
       rows_[n].take(block, by_score + row_of(n) * block_keys, by_q_ + row_of(n) * dim_, by_gated_,
@@ -60,7 +53,6 @@ class WallGradientTile {
   static std::int64_t row_of(std::size_t n) { return static_cast<std::int64_t>(n) * query_tile; }
 
   std::vector<WallRows<T>> rows_;
-  detail::ForgetfulSoftmax<T> softmax_;
   T *by_q_, *by_gated_, *by_key_;
   std::int64_t dim_;
 };
