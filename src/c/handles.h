@@ -64,6 +64,7 @@ View view(std::string_view function, std::string_view name, const posenc_tensor*
 struct TensorArgument {
   std::string_view name;
   const posenc_tensor* tensor;
+  bool optional = false;  // NULL: absent
 };
 // POSENC_MISUSE for a negative number.
 posenc_status need_threads(std::string_view function, std::int32_t threads);
@@ -76,6 +77,7 @@ posenc_status on_tensors(std::string_view function, std::initializer_list<Argume
   if (const auto bad = need_threads(function, threads)) return bad;
   Tensor tensors[N];
   for (std::size_t i = 0; i < N; i++) {
+    if (given[i].optional && given[i].tensor == nullptr) continue;
     const View seen = view(function, given[i].name, given[i].tensor);
     if (seen.status) return seen.status;
     tensors[i] = seen.tensor;
