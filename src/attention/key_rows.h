@@ -1,5 +1,5 @@
-// A block of keys and values in the loop of attention: as the caller has them where that serves, else
-// loaded and rotated.
+// A block of keys and values in the loop of attention: as the caller has them where that serves,
+// else loaded and rotated.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What the rows of a block of queries have come to: a running softmax and a sum of weighted values each.
+// What the rows of a block of queries have come to: a running softmax and a sum of weighted values
+// each.
 #pragma once
 
 #include <algorithm>

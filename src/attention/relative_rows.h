@@ -1,5 +1,5 @@
-// What vectors by distance meet (relative.h): queries and keys as they came or, of a plan with profiles,
-// these.
+// What vectors by distance meet (relative.h): queries and keys as they came or, of a plan with
+// profiles, these.
 #pragma once
 
 #include <cmath>

@@ -69,7 +69,8 @@ struct TensorArgument {
 // POSENC_MISUSE for a negative number.
 posenc_status need_threads(std::string_view function, std::int32_t threads);
 
-// What the functions that act on tensors do: act(tensor, ...) of those given, once all that they need is there.
+// What the functions that act on tensors do: act(tensor, ...) of those given, once all that they
+// need is there.
 template <std::size_t N, class Act>
 posenc_status on_tensors(std::string_view function, std::initializer_list<Argument> needed,
                          std::int32_t threads, const TensorArgument (&given)[N], const Act& act) {
@@ -109,8 +110,8 @@ struct ReadAttention {
 ReadAttention read_attention(std::string_view function, const posenc_attention* in,
                              std::string_view out_name, const posenc_tensor* out);
 
-// POSENC_MISUSE for no memory, negative extents, shapes or strides that no memory has, and more than 2^28 numbers: what
-// a caller says of a table's size may be anything.
+// POSENC_MISUSE for no memory, negative extents, shapes or strides that no memory has, and more
+// than 2^28 numbers: what a caller says of a table's size may be anything.
 posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor);
 
 // The same numbers in memory of the table's own, dense.

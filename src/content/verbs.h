@@ -1,5 +1,5 @@
-// The verbs of content.h, for each of its schemes: content.cc calls them once it has checked what all schemes ask of
-// their arguments. A scheme's own files define them.
+// The verbs of content.h, for each of its schemes: content.cc calls them once it has checked what
+// all schemes ask of their arguments. A scheme's own files define them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Vectors by rows and by columns (SAM, ViTDet, MViT). The mathematics is in src/schemes/decomposed.cc.
+// Vectors by rows and by columns (SAM, ViTDet, MViT). The mathematics is in
+// src/schemes/decomposed.cc.
 #pragma once
 
 #include "posenc/schemes/scheme.h"

@@ -5,8 +5,8 @@
 
 namespace [[gnu::visibility("default")]] posenc {
 
-// Biases of the patches of a picture or of a window of it, the geometry's grid, at grid_positions() (positions.h): a distance
-// tells rows and columns.
+// Biases of the patches of a picture or of a window of it, the geometry's grid, at grid_positions()
+// (positions.h): a distance tells rows and columns.
 struct GridBias {
   bool absolute = false;
   bool class_token = false;

@@ -25,9 +25,9 @@ struct Kerple {
   bool operator==(const Kerple&) const = default;
 };
 
-// The gradients by KERPLE's parameters, [head] or one for all as the scheme has them, given the one by
-// its bias table that attend_backward gives: [head or 1][distance], one row where both lists have one
-// entry. Errors: another number of rows.
+// The gradients by KERPLE's parameters, [head] or one for all as the scheme has them, given the one
+// by its bias table that attend_backward gives: [head or 1][distance], one row where both lists
+// have one entry. Errors: another number of rows.
 struct KerpleGradients {
   std::vector<double> p = {}, a = {};
 };

@@ -18,7 +18,8 @@ struct Profiles {
   std::int64_t extent = 1024;
   std::int64_t num_buckets = 320, max_distance = 800;
   bool bidirectional = true;
-  // Borrowed: of distances [profiles][extent], of buckets [num_buckets][heads · profiles], the profiles of a head together.
+  // Borrowed: of distances [profiles][extent], of buckets [num_buckets][heads · profiles], the
+  // profiles of a head together.
   Table table = {};
 
   static constexpr std::string_view

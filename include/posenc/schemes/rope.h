@@ -9,8 +9,8 @@ namespace [[gnu::visibility("default")]] posenc {
 
 enum class SliceEnd { leading, trailing };
 
-// Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2; alternating: every second, beside the
-// real head of the same query.
+// Which query heads are RoPE++'s imaginary ones (2512.07525), of a phase of −π/2; alternating:
+// every second, beside the real head of the same query.
 enum class ImaginaryHeads { none, alternating, second_half, all };
 
 struct Rope {
@@ -71,8 +71,8 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 
-// Frequencies of RoPE alone: in double, in float as Hugging Face computes them, or in long double, to
-// measure the others against.
+// Frequencies of RoPE alone: in double, in float as Hugging Face computes them, or in long double,
+// to measure the others against.
 template <class Real>
 Expected<Scaled<Real>> rope_frequencies(const Rope& rope, const Geometry& geometry);
 

@@ -1,4 +1,5 @@
-// Projected sinusoids of the distance (Transformer-XL). The mathematics is in src/schemes/transformer_xl.cc.
+// Projected sinusoids of the distance (Transformer-XL). The mathematics is in
+// src/schemes/transformer_xl.cc.
 #pragma once
 
 #include "posenc/schemes/scheme.h"
@@ -37,9 +38,10 @@ struct TransformerXl {
   bool operator==(const TransformerXl&) const = default;
 };
 
-// The gradients by Transformer-XL's learned tensors, in their shapes row by row, given what attend_backward gives for its
-// plan: by relative.key [heads][row][head_dim], by the bias table [heads][row] and by relative.query, the latter two absent
-// without biases. Errors: tables not given, other shapes.
+// The gradients by Transformer-XL's learned tensors, in their shapes row by row, given what
+// attend_backward gives for its plan: by relative.key [heads][row][head_dim], by the bias table
+// [heads][row] and by relative.query, the latter two absent without biases. Errors: tables not
+// given, other shapes.
 struct TransformerXlGradients {
   std::vector<double> projection = {}, content_bias = {}, position_bias = {};
 };
