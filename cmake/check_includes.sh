@@ -10,14 +10,14 @@ BEGIN {
   # the public header that it implements, and may name that header and those below.
   public  = "^include/posenc/"
   plans   = "^include/posenc/(plan|features|angles|apply|resample|attention|content|gradients|cache)\\.h$"
-  schemes = "^include/posenc/(features|schemes|scalings|fields|plan|model|explain|files)\\.h$"
+  schemes = "^include/posenc/(features|schemes(/[a-z0-9_]+)?|scalings|fields|plan|model|explain|files)\\.h$"
   common  = "^include/posenc/(tensor|positions|error)\\.h$|^src/core/"  # named by all
 
   room("^include/posenc/c\\.h$", "^$")
   room("^include/posenc/", "^$")
   room("^src/core/",      "^include/posenc/(plan|features)\\.h$")
-  room("^src/scalings/",  "^include/posenc/(schemes|scalings|fields|plan)\\.h$")
-  room("^src/schemes/",   "^include/posenc/(schemes|distance_maps|scalings|fields|plan|content)\\.h$|^src/scalings/")
+  room("^src/scalings/",  "^include/posenc/(schemes(/[a-z0-9_]+)?|scalings|fields|plan)\\.h$")
+  room("^src/schemes/",   "^include/posenc/(schemes(/[a-z0-9_]+)?|distance_maps|scalings|fields|plan|content)\\.h$|^src/scalings/")
   room("^src/kernels/",   plans)
   room("^src/attention/", plans "|^src/kernels/")
   room("^src/layout/",    "^include/posenc/(layout|attention|plan|apply)\\.h$|^src/(kernels|attention)/")
@@ -46,7 +46,7 @@ BEGIN {
 
   # --- What the files of a place, but for some, may not reach through however many headers.
   # <x is a header from outside.
-  scheme_headers = "^include/posenc/(schemes|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
+  scheme_headers = "^include/posenc/(schemes(/[a-z0-9_]+)?|scalings|model|explain|engines|tools|identify|posenc)\\.h$"
   never("^src/(core|kernels|attention|content|cache)/|^backends/cuda/", "^backends/cuda/(program|python)/", scheme_headers, "kernels see plans, never schemes")
   never("^include/posenc/(tensor|positions|error|plan|members|features|angles|apply|attention|content|gradients|cache)\\.h$", "",
         scheme_headers, "plans and what works on them know no scheme")

@@ -101,12 +101,6 @@ struct Fire {
   // x of a query at `query` and a key at `key`.
   double interpolated(std::int64_t query, std::int64_t key) const;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const Fire&) const = default;
 };
 
@@ -148,12 +142,6 @@ struct Cope {
   }
   static constexpr Reads reads = Reads::keys;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const Cope&) const = default;
 };
 
@@ -195,12 +183,6 @@ struct Forgetting {
   }
   static constexpr Reads reads = Reads::gates;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const Forgetting&) const = default;
 };
 
@@ -224,13 +206,6 @@ struct StickBreaking {
   }
   static constexpr Reads reads = Reads::keys;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                        const Tensor& remainder) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient, const ContentGradients& gradients,
-                                 const Tensor& remainder_gradient) const;
   bool operator==(const StickBreaking&) const = default;
 };
 
@@ -269,12 +244,6 @@ struct Wall {
   }
   static constexpr Reads reads = Reads::keys;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const Wall&) const = default;
 };
 
@@ -323,12 +292,6 @@ struct Path {
   }
   static constexpr Reads reads = Reads::keys;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const Path&) const = default;
 };
 
@@ -369,12 +332,6 @@ struct GrapeAp {
   }
   static constexpr Reads reads = Reads::keys;
 
-  Expected<void> attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const;
-  Expected<void> attend_reference(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                  const Tensor& logits, const Tensor& weights) const;
-  Expected<void> attend_backward(const AttentionInputs& in, const Plan& plan,
-                                 const Tensor& out_gradient,
-                                 const ContentGradients& gradients) const;
   bool operator==(const GrapeAp&) const = default;
 };
 

@@ -7,30 +7,24 @@
 #include "src/c/handles.h"
 
 using namespace posenc;
-using c::done, c::misuse, c::need, c::View, c::view;
+using c::misuse, c::need;
 
 posenc_status posenc_add_at(const posenc_plan* plan, const posenc_tensor* embedding,
                             const posenc_tensor* at, const posenc_tensor* out,
                             int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_add_at";
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View x = view(where, "embedding", embedding), from = view(where, "at", at),
-             to = view(where, "out", out);
-  if (x.status || from.status) return x.status ? x.status : from.status;
-  return to.status ? to.status
-                   : done(add(plan->value, x.tensor, from.tensor, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_add_at", {{"plan", plan}}, threads,
+                       {{"embedding", embedding}, {"at", at}, {"out", out}},
+                       [&](const Tensor& x, const Tensor& from, const Tensor& to) {
+                         return add(plan->value, x, from, to, Threads{threads});
+                       });
 }
 
 posenc_status posenc_position_vectors_at(const posenc_plan* plan, const posenc_tensor* at,
                                          const posenc_tensor* out, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_position_vectors_at";
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View from = view(where, "at", at), to = view(where, "out", out);
-  if (from.status) return from.status;
-  return to.status ? to.status
-                   : done(position_vectors(plan->value, from.tensor, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_position_vectors_at", {{"plan", plan}}, threads,
+                       {{"at", at}, {"out", out}}, [&](const Tensor& from, const Tensor& to) {
+                         return position_vectors(plan->value, from, to, Threads{threads});
+                       });
 }
 
 namespace posenc::c {
@@ -46,9 +40,6 @@ posenc_status resampled(std::string_view where, Resample verb, std::string_view 
   if (how->struct_size != sizeof *how)
     return misuse(where, "how.struct_size must be " + std::to_string(sizeof *how),
                   std::to_string(how->struct_size), "set it to sizeof(posenc_resampling)");
-  const View source = view(where, from_name, from), out = view(where, to_name, to);
-  if (source.status) return source.status;
-  if (out.status) return out.status;
   const Resampling said{
       .interpolation = how->bicubic ? Interpolation::bicubic : Interpolation::bilinear,
       .align_corners = how->align_corners != 0,
@@ -56,8 +47,11 @@ posenc_status resampled(std::string_view where, Resample verb, std::string_view 
       .zeros_outside = how->zeros_outside != 0,
       .spatial_merge_size = how->merge == 0 ? 1 : how->merge,
       .kept_rows = how->kept_rows};
-  return done(verb(source.tensor, {how->from_height, how->from_width},
-                   {how->to_height, how->to_width}, said, out.tensor));
+  return on_tensors(where, {}, 0, {{from_name, from}, {to_name, to}},
+                    [&](const Tensor& source, const Tensor& out) {
+                      return verb(source, {how->from_height, how->from_width},
+                                  {how->to_height, how->to_width}, said, out);
+                    });
 }
 
 }  // namespace

@@ -66,13 +66,12 @@ posenc_status posenc_attend_content_reference(const posenc_content* content,
   if (const auto bad = need(where, {{"content", content}})) return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out", out);
   if (given.status) return given.status;
-  View to[2] = {{POSENC_OK}, {POSENC_OK}};
-  if (logits) to[0] = view(where, "logits", logits);
-  if (weights) to[1] = view(where, "weights", weights);
-  for (const View& each : to)
-    if (each.status) return each.status;
-  return done(attend_reference(*given.in, content->value, plan ? plan->value : Plan{}, given.out,
-                               to[0].tensor, to[1].tensor));
+  return c::on_tensors(where, {}, 0, {{"logits", logits, true}, {"weights", weights, true}},
+                       [&](const Tensor& to_logits, const Tensor& to_weights) {
+                         return attend_reference(*given.in, content->value,
+                                                 plan ? plan->value : Plan{}, given.out, to_logits,
+                                                 to_weights);
+                       });
 }
 
 #ifndef __wasm__
@@ -149,23 +148,21 @@ std::span<const double> by_pair(const double* factor, const Tensor& x) {
 
 posenc_status posenc_summed_angles(const posenc_tensor* steps, const double* factor,
                                    const posenc_tensor* start, const posenc_tensor* out) noexcept {
-  constexpr std::string_view where = "posenc_summed_angles";
-  const View from = view(where, "steps", steps), to = view(where, "out", out);
-  View begin{POSENC_OK};
-  if (start) begin = view(where, "start", start);
-  for (const View& each : {from, to, begin})
-    if (each.status) return each.status;
-  return done(summed_angles(from.tensor, by_pair(factor, from.tensor), begin.tensor, to.tensor));
+  return c::on_tensors("posenc_summed_angles", {}, 0,
+                       {{"steps", steps}, {"out", out}, {"start", start, true}},
+                       [&](const Tensor& from, const Tensor& to, const Tensor& begin) {
+                         return summed_angles(from, by_pair(factor, from), begin, to);
+                       });
 }
 
 posenc_status posenc_summed_angles_gradient(const posenc_tensor* angles_gradient,
                                             const double* factor,
                                             const posenc_tensor* out) noexcept {
-  constexpr std::string_view where = "posenc_summed_angles_gradient";
-  const View from = view(where, "angles_gradient", angles_gradient), to = view(where, "out", out);
-  for (const View& each : {from, to})
-    if (each.status) return each.status;
-  return done(summed_angles_gradient(from.tensor, by_pair(factor, from.tensor), to.tensor));
+  return c::on_tensors("posenc_summed_angles_gradient", {}, 0,
+                       {{"angles_gradient", angles_gradient}, {"out", out}},
+                       [&](const Tensor& from, const Tensor& to) {
+                         return summed_angles_gradient(from, by_pair(factor, from), to);
+                       });
 }
 
 namespace {
@@ -256,13 +253,11 @@ posenc_status posenc_content_angles(const posenc_plan* plan, const posenc_angle_
   if (made.status) return made.status;
   const ReadSaid said = read_said(where, "in", in);
   if (said.status) return said.status;
-  const View to = view(where, "out", out);
-  View behind{POSENC_OK};
-  if (next) behind = view(where, "next", next);
-  for (const View& each : {to, behind})
-    if (each.status) return each.status;
-  return done(
-      content_angles(made.form, {said.said, said.gate, said.start}, to.tensor, behind.tensor));
+  return c::on_tensors(where, {}, 0, {{"out", out}, {"next", next, true}},
+                       [&](const Tensor& angles, const Tensor& behind) {
+                         return content_angles(made.form, {said.said, said.gate, said.start},
+                                               angles, behind);
+                       });
 }
 
 posenc_status posenc_content_angles_gradient(const posenc_plan* plan, const posenc_angle_form* form,
@@ -276,14 +271,12 @@ posenc_status posenc_content_angles_gradient(const posenc_plan* plan, const pose
   const ReadSaid said = read_said(where, "in", in), wanted = read_said(where, "to", to);
   for (const ReadSaid& each : {said, wanted})
     if (each.status) return each.status;
-  const View by = view(where, "angles_gradient", angles_gradient);
-  View of_frequency{POSENC_OK};
-  if (frequency) of_frequency = view(where, "frequency", frequency);
-  for (const View& each : {by, of_frequency})
-    if (each.status) return each.status;
-  return done(
-      content_angles_gradient(made.form, {said.said, said.gate, said.start}, by.tensor,
-                              {wanted.said, wanted.gate, wanted.start, of_frequency.tensor}));
+  return c::on_tensors(
+      where, {}, 0, {{"angles_gradient", angles_gradient}, {"frequency", frequency, true}},
+      [&](const Tensor& by, const Tensor& of_frequency) {
+        return content_angles_gradient(made.form, {said.said, said.gate, said.start}, by,
+                                       {wanted.said, wanted.gate, wanted.start, of_frequency});
+      });
 }
 
 // --- schemes that read the content, at speed -------------------------------------------------------
@@ -295,11 +288,9 @@ posenc_status posenc_attend_content(const posenc_content* content, const posenc_
   if (const auto bad = need(where, {{"content", content}})) return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out", out);
   if (given.status) return given.status;
-  View rest{POSENC_OK};
-  if (remainder) rest = view(where, "remainder", remainder);
-  if (rest.status) return rest.status;
-  return done(
-      attend(*given.in, content->value, plan ? plan->value : Plan{}, given.out, rest.tensor));
+  return c::on_tensors(where, {}, 0, {{"remainder", remainder, true}}, [&](const Tensor& rest) {
+    return attend(*given.in, content->value, plan ? plan->value : Plan{}, given.out, rest);
+  });
 }
 
 posenc_status posenc_attend_content_backward(const posenc_content* content, const posenc_plan* plan,
@@ -332,24 +323,18 @@ posenc_status posenc_attend_content_backward(const posenc_content* content, cons
     return bad;
   const c::ReadAttention given = c::read_attention(where, in, "out_gradient", out_gradient);
   if (given.status) return given.status;
-  View rest{POSENC_OK};
-  if (remainder_gradient) rest = view(where, "remainder_gradient", remainder_gradient);
-  if (rest.status) return rest.status;
-  return done(attend_backward(*given.in, content->value, plan ? plan->value : Plan{}, given.out, to,
-                              rest.tensor));
+  return c::on_tensors(where, {}, 0, {{"remainder_gradient", remainder_gradient, true}},
+                       [&](const Tensor& rest) {
+                         return attend_backward(*given.in, content->value,
+                                                plan ? plan->value : Plan{}, given.out, to, rest);
+                       });
 }
 
 posenc_status posenc_path_keys(const posenc_tensor* keys, const posenc_tensor* w,
                                const posenc_tensor* beta, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_path_keys";
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  View to[3] = {{POSENC_OK}, {POSENC_OK}, {POSENC_OK}};
-  const std::pair<std::string_view, const posenc_tensor*> given[] = {
-      {"keys", keys}, {"w", w}, {"beta", beta}};
-  for (int n = 0; n < 3; ++n) {
-    to[n] = view(where, given[n].first, given[n].second);
-    if (to[n].status) return to[n].status;
-  }
-  return done(path_keys(to[0].tensor, to[1].tensor, to[2].tensor, {threads}));
+  return c::on_tensors("posenc_path_keys", {}, threads, {{"keys", keys}, {"w", w}, {"beta", beta}},
+                       [&](const Tensor& of, const Tensor& by_w, const Tensor& by_beta) {
+                         return path_keys(of, by_w, by_beta, {threads});
+                       });
 }
 #endif

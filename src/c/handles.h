@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,33 @@ struct View {
 };
 View view(std::string_view function, std::string_view name, const posenc_tensor* c);
 
+struct TensorArgument {
+  std::string_view name;
+  const posenc_tensor* tensor;
+  bool optional = false;  // NULL: absent
+};
+// POSENC_MISUSE for a negative number.
+posenc_status need_threads(std::string_view function, std::int32_t threads);
+
+// What the functions that act on tensors do: act(tensor, ...) of those given, once all that they
+// need is there.
+template <std::size_t N, class Act>
+posenc_status on_tensors(std::string_view function, std::initializer_list<Argument> needed,
+                         std::int32_t threads, const TensorArgument (&given)[N], const Act& act) {
+  if (const auto bad = need(function, needed)) return bad;
+  if (const auto bad = need_threads(function, threads)) return bad;
+  Tensor tensors[N];
+  for (std::size_t i = 0; i < N; i++) {
+    if (given[i].optional && given[i].tensor == nullptr) continue;
+    const View seen = view(function, given[i].name, given[i].tensor);
+    if (seen.status) return seen.status;
+    tensors[i] = seen.tensor;
+  }
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return done(act(tensors[I]...));
+  }(std::make_index_sequence<N>());
+}
+
 // NULL: causal.
 struct ReadMask {
   posenc_status status = POSENC_MISUSE;
@@ -82,14 +110,11 @@ struct ReadAttention {
 ReadAttention read_attention(std::string_view function, const posenc_attention* in,
                              std::string_view out_name, const posenc_tensor* out);
 
-// POSENC_MISUSE for no memory, negative extents, shapes or strides that no memory has, and more than 2^28 numbers: what
-// a caller says of a table's size may be anything.
+// POSENC_MISUSE for no memory, negative extents, shapes or strides that no memory has, and more
+// than 2^28 numbers: what a caller says of a table's size may be anything.
 posenc_status need_table(std::string_view function, std::string_view name, const Tensor& tensor);
 
 // The same numbers in memory of the table's own, dense.
 Table copied(const Tensor& from);
-
-// POSENC_MISUSE for a negative number.
-posenc_status need_threads(std::string_view function, std::int32_t threads);
 
 }  // namespace posenc::c

@@ -170,19 +170,21 @@ Expected<std::size_t> product(std::string_view function,
 using Rotation = Expected<void> (*)(const Plan&, const Tensor&, const Positions&, Side,
                                     const Tensor&, Threads);
 
+posenc_status need_side(std::string_view where, posenc_side side) {
+  return side >= POSENC_QUERY && side <= POSENC_VALUE
+             ? POSENC_OK
+             : misuse(where, "side must be one of posenc_side", std::to_string(side));
+}
+
 posenc_status rotated(std::string_view where, Rotation rotation, const posenc_plan* plan,
                       const posenc_tensor* x, const posenc_positions* positions, posenc_side side,
                       const posenc_tensor* out, std::int32_t threads) {
-  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  if (const auto bad = need_threads(where, threads)) return bad;
-  if (side < POSENC_QUERY || side > POSENC_VALUE)
-    return misuse(where, "side must be one of posenc_side", std::to_string(side));
-  const View from = view(where, "x", x);
-  if (from.status) return from.status;
-  const View to = view(where, "out", out);
-  if (to.status) return to.status;
-  return done(rotation(plan->value, from.tensor, positions->value, static_cast<Side>(side),
-                       to.tensor, Threads{threads}));
+  if (const auto bad = need_side(where, side)) return bad;
+  return on_tensors(where, {{"plan", plan}, {"positions", positions}}, threads,
+                    {{"x", x}, {"out", out}}, [&](const Tensor& from, const Tensor& to) {
+                      return rotation(plan->value, from, positions->value, static_cast<Side>(side),
+                                      to, Threads{threads});
+                    });
 }
 
 using MakePositions = Expected<Positions> (*)(std::span<const std::int64_t>, std::int64_t,
@@ -205,16 +207,12 @@ using RotationBy = Expected<void> (*)(const Plan&, const Tensor&, const Tensor&,
 posenc_status rotated_by(std::string_view where, RotationBy rotation, const posenc_plan* plan,
                          const posenc_tensor* x, const posenc_tensor* angles, posenc_side side,
                          const posenc_tensor* out, std::int32_t threads) {
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  if (const auto bad = need_threads(where, threads)) return bad;
-  if (side < POSENC_QUERY || side > POSENC_VALUE)
-    return misuse(where, "side must be one of posenc_side", std::to_string(side));
-  const View from = view(where, "x", x), by = view(where, "angles", angles),
-             to = view(where, "out", out);
-  for (const View& each : {from, by, to})
-    if (each.status) return each.status;
-  return done(rotation(plan->value, from.tensor, by.tensor, static_cast<Side>(side), to.tensor,
-                       Threads{threads}));
+  if (const auto bad = need_side(where, side)) return bad;
+  return on_tensors(where, {{"plan", plan}}, threads, {{"x", x}, {"angles", angles}, {"out", out}},
+                    [&](const Tensor& from, const Tensor& by, const Tensor& to) {
+                      return rotation(plan->value, from, by, static_cast<Side>(side), to,
+                                      Threads{threads});
+                    });
 }
 
 Table* table_of(Plan& plan, posenc_table which) {
@@ -399,25 +397,20 @@ void posenc_positions_free(posenc_positions* positions) noexcept { delete positi
 posenc_status posenc_add(const posenc_plan* plan, const posenc_tensor* embedding,
                          const posenc_positions* positions, const posenc_tensor* out,
                          int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_add";
-  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View from = view(where, "embedding", embedding);
-  if (from.status) return from.status;
-  const View to = view(where, "out", out);
-  if (to.status) return to.status;
-  return done(add(plan->value, from.tensor, positions->value, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_add", {{"plan", plan}, {"positions", positions}}, threads,
+                       {{"embedding", embedding}, {"out", out}},
+                       [&](const Tensor& from, const Tensor& to) {
+                         return add(plan->value, from, positions->value, to, Threads{threads});
+                       });
 }
 
 posenc_status posenc_position_vectors(const posenc_plan* plan, const posenc_positions* positions,
                                       const posenc_tensor* out, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_position_vectors";
-  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View to = view(where, "out", out);
-  return to.status
-             ? to.status
-             : done(position_vectors(plan->value, positions->value, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_position_vectors", {{"plan", plan}, {"positions", positions}},
+                       threads, {{"out", out}}, [&](const Tensor& to) {
+                         return position_vectors(plan->value, positions->value, to,
+                                                 Threads{threads});
+                       });
 }
 
 posenc_status posenc_rotate(const posenc_plan* plan, const posenc_tensor* x,
@@ -430,18 +423,12 @@ posenc_status posenc_rotate_qk(const posenc_plan* plan, const posenc_tensor* q,
                                const posenc_tensor* k, const posenc_positions* positions,
                                const posenc_tensor* q_out, const posenc_tensor* k_out,
                                int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_rotate_qk";
-  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  View views[4];
-  const std::pair<std::string_view, const posenc_tensor*> given[] = {
-      {"q", q}, {"k", k}, {"q_out", q_out}, {"k_out", k_out}};
-  for (std::size_t i = 0; i < 4; i++) {
-    views[i] = view(where, given[i].first, given[i].second);
-    if (views[i].status) return views[i].status;
-  }
-  return done(rotate(plan->value, views[0].tensor, views[1].tensor, positions->value,
-                     views[2].tensor, views[3].tensor, Threads{threads}));
+  return c::on_tensors(
+      "posenc_rotate_qk", {{"plan", plan}, {"positions", positions}}, threads,
+      {{"q", q}, {"k", k}, {"q_out", q_out}, {"k_out", k_out}},
+      [&](const Tensor& q_from, const Tensor& k_from, const Tensor& q_to, const Tensor& k_to) {
+        return rotate(plan->value, q_from, k_from, positions->value, q_to, k_to, Threads{threads});
+      });
 }
 
 posenc_status posenc_rotate_inverse(const posenc_plan* plan, const posenc_tensor* x,
@@ -460,24 +447,19 @@ posenc_status posenc_rotate_transpose(const posenc_plan* plan, const posenc_tens
 
 posenc_status posenc_rotation_angles(const posenc_plan* plan, const posenc_positions* positions,
                                      const posenc_tensor* out, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_rotation_angles";
-  if (const auto bad = need(where, {{"plan", plan}, {"positions", positions}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View to = view(where, "out", out);
-  return to.status
-             ? to.status
-             : done(rotation_angles(plan->value, positions->value, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_rotation_angles", {{"plan", plan}, {"positions", positions}},
+                       threads, {{"out", out}}, [&](const Tensor& to) {
+                         return rotation_angles(plan->value, positions->value, to,
+                                                Threads{threads});
+                       });
 }
 
 posenc_status posenc_rotation_angles_at(const posenc_plan* plan, const posenc_tensor* at,
                                         const posenc_tensor* out, int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_rotation_angles_at";
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View from = view(where, "at", at), to = view(where, "out", out);
-  if (from.status) return from.status;
-  return to.status ? to.status
-                   : done(rotation_angles(plan->value, from.tensor, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_rotation_angles_at", {{"plan", plan}}, threads,
+                       {{"at", at}, {"out", out}}, [&](const Tensor& from, const Tensor& to) {
+                         return rotation_angles(plan->value, from, to, Threads{threads});
+                       });
 }
 
 posenc_status posenc_rotate_by(const posenc_plan* plan, const posenc_tensor* x,
@@ -503,24 +485,19 @@ posenc_status posenc_rotate_by_inverse(const posenc_plan* plan, const posenc_ten
 posenc_status posenc_angle_gradient(const posenc_plan* plan, const posenc_tensor* rotated,
                                     const posenc_tensor* rotated_gradient,
                                     const posenc_tensor* out) noexcept {
-  constexpr std::string_view where = "posenc_angle_gradient";
-  if (const auto bad = need(where, {{"plan", plan}})) return bad;
-  const View x = view(where, "rotated", rotated),
-             by = view(where, "rotated_gradient", rotated_gradient), to = view(where, "out", out);
-  for (const View& each : {x, by, to})
-    if (each.status) return each.status;
-  return done(angle_gradient(plan->value, x.tensor, by.tensor, to.tensor));
+  return c::on_tensors("posenc_angle_gradient", {{"plan", plan}}, 0,
+                       {{"rotated", rotated}, {"rotated_gradient", rotated_gradient}, {"out", out}},
+                       [&](const Tensor& x, const Tensor& by, const Tensor& to) {
+                         return angle_gradient(plan->value, x, by, to);
+                       });
 }
 
 posenc_status posenc_bias(const posenc_plan* plan, const posenc_positions* queries,
                           const posenc_positions* keys, const posenc_tensor* out,
                           int32_t threads) noexcept {
-  constexpr std::string_view where = "posenc_bias";
-  if (const auto bad = need(where, {{"plan", plan}, {"queries", queries}, {"keys", keys}}))
-    return bad;
-  if (const auto bad = c::need_threads(where, threads)) return bad;
-  const View to = view(where, "out", out);
-  return to.status
-             ? to.status
-             : done(bias(plan->value, queries->value, keys->value, to.tensor, Threads{threads}));
+  return c::on_tensors("posenc_bias", {{"plan", plan}, {"queries", queries}, {"keys", keys}},
+                       threads, {{"out", out}}, [&](const Tensor& to) {
+                         return bias(plan->value, queries->value, keys->value, to,
+                                     Threads{threads});
+                       });
 }

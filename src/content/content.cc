@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "src/attention/arguments.h"
+#include "src/content/verbs.h"
 #include "src/core/try.h"
 
 namespace posenc {
@@ -67,14 +69,19 @@ Expected<void> check_remainder(std::string_view where, const Tensor& remainder) 
 
 Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, const Plan& plan,
                       const Tensor& out, const Tensor& remainder) {
+  constexpr std::string_view where = "attend";
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_softmax<S>("attend", in.sink_logits, plan));
-        if constexpr (requires { s.attend(in, plan, out, remainder); }) {
-          return s.attend(in, plan, out, remainder);
+        constexpr bool leaves_some =
+            requires(const detail::ContentCall& call) { detail::attend_with(s, call, remainder); };
+        POSENC_CHECK(check_softmax<S>(where, in.sink_logits, plan));
+        if constexpr (!leaves_some) POSENC_CHECK(check_remainder<S>(where, remainder));
+        POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
+        const detail::ContentCall call{where, in, plan, checked};
+        if constexpr (leaves_some) {
+          return detail::attend_with(s, call, remainder);
         } else {
-          POSENC_CHECK(check_remainder<S>("attend", remainder));
-          return s.attend(in, plan, out);
+          return detail::attend_with(s, call);
         }
       },
       scheme);
@@ -83,10 +90,13 @@ Expected<void> attend(const AttentionInputs& in, const ContentScheme& scheme, co
 Expected<void> attend_reference(const AttentionInputs& in, const ContentScheme& scheme,
                                 const Plan& plan, const Tensor& out, const Tensor& logits,
                                 const Tensor& weights) {
+  constexpr std::string_view where = "attend";
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_softmax<S>("attend", in.sink_logits, plan));
-        return s.attend_reference(in, plan, out, logits, weights);
+        POSENC_CHECK(check_softmax<S>(where, in.sink_logits, plan));
+        POSENC_TRY(checked,
+                   detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
+        return detail::reference_with(s, {where, in, plan, checked}, weights);
       },
       scheme);
 }
@@ -95,17 +105,21 @@ Expected<void> attend_backward(const AttentionInputs& in, const ContentScheme& s
                                const Plan& plan, const Tensor& out_gradient,
                                const ContentGradients& gradients,
                                const Tensor& remainder_gradient) {
+  constexpr std::string_view where = "attend_backward";
   return std::visit(
       [&]<class S>(const S& s) -> Expected<void> {
-        POSENC_CHECK(check_softmax<S>("attend_backward", in.sink_logits, plan));
+        constexpr bool leaves_some = requires(const detail::BackwardCall& call) {
+          detail::backward_with(s, call, remainder_gradient);
+        };
+        POSENC_CHECK(check_softmax<S>(where, in.sink_logits, plan));
         POSENC_CHECK(check_learned(scheme, gradients));
-        if constexpr (requires {
-                        s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);
-                      }) {
-          return s.attend_backward(in, plan, out_gradient, gradients, remainder_gradient);
+        if constexpr (!leaves_some) POSENC_CHECK(check_remainder<S>(where, remainder_gradient));
+        POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
+        const detail::BackwardCall call{{where, in, plan, checked.in}, checked, gradients};
+        if constexpr (leaves_some) {
+          return detail::backward_with(s, call, remainder_gradient);
         } else {
-          POSENC_CHECK(check_remainder<S>("attend_backward", remainder_gradient));
-          return s.attend_backward(in, plan, out_gradient, gradients);
+          return detail::backward_with(s, call);
         }
       },
       scheme);

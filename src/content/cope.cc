@@ -213,19 +213,20 @@ class CopeGradientTile : public CopeTile<T> {
 };
 
 // What q·e is multiplied by.
-void find_scales(const Cope& cope, const Plan& plan, const Positions& queries, std::int64_t b,
-                 std::int64_t h, std::int64_t first, std::int64_t rows, std::int64_t head_dim,
-                 double* scale) {
+void find_scales(const Cope& cope, const detail::ContentCall& call, std::int64_t b, std::int64_t h,
+                 std::int64_t first, std::int64_t rows, double* scale) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const double whole = plan.logits.query_scale(queries.at(first + r, b), h) /
-                         std::sqrt(static_cast<double>(head_dim));
+    const double whole = call.plan.logits.query_scale(call.in.queries.at(first + r, b), h) /
+                         std::sqrt(static_cast<double>(call.head_dim()));
     scale[r] = cope.before_scale ? whole : 1;
   }
 }
 
-// e as [head or 1][position][head_dim].
-Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::int64_t heads,
-                               std::int64_t head_dim) {
+// e as [head or 1][position][head_dim], and what all three functions ask besides.
+Expected<Tensor> embeddings_of(const Cope& cope, const detail::ContentCall& call) {
+  const std::string_view where = call.where;
+  const std::int64_t heads = call.heads(), head_dim = call.head_dim();
+  POSENC_CHECK(detail::check_counted(call));
   if (!cope.embeddings) {
     return fail(where, "cope.embeddings must be given", "none",
                 "[positions, " + std::to_string(head_dim) + "], of the checkpoint");
@@ -243,44 +244,29 @@ Expected<Tensor> embeddings_of(std::string_view where, const Cope& cope, std::in
 
 }  // namespace
 
-Expected<void> Cope::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  const std::int64_t batch = checked.q.shape[0], heads = checked.q.shape[1],
-                     head_dim = checked.q.shape[3];
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
-  POSENC_TRY(e, embeddings_of(where, *this, heads, head_dim));
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    POSENC_TRY(streamed,
-               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, true, in.threads));
-    const Embeddings<T> learned(e, in.keys.size(), streamed.dim);
-    const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
-    detail::stream(streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     double scale[most_queries];
-                     find_scales(*this, plan, in.queries, b, h, first, rows, head_dim, scale);
-                     return CopeTile<T>(learned, streamed.raw_query(b, h, first), scale, h, rows);
-                   });
-    return streamed.write(plan, in.queries, checked.out, in.threads);
+Expected<void> detail::attend_with(const Cope& cope, const ContentCall& call) {
+  POSENC_TRY(e, embeddings_of(cope, call));
+  return stream(call, MaskWords(call), true, [&]<class T>(const Streamed<T>& streamed) {
+    return [&, learned = Embeddings<T>(e, call.in.keys.size(), streamed.dim)](
+               std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+      double scale[most_queries];
+      find_scales(cope, call, b, h, first, rows, scale);
+      return CopeTile<T>(learned, streamed.raw_query(b, h, first), scale, h, rows);
+    };
   });
 }
 
-Expected<void> Cope::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                      const Tensor& out, const Tensor& logits,
-                                      const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, checked.q.shape[0]));
-  POSENC_TRY(e, embeddings_of(where, *this, checked.q.shape[1], checked.q.shape[3]));
+Expected<void> detail::reference_with(const Cope& cope, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_TRY(e, embeddings_of(cope, call));
   const std::int64_t last = e.shape[1] - 1;
-  const auto add = [&](const detail::ReferenceRow& row) {
+  const auto add = [&](const ReferenceRow& row) {
     const auto product = [&](std::int64_t n) {
       double sum = 0;
       for (std::int64_t c = 0; c < e.shape[2]; ++c)
         sum += row.q[static_cast<std::size_t>(c)] *
                e.get(e.offset(e.shape[0] == 1 ? 0 : row.head, n, c));
-      return before_scale ? sum * row.scale : sum;
+      return cope.before_scale ? sum * row.scale : sum;
     };
     double counted = 0;
     for (std::size_t j = row.logits.size(); j-- > 0;) {
@@ -293,45 +279,37 @@ Expected<void> Cope::attend_reference(const AttentionInputs& in, const Plan& pla
       if (w > 0) logit += w * product(low + 1);
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = add, .weights = weights});
 }
 
-Expected<void> Cope::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                     const Tensor& out_gradient,
-                                     const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  const std::int64_t batch = checked.in.q.shape[0], heads = checked.in.q.shape[1];
-  const std::int64_t head_dim = checked.in.q.shape[3];
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
-  POSENC_TRY(e, embeddings_of(where, *this, heads, head_dim));
-  POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the embeddings",
-                                           gradients.embeddings, e));
-  const std::int64_t count = std::min(e.shape[1], in.keys.size() + 1);  // nobody counts further
-  std::vector<double> shares(static_cast<std::size_t>(checked.shares() * count * head_dim));
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch);
-  const auto done = detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
-      return
-          [&, learned = Embeddings<T>(e, in.keys.size(), streamed.dim)](const detail::TileOf& at) {
-            double scale[most_queries];
-            find_scales(*this, plan, in.queries, at.b, at.h, at.first, at.rows, head_dim, scale);
-            const T* const raw = streamed.raw_query(at.b, at.h, at.first);
-            return CopeGradientTile<T>(CopeTile<T>(learned, raw, scale, at.h, at.rows), learned,
-                                       raw, scale, at, streamed.blocks,
-                                       to.raw_q.data() + (raw - streamed.raw.data()),
-                                       shares.data() + at.share * count * head_dim, head_dim);
-          };
-    };
-    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, true, in.threads,
-                                      bind);
-  });
+Expected<void> detail::backward_with(const Cope& cope, const BackwardCall& call) {
+  POSENC_TRY(e, embeddings_of(cope, call));
+  POSENC_TRY(wanted, gradient_like(call.where, "the gradient of the embeddings",
+                                   call.gradients.embeddings, e));
+  const std::int64_t head_dim = call.head_dim(), all_shares = call.backward.shares();
+  const std::int64_t count =
+      std::min(e.shape[1], call.in.keys.size() + 1);  // nobody counts further
+  std::vector<double> shares(static_cast<std::size_t>(all_shares * count * head_dim));
+  const auto done = stream_backward(
+      call, MaskWords(call), true,
+      [&]<class T>(const Streamed<T>& streamed, StreamedGradients<T>& to) {
+        return
+            [&, learned = Embeddings<T>(e, call.in.keys.size(), streamed.dim)](const TileOf& at) {
+              double scale[most_queries];
+              find_scales(cope, call, at.b, at.h, at.first, at.rows, scale);
+              const T* const raw = streamed.raw_query(at.b, at.h, at.first);
+              return CopeGradientTile<T>(CopeTile<T>(learned, raw, scale, at.h, at.rows), learned,
+                                         raw, scale, at, streamed.blocks,
+                                         to.raw_q.data() + (raw - streamed.raw.data()),
+                                         shares.data() + at.share * count * head_dim, head_dim);
+            };
+      });
   if (!done || !wanted) return done;
   for (std::int64_t h = 0; h < e.shape[0]; ++h) {
     for (std::int64_t n = 0; n < e.shape[1]; ++n) {
       for (std::int64_t c = 0; c < head_dim; ++c) {
         double sum = 0;
-        for (std::int64_t share = e.shape[0] == 1 ? 0 : h; n < count && share < checked.shares();
+        for (std::int64_t share = e.shape[0] == 1 ? 0 : h; n < count && share < all_shares;
              share += e.shape[0]) {
           sum += shares[static_cast<std::size_t>((share * count + n) * head_dim + c)];
         }

@@ -12,23 +12,12 @@
 #include "src/attention/fused.h"
 #include "src/attention/reference.h"
 #include "src/content/fire.h"
+#include "src/content/verbs.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 
 namespace posenc {
 namespace {
-
-// What attention with FIRE asks, fast or slow.
-Expected<detail::AttendArguments> arguments_of(const Fire& fire, const AttentionInputs& in,
-                                               const Plan& plan, const Tensor& out,
-                                               const Tensor& logits = {}) {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_CHECK(detail::check_fire(where, fire, checked.q.shape[1]));
-  POSENC_CHECK(detail::check_fire_axes(where, in.queries, in.keys));
-  return checked;
-}
 
 // f_h(x) as the network reads.
 double network(const Fire& fire, std::int64_t head, double x) {
@@ -46,30 +35,30 @@ double Fire::interpolated(std::int64_t query, std::int64_t key) const {
   return psi(std::abs(static_cast<double>(query - key))) / detail::fire_normalizer(*this, query);
 }
 
-Expected<void> Fire::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
-  POSENC_TRY(checked, arguments_of(*this, in, plan, out));
-  const detail::FireLines lines(*this, checked.q.shape[1]);
-  const detail::PsiTable table(*this, in.queries, in.keys);
-  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::attend_all<T>(checked, plan, [&](const detail::AttendJob&) {
-      return detail::FireBias<T>(*this, lines, table);
-    });
+Expected<void> detail::attend_with(const Fire& fire, const ContentCall& call) {
+  const Positions &queries = call.in.queries, &keys = call.in.keys;
+  POSENC_CHECK(check_fire(call.where, fire, call.heads(), queries, keys));
+  const FireLines lines(fire, call.heads());
+  const PsiTable table(fire, queries, keys);
+  with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
+    attend_all<T>(call.checked, call.plan,
+                  [&](const AttendJob&) { return FireBias<T>(fire, lines, table); });
   });
   return {};
 }
 
-Expected<void> Fire::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                      const Tensor& out, const Tensor& logits,
-                                      const Tensor& weights) const {
-  POSENC_TRY(checked, arguments_of(*this, in, plan, out, logits));
-  const auto add = [&](const detail::ReferenceRow& row) {
-    const std::int64_t query = in.queries.at(row.query, row.sequence);
-    for (std::int64_t j = 0; j < in.keys.size(); ++j) {
-      const double x = interpolated(query, in.keys.at(j, row.sequence));
-      row.logits[static_cast<std::size_t>(j)] += network(*this, row.head, x);
+Expected<void> detail::reference_with(const Fire& fire, const ContentCall& call,
+                                      const Tensor& weights) {
+  const Positions &queries = call.in.queries, &keys = call.in.keys;
+  POSENC_CHECK(check_fire(call.where, fire, call.heads(), queries, keys));
+  const auto add = [&](const ReferenceRow& row) {
+    const std::int64_t query = queries.at(row.query, row.sequence);
+    for (std::int64_t j = 0; j < keys.size(); ++j) {
+      const double x = fire.interpolated(query, keys.at(j, row.sequence));
+      row.logits[static_cast<std::size_t>(j)] += network(fire, row.head, x);
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = add, .weights = weights});
 }
 
 Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Positions& keys,
@@ -77,8 +66,7 @@ Expected<void> fire_bias(const Fire& fire, const Positions& queries, const Posit
   constexpr std::string_view where = "fire_bias";
   POSENC_TRY(view, detail::viewed(where, "out", out, 3));
   POSENC_CHECK(detail::check_distinct(where, view));
-  POSENC_CHECK(detail::check_fire(where, fire, view.shape[0]));
-  POSENC_CHECK(detail::check_fire_axes(where, queries, keys));
+  POSENC_CHECK(detail::check_fire(where, fire, view.shape[0], queries, keys));
   if (queries.batch() != 1 || keys.batch() != 1) {
     return fail(where, "positions must be of one sequence",
                 std::to_string(std::max(queries.batch(), keys.batch())),

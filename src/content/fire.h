@@ -19,7 +19,8 @@ namespace posenc::detail {
 
 constexpr double fire_epsilon = 1e-6;  // as the authors' listing has it
 
-inline Expected<void> check_fire(std::string_view where, const Fire& fire, std::int64_t heads) {
+inline Expected<void> check_fire(std::string_view where, const Fire& fire, std::int64_t heads,
+                                 const Positions& queries, const Positions& keys) {
   const auto units = static_cast<std::int64_t>(fire.hidden_weight.size());
   for (const auto& [name, numbers, count] :
        {std::tuple{"hidden_weight", &fire.hidden_weight, units},
@@ -48,11 +49,6 @@ inline Expected<void> check_fire(std::string_view where, const Fire& fire, std::
                   "check the checkpoint");
     }
   }
-  return {};
-}
-
-inline Expected<void> check_fire_axes(std::string_view where, const Positions& queries,
-                                      const Positions& keys) {
   if (queries.axes() == 1 && keys.axes() == 1) return {};
   return fail(where, "positions must have one axis",
               std::to_string(std::max(queries.axes(), keys.axes())),

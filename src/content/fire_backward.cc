@@ -19,7 +19,7 @@ namespace posenc {
 namespace {
 
 // What the parameters get from one head of one sequence, of a part of its queries.
-struct Share {
+struct FireShare {
   std::vector<double> sum, moment;  // Σ S and Σ S·x of each line
   double c = 0, length = 0;
 };
@@ -29,7 +29,7 @@ class FireBiasGradient final : public detail::FireBias<T> {
  public:
   // `shares`: of the heads of the group.
   FireBiasGradient(const Fire& fire, const detail::FireLines& lines, const detail::PsiTable& table,
-                   Share* shares)
+                   FireShare* shares)
       : detail::FireBias<T>(fire, lines, table), shares_(shares) {}
 
   // x = ψ(n)/N with n the distance: ∂x/∂c = (ψ′(n) − x ψ′(m))/N, ψ′ by c, m = max(i, L) that N is of.
@@ -42,7 +42,7 @@ class FireBiasGradient final : public detail::FireBias<T> {
     const double by_c = m / (c * m + 1);
     const double by_length = static_cast<double>(position) < threshold ? c / (c * m + 1) : 0;
     const auto slope = this->lines_.of(this->lines_.slope, this->block_->first_head + g);
-    Share& share = shares_[g];
+    FireShare& share = shares_[g];
     this->for_lines(
         position, reciprocal, seen,
         [&](std::int64_t begin, std::int64_t end, std::size_t line, const double* psi) {
@@ -60,7 +60,7 @@ class FireBiasGradient final : public detail::FireBias<T> {
   }
 
  private:
-  Share* shares_;
+  FireShare* shares_;
 };
 
 // By what FIRE learns; shapes are those of Fire.
@@ -116,7 +116,7 @@ struct Parameters {
 
 // All heads' shares as the gradient of the parameters.
 FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int64_t heads,
-                      const std::vector<Share>& shares) {
+                      const std::vector<FireShare>& shares) {
   const std::size_t units = fire.hidden_weight.size();
   FireGradient gradient{.hidden_weight = std::vector<double>(units),
                         .hidden_bias = std::vector<double>(units),
@@ -125,7 +125,7 @@ FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int
   double length = 0;
   for (std::size_t each = 0; each < shares.size(); ++each) {
     const std::size_t h = each % static_cast<std::size_t>(heads);
-    const Share& share = shares[each];
+    const FireShare& share = shares[each];
     gradient.c += share.c;
     length += share.length;
     for (std::size_t line = 0; line < share.sum.size(); ++line) {
@@ -148,27 +148,23 @@ FireGradient gathered(const Fire& fire, const detail::FireLines& lines, std::int
 
 }  // namespace
 
-Expected<void> Fire::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                     const Tensor& out_gradient,
-                                     const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  const std::int64_t heads = checked.in.q.shape[1];
-  POSENC_CHECK(detail::check_fire(where, *this, heads));
-  POSENC_CHECK(detail::check_fire_axes(where, in.queries, in.keys));
-  POSENC_TRY(parameters, Parameters::of(where, gradients, heads, hidden_weight.size()));
-  const detail::FireLines lines(*this, heads);
-  const detail::PsiTable table(*this, in.queries, in.keys);
-  std::vector<Share> shares(static_cast<std::size_t>(checked.shares()),
-                            Share{std::vector<double>(lines.breakpoint.size() + 1),
-                                  std::vector<double>(lines.breakpoint.size() + 1)});
-  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
-      return FireBiasGradient<T>(*this, lines, table,
+Expected<void> detail::backward_with(const Fire& fire, const BackwardCall& call) {
+  const std::int64_t heads = call.heads();
+  POSENC_CHECK(check_fire(call.where, fire, heads, call.in.queries, call.in.keys));
+  POSENC_TRY(parameters,
+             Parameters::of(call.where, call.gradients, heads, fire.hidden_weight.size()));
+  const FireLines lines(fire, heads);
+  const PsiTable table(fire, call.in.queries, call.in.keys);
+  std::vector<FireShare> shares(static_cast<std::size_t>(call.backward.shares()),
+                                FireShare{std::vector<double>(lines.breakpoint.size() + 1),
+                                          std::vector<double>(lines.breakpoint.size() + 1)});
+  with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
+    biased_backward<T>(call.backward, call.plan, [&](std::int64_t first_share) {
+      return FireBiasGradient<T>(fire, lines, table,
                                  shares.data() + static_cast<std::ptrdiff_t>(first_share));
     });
   });
-  parameters.write(gathered(*this, lines, heads, shares));
+  parameters.write(gathered(fire, lines, heads, shares));
   return {};
 }
 

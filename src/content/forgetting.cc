@@ -29,16 +29,14 @@ struct Gates {
   std::int64_t queries = 0;
   double near = 0;  // what the sums of rows that share their biases may differ by
 
-  static Expected<Gates> of(std::string_view where, const Forgetting& forgetting,
-                            const detail::AttendArguments& in, const Positions& queries,
-                            const Positions& keys, const Mask& mask) {
-    const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
-    POSENC_CHECK(detail::check_counted(where, keys, mask, batch));
+  static Expected<Gates> of(const Forgetting& forgetting, const detail::ContentCall& call) {
+    const std::int64_t heads = call.heads();
+    POSENC_CHECK(detail::check_counted(call));
     std::vector<double> constant;
     if (!forgetting.log_gates) {
       const auto given = static_cast<std::int64_t>(forgetting.gate_bias.size());
       if (given != 1 && given != heads) {
-        return fail(where,
+        return fail(call.where,
                     given == 0
                         ? std::string("forgetting.log_gates must be given")
                         : "forgetting.gate_bias must have one number, or " + std::to_string(heads),
@@ -51,20 +49,19 @@ struct Gates {
     const Tensor everywhere{.data = constant.data(),
                             .dtype = DType::f64,
                             .rank = 3,
-                            .shape = {batch, heads, keys.size()},
+                            .shape = {call.batch(), heads, call.in.keys.size()},
                             .stride = {0, constant.size() > 1 ? 1 : 0, 0}};
     constexpr std::string_view name = "forgetting.log_gates";
     POSENC_TRY(gates,
-               detail::gates_view(where, name,
-                                  forgetting.log_gates ? forgetting.log_gates.values : everywhere,
-                                  batch, heads, keys.size()));
-    POSENC_TRY(sums, detail::GateSums::of(where, name, gates, queries, keys, mask));
+               detail::gates_view(call, name,
+                                  forgetting.log_gates ? forgetting.log_gates.values : everywhere));
+    POSENC_TRY(sums, detail::GateSums::of(call, name, gates));
     return Gates{.constant = std::move(constant),
                  .view = gates,
                  .sums = std::move(sums),
-                 .own = detail::own_keys(mask, queries, keys, batch),
-                 .queries = queries.size(),
-                 .near = in.sink_logits ? 0.0 : 4.0};
+                 .own = detail::own_keys(call),
+                 .queries = call.in.queries.size(),
+                 .near = call.in.sink_logits ? 0.0 : 4.0};
   }
 };
 
@@ -172,62 +169,51 @@ class ForgettingBiasGradient final : public ForgettingBias<T> {
 
 }  // namespace
 
-Expected<void> Forgetting::attend(const AttentionInputs& in, const Plan& plan,
-                                  const Tensor& out) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
-  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::attend_all<T>(checked, plan, [&](const detail::AttendJob&) {
-      return ForgettingBias<T>(gates, checked.group(), detail::key_block);
+Expected<void> detail::attend_with(const Forgetting& forgetting, const ContentCall& call) {
+  POSENC_TRY(gates, Gates::of(forgetting, call));
+  with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
+    attend_all<T>(call.checked, call.plan, [&](const AttendJob&) {
+      return ForgettingBias<T>(gates, call.checked.group(), key_block);
     });
   });
   return {};
 }
 
-Expected<void> Forgetting::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                            const Tensor& out, const Tensor& logits,
-                                            const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_TRY(gates, Gates::of(where, *this, checked, in.queries, in.keys, in.mask));
-  const auto add = [&](const detail::ReferenceRow& row) {
+Expected<void> detail::reference_with(const Forgetting& forgetting, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_TRY(gates, Gates::of(forgetting, call));
+  const auto add = [&](const ReferenceRow& row) {
     const std::int64_t own =
         gates.own[static_cast<std::size_t>(row.sequence * gates.queries + row.query)];
     double forgotten = 0;
     for (std::int64_t j = own; j >= 0; --j) {
       double& logit = row.logits[static_cast<std::size_t>(j)];
       if (logit != -std::numeric_limits<double>::infinity()) logit += forgotten;
-      if (detail::kept(in.mask, in.keys, row.sequence, j))
+      if (call.keeps(row.sequence, j))
         forgotten += gates.view.get(gates.view.offset(row.sequence, row.head, j));
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = add, .weights = weights});
 }
 
-Expected<void> Forgetting::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                           const Tensor& out_gradient,
-                                           const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  POSENC_TRY(gates, Gates::of(where, *this, checked.in, in.queries, in.keys, in.mask));
-  POSENC_TRY(wanted, detail::gradient_like(where, "the gradient of the log gates",
-                                           gradients.log_gates, gates.view));
-  const std::int64_t size = detail::GateGradients::size(gates.sums.row);
-  std::vector<double> by_gates(static_cast<std::size_t>(checked.shares() * size));
-  detail::with_compute_type(in.q.dtype, [&]<class T>(T*) {
-    detail::biased_backward<T>(checked, plan, [&](std::int64_t first_share) {
-      return ForgettingBiasGradient<T>(gates, checked.in.group(), in.keys.size(),
+Expected<void> detail::backward_with(const Forgetting& forgetting, const BackwardCall& call) {
+  POSENC_TRY(gates, Gates::of(forgetting, call));
+  POSENC_TRY(wanted, gradient_like(call.where, "the gradient of the log gates",
+                                   call.gradients.log_gates, gates.view));
+  const BackwardArguments& backward = call.backward;
+  const std::int64_t size = GateGradients::size(gates.sums.row);
+  std::vector<double> by_gates(static_cast<std::size_t>(backward.shares() * size));
+  with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
+    biased_backward<T>(backward, call.plan, [&](std::int64_t first_share) {
+      return ForgettingBiasGradient<T>(gates, call.checked.group(), call.in.keys.size(),
                                        by_gates.data() + first_share * size);
     });
   });
   if (!wanted) return {};
-  const std::int64_t heads = checked.in.q.shape[1];
-  detail::write_gate_gradients(wanted, gates.view, in.mask, in.keys, by_gates, checked.parts,
-                               [&](std::int64_t part, std::int64_t b, std::int64_t h) {
-                                 return (b * checked.parts + part) * heads + h;
-                               });
+  write_gate_gradients(call, wanted, gates.view, by_gates,
+                       [&](std::int64_t part, std::int64_t b, std::int64_t h) {
+                         return (b * backward.parts + part) * call.heads() + h;
+                       });
   return {};
 }
 

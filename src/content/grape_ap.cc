@@ -29,10 +29,10 @@ struct ApArguments {
   std::int64_t columns() const { return queries.shape[3]; }
   double scale() const { return 1 / static_cast<double>(columns()); }
 
-  static Expected<ApArguments> of(std::string_view where, const GrapeAp& scheme,
-                                  const detail::AttendArguments& in, const AttentionInputs& given) {
-    const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1];
-    POSENC_CHECK(detail::check_counted(where, given.keys, given.mask, batch));
+  static Expected<ApArguments> of(const GrapeAp& scheme, const detail::ContentCall& call) {
+    const std::string_view where = call.where;
+    const std::int64_t batch = call.batch(), heads = call.heads();
+    POSENC_CHECK(detail::check_counted(call));
     if (!scheme.p_queries || !scheme.p_keys)
       return fail(where, "grape_ap.p_queries and grape_ap.p_keys must be given",
                   scheme.p_queries ? "no p_keys"
@@ -49,8 +49,8 @@ struct ApArguments {
                       std::to_string(heads) + ", " + std::to_string(tokens) + ", u]",
                   shape_text(x), "u numbers of each sequence, query head and token, above 0");
     };
-    POSENC_CHECK(expect("p_queries", queries, given.queries.size(), queries.shape[3]));
-    POSENC_CHECK(expect("p_keys", keys, given.keys.size(), queries.shape[3]));
+    POSENC_CHECK(expect("p_queries", queries, call.in.queries.size(), queries.shape[3]));
+    POSENC_CHECK(expect("p_keys", keys, call.in.keys.size(), queries.shape[3]));
     ApArguments made{queries, keys, scheme.slopes};
     for (const double slope : made.slope)
       if (!(slope >= 0) || !std::isfinite(slope))
@@ -217,33 +217,20 @@ class ApGradientTile : public ApTile<T> {
 
 }  // namespace
 
-Expected<void> GrapeAp::attend(const AttentionInputs& in, const Plan& plan,
-                               const Tensor& out) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  POSENC_TRY(arguments, ApArguments::of(where, *this, checked, in));
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    POSENC_TRY(streamed,
-               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, false, in.threads));
-    const ApRows<T> rows(arguments);
-    const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.q.shape[0]);
-    detail::stream(streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count) {
-                     return ApTile<T>(rows, arguments.slope[static_cast<std::size_t>(h)], b, h,
-                                      first, count);
-                   });
-    return streamed.write(plan, in.queries, checked.out, in.threads);
+Expected<void> detail::attend_with(const GrapeAp& grape, const ContentCall& call) {
+  POSENC_TRY(arguments, ApArguments::of(grape, call));
+  return stream(call, MaskWords(call), false, [&]<class T>(const Streamed<T>&) {
+    return [&, rows = ApRows<T>(arguments)](std::int64_t b, std::int64_t h, std::int64_t first,
+                                            std::int64_t count) {
+      return ApTile<T>(rows, arguments.slope[static_cast<std::size_t>(h)], b, h, first, count);
+    };
   });
 }
 
-Expected<void> GrapeAp::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                         const Tensor& out, const Tensor& logits,
-                                         const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_TRY(arguments, ApArguments::of(where, *this, checked, in));
-  const auto add = [&](const detail::ReferenceRow& row) {
+Expected<void> detail::reference_with(const GrapeAp& grape, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_TRY(arguments, ApArguments::of(grape, call));
+  const auto add = [&](const ReferenceRow& row) {
     double forgotten = 0;
     for (std::int64_t j = std::ssize(row.logits) - 1; j >= 0; --j) {
       double& logit = row.logits[static_cast<std::size_t>(j)];
@@ -255,45 +242,39 @@ Expected<void> GrapeAp::attend_reference(const AttentionInputs& in, const Plan& 
             arguments.queries.get(arguments.queries.offset(row.sequence, row.head, row.query, c)) *
             arguments.keys.get(arguments.keys.offset(row.sequence, row.head, j, c));
       forgotten += arguments.slope[static_cast<std::size_t>(row.head)] *
-                   -detail::softplus(-product * arguments.scale());
+                   -softplus(-product * arguments.scale());
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = add, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = add, .weights = weights});
 }
 
-Expected<void> GrapeAp::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                        const Tensor& out_gradient,
-                                        const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  POSENC_TRY(arguments, ApArguments::of(where, *this, checked.in, in));
-  POSENC_TRY(by_queries, detail::gradient_like(where, "the gradient of p_queries",
-                                               gradients.p_queries, arguments.queries));
-  POSENC_TRY(by_keys, detail::gradient_like(where, "the gradient of p_keys", gradients.p_keys,
-                                            arguments.keys));
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.in.q.shape[0]);
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+Expected<void> detail::backward_with(const GrapeAp& grape, const BackwardCall& call) {
+  POSENC_TRY(arguments, ApArguments::of(grape, call));
+  POSENC_TRY(by_queries, gradient_like(call.where, "the gradient of p_queries",
+                                       call.gradients.p_queries, arguments.queries));
+  POSENC_TRY(by_keys, gradient_like(call.where, "the gradient of p_keys", call.gradients.p_keys,
+                                    arguments.keys));
+  const std::int64_t parts = call.backward.parts;
+  return with_compute_type(call.in.q.dtype, [&]<class T>(T*) -> Expected<void> {
     const ApRows<T> rows(arguments);
     const std::int64_t of_head = rows.blocks * block_keys * rows.dim,
-                       part = checked.in.q.shape[0] * rows.heads * of_head;
-    Aligned<T> queries(checked.in.q.shape[0] * rows.heads * rows.queries * rows.dim),
-        keys(checked.parts * part);
-    const auto bind = [&](const detail::Streamed<T>&, detail::StreamedGradients<T>&) {
-      return [&](const detail::TileOf& at) {
+                       part = call.batch() * rows.heads * of_head,
+                       query_numbers = call.batch() * rows.heads * rows.queries * rows.dim;
+    Aligned<T> queries(query_numbers), keys(parts * part);
+    const auto bind = [&](const Streamed<T>&, StreamedGradients<T>&) {
+      return [&](const TileOf& at) {
         return ApGradientTile<T>(ApTile<T>(rows, arguments.slope[static_cast<std::size_t>(at.h)],
                                            at.b, at.h, at.first, at.rows),
                                  queries.data() + rows.row(at.b, at.h, at.first),
                                  keys.data() + at.share * of_head);
       };
     };
-    POSENC_CHECK(detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false,
-                                            in.threads, bind));
-    for (std::int64_t n = 1; n < checked.parts; ++n)
+    POSENC_CHECK(stream_backward_in<T>(call, MaskWords(call), false, bind));
+    for (std::int64_t n = 1; n < parts; ++n)
       for (std::int64_t e = 0; e < part; ++e) keys.data()[e] += keys.data()[n * part + e];
-    detail::scale_row(queries.data(), checked.in.q.shape[0] * rows.heads * rows.queries * rows.dim,
-                      static_cast<T>(arguments.scale()));
-    if (by_queries) detail::write_rows(queries, rows.queries, by_queries);
-    if (by_keys) detail::write_rows(keys, rows.blocks * block_keys, by_keys);
+    scale_row(queries.data(), query_numbers, static_cast<T>(arguments.scale()));
+    if (by_queries) write_rows(queries, rows.queries, by_queries);
+    if (by_keys) write_rows(keys, rows.blocks * block_keys, by_keys);
     return {};
   });
 }

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "posenc/content.h"
 #include "src/content/stream.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
@@ -46,23 +45,23 @@ struct GateSums {
   }
   const Run& run_of(std::size_t key) const { return runs[static_cast<std::size_t>(run[key])]; }
 
-  static Expected<GateSums> of(std::string_view where, std::string_view name, const Tensor& gates,
-                               const Positions& queries, const Positions& keys, const Mask& mask) {
+  static Expected<GateSums> of(const ContentCall& call, std::string_view name,
+                               const Tensor& gates) {
     GateSums sums;
     sums.heads = gates.shape[1];
     sums.row = padded(gates.shape[2]);
     sums.sum.resize(sums.at(gates.shape[0], 0, 0));
     sums.run.resize(sums.sum.size());
-    TokensInReach reach(mask, queries, keys, gates.shape[0]);
+    TokensInReach reach(call);
     for (std::int64_t b = 0; b < gates.shape[0]; ++b) {
       for (std::int64_t h = 0; h < gates.shape[1]; ++h) {
         double sum = 0;
         sums.runs.push_back({});
         for (std::int64_t j = 0; j < gates.shape[2]; ++j) {
           double gate = 0;
-          if (kept(mask, keys, b, j)) gate = gates.get(gates.offset(b, h, j));
+          if (call.keeps(b, j)) gate = gates.get(gates.offset(b, h, j));
           if (!(gate <= 0)) {  // what is of no effect may hold anything
-            if (reach.has(b, j)) POSENC_CHECK(checked_gate(where, name, gate, j));
+            if (reach.has(b, j)) POSENC_CHECK(checked_gate(call.where, name, gate, j));
             gate = 0;
           }
           sum += gate;
@@ -120,12 +119,12 @@ double gate_offset(double offset) {
 }
 
 // Gates of the schemes that take some beside what they do, as [batch, heads, keys]; absent where none are given.
-inline Expected<Tensor> gates_view(std::string_view where, std::string_view name,
-                                   const Tensor& given, std::int64_t batch, std::int64_t heads,
-                                   std::int64_t keys) {
-  POSENC_TRY(gates, viewed(where, name, given, 3));
+inline Expected<Tensor> gates_view(const ContentCall& call, std::string_view name,
+                                   const Tensor& given) {
+  const std::int64_t batch = call.batch(), heads = call.heads(), keys = call.in.keys.size();
+  POSENC_TRY(gates, viewed(call.where, name, given, 3));
   if (gates.shape[0] == batch && gates.shape[1] == heads && gates.shape[2] == keys) return gates;
-  return fail(where,
+  return fail(call.where,
               std::string(name) + " must be [" + std::to_string(batch) + ", " +
                   std::to_string(heads) + ", " + std::to_string(keys) + "]",
               shape_text(gates), "one for each sequence, query head and key");
@@ -185,10 +184,10 @@ class GateGradients {
 
 // sums [share][GateGradients::size]; share_of(part, b, h) of each part, sequence and head.
 template <class ShareOf>
-void write_gate_gradients(const Tensor& wanted, const Tensor& gates, const Mask& mask,
-                          const Positions& keys, std::vector<double>& sums, std::int64_t parts,
-                          const ShareOf& share_of) {
-  const std::int64_t row = padded(gates.shape[2]), size = GateGradients::size(row);
+void write_gate_gradients(const BackwardCall& call, const Tensor& wanted, const Tensor& gates,
+                          std::vector<double>& sums, const ShareOf& share_of) {
+  const std::int64_t row = padded(gates.shape[2]), size = GateGradients::size(row),
+                     parts = call.backward.parts;
   std::vector<double> before(static_cast<std::size_t>(parts));
   for (std::int64_t b = 0; b < gates.shape[0]; ++b) {
     for (std::int64_t h = 0; h < gates.shape[1]; ++h) {
@@ -199,7 +198,7 @@ void write_gate_gradients(const Tensor& wanted, const Tensor& gates, const Mask&
                           .next(j, before[static_cast<std::size_t>(part)]);
         // Read just before it is written, as both may have one memory.
         const double gate = gates.get(gates.offset(b, h, j));
-        const bool learns = kept(mask, keys, b, j) && std::isfinite(gate);
+        const bool learns = call.keeps(b, j) && std::isfinite(gate);
         wanted.set(wanted.offset(b, h, j), learns ? gradient : 0);
       }
     }
@@ -207,13 +206,13 @@ void write_gate_gradients(const Tensor& wanted, const Tensor& gates, const Mask&
 }
 
 // Where the gradient of optional gates goes; absent where not wanted. Errors: there are no gates.
-inline Expected<Tensor> optional_gate_gradient(std::string_view where, const Tensor& gradient,
-                                               const Tensor& gates) {
+inline Expected<Tensor> optional_gate_gradient(const BackwardCall& call, const Tensor& gates) {
+  const Tensor& gradient = call.gradients.log_gates;
   if (!gradient) return Tensor{};
   if (!gates)
-    return fail(where, "the gradient of the log gates needs log gates", "none",
+    return fail(call.where, "the gradient of the log gates needs log gates", "none",
                 "leave that gradient absent");
-  return gradient_like(where, "the gradient of the log gates", gradient, gates);
+  return gradient_like(call.where, "the gradient of the log gates", gradient, gates);
 }
 
 // The running softmax of a tile's rows, with (c_i − c_j) times a factor of the row added to the scores, where there are
@@ -233,14 +232,14 @@ class ForgetfulSoftmax {
   }
   double factor[most_queries];
 
-  T fold(std::int64_t row, std::int64_t block, T* scores) {
+  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
     if (!found_.empty()) found(block)[static_cast<std::size_t>(row)] = walks_[row];
     add(row, block, walks_[row], scores);
     return softmax_.fold(row, scores);
   }
   // Blocks come from the first to the last.
-  void differentiate(std::int64_t row, std::int64_t block, const T* by_weight, T mean, T* scores,
-                     T* by_score) {
+  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
+                     T mean, T* scores, T* by_score) {
     GateWalk walk = found_.empty() ? GateWalk() : found(block)[static_cast<std::size_t>(row)];
     add(row, block, walk, scores);
     softmax_.differentiate(row, by_weight, mean, scores, by_score);

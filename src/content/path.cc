@@ -22,35 +22,22 @@ using detail::PathTile;
 
 }  // namespace
 
-Expected<void> Path::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  POSENC_TRY(arguments, PathArguments::of(where, *this, checked, in));
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    POSENC_TRY(streamed,
-               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, false, in.threads));
-    const PathKeys<T> keys(streamed, arguments.factors, in);
-    const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.q.shape[0]);
-    detail::stream(streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return PathTile<T>(
-                         PathRows<T>(keys, b, h, first, rows, arguments.own_of(b, first)),
-                         arguments.softmax<T>(in, plan, streamed.head_dim, b, h, first, rows));
-                   });
-    return streamed.write(plan, in.queries, checked.out, in.threads);
+Expected<void> detail::attend_with(const Path& path, const ContentCall& call) {
+  POSENC_TRY(arguments, PathArguments::of(path, call));
+  return stream(call, MaskWords(call), false, [&]<class T>(const Streamed<T>& streamed) {
+    return [&, keys = PathKeys<T>(streamed, arguments.factors, call)](
+               std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
+      return PathTile<T>(PathRows<T>(keys, b, h, first, rows, arguments.own_of(b, first)),
+                         arguments.softmax<T>(call, b, h, first, rows));
+    };
   });
 }
 
-Expected<void> Path::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                      const Tensor& out, const Tensor& logits,
-                                      const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_TRY(arguments, PathArguments::of(where, *this, checked, in));
-  const std::int64_t dim = checked.q.shape[3],
-                     group = checked.q.shape[1] == 0 ? 1 : checked.group();
-  const auto along = [&](const detail::ReferenceRow& row) {
+Expected<void> detail::reference_with(const Path& path, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_TRY(arguments, PathArguments::of(path, call));
+  const std::int64_t dim = call.head_dim(), group = call.heads() == 0 ? 1 : call.checked.group();
+  const auto along = [&](const ReferenceRow& row) {
     std::vector<double> q(row.rotated_q, row.rotated_q + dim), w(q.size());
     double forgotten = 0;
     for (std::int64_t j = *arguments.own_of(row.sequence, row.query); j >= 0; --j) {
@@ -59,9 +46,10 @@ Expected<void> Path::attend_reference(const AttentionInputs& in, const Plan& pla
         double sum = 0;
         for (std::int64_t c = 0; c < dim; ++c)
           sum += q[static_cast<std::size_t>(c)] * row.rotated_keys[j * dim + c];
-        logit = gates_before_scale ? (sum + forgotten) * row.scale : sum * row.scale + forgotten;
+        logit =
+            path.gates_before_scale ? (sum + forgotten) * row.scale : sum * row.scale + forgotten;
       }
-      if (!detail::kept(in.mask, in.keys, row.sequence, j)) continue;
+      if (!call.keeps(row.sequence, j)) continue;
       // q ← H_j q
       const PathFactors& factors = arguments.factors;
       const std::int64_t head = row.head / group, at = factors.w.offset(row.sequence, head, j);
@@ -76,7 +64,7 @@ Expected<void> Path::attend_reference(const AttentionInputs& in, const Plan& pla
         forgotten += arguments.gates.get(arguments.gates.offset(row.sequence, row.head, j));
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = along, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = along, .weights = weights});
 }
 
 Expected<void> path_keys(const Tensor& keys, const Tensor& w, const Tensor& beta, Threads threads) {

@@ -11,6 +11,7 @@ namespace posenc {
 namespace {
 
 using detail::Aligned;
+using detail::BackwardCall;
 using detail::block_keys;
 using detail::multiply;
 using detail::PathArguments;
@@ -33,10 +34,6 @@ class PathGradientTile : public PathTile<T> {
         by_key_(by_key),
         sums_(sums) {}
   void products_again(std::int64_t block, T* scores) { this->rows_.products_again(block, scores); }
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    this->softmax_.differentiate(row, block, by_weight, mean, scores, by_score);
-  }
   void take(std::int64_t block, const T* by_score) {
     this->rows_.take(block, by_score, by_key_ + block * block_keys * dim_,
                      PathSums<T>(sums_ + block * PathSums<T>::size(dim_), dim_));
@@ -57,20 +54,18 @@ template <class T>
 class PathGradients {
  public:
   PathGradients(const detail::Streamed<T>& in, detail::StreamedGradients<T>& to,
-                const PathArguments& arguments, const AttentionInputs& given, const Plan& plan,
-                std::int64_t parts, const PathWanted& wanted)
+                const PathArguments& arguments, const BackwardCall& call, const PathWanted& wanted)
       : in_(&in),
         to_(&to),
         arguments_(&arguments),
-        given_(&given),
-        plan_(&plan),
+        call_(&call),
         wanted_(&wanted),
-        parts_(parts),
-        keys_(in, arguments.factors, given),
+        parts_(call.backward.parts),
+        keys_(in, arguments.factors, call),
         head_(in.blocks * PathSums<T>::size(in.dim)),
-        sums_(parts * in.batch * in.kv_heads * head_),
+        sums_(parts_ * in.batch * in.kv_heads * head_),
         by_gates_(arguments.gates
-                      ? static_cast<std::size_t>(parts * in.batch * in.heads * gate_numbers())
+                      ? static_cast<std::size_t>(parts_ * in.batch * in.heads * gate_numbers())
                       : 0) {}
 
   PathGradientTile<T> operator()(const detail::TileOf& at) const {
@@ -82,8 +77,7 @@ class PathGradients {
     return PathGradientTile<T>(
         PathTile<T>(PathRows<T>(keys_, at.b, at.h, at.first, at.rows,
                                 arguments_->own_of(at.b, at.first), true),
-                    arguments_->softmax<T>(*given_, *plan_, in_->head_dim, at.b, at.h, at.first,
-                                           at.rows, by_gates)),
+                    arguments_->softmax<T>(*call_, at.b, at.h, at.first, at.rows, by_gates)),
         at.rows, in_->dim, to_->q.data() + (in_->query(at.b, at.h, at.first) - in_->q.data()),
         to_->k.data() + at.part * to_->key_numbers + block * keys_.size,
         mine.sums_.data() + at.part * part_size() + block * PathSums<T>::size(in_->dim));
@@ -93,14 +87,13 @@ class PathGradients {
     const std::int64_t blocks = in_->batch * in_->kv_heads * in_->blocks;
     const std::int64_t bytes =
         blocks * PathSums<T>::size(in_->dim) * static_cast<std::int64_t>(sizeof(T));
-    detail::share_out(blocks, detail::thread_count(given_->threads, bytes),
+    detail::share_out(blocks, detail::thread_count(call_->in.threads, bytes),
                       [&](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t n = begin; n < end; ++n)
                           block(n, to.k.data() + n * keys_.size);
                       });
     if (!wanted_->gates) return;
-    detail::write_gate_gradients(wanted_->gates, arguments_->gates, given_->mask, given_->keys,
-                                 by_gates_, parts_,
+    detail::write_gate_gradients(*call_, wanted_->gates, arguments_->gates, by_gates_,
                                  [&](std::int64_t part, std::int64_t b, std::int64_t h) {
                                    return (part * in_->batch + b) * in_->heads + h;
                                  });
@@ -122,7 +115,7 @@ class PathGradients {
     Aligned<T> keys(size), rows(size), turned(std::max({size, square, dim * dim})), by_t(square),
         by_products(square), other(square), third(square), u(square);
     std::copy_n(at.u.data(), square, u.data());
-    keys_.visible_keys(n, *given_, keys.data());
+    keys_.visible_keys(n, *call_, keys.data());
     forget_unseen(by, keys.data(), u.data());
     detail::transpose(keys.data(), block_keys, dim, block_keys, rows.data(), dim);
     const auto transposed = [&](const T* x, std::int64_t of_rows, std::int64_t of_columns) {
@@ -220,8 +213,7 @@ class PathGradients {
   const detail::Streamed<T>* in_;
   detail::StreamedGradients<T>* to_;
   const PathArguments* arguments_;
-  const AttentionInputs* given_;
-  const Plan* plan_;
+  const BackwardCall* call_;
   const PathWanted* wanted_;
   std::int64_t parts_;
   PathKeys<T> keys_;
@@ -232,26 +224,18 @@ class PathGradients {
 
 }  // namespace
 
-Expected<void> Path::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                     const Tensor& out_gradient,
-                                     const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  POSENC_TRY(arguments, PathArguments::of(where, *this, checked.in, in));
+Expected<void> detail::backward_with(const Path& path, const BackwardCall& call) {
+  POSENC_TRY(arguments, PathArguments::of(path, call));
   POSENC_TRY(by_w,
-             detail::gradient_like(where, "the gradient of w", gradients.w, arguments.factors.w));
-  POSENC_TRY(by_beta, detail::gradient_like(where, "the gradient of beta", gradients.beta,
-                                            arguments.factors.beta));
-  POSENC_TRY(gates, detail::optional_gate_gradient(where, gradients.log_gates, arguments.gates));
+             gradient_like(call.where, "the gradient of w", call.gradients.w, arguments.factors.w));
+  POSENC_TRY(by_beta, gradient_like(call.where, "the gradient of beta", call.gradients.beta,
+                                    arguments.factors.beta));
+  POSENC_TRY(gates, optional_gate_gradient(call, arguments.gates));
   const PathWanted wanted{.w = by_w, .beta = by_beta, .gates = gates};
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.in.q.shape[0]);
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
-      return PathGradients<T>(streamed, to, arguments, in, plan, checked.parts, wanted);
-    };
-    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false, in.threads,
-                                      bind);
-  });
+  return stream_backward(call, MaskWords(call), false,
+                         [&]<class T>(const Streamed<T>& streamed, StreamedGradients<T>& to) {
+                           return PathGradients<T>(streamed, to, arguments, call, wanted);
+                         });
 }
 
 }  // namespace posenc

@@ -79,24 +79,21 @@ struct PathArguments {
   std::int64_t queries = 0;
   bool before_scale = false;
 
-  static Expected<PathArguments> of(std::string_view where, const Path& path,
-                                    const AttendArguments& in, const AttentionInputs& given) {
-    const std::int64_t batch = in.q.shape[0];
-    POSENC_CHECK(check_counted(where, given.keys, given.mask, batch));
-    POSENC_TRY(factors,
-               PathFactors::of(where, path.w.values, path.beta.values, in.k, given.keys.size()));
+  static Expected<PathArguments> of(const Path& path, const ContentCall& call) {
+    POSENC_CHECK(check_counted(call));
+    POSENC_TRY(factors, PathFactors::of(call.where, path.w.values, path.beta.values, call.checked.k,
+                                        call.in.keys.size()));
     PathArguments made{.factors = factors,
-                       .queries = given.queries.size(),
+                       .queries = call.in.queries.size(),
                        .before_scale = path.gates_before_scale};
     if (path.log_gates) {
       constexpr std::string_view name = "path.log_gates";
-      POSENC_TRY(gates, gates_view(where, name, path.log_gates.values, batch, in.q.shape[1],
-                                   given.keys.size()));
-      POSENC_TRY(sums, GateSums::of(where, name, gates, given.queries, given.keys, given.mask));
+      POSENC_TRY(gates, gates_view(call, name, path.log_gates.values));
+      POSENC_TRY(sums, GateSums::of(call, name, gates));
       made.gates = gates;
       made.sums = std::move(sums);
     }
-    made.own = own_keys(given.mask, given.queries, given.keys, batch);
+    made.own = own_keys(call);
     return made;
   }
 
@@ -105,13 +102,13 @@ struct PathArguments {
   }
 
   template <class T>
-  ForgetfulSoftmax<T> softmax(const AttentionInputs& in, const Plan& plan, std::int64_t head_dim,
-                              std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows,
+  ForgetfulSoftmax<T> softmax(const ContentCall& call, std::int64_t b, std::int64_t h,
+                              std::int64_t first, std::int64_t rows,
                               double* by_gates = nullptr) const {
     ForgetfulSoftmax<T> made(gates ? &sums : nullptr, b, h, rows, own_of(b, first), by_gates);
     for (std::int64_t r = 0; before_scale && r < rows; ++r)
-      made.factor[r] = plan.logits.query_scale(in.queries.at(first + r, b), h) /
-                       std::sqrt(static_cast<double>(head_dim));
+      made.factor[r] = call.plan.logits.query_scale(call.in.queries.at(first + r, b), h) /
+                       std::sqrt(static_cast<double>(call.head_dim()));
     return made;
   }
 };
@@ -127,31 +124,33 @@ struct PathKeys {
   std::vector<std::uint8_t> spoiled;
   bool any_spoiled = false;
 
-  PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const AttentionInputs& given)
+  PathKeys(const Streamed<T>& streamed, const PathFactors& factors, const ContentCall& call)
       : in(&streamed), size(block_keys * streamed.dim) {
     const std::int64_t each = streamed.batch * streamed.kv_heads * streamed.blocks;
     blocks.resize(static_cast<std::size_t>(each));
     spoiled.resize(static_cast<std::size_t>(each * block_keys));
     const std::int64_t bytes = each * (size + square) * static_cast<std::int64_t>(sizeof(T));
-    share_out(each, thread_count(given.threads, bytes), [&](std::int64_t begin, std::int64_t end) {
-      Aligned<T> keys(size);
-      for (std::int64_t n = begin; n < end; ++n) {
-        const std::int64_t b = n / in->blocks / in->kv_heads, first = n % in->blocks * block_keys;
-        visible_keys(n, given, keys.data());
-        blocks[static_cast<std::size_t>(n)].emplace(factors.block<T>(
-            b, n / in->blocks % in->kv_heads, first, in->dim, keys.data(),
-            [&](std::int64_t token) { return kept(given.mask, given.keys, b, token); },
-            spoiled.data() + n * block_keys));
-      }
-    });
+    share_out(each, thread_count(call.in.threads, bytes),
+              [&](std::int64_t begin, std::int64_t end) {
+                Aligned<T> keys(size);
+                for (std::int64_t n = begin; n < end; ++n) {
+                  const std::int64_t b = n / in->blocks / in->kv_heads,
+                                     first = n % in->blocks * block_keys;
+                  visible_keys(n, call, keys.data());
+                  blocks[static_cast<std::size_t>(n)].emplace(factors.block<T>(
+                      b, n / in->blocks % in->kv_heads, first, in->dim, keys.data(),
+                      [&](std::int64_t token) { return call.keeps(b, token); },
+                      spoiled.data() + n * block_keys));
+                }
+              });
     any_spoiled = std::ranges::find(spoiled, std::uint8_t{1}) != spoiled.end();
   }
   // The keys of a block, 0 where padding may hold anything: [dim][block_keys].
-  void visible_keys(std::int64_t n, const AttentionInputs& given, T* to) const {
+  void visible_keys(std::int64_t n, const ContentCall& call, T* to) const {
     std::copy_n(in->k.data() + n * size, size, to);
     const std::int64_t b = n / in->blocks / in->kv_heads, first = n % in->blocks * block_keys;
     for (std::int64_t j = 0; j < std::min(block_keys, in->keys - first); ++j) {
-      if (kept(given.mask, given.keys, b, first + j)) continue;
+      if (call.keeps(b, first + j)) continue;
       for (std::int64_t c = 0; c < in->dim; ++c) to[c * block_keys + j] = 0;
     }
   }
@@ -317,19 +316,14 @@ class PathRows {
 };
 
 template <class T>
-class PathTile {
+class PathTile : public ForgetfulSoftmax<T> {
  public:
   PathTile(PathRows<T> rows, ForgetfulSoftmax<T> softmax)
-      : rows_(std::move(rows)), softmax_(std::move(softmax)) {}
+      : ForgetfulSoftmax<T>(std::move(softmax)), rows_(std::move(rows)) {}
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
 
  protected:
   PathRows<T> rows_;
-  ForgetfulSoftmax<T> softmax_;
 };
 
 }  // namespace posenc::detail

@@ -121,38 +121,26 @@ Expected<Tensor> remainder_of(std::string_view where, std::string_view name, con
 
 }  // namespace
 
-Expected<void> StickBreaking::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out,
-                                     const Tensor& remainder) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  const std::int64_t batch = checked.q.shape[0];
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
-  POSENC_TRY(rest, remainder_of(where, "remainder", remainder, checked.q));
-  if (rest) POSENC_CHECK(detail::check_distinct(where, rest));
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    POSENC_TRY(streamed,
-               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, false, in.threads));
-    const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
-    detail::stream(streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t) {
-                     return StickTile<T>(rest, b, h, first);
-                   });
-    return streamed.write(plan, in.queries, checked.out, in.threads);
-  });
+Expected<void> detail::attend_with(const StickBreaking& stick, const ContentCall& call,
+                                   const Tensor& remainder) {
+  POSENC_CHECK(check_counted(call));
+  POSENC_TRY(rest, remainder_of(call.where, "remainder", remainder, call.checked.q));
+  if (rest) POSENC_CHECK(check_distinct(call.where, rest));
+  return stream(call, MaskWords(call, !stick.attend_current), false,
+                [&]<class T>(const Streamed<T>&) {
+                  return [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t) {
+                    return StickTile<T>(rest, b, h, first);
+                  };
+                });
 }
 
-Expected<void> StickBreaking::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                               const Tensor& out, const Tensor& logits,
-                                               const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  const std::int64_t batch = checked.q.shape[0];
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
-  const auto break_off = [&](const detail::ReferenceRow& row) {
+Expected<void> detail::reference_with(const StickBreaking& stick, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_CHECK(check_counted(call));
+  const MaskWords seen(call, !stick.attend_current);
+  const auto break_off = [&](const ReferenceRow& row) {
     double left = 0;  // ln of it
-    for (std::int64_t j = in.keys.size() - 1; j >= 0; --j) {
+    for (std::int64_t j = call.in.keys.size() - 1; j >= 0; --j) {
       double& z = row.logits[static_cast<std::size_t>(j)];
       const bool takes = seen.word(row.sequence, row.query, j / block_keys) >> (j % block_keys) & 1;
       if (!takes) z = -std::numeric_limits<double>::infinity();
@@ -162,30 +150,22 @@ Expected<void> StickBreaking::attend_reference(const AttentionInputs& in, const 
       z = log_share;
     }
   };
-  return detail::attend_by_rows(
-      checked, plan, {.change = break_off, .leaves_log_weights = true, .weights = weights});
+  return attend_by_rows(call.checked, call.plan,
+                        {.change = break_off, .leaves_log_weights = true, .weights = weights});
 }
 
-Expected<void> StickBreaking::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                              const Tensor& out_gradient,
-                                              const ContentGradients& gradients,
-                                              const Tensor& remainder_gradient) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  const std::int64_t batch = checked.in.q.shape[0];
-  POSENC_CHECK(detail::check_counted(where, in.keys, in.mask, batch));
-  POSENC_TRY(given, remainder_of(where, "remainder_gradient", remainder_gradient, checked.in.q));
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, batch, !attend_current);
+Expected<void> detail::backward_with(const StickBreaking& stick, const BackwardCall& call,
+                                     const Tensor& remainder_gradient) {
+  POSENC_CHECK(check_counted(call));
+  POSENC_TRY(given,
+             remainder_of(call.where, "remainder_gradient", remainder_gradient, call.checked.q));
   const Tensor none;
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>&) {
-      return [&](const detail::TileOf& tile) {
-        return StickGradientTile<T>(none, given, tile, streamed.blocks);
-      };
-    };
-    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false, in.threads,
-                                      bind);
-  });
+  return stream_backward(call, MaskWords(call, !stick.attend_current), false,
+                         [&]<class T>(const Streamed<T>& streamed, StreamedGradients<T>&) {
+                           return [&](const TileOf& tile) {
+                             return StickGradientTile<T>(none, given, tile, streamed.blocks);
+                           };
+                         });
 }
 
 }  // namespace posenc

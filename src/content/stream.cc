@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "src/attention/visible.h"
-#include "src/core/try.h"
 
 namespace posenc::detail {
 namespace {
@@ -24,21 +23,21 @@ std::uint64_t bits(std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
-MaskWords::MaskWords(const Mask& mask, const Positions& queries, const Positions& keys,
-                     std::int64_t batch, bool past_only)
-    : mask_(&mask),
-      queries_(&queries),
-      keys_(&keys),
-      blocks_(blocks_of(keys.size())),
+MaskWords::MaskWords(const ContentCall& call, bool past_only)
+    : mask_(&call.in.mask),
+      queries_(&call.in.queries),
+      keys_(&call.in.keys),
+      blocks_(blocks_of(keys_->size())),
       past_only_(past_only),
       // Then the keys that a query sees stand beside each other.
-      interval_(keys.contiguous() && queries.axes() == 1 && mask.chunk <= 0 && mask.prefix <= 0) {
-  const std::int64_t sequences = mask.keep == nullptr ? 1 : batch;
+      interval_(keys_->contiguous() && queries_->axes() == 1 && mask_->chunk <= 0 &&
+                mask_->prefix <= 0) {
+  const std::int64_t sequences = mask_->keep == nullptr ? 1 : call.batch();
   kept_.resize(static_cast<std::size_t>(sequences * blocks_));
   for (std::int64_t b = 0; b < sequences; ++b) {
-    for (std::int64_t j = 0; j < keys.size(); ++j) {
+    for (std::int64_t j = 0; j < keys_->size(); ++j) {
       const auto word = static_cast<std::size_t>(b * blocks_ + j / block_keys);
-      if (kept(mask, keys, b, j)) kept_[word] |= std::uint64_t{1} << (j % block_keys);
+      if (call.keeps(b, j)) kept_[word] |= std::uint64_t{1} << (j % block_keys);
     }
   }
 }
@@ -73,23 +72,24 @@ std::uint64_t MaskWords::word(std::int64_t b, std::int64_t i, std::int64_t block
   return word;
 }
 
-Expected<void> check_counted(std::string_view where, const Positions& keys, const Mask& mask,
-                             std::int64_t batch) {
+Expected<void> check_counted(const ContentCall& call) {
+  const Mask& mask = call.in.mask;
+  const Positions& keys = call.in.keys;
   if (!mask.causal || mask.prefix > 0 || mask.blocks != nullptr) {
-    return fail(where, "the mask must be causal, without a prefix or blocks",
+    return fail(call.where, "the mask must be causal, without a prefix or blocks",
                 !mask.causal      ? "causal false"
                 : mask.prefix > 0 ? "prefix " + std::to_string(mask.prefix)
                                   : "blocks",
                 "what lies between a query and a key of its future is not defined");
   }
   if (keys.contiguous() || keys.axes() != 1) return {};
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < call.batch(); ++b) {
     std::int64_t before = -1;
     for (std::int64_t j = 0; j < keys.size(); ++j) {
-      if (!kept(mask, keys, b, j)) continue;
+      if (!call.keeps(b, j)) continue;
       const bool same = before >= 0 && keys.segment(before) == keys.segment(j);
       if (same && keys.at(j, b) < keys.at(before, b)) {
-        return fail(where, "keys must stand in the order of their positions",
+        return fail(call.where, "keys must stand in the order of their positions",
                     std::to_string(keys.at(j, b)) + " after " + std::to_string(keys.at(before, b)),
                     "sort keys, values and gates by position, or hide padding with Mask::keep");
       }
@@ -99,15 +99,15 @@ Expected<void> check_counted(std::string_view where, const Positions& keys, cons
   return {};
 }
 
-std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
-                                   const Positions& keys, std::int64_t batch) {
+std::vector<std::int64_t> own_keys(const ContentCall& call) {
+  const Positions &queries = call.in.queries, &keys = call.in.keys;
   std::vector<std::int64_t> own, order;
-  own.reserve(static_cast<std::size_t>(batch * queries.size()));
+  own.reserve(static_cast<std::size_t>(call.batch() * queries.size()));
   const bool by_position = queries.axes() == 1 && keys.axes() == 1;
-  for (std::int64_t b = 0; b < batch; ++b) {
+  for (std::int64_t b = 0; b < call.batch(); ++b) {
     order.clear();
     for (std::int64_t j = 0; j < keys.size(); ++j) {
-      if (kept(mask, keys, b, j)) order.push_back(j);
+      if (call.keeps(b, j)) order.push_back(j);
     }
     for (std::int64_t i = 0; i < queries.size(); ++i) {
       const std::int64_t last = first_order(queries, keys) + queries.order(i);
@@ -124,16 +124,16 @@ std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
 
 bool TokensInReach::has(std::int64_t b, std::int64_t j) {
   if (in_reach_.empty()) find();
-  return in_reach_[static_cast<std::size_t>(b * keys_->size() + j)] != 0;
+  return in_reach_[static_cast<std::size_t>(b * call_->in.keys.size() + j)] != 0;
 }
 
 void TokensInReach::find() {
-  const std::int64_t keys = keys_->size(), queries = queries_->size();
-  in_reach_.assign(static_cast<std::size_t>(batch_ * keys), 0);
-  const MaskWords seen(*mask_, *queries_, *keys_, batch_);
-  const std::vector<std::int64_t> own = own_keys(*mask_, *queries_, *keys_, batch_);
+  const std::int64_t keys = call_->in.keys.size(), queries = call_->in.queries.size();
+  in_reach_.assign(static_cast<std::size_t>(call_->batch() * keys), 0);
+  const MaskWords seen(*call_);
+  const std::vector<std::int64_t> own = own_keys(*call_);
   std::vector<std::int64_t> begins(static_cast<std::size_t>(keys) + 1);
-  for (std::int64_t b = 0; b < batch_; ++b) {
+  for (std::int64_t b = 0; b < call_->batch(); ++b) {
     std::ranges::fill(begins, 0);
     for (std::int64_t i = 0; i < queries; ++i) {
       const std::int64_t last = own[static_cast<std::size_t>(b * queries + i)];
@@ -155,9 +155,10 @@ void TokensInReach::find() {
 }
 
 template <class T>
-Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& plan,
-                                      const Positions& queries, const Positions& keys,
-                                      bool with_raw, Threads threads) {
+Expected<Streamed<T>> Streamed<T>::of(const ContentCall& call, bool with_raw) {
+  const AttendArguments& in = call.checked;
+  const Plan& plan = call.plan;
+  const Positions &queries = call.in.queries, &keys = call.in.keys;
   Streamed s;
   s.batch = in.q.shape[0];
   s.heads = in.q.shape[1];
@@ -179,7 +180,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     std::copy_n(s.q.data(), query_rows * s.dim, s.raw.data());
   }
   const Tensor q = padded_view(s.q.data(), s.batch, s.heads, s.queries, s.head_dim, s.dim);
-  POSENC_CHECK(rotate(plan, q, queries, Side::query, q, threads));
+  POSENC_CHECK(rotate(plan, q, queries, Side::query, q, call.in.threads));
   for (std::int64_t row = 0; row < query_rows; ++row) {
     const std::int64_t b = row / (s.heads * s.queries);
     const double position_scale =
@@ -194,7 +195,7 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
     Tensor view = padded_view(rows.data(), s.batch, s.kv_heads, s.blocks * block_keys, x.shape[3],
                               padded(x.shape[3]));
     view.shape[2] = s.keys;
-    return rotate(plan, view, keys, side, view, threads);
+    return rotate(plan, view, keys, side, view, call.in.threads);
   };
   POSENC_CHECK(rotated(in.v, Side::value, s.v));
   Aligned<T> rows;
@@ -214,13 +215,13 @@ Expected<Streamed<T>> Streamed<T>::of(const AttendArguments& in, const Plan& pla
 }
 
 template <class T>
-Expected<void> Streamed<T>::write(const Plan& plan, const Positions& positions, const Tensor& out,
-                                  Threads threads) {
-  if (plan.rotate && plan.rotate->rotates_outputs()) {
+Expected<void> Streamed<T>::write(const ContentCall& call) {
+  if (call.plan.rotate && call.plan.rotate->rotates_outputs()) {
     const Tensor rows = padded_view(outputs.data(), batch, heads, queries, value_dim, v_step);
-    POSENC_CHECK(rotate_inverse(plan, rows, positions, Side::value, rows, threads));
+    POSENC_CHECK(
+        rotate_inverse(call.plan, rows, call.in.queries, Side::value, rows, call.in.threads));
   }
-  write_rows(outputs, queries, out);
+  write_rows(outputs, queries, call.checked.out);
   return {};
 }
 

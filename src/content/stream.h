@@ -11,11 +11,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "posenc/attention.h"
-#include "src/attention/arguments.h"
 #include "src/attention/fused.h"
 #include "src/attention/head_rows.h"
 #include "src/attention/softmax.h"
+#include "src/content/verbs.h"
+#include "src/core/try.h"
 #include "src/kernels/gemm.h"
 #include "src/kernels/rows.h"
 #include "src/kernels/threads.h"
@@ -58,17 +58,11 @@ void accumulate(const T* weights, const T* v, bool finite, std::int64_t rows, st
                .skips_zeros = !finite});
 }
 
-// Whether the mask keeps a key of a sequence, padding being what it hides.
-inline bool kept(const Mask& mask, const Positions& keys, std::int64_t b, std::int64_t j) {
-  return mask.keep == nullptr || mask.keep[b * keys.size() + j] != 0;
-}
-
 // Which keys of a block a query sees, as bits; the first key of the block is bit 0.
 class MaskWords {
  public:
   // past_only hides a query's own key too, and whatever stands where the query stands.
-  MaskWords(const Mask& mask, const Positions& queries, const Positions& keys, std::int64_t batch,
-            bool past_only = false);
+  explicit MaskWords(const ContentCall& call, bool past_only = false);
   std::uint64_t word(std::int64_t b, std::int64_t i, std::int64_t block) const;
 
  private:
@@ -80,29 +74,23 @@ class MaskWords {
 };
 
 // What the schemes that count keys ask of mask and positions.
-Expected<void> check_counted(std::string_view where, const Positions& keys, const Mask& mask,
-                             std::int64_t batch);
+Expected<void> check_counted(const ContentCall& call);
 
 // [batch][query]: the last key that stands no later than the query and belongs to its sequence; −1:
 // none. Several axes: by the order of the tokens. The keys have been checked to stand in order.
-std::vector<std::int64_t> own_keys(const Mask& mask, const Positions& queries,
-                                   const Positions& keys, std::int64_t batch);
+std::vector<std::int64_t> own_keys(const ContentCall& call);
 
 // Which tokens stand at a key that some query sees, or behind one up to that query's own key: what a scheme sums up between
 // the two is theirs. What the others say is of no effect, and may be anything. Found out when it is first asked for.
 class TokensInReach {
  public:
-  TokensInReach(const Mask& mask, const Positions& queries, const Positions& keys,
-                std::int64_t batch)
-      : mask_(&mask), queries_(&queries), keys_(&keys), batch_(batch) {}
+  explicit TokensInReach(const ContentCall& call) : call_(&call) {}
   bool has(std::int64_t b, std::int64_t j);
 
  private:
   void find();
 
-  const Mask* mask_;
-  const Positions *queries_, *keys_;
-  std::int64_t batch_;
+  const ContentCall* call_;
   std::vector<std::uint8_t> in_reach_;  // [batch][key]; empty: not yet asked
 };
 
@@ -120,12 +108,9 @@ struct Streamed {
   Aligned<T> outputs;                // [batch][heads][queries][v_step], to be made
   std::vector<std::uint8_t> finite;  // [batch][kv_heads][block]: the values; else 0 · v is no 0
 
-  static Expected<Streamed> of(const AttendArguments& in, const Plan& plan,
-                               const Positions& queries, const Positions& keys, bool with_raw,
-                               Threads threads);
+  static Expected<Streamed> of(const ContentCall& call, bool with_raw);
   // Rows that the loop has made, rotated back where the plan rotates values, rounded to out.
-  Expected<void> write(const Plan& plan, const Positions& positions, const Tensor& out,
-                       Threads threads);
+  Expected<void> write(const ContentCall& call);
 
   const T* query(std::int64_t b, std::int64_t h, std::int64_t i) const {
     return q.data() + ((b * heads + h) * queries + i) * dim;
@@ -216,7 +201,7 @@ void stream_tile(Streamed<T>& in, const MaskWords& seen, std::int64_t b, std::in
 }
 
 template <class T, class Make>
-void stream(Streamed<T>& in, const MaskWords& seen, Threads threads, const Make& make) {
+void stream_tiles(Streamed<T>& in, const MaskWords& seen, Threads threads, const Make& make) {
   const std::int64_t tiles = (in.queries + query_tile - 1) / query_tile;
   const std::int64_t tasks = in.batch * in.heads * tiles;
   // A score costs about a row of values; threads are worth it from a few thousand of them on.
@@ -230,6 +215,18 @@ void stream(Streamed<T>& in, const MaskWords& seen, Threads threads, const Make&
       stream_tile(in, seen, task / tiles / in.heads, task / tiles % in.heads, tile * query_tile,
                   make);
     }
+  });
+}
+
+// The attention of a scheme; bind(streamed) gives `make`.
+// Errors: an axis or a length that the plan does not cover.
+template <class Bind>
+Expected<void> stream(const ContentCall& call, const MaskWords& seen, bool with_raw,
+                      const Bind& bind) {
+  return with_compute_type(call.in.q.dtype, [&]<class T>(T*) -> Expected<void> {
+    POSENC_TRY(streamed, Streamed<T>::of(call, with_raw));
+    stream_tiles(streamed, seen, call.in.threads, bind(streamed));
+    return streamed.write(call);
   });
 }
 

@@ -1,8 +1,7 @@
 // The checks of the arguments that the gradients of all schemes of content.h have in common.
-#include "src/content/stream_backward.h"
+#include <tuple>
 
-#include <string>
-
+#include "src/content/verbs.h"
 #include "src/core/try.h"
 #include "src/kernels/check.h"
 

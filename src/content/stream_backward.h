@@ -10,30 +10,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string_view>
-#include <tuple>
 
-#include "posenc/content.h"
 #include "src/content/stream.h"
-#include "src/core/try.h"
 
 namespace posenc::detail {
-
-struct BackwardArguments {
-  AttendArguments in;
-  Tensor out_gradient;
-  Tensor q, k, v;          // gradients, of four axes; absent where not wanted
-  Tensor sink_logits;      // the same, as they were given
-  std::int64_t parts = 0;  // of the queries of a key head, each with sums of its own for the keys
-
-  // A number for each part, sequence and head: who adds to it is one thread.
-  std::int64_t shares() const { return parts * in.q.shape[0] * in.q.shape[1]; }
-};
-
-// The arguments of all of them, checked. Errors: those of attend, a gradient of another shape.
-Expected<BackwardArguments> backward_arguments(std::string_view where, const AttentionInputs& in,
-                                               const Plan& plan, const Tensor& out_gradient,
-                                               const ContentGradients& gradients);
 
 template <class T>
 bool finite(const T* x, std::int64_t count) {
@@ -168,11 +148,13 @@ void differentiate_tile(const Streamed<T>& in, const MaskWords& seen, const Alig
 // The gradients of an attention by q, k and v, written. bind(streamed, gradients) gives `make`.
 // Errors: an axis or a length that the plan does not cover. Then nothing is written.
 template <class T, class Bind>
-Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& plan,
-                               const Positions& queries, const Positions& keys,
-                               const MaskWords& seen, bool with_raw, Threads threads,
-                               const Bind& bind) {
-  POSENC_TRY(in, Streamed<T>::of(arguments.in, plan, queries, keys, with_raw, threads));
+Expected<void> stream_backward_in(const BackwardCall& call, const MaskWords& seen, bool with_raw,
+                                  const Bind& bind) {
+  const BackwardArguments& arguments = call.backward;
+  const Plan& plan = call.plan;
+  const Positions &queries = call.in.queries, &keys = call.in.keys;
+  const Threads threads = call.in.threads;
+  POSENC_TRY(in, Streamed<T>::of(call, with_raw));
   const std::int64_t dim = in.dim, key_rows = in.blocks * block_keys, parts = arguments.parts;
   Aligned<T> g = loaded_rows<T>(arguments.out_gradient, in.queries);
   const auto view_of = [&](Aligned<T>& rows, std::int64_t heads, std::int64_t seq,
@@ -240,6 +222,14 @@ Expected<void> stream_backward(const BackwardArguments& arguments, const Plan& p
   if (arguments.k) write_rows(to.k, key_rows, arguments.k);
   if (arguments.v) write_rows(to.v, key_rows, arguments.v);
   return {};
+}
+
+template <class Bind>
+Expected<void> stream_backward(const BackwardCall& call, const MaskWords& seen, bool with_raw,
+                               const Bind& bind) {
+  return with_compute_type(call.in.q.dtype, [&]<class T>(T*) {
+    return stream_backward_in<T>(call, seen, with_raw, bind);
+  });
 }
 
 }  // namespace posenc::detail

@@ -14,52 +14,36 @@ using detail::WallGates;
 using detail::WallRows;
 
 template <class T>
-class WallTile {
+class WallTile : public detail::ForgetfulSoftmax<T> {
  public:
   WallTile(const GatedKeys<T>& keys, const WallGates& gates, std::int64_t b, std::int64_t h,
            std::int64_t first, std::int64_t rows)
-      : rows_(keys, b, h, first, rows, gates.own_of(b, first)),
-        softmax_(gates.scalar_sums(), b, h, rows, gates.own_of(b, first)) {}
+      : detail::ForgetfulSoftmax<T>(gates.scalar_sums(), b, h, rows, gates.own_of(b, first)),
+        rows_(keys, b, h, first, rows, gates.own_of(b, first)) {}
 
   void products(std::int64_t block, T* scores) { rows_.products(block, scores); }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
 
  private:
   WallRows<T> rows_;
-  detail::ForgetfulSoftmax<T> softmax_;
 };
 
 }  // namespace
 
-Expected<void> Wall::attend(const AttentionInputs& in, const Plan& plan, const Tensor& out) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked, detail::attend_arguments(rooms::attend_content, where, in, plan, out));
-  POSENC_TRY(gates, WallGates::of(where, *this, checked, in));
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    POSENC_TRY(streamed,
-               detail::Streamed<T>::of(checked, plan, in.queries, in.keys, false, in.threads));
-    const GatedKeys<T> keys(streamed, gates, in);
-    const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.q.shape[0]);
-    detail::stream(streamed, seen, in.threads,
-                   [&](std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t rows) {
-                     return WallTile<T>(keys, gates, b, h, first, rows);
-                   });
-    return streamed.write(plan, in.queries, checked.out, in.threads);
+Expected<void> detail::attend_with(const Wall& wall, const ContentCall& call) {
+  POSENC_TRY(gates, WallGates::of(wall, call));
+  return stream(call, MaskWords(call), false, [&]<class T>(const Streamed<T>& streamed) {
+    return [&, keys = GatedKeys<T>(streamed, gates, call)](std::int64_t b, std::int64_t h,
+                                                           std::int64_t first, std::int64_t rows) {
+      return WallTile<T>(keys, gates, b, h, first, rows);
+    };
   });
 }
 
-Expected<void> Wall::attend_reference(const AttentionInputs& in, const Plan& plan,
-                                      const Tensor& out, const Tensor& logits,
-                                      const Tensor& weights) const {
-  constexpr std::string_view where = "attend";
-  POSENC_TRY(checked,
-             detail::attend_arguments(rooms::attend_content, where, in, plan, out, logits));
-  POSENC_TRY(gates, WallGates::of(where, *this, checked, in));
-  const std::int64_t dim = checked.q.shape[3];
-  const auto gated = [&](const detail::ReferenceRow& row) {
+Expected<void> detail::reference_with(const Wall& wall, const ContentCall& call,
+                                      const Tensor& weights) {
+  POSENC_TRY(gates, WallGates::of(wall, call));
+  const std::int64_t dim = call.head_dim();
+  const auto gated = [&](const ReferenceRow& row) {
     std::vector<double> forgotten(static_cast<std::size_t>(dim));
     double of_head = 0;
     for (std::int64_t j = *gates.own_of(row.sequence, row.query); j >= 0; --j) {
@@ -70,14 +54,14 @@ Expected<void> Wall::attend_reference(const AttentionInputs& in, const Plan& pla
           logit += row.scale * row.rotated_q[c] * row.rotated_keys[j * dim + c] *
                    std::exp(forgotten[static_cast<std::size_t>(c)]);
       }
-      if (!detail::kept(in.mask, in.keys, row.sequence, j)) continue;
+      if (!call.keeps(row.sequence, j)) continue;
       for (std::int64_t c = 0; c < dim; ++c)
         forgotten[static_cast<std::size_t>(c)] +=
             gates.channels.get(gates.channels.offset(row.sequence, row.head, j, c));
       if (gates.scalar) of_head += gates.scalar.get(gates.scalar.offset(row.sequence, row.head, j));
     }
   };
-  return detail::attend_by_rows(checked, plan, {.change = gated, .weights = weights});
+  return attend_by_rows(call.checked, call.plan, {.change = gated, .weights = weights});
 }
 
 }  // namespace posenc

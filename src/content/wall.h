@@ -41,44 +41,41 @@ struct WallGates {
   std::vector<std::int64_t> own;  // [batch][queries]
   std::int64_t queries = 0;
 
-  static Expected<WallGates> of(std::string_view where, const Wall& wall, const AttendArguments& in,
-                                const AttentionInputs& given) {
-    const std::int64_t batch = in.q.shape[0], heads = in.q.shape[1], dim = in.q.shape[3],
-                       keys = given.keys.size();
-    POSENC_CHECK(check_counted(where, given.keys, given.mask, batch));
+  static Expected<WallGates> of(const Wall& wall, const ContentCall& call) {
+    const std::int64_t batch = call.batch(), heads = call.heads(), dim = call.head_dim(),
+                       keys = call.in.keys.size();
+    POSENC_CHECK(check_counted(call));
     if (!wall.channel_gates)
-      return fail(where, "wall.channel_gates must be given", "none",
+      return fail(call.where, "wall.channel_gates must be given", "none",
                   "log σ(W x + b) of each token and channel");
-    POSENC_TRY(channels, viewed(where, channel_gates_name, wall.channel_gates.values, 4));
+    POSENC_TRY(channels, viewed(call.where, channel_gates_name, wall.channel_gates.values, 4));
     if (channels.shape != std::array{batch, heads, keys, dim}) {
-      return fail(where,
+      return fail(call.where,
                   std::string(channel_gates_name) + " must be [" + std::to_string(batch) + ", " +
                       std::to_string(heads) + ", " + std::to_string(keys) + ", " +
                       std::to_string(dim) + "]",
                   shape_text(channels), "one for each sequence, query head, key and channel");
     }
-    WallGates gates{.channels = channels, .queries = given.queries.size()};
-    POSENC_CHECK(gates.check_channels(where, given));
+    WallGates gates{.channels = channels, .queries = call.in.queries.size()};
+    POSENC_CHECK(gates.check_channels(call));
     if (wall.log_gates) {
-      POSENC_TRY(scalar,
-                 gates_view(where, wall_log_gates_name, wall.log_gates.values, batch, heads, keys));
-      POSENC_TRY(sums, GateSums::of(where, wall_log_gates_name, scalar, given.queries, given.keys,
-                                    given.mask));
+      POSENC_TRY(scalar, gates_view(call, wall_log_gates_name, wall.log_gates.values));
+      POSENC_TRY(sums, GateSums::of(call, wall_log_gates_name, scalar));
       gates.scalar = scalar;
       gates.sums = std::move(sums);
     }
-    gates.own = own_keys(given.mask, given.queries, given.keys, batch);
+    gates.own = own_keys(call);
     return gates;
   }
 
   // What is of no effect may hold anything, and is not read.
-  Expected<void> check_channels(std::string_view where, const AttentionInputs& given) {
-    TokensInReach reach(given.mask, given.queries, given.keys, channels.shape[0]);
+  Expected<void> check_channels(const ContentCall& call) {
+    TokensInReach reach(call);
     for (std::int64_t b = 0; b < channels.shape[0]; ++b)
       for (std::int64_t j = 0; j < channels.shape[2]; ++j)
-        if (kept(given.mask, given.keys, b, j))
+        if (call.keeps(b, j))
           for (std::int64_t h = 0; h < channels.shape[1]; ++h)
-            POSENC_CHECK(check_token(where, reach, b, h, j));
+            POSENC_CHECK(check_token(call.where, reach, b, h, j));
     return {};
   }
   Expected<void> check_token(std::string_view where, TokensInReach& reach, std::int64_t b,
@@ -112,7 +109,7 @@ struct GatedKeys {
       keys;  // [batch][heads][block][dim][block_keys], times e^ of the gates behind up to the block's end
   std::vector<double> totals;  // [batch][heads][block][dim]: the sum of a block's gates
 
-  GatedKeys(const Streamed<T>& streamed, const WallGates& of, const AttentionInputs& given)
+  GatedKeys(const Streamed<T>& streamed, const WallGates& of, const ContentCall& call)
       : in(&streamed),
         dim(streamed.dim),
         size(block_keys * streamed.dim),
@@ -120,11 +117,12 @@ struct GatedKeys {
         keys(streamed.batch * streamed.heads * streamed.blocks * size),
         totals(static_cast<std::size_t>(streamed.batch * streamed.heads * streamed.blocks * dim)) {
     const std::int64_t each = streamed.batch * streamed.heads * streamed.blocks;
-    share_out(each, thread_count(given.threads, each * size * static_cast<std::int64_t>(sizeof(T))),
+    share_out(each,
+              thread_count(call.in.threads, each * size * static_cast<std::int64_t>(sizeof(T))),
               [&](std::int64_t begin, std::int64_t end) {
                 Aligned<T> after(size), transposed(size);
                 for (std::int64_t n = begin; n < end; ++n)
-                  fill(n, of, given, after.data(), transposed.data());
+                  fill(n, of, call, after.data(), transposed.data());
               });
   }
   std::int64_t block(std::int64_t b, std::int64_t h, std::int64_t n) const {
@@ -153,14 +151,14 @@ struct GatedKeys {
   }
 
  private:
-  void fill(std::int64_t n, const WallGates& of, const AttentionInputs& given, T* factors,
+  void fill(std::int64_t n, const WallGates& of, const ContentCall& call, T* factors,
             T* transposed) {
     const std::int64_t b = n / in->blocks / in->heads, h = n / in->blocks % in->heads,
                        block = n % in->blocks;
     const std::int64_t first = block * block_keys, count = std::min(block_keys, in->keys - first);
     T* const g = gates.data() + n * size;
     for (std::int64_t j = 0; j < count; ++j) {
-      if (!kept(given.mask, given.keys, b, first + j) || !of.reads(b, first + j)) continue;
+      if (!call.keeps(b, first + j) || !of.reads(b, first + j)) continue;
       load_rows(of.channels, of.channels.offset(b, h, first + j), 1, g + j * dim, dim);
     }
     after(g, block_keys - 1, factors, totals.data() + n * dim);

@@ -10,6 +10,7 @@ namespace posenc {
 namespace {
 
 using detail::Aligned;
+using detail::BackwardCall;
 using detail::block_keys;
 using detail::GatedKeys;
 using detail::query_tile;
@@ -19,11 +20,12 @@ using detail::WallRows;
 // With S the gradient by a logit and P_l the sum of a channel's gates up to l, of which the query has +, the key −:
 //   ∂q_ic = Σ_j S_ij k_jc e^G,   ∂k_jc = Σ_i S_ij q_ic e^G,   ∂P_ic = q_ic ∂q_ic,   ∂P_jc = −k_jc ∂k_jc
 template <class T>
-class WallGradientTile {
+class WallGradientTile : public detail::ForgetfulSoftmax<T> {
  public:
   WallGradientTile(const GatedKeys<T>& keys, const WallGates& gates, const detail::TileOf& at,
                    T* by_q, T* by_gated, T* by_key, double* by_gates)
-      : softmax_(gates.scalar_sums(), at.b, at.h, at.rows, gates.own_of(at.b, at.first), by_gates),
+      : detail::ForgetfulSoftmax<T>(gates.scalar_sums(), at.b, at.h, at.rows,
+                                    gates.own_of(at.b, at.first), by_gates),
         by_q_(by_q),
         by_gated_(by_gated),
         by_key_(by_key),
@@ -41,14 +43,6 @@ class WallGradientTile {
     for (std::size_t n = 0; n < rows_.size(); ++n)
       rows_[n].products_again(block, scores + row_of(n) * block_keys);
   }
-  T weigh(std::int64_t row, std::int64_t block, std::uint64_t, T* scores) {
-    return softmax_.fold(row, block, scores);
-  }
-  T finish(std::int64_t row) const { return softmax_.finish(row); }
-  void differentiate(std::int64_t row, std::int64_t block, std::uint64_t, const T* by_weight,
-                     T mean, T* scores, T* by_score) {
-    softmax_.differentiate(row, block, by_weight, mean, scores, by_score);
-  }
   void take(std::int64_t block, const T* by_score) {
     for (std::size_t n = 0; n < rows_.size(); ++n)
       rows_[n].take(block, by_score + row_of(n) * block_keys, by_q_ + row_of(n) * dim_, by_gated_,
@@ -59,7 +53,6 @@ class WallGradientTile {
   static std::int64_t row_of(std::size_t n) { return static_cast<std::int64_t>(n) * query_tile; }
 
   std::vector<WallRows<T>> rows_;
-  detail::ForgetfulSoftmax<T> softmax_;
   T *by_q_, *by_gated_, *by_key_;
   std::int64_t dim_;
 };
@@ -73,20 +66,19 @@ template <class T>
 class WallGradients {
  public:
   WallGradients(const detail::Streamed<T>& in, detail::StreamedGradients<T>& to,
-                const WallGates& gates, const AttentionInputs& given, std::int64_t parts,
-                const WallWanted& wanted)
+                const WallGates& gates, const BackwardCall& call, const WallWanted& wanted)
       : in_(&in),
         to_(&to),
         gates_(&gates),
-        given_(&given),
+        call_(&call),
         wanted_(&wanted),
-        parts_(parts),
-        keys_(in, gates, given),
+        parts_(call.backward.parts),
+        keys_(in, gates, call),
         head_(in.blocks * keys_.size),
-        by_gated_(parts * in.batch * in.heads * head_),
-        by_key_(parts * in.batch * in.heads * head_),
+        by_gated_(parts_ * in.batch * in.heads * head_),
+        by_key_(parts_ * in.batch * in.heads * head_),
         by_gates_(gates.scalar
-                      ? static_cast<std::size_t>(parts * in.batch * in.heads * gate_numbers())
+                      ? static_cast<std::size_t>(parts_ * in.batch * in.heads * gate_numbers())
                       : 0) {}
 
   WallGradientTile<T> operator()(const detail::TileOf& at) const {
@@ -102,17 +94,17 @@ class WallGradients {
   void finish(detail::StreamedGradients<T>& to) {
     const std::int64_t heads = in_->batch * in_->kv_heads,
                        group = heads == 0 ? 0 : in_->heads / in_->kv_heads;
-    detail::share_out(
-        heads,
-        detail::thread_count(given_->threads, heads * head_ * static_cast<std::int64_t>(sizeof(T))),
-        [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t n = begin; n < end; ++n)
-            for (std::int64_t g = 0; g < group; ++g)
-              head(n / in_->kv_heads, n % in_->kv_heads * group + g, to.k.data() + n * head_);
-        });
+    detail::share_out(heads,
+                      detail::thread_count(call_->in.threads,
+                                           heads * head_ * static_cast<std::int64_t>(sizeof(T))),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t n = begin; n < end; ++n)
+                          for (std::int64_t g = 0; g < group; ++g)
+                            head(n / in_->kv_heads, n % in_->kv_heads * group + g,
+                                 to.k.data() + n * head_);
+                      });
     if (wanted_->scalar)
-      detail::write_gate_gradients(wanted_->scalar, gates_->scalar, given_->mask, given_->keys,
-                                   by_gates_, parts_,
+      detail::write_gate_gradients(*call_, wanted_->scalar, gates_->scalar, by_gates_,
                                    [&](std::int64_t part, std::int64_t b, std::int64_t h) {
                                      return (part * in_->batch + b) * in_->heads + h;
                                    });
@@ -159,7 +151,7 @@ class WallGradients {
     constexpr double closed = sizeof(T) == sizeof(double) ? -746 : -104;  // e^ of it is 0
     std::ranges::fill(sum, 0.0);
     for (std::int64_t j = in_->keys - 1; j >= 0; --j) {
-      const bool kept = detail::kept(given_->mask, given_->keys, b, j);
+      const bool kept = call_->keeps(b, j);
       for (std::int64_t c = 0; c < in_->head_dim; ++c) {
         double& gradient = sum[static_cast<std::size_t>(c)];
         gradient += by_prefix[static_cast<std::size_t>(j * dim + c)];
@@ -174,7 +166,7 @@ class WallGradients {
   const detail::Streamed<T>* in_;
   detail::StreamedGradients<T>* to_;
   const WallGates* gates_;
-  const AttentionInputs* given_;
+  const BackwardCall* call_;
   const WallWanted* wanted_;
   std::int64_t parts_;
   GatedKeys<T> keys_;
@@ -185,24 +177,16 @@ class WallGradients {
 
 }  // namespace
 
-Expected<void> Wall::attend_backward(const AttentionInputs& in, const Plan& plan,
-                                     const Tensor& out_gradient,
-                                     const ContentGradients& gradients) const {
-  constexpr std::string_view where = "attend_backward";
-  POSENC_TRY(checked, detail::backward_arguments(where, in, plan, out_gradient, gradients));
-  POSENC_TRY(gates, WallGates::of(where, *this, checked.in, in));
-  POSENC_TRY(channels, detail::gradient_like(where, "the gradient of the channel gates",
-                                             gradients.channel_gates, gates.channels));
-  POSENC_TRY(scalar, detail::optional_gate_gradient(where, gradients.log_gates, gates.scalar));
+Expected<void> detail::backward_with(const Wall& wall, const BackwardCall& call) {
+  POSENC_TRY(gates, WallGates::of(wall, call));
+  POSENC_TRY(channels, gradient_like(call.where, "the gradient of the channel gates",
+                                     call.gradients.channel_gates, gates.channels));
+  POSENC_TRY(scalar, optional_gate_gradient(call, gates.scalar));
   const WallWanted wanted{.channels = channels, .scalar = scalar};
-  const detail::MaskWords seen(in.mask, in.queries, in.keys, checked.in.q.shape[0]);
-  return detail::with_compute_type(in.q.dtype, [&]<class T>(T*) -> Expected<void> {
-    const auto bind = [&](const detail::Streamed<T>& streamed, detail::StreamedGradients<T>& to) {
-      return WallGradients<T>(streamed, to, gates, in, checked.parts, wanted);
-    };
-    return detail::stream_backward<T>(checked, plan, in.queries, in.keys, seen, false, in.threads,
-                                      bind);
-  });
+  return stream_backward(call, MaskWords(call), false,
+                         [&]<class T>(const Streamed<T>& streamed, StreamedGradients<T>& to) {
+                           return WallGradients<T>(streamed, to, gates, call, wanted);
+                         });
 }
 
 }  // namespace posenc

@@ -57,7 +57,7 @@ std::vector<std::string> types_with_layer_types() {
   std::vector<std::string> types;
   for (const auto rows : {detail::rows_alike(), detail::rows_alternating(), detail::rows_latent()})
     for (const detail::Family& family : rows)
-      if (family.layer_types && family.causal && family.read == detail::read_decoder)
+      if (family.layers.types && family.causal && family.read == detail::read_decoder)
         for (const std::string_view type : detail::split(family.types)) types.emplace_back(type);
   return types;
 }

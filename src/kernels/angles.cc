@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "posenc/apply.h"
@@ -16,15 +17,18 @@
 namespace posenc {
 namespace {
 
-// The plan's rotation, for which out has an entry for each head and pair.
-Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, const Tensor& out) {
+// The plan's rotation, and the output, which has an entry for each head and pair.
+Expected<std::pair<const Rotate*, Tensor>> rotation_of(std::string_view where, const Plan& plan,
+                                                       const Tensor& given) {
+  POSENC_TRY(out, detail::viewed(where, "out", given, 4));
+  POSENC_CHECK(detail::check_distinct(where, out));
   if (!plan.rotate)
     return fail(where, "the plan must have a rotation", "none", "compile RoPE or one of its kin");
   POSENC_CHECK(check_takes(rooms::rotation_angles, plan, where));
   const Rotate& rotate = *plan.rotate;
   POSENC_CHECK(detail::check_rotation(where, rotate, Side::value, out.shape[1],
                                       rotate.slice.first_dim + rotate.slice.rotary_dim));
-  if (out.shape[3] == rotate.pairs()) return &rotate;
+  if (out.shape[3] == rotate.pairs()) return std::pair{&rotate, out};
   return fail(where,
               "out must have an entry for each of " + std::to_string(rotate.pairs()) + " pairs",
               shape_text(out), "pass [batch, head, seq, pair]");
@@ -35,10 +39,9 @@ Expected<const Rotate*> rotation_of(std::string_view where, const Plan& plan, co
 Expected<void> rotation_angles(const Plan& plan, const Positions& positions, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
-  POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
-  POSENC_CHECK(detail::check_distinct(where, out));
-  POSENC_TRY(part, rotation_of(where, plan, out));
-  const Rotate& rotate = *part;
+  POSENC_TRY(to, rotation_of(where, plan, out_view));
+  const Rotate& rotate = *to.first;
+  const Tensor& out = to.second;
   const std::int64_t batch = out.shape[0], heads = out.shape[1], seq = out.shape[2];
   POSENC_CHECK(detail::check_positions(where, positions, batch, seq, rotate.frequencies.axes));
   POSENC_CHECK(detail::check_length(where, plan, positions));
@@ -74,10 +77,9 @@ Expected<void> rotation_angles(const Plan& plan, const Positions& positions, con
 Expected<void> rotation_angles(const Plan& plan, const Tensor& at_view, const Tensor& out_view,
                                Threads threads) {
   constexpr std::string_view where = "rotation_angles";
-  POSENC_TRY(out, detail::viewed(where, "out", out_view, 4));
-  POSENC_CHECK(detail::check_distinct(where, out));
-  POSENC_TRY(part, rotation_of(where, plan, out));
-  const Rotate& rotate = *part;
+  POSENC_TRY(to, rotation_of(where, plan, out_view));
+  const Rotate& rotate = *to.first;
+  const Tensor& out = to.second;
   if (rotate.angles() != Angles::exact) {
     return fail(where, "the plan's angles must be exact", name(rotate.angles()),
                 "engines take whole positions");

@@ -198,26 +198,21 @@ void TransposeToPanels(const T* x, std::int64_t step, std::int64_t rows, std::in
 
 }  // namespace
 
-void GemmFloats(const Gemm<float>& p) { Multiply(p); }
-void GemmDoubles(const Gemm<double>& p) { Multiply(p); }
-std::int64_t PanelFloats() { return panel<float>; }
-std::int64_t PanelDoubles() { return panel<double>; }
-void TransposeFloats(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                     float* to, std::int64_t to_step) {
-  Transpose(x, step, rows, columns, to, to_step);
-}
-void TransposeDoubles(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                      double* to, std::int64_t to_step) {
-  Transpose(x, step, rows, columns, to, to_step);
-}
-void FloatsToPanels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                    float* panels) {
-  TransposeToPanels(x, step, rows, columns, panels);
-}
-void DoublesToPanels(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                     double* panels) {
-  TransposeToPanels(x, step, rows, columns, panels);
-}
+#define POSENC_FOR_TYPE(T, Type)                                                               \
+  void Gemm##Type(const Gemm<T>& p) { Multiply(p); }                                           \
+  std::int64_t Panel##Type() { return panel<T>; }                                              \
+  void Transpose##Type(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, \
+                       T* to, std::int64_t to_step) {                                          \
+    Transpose(x, step, rows, columns, to, to_step);                                            \
+  }                                                                                            \
+  void Panels##Type(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns,    \
+                    T* panels) {                                                               \
+    TransposeToPanels(x, step, rows, columns, panels);                                         \
+  }
+
+POSENC_FOR_TYPE(float, Floats)
+POSENC_FOR_TYPE(double, Doubles)
+#undef POSENC_FOR_TYPE
 
 }  // namespace posenc::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -225,41 +220,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace posenc::detail {
 
-HWY_EXPORT(GemmFloats);
-HWY_EXPORT(GemmDoubles);
-HWY_EXPORT(PanelFloats);
-HWY_EXPORT(PanelDoubles);
-HWY_EXPORT(TransposeFloats);
-HWY_EXPORT(TransposeDoubles);
-HWY_EXPORT(FloatsToPanels);
-HWY_EXPORT(DoublesToPanels);
+#define POSENC_FOR_TYPE(T, Type)                                                                   \
+  HWY_EXPORT(Gemm##Type);                                                                          \
+  HWY_EXPORT(Panel##Type);                                                                         \
+  HWY_EXPORT(Transpose##Type);                                                                     \
+  HWY_EXPORT(Panels##Type);                                                                        \
+  void gemm(const Gemm<T>& product) { HWY_DYNAMIC_DISPATCH(Gemm##Type)(product); }                 \
+  template <>                                                                                      \
+  std::int64_t panel_columns<T>() {                                                                \
+    return HWY_DYNAMIC_DISPATCH(Panel##Type)();                                                    \
+  }                                                                                                \
+  void transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to,    \
+                 std::int64_t to_step) {                                                           \
+    HWY_DYNAMIC_DISPATCH(Transpose##Type)(x, step, rows, columns, to, to_step);                    \
+  }                                                                                                \
+  void transpose_to_panels(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, \
+                           T* panels) {                                                            \
+    HWY_DYNAMIC_DISPATCH(Panels##Type)(x, step, rows, columns, panels);                            \
+  }
 
-void gemm(const Gemm<float>& product) { HWY_DYNAMIC_DISPATCH(GemmFloats)(product); }
-void gemm(const Gemm<double>& product) { HWY_DYNAMIC_DISPATCH(GemmDoubles)(product); }
-template <>
-std::int64_t panel_columns<float>() {
-  return HWY_DYNAMIC_DISPATCH(PanelFloats)();
-}
-template <>
-std::int64_t panel_columns<double>() {
-  return HWY_DYNAMIC_DISPATCH(PanelDoubles)();
-}
-void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-               float* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(TransposeFloats)(x, step, rows, columns, to, to_step);
-}
-void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-               double* to, std::int64_t to_step) {
-  HWY_DYNAMIC_DISPATCH(TransposeDoubles)(x, step, rows, columns, to, to_step);
-}
-void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                         float* panels) {
-  HWY_DYNAMIC_DISPATCH(FloatsToPanels)(x, step, rows, columns, panels);
-}
-void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
-                         std::int64_t columns, double* panels) {
-  HWY_DYNAMIC_DISPATCH(DoublesToPanels)(x, step, rows, columns, panels);
-}
+POSENC_FOR_TYPE(float, Floats)
+POSENC_FOR_TYPE(double, Doubles)
+#undef POSENC_FOR_TYPE
 
 }  // namespace posenc::detail
 #endif
@@ -306,32 +288,24 @@ void rows_to_panels(const T* x, std::int64_t step, std::int64_t rows, std::int64
 
 }  // namespace
 
-void gemm(const Gemm<float>& product) { multiply(product); }
-void gemm(const Gemm<double>& product) { multiply(product); }
-template <>
-std::int64_t panel_columns<float>() {
-  return panel;
-}
-template <>
-std::int64_t panel_columns<double>() {
-  return panel;
-}
-void transpose(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-               float* to, std::int64_t to_step) {
-  transpose_rows(x, step, rows, columns, to, to_step);
-}
-void transpose(const double* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-               double* to, std::int64_t to_step) {
-  transpose_rows(x, step, rows, columns, to, to_step);
-}
-void transpose_to_panels(const float* x, std::int64_t step, std::int64_t rows, std::int64_t columns,
-                         float* panels) {
-  rows_to_panels(x, step, rows, columns, panels);
-}
-void transpose_to_panels(const double* x, std::int64_t step, std::int64_t rows,
-                         std::int64_t columns, double* panels) {
-  rows_to_panels(x, step, rows, columns, panels);
-}
+#define POSENC_FOR_TYPE(T)                                                                         \
+  void gemm(const Gemm<T>& product) { multiply(product); }                                         \
+  template <>                                                                                      \
+  std::int64_t panel_columns<T>() {                                                                \
+    return panel;                                                                                  \
+  }                                                                                                \
+  void transpose(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, T* to,    \
+                 std::int64_t to_step) {                                                           \
+    transpose_rows(x, step, rows, columns, to, to_step);                                           \
+  }                                                                                                \
+  void transpose_to_panels(const T* x, std::int64_t step, std::int64_t rows, std::int64_t columns, \
+                           T* panels) {                                                            \
+    rows_to_panels(x, step, rows, columns, panels);                                                \
+  }
+
+POSENC_FOR_TYPE(float)
+POSENC_FOR_TYPE(double)
+#undef POSENC_FOR_TYPE
 
 }  // namespace posenc::detail
 

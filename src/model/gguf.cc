@@ -132,59 +132,62 @@ class GgufReader : GgufTranslation {
                         "'" + arch_ + "'", "give its config.json");
       }
     }
-    family.pairing = row_ && row_->rotation == Rotation::normal && !has_sections(*this)
-                         ? Pairing::interleaved
-                         : Pairing::halves;
-    family.theta = 10000;
-    family.theta_before = 0;
-    family.theta_keys = "rope_theta";
-    family.parameters = {};
-    family.original = 0;
-    family.partial_keys = {};
-    family.reads_rotary_dim = true;
+    family.rope.pairing = row_ && row_->rotation == Rotation::normal && !has_sections(*this)
+                              ? Pairing::interleaved
+                              : Pairing::halves;
+    family.rope.theta = 10000;
+    family.rope.theta_before = 0;
+    family.rope.theta_keys = "rope_theta";
+    family.rope.parameters = {};
+    family.rope.original = 0;
+    family.slice.partial_keys = {};
+    family.slice.reads_rotary_dim = true;
     family.reads_bidirectional = true;
-    family.layer_types = true;
-    family.heads_of_layers = "heads_of_layers";
-    family.kv_heads_of_layers = "kv_heads_of_layers";
-    family.every_keys = "sliding_window_pattern full_attention_interval";
-    family.window_keys = "sliding_window";
+    family.layers.types = true;
+    family.heads.of_layers = "heads_of_layers";
+    family.heads.kv_of_layers = "kv_heads_of_layers";
+    family.layers.every_keys = "sliding_window_pattern full_attention_interval";
+    family.window.keys = "sliding_window";
     family.context = 0;
     family.sizes = {};
-    if (family.indexer.most > 0) family.indexer.most = family.indexer.width = no_default;
-    family.partial = 1;
-    family.sections = {};
-    family.row_offset = 0;  // the converter cuts the rows before the first position
-    family.rows_beyond = false;
-    family.shared_kv = 0;
-    if (family.logits == attention_multiplier) family.logits = nullptr;  // attention.scale says it
+    if (family.attention.indexer.most > 0)
+      family.attention.indexer.most = family.attention.indexer.width = no_default;
+    family.slice.partial = 1;
+    family.axes.sections = {};
+    family.added.row_offset = 0;  // the converter cuts the rows before the first position
+    family.added.rows_beyond = false;
+    family.heads.shared_kv = 0;
+    if (family.attention.logits == attention_multiplier)
+      family.attention.logits = nullptr;  // attention.scale says it
     if (row_) apply_row(family);
     return family;
   }
 
   // What llama.cpp does otherwise than the family in Hugging Face's code.
   void apply_row(Family& family) {
-    if (row_->rotates) family.rotates = row_->rotates;
-    if (row_->logits) family.logits = row_->logits;
-    if (row_->sinks != Sinks::none) family.sinks = row_->sinks;
+    if (row_->rotates) family.layers.rotates = row_->rotates;
+    if (row_->logits) family.attention.logits = row_->logits;
+    if (row_->sinks != Sinks::none) family.attention.sinks = row_->sinks;
     if (!row_->remark.empty()) family.remark = row_->remark;
-    family.forced = nullptr;
-    family.pattern = slides() || row_->slides == Slides::never ? row_->pattern : LayerPattern{};
-    family.every = row_->every;
-    family.window = slides() ? row_->window : 0;
-    family.window_switch = false;
-    family.half_window = false;
-    family.window_grows = false;
+    family.layers.forced = nullptr;
+    family.layers.pattern =
+        slides() || row_->slides == Slides::never ? row_->pattern : LayerPattern{};
+    family.layers.every = row_->every;
+    family.window.size = slides() ? row_->window : 0;
+    family.window.needs_switch = false;
+    family.window.half = false;
+    family.window.grows = false;
     // Without a base of their own, layers that slide have that of all.
-    family.local = row_->local;
-    family.local_theta = row_->local_theta;
-    family.local_theta_keys = {};
+    family.local.rope = row_->local;
+    family.local.theta = row_->local_theta;
+    family.local.theta_keys = {};
     if (row_->local == LocalRope::own_theta || row_->local == LocalRope::own_theta_scaled) {
       const bool scaled = row_->local == LocalRope::own_theta_scaled;
       const bool own = row_->local_theta > 0 || find("rope.freq_base_swa");
-      if (own) family.local_theta_keys = "rope_local_base_freq";
-      if (!own) family.local = scaled ? LocalRope::same : LocalRope::unscaled;
+      if (own) family.local.theta_keys = "rope_local_base_freq";
+      if (!own) family.local.rope = scaled ? LocalRope::same : LocalRope::unscaled;
     }
-    family.local_rotary_dim = "local_rotary_dim";
+    family.local.rotary_dim = "local_rotary_dim";
   }
 
   // What no key of a config.json says.

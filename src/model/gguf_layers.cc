@@ -177,7 +177,7 @@ void translate_layer_types(GgufTranslation& gguf) {
       !list_covers_layers(gguf, recurrent_key, lists.recurrent) ||
       !list_covers_layers(gguf, kv_head_key, lists.heads))
     return;
-  const std::string_view other = gguf.base() ? gguf.base()->other : "mamba";
+  const std::string_view other = gguf.base() ? gguf.base()->layers.other : "mamba";
   const bool windows = has_window(other);
   Json::Array types;
   for (std::size_t i = 0; std::ssize(types) < gguf.layers(); ++i) {

@@ -44,7 +44,7 @@ const GgufValue* GgufTranslation::find(std::string_view key) const {
   return row_ && !reads_key(*row_, key) ? nullptr : find_unread(key);
 }
 
-bool GgufTranslation::latent() const { return base_ && base_->mla.nope > 0; }
+bool GgufTranslation::latent() const { return base_ && base_->attention.mla.nope > 0; }
 
 bool GgufTranslation::slides() const {
   if (!row_) return true;

@@ -58,10 +58,10 @@ constexpr std::string_view engine = "mistral-inference";
 Family family_of(bool window, bool latent) {
   Family family{.types = engine,
                 .context = 128'000,
-                .pairing = Pairing::interleaved,
-                .theta = window ? 1e4 : 1e6,
-                .pattern = all_slide};
-  if (latent) family.mla = {.nope = 1, .rope = 1, .rank = 1};  // the file's own: all are required
+                .rope = {.pairing = Pairing::interleaved, .theta = window ? 1e4 : 1e6},
+                .layers = {.pattern = all_slide}};
+  if (latent)
+    family.attention.mla = {.nope = 1, .rope = 1, .rank = 1};  // the file's own: all are required
   return family;
 }
 

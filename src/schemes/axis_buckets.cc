@@ -68,9 +68,7 @@ Expected<Plan> AxisBuckets::compiled(const Geometry& geometry) const {
     }
     bias.values = Table::own(std::move(numbers), heads, bias.row_count);
   }
-  Plan plan;
-  plan.bias = std::move(bias);
-  return plan;
+  return detail::plan_of(std::move(bias));
 }
 
 }  // namespace posenc

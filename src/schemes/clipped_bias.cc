@@ -26,10 +26,7 @@ Expected<Plan> ClippedBias::compiled(const Geometry& geometry) const {
                  .values = {},
                  .bidirectional = true,
                  .max_distance = left};
-  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
-  Plan plan;
-  plan.bias = std::move(bias);
-  return plan;
+  return detail::plan_of(std::move(bias), table);
 }
 
 }  // namespace posenc

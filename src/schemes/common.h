@@ -98,4 +98,23 @@ inline Expected<DistanceRows> every_distance(std::string_view where, std::int64_
   return DistanceRows{.first = 1 - length, .row = std::move(row), .saturates = false};
 }
 
+// A plan of a bias alone. A table [row][head], where one is given, has the values [head][row].
+inline Plan plan_of(BiasTable bias, const Table& table = {}) {
+  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
+  Plan plan;
+  plan.bias = std::move(bias);
+  return plan;
+}
+
+// The same of values [curve][|distance|], for as long as they are.
+inline Plan plan_of_curves(DistanceRows rows, std::vector<double> values, std::int64_t curves,
+                           std::int64_t length) {
+  Plan plan = plan_of({.rows = std::move(rows),
+                       .row_count = length,
+                       .values = Table::own(std::move(values), curves, length),
+                       .bidirectional = true});
+  plan.valid = Lengths{.to = length};
+  return plan;
+}
+
 }  // namespace posenc::detail

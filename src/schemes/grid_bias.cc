@@ -35,10 +35,7 @@ Expected<Plan> GridBias::compiled(const Geometry& geometry) const {
                  .row_count = count,
                  .values = {},
                  .bidirectional = true};
-  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
-  Plan plan;
-  plan.bias = std::move(bias);
-  return plan;
+  return detail::plan_of(std::move(bias), table);
 }
 
 }  // namespace posenc

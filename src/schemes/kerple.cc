@@ -56,13 +56,7 @@ Expected<Plan> Kerple::compiled(const Geometry& geometry) const {
                   "the learned values are near 1");
     }
   }
-  Plan plan;
-  plan.bias = BiasTable{.rows = std::move(*rows),
-                        .row_count = length,
-                        .values = Table::own(std::move(values), curves, length),
-                        .bidirectional = true};
-  plan.valid = Lengths{.to = length};
-  return plan;
+  return detail::plan_of_curves(std::move(*rows), std::move(values), curves, length);
 }
 
 }  // namespace posenc

@@ -49,13 +49,7 @@ Expected<Plan> Sandwich::compiled(const Geometry& geometry) const {
           sum * static_cast<double>(heads) / static_cast<double>(8 * (h + 1));
     }
   }
-  Plan plan;
-  plan.bias = BiasTable{.rows = std::move(*rows),
-                        .row_count = length,
-                        .values = Table::own(std::move(values), heads, length),
-                        .bidirectional = true};
-  plan.valid = Lengths{.to = length};
-  return plan;
+  return detail::plan_of_curves(std::move(*rows), std::move(values), heads, length);
 }
 
 }  // namespace posenc

@@ -82,11 +82,7 @@ Expected<Plan> T5::compiled(const Geometry& geometry) const {
   for (std::size_t n = bidirectional ? past.size() : 1; --n > 0;) row.push_back(past[n] + half);
   row.insert(row.end(), past.begin(), past.end());
   bias.rows.row = std::move(row);
-  // The table is [bucket][head], the plan's values [head][row].
-  if (table) bias.values = table.viewed(table.values.swapped(0, 1));
-  Plan plan;
-  plan.bias = std::move(bias);
-  return plan;
+  return detail::plan_of(std::move(bias), table);
 }
 
 }  // namespace posenc

@@ -48,6 +48,17 @@ void write(detail::JsonWriter& out, const Finding& finding) {
       .end();
 }
 
+// found: null where one model alone is looked at.
+std::string differences(const Model& expected, const Model* found,
+                        std::span<const Finding> findings) {
+  detail::JsonWriter out;
+  out.object().member("equal", only_notes(findings)).member("expected", expected.name);
+  if (found != nullptr) out.member("found", found->name);
+  out.key("findings").json(to_json(findings));
+  out.end();
+  return out.text;
+}
+
 }  // namespace
 
 std::string to_json(const Finding& finding) {
@@ -70,27 +81,12 @@ bool only_notes(std::span<const Finding> findings) {
 }
 
 std::string differences_to_json(const Model& expected, std::span<const Finding> findings) {
-  detail::JsonWriter out;
-  out.object()
-      .member("equal", only_notes(findings))
-      .member("expected", expected.name)
-      .key("findings")
-      .json(to_json(findings));
-  out.end();
-  return out.text;
+  return differences(expected, nullptr, findings);
 }
 
 std::string differences_to_json(const Model& expected, const Model& found,
                                 std::span<const Finding> findings) {
-  detail::JsonWriter out;
-  out.object()
-      .member("equal", only_notes(findings))
-      .member("expected", expected.name)
-      .member("found", found.name)
-      .key("findings")
-      .json(to_json(findings));
-  out.end();
-  return out.text;
+  return differences(expected, &found, findings);
 }
 
 std::string to_json(const EngineDifferences& differences) {

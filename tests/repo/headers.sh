@@ -1,9 +1,15 @@
 #!/bin/sh
-# headers.sh INCLUDE: posenc.h has every public header of the library posenc. That each compiles alone, the build shows.
+# headers.sh INCLUDE: posenc.h has every public header of the library posenc, and schemes.h each scheme's. That each
+# compiles alone, the build shows.
+cd "$1/posenc" || exit 2
 failed=0
-for header in "$1"/posenc/*.h; do
-  case ${header##*/} in posenc.h | c.h | claims.h | bench.h) continue ;; esac
-  grep -q "\"posenc/${header##*/}\"" "$1/posenc/posenc.h" ||
-    { echo "posenc.h lacks ${header##*/}"; failed=1; }
+has() {  # $1: the header that has the other, $2
+  grep -q "\"posenc/$2\"" "$1" || { echo "$1 lacks $2"; failed=1; }
+}
+for header in *.h; do
+  case $header in posenc.h | c.h | claims.h | bench.h) ;; *) has posenc.h "$header" ;; esac
+done
+for header in schemes/*.h; do
+  case $header in schemes/scheme.h) ;; *) has schemes.h "$header" ;; esac
 done
 exit $failed

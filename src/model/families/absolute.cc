@@ -14,9 +14,9 @@ namespace {
 
 // Where the first token stands in the table: RoBERTa's rows start after the padding token's.
 std::int64_t row_offset(const Section& config, const Family& family, ProvenanceList& notes) {
-  if (family.row_offset == 0) return 0;
-  std::int64_t offset = family.row_offset;
-  if (!family.rows_beyond) {
+  if (family.added.row_offset == 0) return 0;
+  std::int64_t offset = family.added.row_offset;
+  if (!family.added.rows_beyond) {
     const auto pad = config.integer("pad_token_id", Range{.least = 0, .most = 1 << 24});
     if (pad) offset = pad->value + 1;
     note(notes, "row_offset", std::to_string(offset), pad ? Origin::file : Origin::family,
@@ -42,7 +42,7 @@ Table learned_table(const Section& config, const Family& family, const ModelDims
     reading.refuse(config.where("max_position_embeddings"), "is missing", "",
                    "add it: the rows of the table");
   }
-  table.learned.rows = dims.context + (family.rows_beyond ? table.learned.row_offset : 0);
+  table.learned.rows = dims.context + (family.added.rows_beyond ? table.learned.row_offset : 0);
   table.usable = table.learned.rows - table.learned.row_offset;
   if (table.usable < 1 && !reading.error) {
     reading.refuse(config.where("max_position_embeddings"),
@@ -58,17 +58,18 @@ Table learned_table(const Section& config, const Family& family, const ModelDims
     }
   }
   const auto scale = config.flag("scale_embedding");
-  table.learned.scale_embedding = scale ? scale->value : family.scale_embedding;
+  table.learned.scale_embedding = scale ? scale->value : family.added.scale_embedding;
   note(notes, "rows", std::to_string(table.learned.rows), Origin::derived,
-       family.rows_beyond ? "max_position_embeddings + " + std::to_string(table.learned.row_offset)
-                          : "max_position_embeddings");
+       family.added.rows_beyond
+           ? "max_position_embeddings + " + std::to_string(table.learned.row_offset)
+           : "max_position_embeddings");
   return table;
 }
 
 // Electra and ALBERT add positions in a narrower space, before it is widened.
 void narrow(const Section& config, const Family& family, LayerGroup& group) {
-  if (family.table_width.empty()) return;
-  const auto width = config.integer(family.table_width,
+  if (family.added.table_width.empty()) return;
+  const auto width = config.integer(family.added.table_width,
                                     Range{.least = 1, .most = static_cast<double>(most_width)});
   group.geometry.width = width ? width->value : 128;
   note(group.provenance, "width", std::to_string(group.geometry.width),
@@ -98,7 +99,7 @@ void add_local(const Section& config, const Family& family, LayerGroup group,
     if (const auto list = config.integers("attention_window", range)) windows = list->value;
   } else {
     const auto one = config.integer("attention_window", range);
-    windows.assign(group.layers.size(), one ? one->value : family.window);
+    windows.assign(group.layers.size(), one ? one->value : family.window.size);
   }
   if (windows.size() != group.layers.size() && !reading.error) {
     reading.refuse(
@@ -107,7 +108,7 @@ void add_local(const Section& config, const Family& family, LayerGroup group,
         std::to_string(windows.size()) + " entries", "correct it");
   }
   if (reading.error) return;
-  note(group.provenance, "window", said ? said->text() : std::to_string(family.window),
+  note(group.provenance, "window", said ? said->text() : std::to_string(family.window.size),
        said ? Origin::file : Origin::family,
        (said ? config.where("attention_window") : "default of " + reading.family) +
            ", half of it on each side");
@@ -158,7 +159,7 @@ Group whole_group(const Section& config, const Family& family) {
     reading.refuse(type->key, "is not a known kind", "'" + kind + "'",
                    "one of: absolute relative_key relative_key_query alibi");
   }
-  if (family.logits) family.logits(config, group);
+  if (family.attention.logits) family.attention.logits(config, group);
   if (!family.remark.empty()) reading.warn("family_remark", family.remark);
   return {std::move(group), context};
 }
@@ -178,7 +179,7 @@ void read_page(const Section& config, const Family& family) {
   };
   const bool text = has("has_relative_attention_bias"), boxes = has("has_spatial_attention_bias");
   // v3 adds those of the page beside the text's alone, v2 either.
-  if (boxes && !text && family.page == PageBias::after_the_scale && !config.reading.error)
+  if (boxes && !text && family.bias.page == PageBias::after_the_scale && !config.reading.error)
     config.reading.refuse(config.where("has_relative_attention_bias"),
                           "is not covered: biases of the page without the text's", "false",
                           "no released file has it");
@@ -191,7 +192,7 @@ void read_page(const Section& config, const Family& family) {
                                         .axes = boxes ? 2 : 0,
                                         .axis_num_buckets = size("rel_2d_pos_bins", 64),
                                         .axis_max_distance = size("max_rel_2d_pos", 256),
-                                        .divided = family.page == PageBias::with_the_product});
+                                        .divided = family.bias.page == PageBias::with_the_product});
   }
   add_group(config.reading, std::move(group), context);
 }
@@ -223,14 +224,15 @@ void read_waves(const Section& config, const Family& family) {
   ProvenanceList notes;
   const ModelDims dims = read_dims(config, family, notes);
   const auto scale = config.flag("scale_embedding");
-  Sinusoidal waves = family.waves;
-  waves.scale_embedding = scale && !family.scale_unread ? scale->value : family.scale_embedding;
-  if (scale && scale->value && family.scale_unread)
+  Sinusoidal waves = family.added.waves;
+  waves.scale_embedding =
+      scale && !family.added.scale_unread ? scale->value : family.added.scale_embedding;
+  if (scale && scale->value && family.added.scale_unread)
     config.reading.warn("unread_key", scale->key + " is kept and never used");
   note(notes, "layout", name(waves.layout), Origin::family, "rule of " + config.reading.family);
   LayerGroup group = start(config, family, dims, std::move(notes));
   group.schemes = {waves};
-  if (family.logits) family.logits(config, group);
+  if (family.attention.logits) family.attention.logits(config, group);
   if (!family.remark.empty()) config.reading.warn("family_remark", family.remark);
   add_group(config.reading, std::move(group), dims.context);
 }
@@ -342,9 +344,9 @@ void read_esm(const Section& config, const Family& family) {
   const auto type = config.word("position_embedding_type");
   if (!type || type->value != "rotary") return read_learned(config, family);
   Family rotary = family;
-  rotary.theta = 10000;
-  rotary.theta_keys = {};
-  rotary.unread_parameters = "rope_scaling rope_parameters";
+  rotary.rope.theta = 10000;
+  rotary.rope.theta_keys = {};
+  rotary.rope.unread_parameters = "rope_scaling rope_parameters";
   read_decoder(config, rotary);
 }
 

@@ -172,14 +172,14 @@ void read_t5(const Section& config, const Family& family) {
   const std::int64_t distance =
       config.size(notes, "max_distance", "relative_attention_max_distance", 128, 1 << 20);
   note(notes, "table",
-       family.table_each_layer ? "one for each layer" : "one for all layers of a stack",
+       family.bias.table_each_layer ? "one for each layer" : "one for all layers of a stack",
        Origin::family, "rule of " + reading.family);
   const auto context = config.integer("n_positions", at_least_one);
   for (const Stack stack : {Stack::encoder, Stack::decoder}) {
     if (!family.side.empty() && family.side != name(stack)) continue;  // Pix2Struct's decoder
     dims.layers = stack == Stack::encoder ? encoder : decoder;
     LayerGroup group = uniform_group(stack, dims, stack == Stack::decoder, notes);
-    if (stack == Stack::encoder && family.page != PageBias::none)
+    if (stack == Stack::encoder && family.bias.page != PageBias::none)
       group.schemes = {page_buckets(config)};
     else
       group.schemes = {T5{.num_buckets = buckets,

@@ -39,12 +39,12 @@ class DecoderReader {
     if (both_ways) causal_ = false;
     if (decoder && !family_.causal) causal_ = decoder->value;
     layers_ = read_layers(config_, family_, dims_, notes_);
-    const bool each_side = both_ways || (!causal_ && family_.window_each_side);
-    behind_by_itself_ = !causal_ && family_.window_with_itself;
+    const bool each_side = both_ways || (!causal_ && family_.window.each_side);
+    behind_by_itself_ = !causal_ && family_.window.with_itself;
     if (each_side && layers_.window) *layers_.window *= 2;
     for (LayerKind& kind : layers_.kinds)
       if (each_side) kind.window *= 2;
-    const bool grows = !causal_ && !each_side && family_.window_grows;
+    const bool grows = !causal_ && !each_side && family_.window.grows;
     if (grows && layers_.window) *layers_.window = 2 * (*layers_.window / 2 + 1);
     const bool in_chunks = std::ranges::any_of(
         layers_.kinds, [](const LayerKind& kind) { return is_chunked(kind.type); });
@@ -54,13 +54,13 @@ class DecoderReader {
                                     : behind_by_itself_ ? ", half of it on each side, the query "
                                                           "in the half before it"
                                                         : ", half of it on each side";
-    if (both_ways && is_chunked(family_.other)) {
+    if (both_ways && is_chunked(family_.layers.other)) {
       reading_.warn("causal_chunks", causal->key + " is false, and Hugging Face's code for " +
                                          reading_.family + " leaves its chunks causal");
     }
     warn_of_head_dim();
-    warn_of_unread(any_window, family_.window_keys);
-    if (!config_.has("layer_types")) warn_of_unread(any_every, family_.every_keys);
+    warn_of_unread(any_window, family_.window.keys);
+    if (!config_.has("layer_types")) warn_of_unread(any_every, family_.layers.every_keys);
     if (reading_.error) return;
 
     std::vector<LayerKind> kinds;  // in order of their first layer
@@ -104,9 +104,9 @@ class DecoderReader {
   // Where the rotated part has a width of its own, head_dim may say that or the whole.
   void warn_of_head_dim() {
     const auto said = config_.integer("head_dim");
-    if (!said || said->value == dims_.head_dim || family_.head_dim_rotates) return;
+    if (!said || said->value == dims_.head_dim || family_.heads.dim_rotates) return;
     const auto rotated = config_.integer("qk_rope_head_dim");
-    if (said->value == (rotated ? rotated->value : family_.mla.rope)) return;
+    if (said->value == (rotated ? rotated->value : family_.attention.mla.rope)) return;
     reading_.warn("unread_key", said->key + " is " + std::to_string(said->value) +
                                     ", and a head is " + std::to_string(dims_.head_dim) +
                                     " wide all the same");
@@ -137,10 +137,10 @@ class DecoderReader {
         group.provenance.push_back(layers_.window_note);
     }
     add_rotation(kind, dims, group);
-    if (family_.logits) family_.logits(config_, group);
-    group.learned_factors = family_.learned_factors;
-    group.sink_logits =
-        family_.sinks == Sinks::all || (family_.sinks == Sinks::windowed && has_window(kind.type));
+    if (family_.attention.logits) family_.attention.logits(config_, group);
+    group.learned_factors = family_.rope.learned_factors;
+    group.sink_logits = family_.attention.sinks == Sinks::all ||
+                        (family_.attention.sinks == Sinks::windowed && has_window(kind.type));
     if (kind.type == cross_attention) {
       group.causal = false;
       group.cache_note = "keys and values are the picture's: nothing for each token";
@@ -171,28 +171,28 @@ class DecoderReader {
       std::erase_if(notes, [&](const Provenance& value) { return value.field == field; });
       note(notes, field, std::to_string(heads), Origin::file, config_.where(key));
     };
-    own("heads", kind.heads, family_.heads_of_layers, dims.heads);
-    own("kv_heads", kind.kv_heads, family_.kv_heads_of_layers, dims.kv_heads);
-    if (family_.local_kv_heads_key.empty() || !has_window(kind.type)) return;
+    own("heads", kind.heads, family_.heads.of_layers, dims.heads);
+    own("kv_heads", kind.kv_heads, family_.heads.kv_of_layers, dims.kv_heads);
+    if (family_.heads.local_kv_key.empty() || !has_window(kind.type)) return;
     const Range range{.least = 1, .most = static_cast<double>(most_heads)};
-    const auto local = config_.integer(family_.local_kv_heads_key, range);
-    own("kv_heads", local ? local->value : family_.local_kv_heads, family_.local_kv_heads_key,
+    const auto local = config_.integer(family_.heads.local_kv_key, range);
+    own("kv_heads", local ? local->value : family_.heads.local_kv, family_.heads.local_kv_key,
         dims.kv_heads);
     if (!local) {
       notes.back().origin = Origin::family;
       notes.back().detail = "default of " + reading_.family;
     }
     if (dims.heads % dims.kv_heads != 0)
-      reading_.refuse(config_.where(family_.local_kv_heads_key), "must divide the query heads",
+      reading_.refuse(config_.where(family_.heads.local_kv_key), "must divide the query heads",
                       std::to_string(dims.kv_heads), "correct it");
   }
 
   // Layers with full attention may have wider and fewer heads than those with a window (Gemma 4).
   void full_head_dim(const LayerKind& kind, ModelDims& dims, ProvenanceList& notes) {
-    if (has_window(kind.type) || family_.full_head_dim == 0) return;
+    if (has_window(kind.type) || family_.heads.full_dim == 0) return;
     const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
     const auto wide = config_.integer("global_head_dim", range);
-    dims.head_dim = dims.value_dim = wide ? wide->value : family_.full_head_dim;
+    dims.head_dim = dims.value_dim = wide ? wide->value : family_.heads.full_dim;
     note(notes, "head_dim", std::to_string(dims.head_dim), wide ? Origin::file : Origin::family,
          wide ? wide->key : "default of " + reading_.family);
     const auto same = config_.flag("attention_k_eq_v");
@@ -214,10 +214,10 @@ class DecoderReader {
                 .rotary_dim = {},
                 .context = dims.context,
                 .theta = kind.theta};
-    if (family_.schemes) return family_.schemes(config_, group);
+    if (family_.attention.schemes) return family_.attention.schemes(config_, group);
     if (!kind.rotates) {
       group.schemes = {NoPe{}};
-      if (family_.scale_logits) scale_logits(kind, ask, dims, group);
+      if (family_.attention.scale_logits) scale_logits(kind, ask, dims, group);
       return;
     }
     ask.rotary_dim = rotary_dim(kind, dims, group.provenance);
@@ -226,23 +226,23 @@ class DecoderReader {
       group.schemes = {NoPe{}};
       return;
     }
-    if (family_.mla.nope > 0 || family_.keys_are_values) {
+    if (family_.attention.mla.nope > 0 || family_.attention.keys_are_values) {
       found.rope->slice = SliceEnd::trailing;
       note(group.provenance, "slice", "trailing", Origin::family,
            "a head is [no position, rotated]");
     }
-    if (family_.keys_are_values) {
+    if (family_.attention.keys_are_values) {
       found.rope->rotate_values = true;
       note(group.provenance, "rotate_values", "true", Origin::family,
            "keys serve as values, and the output is rotated back");
     }
     read_values(*found.rope, group.provenance);
-    if (family_.rotated_heads > 0) {
-      found.rope->rotated_heads = family_.rotated_heads;
-      note(group.provenance, "rotated_heads", std::to_string(family_.rotated_heads), Origin::family,
-           "rule of " + reading_.family);
+    if (family_.slice.rotated_heads > 0) {
+      found.rope->rotated_heads = family_.slice.rotated_heads;
+      note(group.provenance, "rotated_heads", std::to_string(family_.slice.rotated_heads),
+           Origin::family, "rule of " + reading_.family);
     }
-    found.rope->reversed = family_.reversed;
+    found.rope->reversed = family_.rope.reversed;
     pairing_switch(*found.rope, group.provenance);
     original_ = std::max(original_, found.original);
     if (std::holds_alternative<Linear>(found.rope->scaling))
@@ -272,8 +272,8 @@ class DecoderReader {
 
   // Values that are rotated as keys are, where the output is not rotated back.
   void read_values(Rope& rope, ProvenanceList& notes) {
-    const auto said = config_.flag(family_.values_key);
-    if (!family_.values_stay && !(said && said->value)) return;
+    const auto said = config_.flag(family_.rope.values_key);
+    if (!family_.rope.values_stay && !(said && said->value)) return;
     rope.rotate_values = rope.values_stay = true;
     note(notes, "rotate_values", "true, and they stay", said ? Origin::file : Origin::family,
          said ? said->key : "rule of " + reading_.family);
@@ -328,27 +328,28 @@ class DecoderReader {
       note(notes, "rotary_dim", std::to_string(channels), origin, detail);
       return channels;
     };
-    if (family_.mla.nope > 0) {
+    if (family_.attention.mla.nope > 0) {
       ProvenanceList unused;
       return by(latent_rotated(config_, family_, unused), Origin::derived, "qk_rope_head_dim");
     }
-    if (has_window(kind.type) && !family_.local_rotary_dim.empty()) {
+    if (has_window(kind.type) && !family_.local.rotary_dim.empty()) {
       const Range range{.least = 2, .most = static_cast<double>(dims.head_dim)};
-      if (const auto local = config_.integer(family_.local_rotary_dim, range))
+      if (const auto local = config_.integer(family_.local.rotary_dim, range))
         return by(local->value, Origin::file, local->key);
     }
-    if (family_.rotary_half) return by(dims.head_dim / 2, Origin::family, "half of kv_channels");
+    if (family_.slice.rotary_half)
+      return by(dims.head_dim / 2, Origin::family, "half of kv_channels");
     // null in the file is the whole head, and only a missing key means the default.
-    if (family_.rotary_dim > 0 && !config_.raw("rotary_dim"))
-      return by(std::min(family_.rotary_dim, dims.head_dim), Origin::family,
+    if (family_.slice.rotary_dim > 0 && !config_.raw("rotary_dim"))
+      return by(std::min(family_.slice.rotary_dim, dims.head_dim), Origin::family,
                 "default of " + reading_.family);
     return std::nullopt;
   }
 
   // Some files say which pairing the weights are for (DeepSeek-V3, Nomic BERT).
   void pairing_switch(Rope& rope, ProvenanceList& notes) {
-    if (family_.pairing_key.empty()) return;
-    const auto interleave = config_.flag(family_.pairing_key);
+    if (family_.rope.pairing_key.empty()) return;
+    const auto interleave = config_.flag(family_.rope.pairing_key);
     if (!interleave) return;
     rope.pairing = interleave->value ? Pairing::interleaved : Pairing::halves;
     note(notes, "pairing", name(rope.pairing), Origin::file, interleave->key);
@@ -357,16 +358,16 @@ class DecoderReader {
   void add_cache(const LayerKind& kind, const ModelDims& dims, LayerGroup& group) {
     set_cache(group, dims);
     if (!group.causal) return;
-    if (family_.mla.nope > 0) {
+    if (family_.attention.mla.nope > 0) {
       ProvenanceList unused;
       const std::int64_t rank =
-          config_.size(unused, "", "kv_lora_rank", family_.mla.rank, most_width);
+          config_.size(unused, "", "kv_lora_rank", family_.attention.mla.rank, most_width);
       const std::int64_t rotated = latent_rotated(config_, family_, unused);
       group.cache_elements = rank + rotated;
       group.cache_note =
           "compressed: " + std::to_string(rank) + " + " + std::to_string(rotated) + " (MLA)";
     }
-    if (family_.keys_are_values) {
+    if (family_.attention.keys_are_values) {
       group.cache_elements = dims.kv_heads * dims.head_dim;
       group.cache_note = std::to_string(dims.head_dim) + ", keys that serve as values";
     }
@@ -388,7 +389,7 @@ class DecoderReader {
 
   // What an indexer picks, and its keys: one for each token, which all of its heads share.
   void add_indexer(const LayerKind& kind, LayerGroup& group) {
-    const Indexer& indexer = family_.indexer;
+    const Indexer& indexer = family_.attention.indexer;
     if (indexer.most == 0 || (!indexer.kind.empty() && kind.type != indexer.kind)) return;
     const Range range{.least = 1, .most = static_cast<double>(most_length)};
     const auto number = [&](std::string_view field, std::string_view keys, std::int64_t otherwise) {
@@ -458,7 +459,7 @@ void read_dbrx(const Section& config, const Family& family) {
   const auto theta = attention.number("rope_theta", above_one);
   Family filled = family;
   if (kv_heads) filled.sizes.kv_heads = kv_heads->value;
-  if (theta) filled.theta = theta->value;
+  if (theta) filled.rope.theta = theta->value;
   read_decoder(config, filled);
   for (LayerGroup& group : config.reading.model.groups) {
     for (Provenance& value : group.provenance) {

@@ -102,7 +102,7 @@ class Rewritten {
     set(entry, "partial_rotary_factor",
         {part      ? part->value
          : rotated ? static_cast<double>(rotated->value) / head_dim
-                   : family_.partial});
+                   : family_.slice.partial});
     config_.reading.spelled.emplace_back(path, flat ? flat.path() : default_of());
     return entry;
   }

@@ -38,9 +38,9 @@ void read_detector(const Section& config, const Family& family) {
                      std::to_string(dims.layers), "correct the file");
   }
   if (reading.error) return;
-  Sinusoidal waves = family.waves;
+  Sinusoidal waves = family.added.waves;
   waves.axes_dim = {dims.width / 2, dims.width / 2};
-  if (family.shares) waves.position_scale = {2 * std::numbers::pi};
+  if (family.added.shares) waves.position_scale = {2 * std::numbers::pi};
   if (const auto base = config.number("positional_encoding_temperature", above_one)) {
     waves.base = base->value;
     note(notes, "base", number_text(base->value), Origin::file, base->key);

@@ -50,19 +50,19 @@ void read_diffusion(const Section& config, const Family& family) {
   if (reading.error) return;
   const std::string of_family = "default of " + reading.family;
 
-  Axial axial{.rope_theta = family.theta, .pairing = Pairing::interleaved};
-  const auto theta = config.number(family.theta_keys, above_one);
+  Axial axial{.rope_theta = family.rope.theta, .pairing = Pairing::interleaved};
+  const auto theta = config.number(family.rope.theta_keys, above_one);
   if (theta) axial.rope_theta = theta->value;
   note(notes, "rope_theta", number_text(axial.rope_theta), theta ? Origin::file : Origin::family,
        theta ? theta->key : of_family);
 
-  const auto said = config.integers(family.axes_keys, Range{.least = 2});
+  const auto said = config.integers(family.axes.keys, Range{.least = 2});
   Origin origin = said ? Origin::file : Origin::family;
   std::string detail = said ? said->key : of_family;
   if (said) {
     axial.axes_dim = said->value;
-  } else if (!family.axes_dim.empty()) {
-    axial.axes_dim = numbers_in(family.axes_dim);
+  } else if (!family.axes.dims.empty()) {
+    axial.axes_dim = numbers_in(family.axes.dims);
   } else {
     const std::int64_t third = 2 * (dims.head_dim / 6);
     axial.axes_dim = {dims.head_dim - 2 * third, third, third};

@@ -56,7 +56,7 @@ void add_stacks(const Section& config, const Stacks& both, const Scheme& encoder
 }
 
 bool scales(const Section& config, const Family& family, ProvenanceList& notes) {
-  return config.flag_or(notes, "scale_embedding", "scale_embedding", family.scale_embedding);
+  return config.flag_or(notes, "scale_embedding", "scale_embedding", family.added.scale_embedding);
 }
 
 }  // namespace
@@ -68,12 +68,12 @@ namespace {
 void add_tables(const Section& config, const Family& family, Stacks both, std::int64_t source,
                 bool scale) {
   const auto table = [&](std::int64_t positions) {
-    return Learned{.rows = positions + family.row_offset,
-                   .row_offset = family.row_offset,
+    return Learned{.rows = positions + family.added.row_offset,
+                   .row_offset = family.added.row_offset,
                    .scale_embedding = scale};
   };
-  if (family.row_offset > 0) {
-    note(both.notes, "row_offset", std::to_string(family.row_offset), Origin::family,
+  if (family.added.row_offset > 0) {
+    note(both.notes, "row_offset", std::to_string(family.added.row_offset), Origin::family,
          "rule of " + config.reading.family);
   }
   add_stacks(config, both, table(source), table(both.decoder.context));
@@ -102,7 +102,7 @@ void read_led(const Section& config, const Family& family) {
 // Marian and Pegasus: the paper's frequencies, all sines, then all cosines.
 void read_marian(const Section& config, const Family& family) {
   Stacks both = read_stacks(config, family);
-  Sinusoidal waves = family.waves;
+  Sinusoidal waves = family.added.waves;
   waves.scale_embedding = scales(config, family, both.notes);
   note(both.notes, "layout", name(waves.layout), Origin::family,
        "rule of " + config.reading.family);
@@ -118,7 +118,7 @@ void read_m2m(const Section& config, const Family& family) {
   Stacks both = read_stacks(config, family);
   const auto pad = config.integer("pad_token_id", Range{.least = 0, .most = 1 << 24});
   const std::int64_t padding = pad ? pad->value : 1;
-  Sinusoidal waves = family.waves;
+  Sinusoidal waves = family.added.waves;
   waves.row_offset = padding + 1;
   waves.padding_idx = padding;
   waves.scale_embedding = scales(config, family, both.notes);
@@ -133,7 +133,8 @@ void read_whisper(const Section& config, const Family& family) {
       config.size(both.notes, "rows", "max_source_positions", 1500, most_length);
   both.encoder.context = source;
   const bool scale = scales(config, family, both.notes);
-  const Sinusoidal& waves = family.waves;  // the embedding is audio features and is never scaled
+  const Sinusoidal& waves =
+      family.added.waves;  // the embedding is audio features and is never scaled
   note(both.notes, "layout", name(waves.layout), Origin::family,
        "rule of " + config.reading.family);
   add_stacks(config, both, waves, Learned{.rows = both.decoder.context, .scale_embedding = scale});

@@ -40,8 +40,8 @@ using PairAxesRule = std::vector<std::int64_t>(const std::vector<std::int64_t>& 
 // How full attention and the other kind of layer alternate where the file does not list its layers.
 struct LayerPattern {
   LayerRule* mark = nullptr;  // null: all layers attend fully; a sliding_window is not read
-  bool window_optional =
-      false;  // without a window the marked layers attend fully; else it is missed
+  // without a window the marked layers attend fully; else it is missed
+  bool window_optional = false;
 };
 
 // What sliding layers rotate by where the file has one set of rope parameters.
@@ -105,121 +105,225 @@ Reader read_decoder;  // rotary models: decoder.cc
 // Every field has a default, so that a row says what is special. A number is the default of the
 // configuration class for the key of that name; a file that has the key overrides it.
 
-struct Family {
-  std::string_view types = {};  // model_type, separated by spaces
-  Reader* read = read_decoder;
-  std::int64_t context = 0;  // default of max_position_embeddings
-  Sizes sizes = {};
-  bool causal = true;
-  bool reads_bidirectional = false;  // the key use_bidirectional_attention
-
-  // Rotation.
+// How what rotates rotates.
+struct FamilyRope {
   Pairing pairing = Pairing::halves;
-  std::string_view pairing_key = {};  // true: neighbours pair, false: halves; "": no such key
-  double theta = 0;                   // default of rope_theta; 0: none, or versions disagree
-  double theta_before = 0;  // the default before transformers theta_changed, where it was another
+  // true: neighbours pair, false: halves; "": no such key
+  std::string_view pairing_key = {};
+  // default of rope_theta; 0: none, or versions disagree
+  double theta = 0;
+  // the default before transformers theta_changed, where it was another
+  double theta_before = 0;
   std::pair<int, int> theta_changed = {5, 0};
-  std::string_view theta_keys = "rope_theta";  // where the base stands beside the rope parameters
-  std::string_view parameters = {};  // default of rope_parameters, as JSON; "": a plain rotation
-  std::string_view unread_parameters = {};  // spellings of rope_parameters that the code ignores
-  bool by_layer_type =
-      false;  // they have an entry for each type of layer (else as `local` or the default say)
-  std::int64_t original = 0;           // default of original_max_position_embeddings beside them
-  double partial = 1;                  // default of partial_rotary_factor
-  std::string_view partial_keys = {};  // where it stands; "": whole heads rotate, said or not
-  bool partial_disputed = false;  // vLLM reads these keys, Hugging Face's code rotates whole heads
-  std::int64_t rotary_dim = 0;    // default of rotary_dim; 0: partial says it
-  bool reads_rotary_dim = false;  // the key rotary_dim
-  std::string_view local_rotary_dim = {};  // its key for layers that slide; "": as all
-  std::string_view own_code =
-      {};                    // keys of these that the code published with the weights reads, and
-                             // transformers' class for it does not
-  bool rotary_half = false;  // half of a head rotates, and no key says otherwise (ChatGLM)
-  bool alpha = false;        // dynamic with alpha is NTK-aware (HunYuan)
-  bool reversed = false;     // rotates the other way (nanochat)
-  std::int64_t rotated_heads = 0;     // of every layer, the first ones; 0: all
-  bool values_stay = false;           // values are rotated too, and the output not back (CLVP)
-  std::string_view values_key = {};   // true: the same (RoFormer)
-  std::string_view sections = {};     // default of mrope_section
-  bool sections_interleaved = false;  // always, whatever the file says
-  std::string_view axes_keys =
-      {};  // of a diffusion transformer: where the channels of each axis stand
-  std::string_view axes_dim =
-      {};  // their default; "": a third of the head each, time takes the rest
-  PairAxesRule* pair_axes = nullptr;  // deals pairs to axes where sections do not say it
-  std::int64_t alternating_axes =
-      0;                           // as many axes take pairs in turns, which no key says (NeoMME)
-  bool sections_disputed = false;  // transformers deals channels, others pairs (HunYuan VL)
+  // where the base stands beside the rope parameters
+  std::string_view theta_keys = "rope_theta";
+  // default of rope_parameters, as JSON; "": a plain rotation
+  std::string_view parameters = {};
+  // spellings of rope_parameters that the code ignores
+  std::string_view unread_parameters = {};
+  // they have an entry for each type of layer (else as `local` or the default say)
+  bool by_layer_type = false;
+  // default of original_max_position_embeddings beside them
+  std::int64_t original = 0;
+  // keys of a rotation that the code published with the weights reads, and transformers' class for
+  // it does not
+  std::string_view own_code = {};
+  // dynamic with alpha is NTK-aware (HunYuan)
+  bool alpha = false;
+  // rotates the other way (nanochat)
+  bool reversed = false;
+  // values are rotated too, and the output not back (CLVP)
+  bool values_stay = false;
+  // true: the same (RoFormer)
+  std::string_view values_key = {};
+  // rotary_emb.alpha among the weights
+  bool learned_factors = false;
+  // FoPE where the rope parameters have one of mixture_keys
+  bool mixes = false;
+  // LongRoPE's long factors are never taken (PhiMoE)
+  bool short_factors = false;
+};
 
-  // Layers that are not alike.
-  bool layer_types = false;  // the class has them, so parameters may be given by layer type
+// Which channels of a head, and which heads, rotate.
+struct FamilySlice {
+  // default of partial_rotary_factor
+  double partial = 1;
+  // where it stands; "": whole heads rotate, said or not
+  std::string_view partial_keys = {};
+  // vLLM reads these keys, Hugging Face's code rotates whole heads
+  bool partial_disputed = false;
+  // default of rotary_dim; 0: partial says it
+  std::int64_t rotary_dim = 0;
+  // the key rotary_dim
+  bool reads_rotary_dim = false;
+  // half of a head rotates, and no key says otherwise (ChatGLM)
+  bool rotary_half = false;
+  // of every layer, the first ones; 0: all
+  std::int64_t rotated_heads = 0;
+};
+
+// Positions of several axes.
+struct FamilyAxes {
+  // default of mrope_section
+  std::string_view sections = {};
+  // always, whatever the file says
+  bool interleaved = false;
+  // transformers deals channels, others pairs (HunYuan VL)
+  bool disputed = false;
+  // of a diffusion transformer: where the channels of each axis stand
+  std::string_view keys = {};
+  // their default; "": a third of the head each, time takes the rest
+  std::string_view dims = {};
+  // deals pairs to axes where sections do not say it
+  PairAxesRule* of_pairs = nullptr;
+  // as many axes take pairs in turns, which no key says (NeoMME)
+  std::int64_t alternating = 0;
+};
+
+// Layers that are not alike.
+struct FamilyLayers {
+  // the class has layer_types, so parameters may be given by layer type
+  bool types = false;
   LayerPattern pattern = {};
-  std::int64_t every = 0;                        // the pattern's period, or its layer
-  std::string_view every_keys = {};              // where the period stands; "": nowhere
-  std::string_view other = "sliding_attention";  // the kind of layer between the full ones
-  LayerRule* forced = nullptr;                   // kinds set by the code against the file
-  LayerRule* rotates = nullptr;                  // which layers rotate; null: all
-  LayerRule* passes = nullptr;                   // which layers run several times; null: none
-  std::int64_t window = 0;                       // default of sliding_window
-  std::string_view window_keys = "sliding_window";
-  std::string_view window_before = {};  // a key of tokens before the query, which wins (MiMo-V2)
-  bool window_switch = false;           // nothing slides unless use_sliding_window is true
-  bool half_window = false;             // a decoder that has half of local_attention
-  bool window_each_side = false;    // an encoder whose window is said for one side, not for both
-  bool window_with_itself = false;  // an encoder whose window counts the query too (T5Gemma 2)
-  bool window_grows = false;        // seeing both ways, it is a token wider on each side (Gemma 4)
-  LocalRope local = LocalRope::same;
-  double local_theta = 0;  // default of the sliding layers' base, where they have their own
-  std::string_view local_theta_keys = {};  // where it stands; "": nowhere
-  std::int64_t full_head_dim = 0;     // default of global_head_dim; 0: all layers have one head_dim
-  std::int64_t shared_kv = 0;         // default of num_kv_shared_layers
-  bool shares_width = false;          // heads share the width, whatever head_dim says
-  std::string_view heads_width = {};  // key of the width that heads share, where it is not the
-  std::int64_t heads_share = 0;       // model's, and its default (MobileBERT)
-  std::int64_t heads_times = 1;       // without one it is the model's as many times (Zamba)
-  std::string_view heads_of_layers = {};     // keys of lists with a number for each layer, where
-  std::string_view kv_heads_of_layers = {};  // layers have unlike heads; "": they have not
-  std::string_view local_kv_heads_key = {};  // where those of layers that slide stand; "": as all
-  std::int64_t local_kv_heads = 0;           // its default
-  std::string_view other_keys = {};          // which spell a size elsewhere, and another thing here
-  std::string_view side = {};  // sizes are spelled with it in front: encoder_layers, decoder_layers
+  // the pattern's period, or its layer
+  std::int64_t every = 0;
+  // where the period stands; "": nowhere
+  std::string_view every_keys = {};
+  // the kind of layer between the full ones
+  std::string_view other = "sliding_attention";
+  // kinds set by the code against the file
+  LayerRule* forced = nullptr;
+  // which layers rotate; null: all
+  LayerRule* rotates = nullptr;
+  // which layers run several times; null: none
+  LayerRule* passes = nullptr;
+};
 
-  // Attention.
-  Mla mla = {};                   // nope > 0: multi-head latent attention
-  Indexer indexer = {};           // most > 0: a query sees what it picks
-  bool learned_factors = false;   // rotary_emb.alpha among the weights
-  bool mixes = false;             // FoPE where the rope parameters have one of mixture_keys
-  bool counts_groups = false;     // multi_query_attention with groups of heads, which a key counts
-  SchemeRule* schemes = nullptr;  // null: a rotation, or none
-  LogitRule* logits = nullptr;    // null: 1/√head_dim
-  Sinks sinks = Sinks::none;      // which layers learn a sink's logit for each head
-  bool head_dim_rotates =
-      false;  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
-  bool keys_are_values = false;  // which are rotated too, and the output back (DeepSeek-V4)
-  bool scale_logits = false;     // YaRN's mscale_all_dim² on the logits (DeepSeek)
-  bool short_factors = false;    // LongRoPE's long factors are never taken (PhiMoE)
+// The window of layers that slide.
+struct FamilyWindow {
+  // default of sliding_window
+  std::int64_t size = 0;
+  std::string_view keys = "sliding_window";
+  // a key of tokens before the query, which wins (MiMo-V2)
+  std::string_view before = {};
+  // nothing slides unless use_sliding_window is true
+  bool needs_switch = false;
+  // a decoder that has half of local_attention
+  bool half = false;
+  // an encoder whose window is said for one side, not for both
+  bool each_side = false;
+  // an encoder whose window counts the query too (T5Gemma 2)
+  bool with_itself = false;
+  // seeing both ways, it is a token wider on each side (Gemma 4)
+  bool grows = false;
+};
 
-  // Vectors added to the embedding.
-  std::int64_t row_offset = 0;  // position p reads row p + offset of a table
-  bool rows_beyond = false;     // the offset's rows come on top of max_position_embeddings (OPT)
-  std::string_view table_width = {};  // key of a table narrower than the model: embedding_size
-  Sinusoidal waves = {};              // of readers that add sinusoids
-  bool shares = false;           // of pictures: places are shares of rows and columns, times 2π
-  bool scale_embedding = false;  // default of scale_embedding
-  bool scale_unread = false;     // the key is kept and never used (MusicGen)
+// What layers that slide rotate by.
+struct FamilyLocal {
+  LocalRope rope = LocalRope::same;
+  // default of their base, where they have their own
+  double theta = 0;
+  // where it stands; "": nowhere
+  std::string_view theta_keys = {};
+  // the key of their rotary_dim; "": as all
+  std::string_view rotary_dim = {};
+};
 
-  // Clipped distances.
-  std::int64_t clipped_left = 0,
-               clipped_right = 0;  // defaults of left_ and right_max_position_embeddings
+struct FamilyHeads {
+  // default of global_head_dim; 0: all layers have one head_dim
+  std::int64_t full_dim = 0;
+  // default of num_kv_shared_layers
+  std::int64_t shared_kv = 0;
+  // heads share the width, whatever head_dim says
+  bool share_width = false;
+  // key of the width that heads share, where it is not the model's, and its default (MobileBERT);
+  // without one it is the model's `times` (Zamba)
+  std::string_view width_key = {};
+  std::int64_t width = 0;
+  std::int64_t times = 1;
+  // keys of lists with a number for each layer, where layers have unlike heads; "": they have not
+  std::string_view of_layers = {};
+  std::string_view kv_of_layers = {};
+  // where the key-value heads of layers that slide stand, and their default; "": as all
+  std::string_view local_kv_key = {};
+  std::int64_t local_kv = 0;
+  // multi_query_attention with groups of heads, which a key counts
+  bool count_groups = false;
+  // of latent heads, head_dim is the rotated width and wins (GLM-4.7)
+  bool dim_rotates = false;
+};
 
-  // Biases of the text's order and of two axes of a page.
+struct FamilyAttention {
+  // nope > 0: multi-head latent attention
+  Mla mla = {};
+  // most > 0: a query sees what it picks
+  Indexer indexer = {};
+  // null: a rotation, or none
+  SchemeRule* schemes = nullptr;
+  // null: 1/√head_dim
+  LogitRule* logits = nullptr;
+  // which layers learn a sink's logit for each head
+  Sinks sinks = Sinks::none;
+  // which are rotated too, and the output back (DeepSeek-V4)
+  bool keys_are_values = false;
+  // YaRN's mscale_all_dim² on the logits (DeepSeek)
+  bool scale_logits = false;
+};
+
+// Vectors added to the embedding.
+struct FamilyAdded {
+  // position p reads row p + offset of a table
+  std::int64_t row_offset = 0;
+  // the offset's rows come on top of max_position_embeddings (OPT)
+  bool rows_beyond = false;
+  // key of a table narrower than the model: embedding_size
+  std::string_view table_width = {};
+  // of readers that add sinusoids
+  Sinusoidal waves = {};
+  // of pictures: places are shares of rows and columns, times 2π
+  bool shares = false;
+  // default of scale_embedding
+  bool scale_embedding = false;
+  // the key is kept and never used (MusicGen)
+  bool scale_unread = false;
+};
+
+// Biases of the distance.
+struct FamilyBias {
+  // defaults of left_ and right_max_position_embeddings, to which distances are clipped
+  std::int64_t clipped_left = 0, clipped_right = 0;
+  // of the text's order and of two axes of a page
   PageBias page = PageBias::none;
+  // each layer has a table of its own, not each stack (UMT5)
+  bool table_each_layer = false;
+};
 
-  // T5.
-  bool table_each_layer = false;  // each layer has a table of its own, not each stack (UMT5)
-
-  std::string_view remark = {};  // a warning every file of the family deserves; of one that is
-                                 // not covered: why
+struct Family {
+  // model_type, separated by spaces
+  std::string_view types = {};
+  Reader* read = read_decoder;
+  // default of max_position_embeddings
+  std::int64_t context = 0;
+  Sizes sizes = {};
+  // keys that spell a size elsewhere, and another thing here
+  std::string_view other_keys = {};
+  // sizes are spelled with it in front: encoder_layers, decoder_layers
+  std::string_view side = {};
+  bool causal = true;
+  // the key use_bidirectional_attention
+  bool reads_bidirectional = false;
+  FamilyRope rope = {};
+  FamilySlice slice = {};
+  FamilyAxes axes = {};
+  FamilyLayers layers = {};
+  FamilyWindow window = {};
+  FamilyLocal local = {};
+  FamilyHeads heads = {};
+  FamilyAttention attention = {};
+  FamilyAdded added = {};
+  FamilyBias bias = {};
+  // a warning that every file of the family deserves; of one that is not covered: why
+  std::string_view remark = {};
 };
 
 const Family* find_family(std::string_view model_type);  // null: not known

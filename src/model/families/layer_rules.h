@@ -6,7 +6,7 @@
 
 namespace posenc::detail {
 
-// --- Family::pattern: which layers are of the kind Family::other ---------------------------------
+// --- FamilyLayers::pattern: which layers are of the kind `other` ---------------------------------
 
 LayerRule mark_all, mark_all_but_last_of, mark_all_but_first_of, mark_past_layer,
     mark_each_second_before, mark_off_period, mark_unlisted;
@@ -25,7 +25,7 @@ constexpr LayerPattern at_offset{mark_off_period};
 // The file lists the layers that attend; without a list none does (Bamba).
 constexpr LayerPattern listed_attend{mark_unlisted};
 
-// --- Family::rotates: which layers have a position -----------------------------------------------
+// --- FamilyLayers::rotates: which layers have a position -----------------------------------------
 
 LayerRule no_layer;         // none: a recurrence carries the order (Jamba)
 LayerRule windowed_layers;  // those that slide, unless the window is null (Cohere 2, EXAONE 4)

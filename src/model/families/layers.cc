@@ -56,11 +56,11 @@ class LayerReader {
 
   Layers read() {
     find_types();
-    if (family().forced && !reading().error) family().forced(draft_);
+    if (family().layers.forced && !reading().error) family().layers.forced(draft_);
     find_window();
-    if (family().rotates) family().rotates(draft_);
-    if (family().indexer.rule) family().indexer.rule(draft_);
-    if (family().passes) family().passes(draft_);
+    if (family().layers.rotates) family().layers.rotates(draft_);
+    if (family().attention.indexer.rule) family().attention.indexer.rule(draft_);
+    if (family().layers.passes) family().layers.passes(draft_);
     find_shared();
     find_heads();
     return std::move(draft_);
@@ -84,9 +84,9 @@ class LayerReader {
       return take_indices(*indices);
     if (const auto letters = config().word("hybrid_override_pattern"))
       return take_letters(*letters);
-    if (!family().pattern.mark) return;
+    if (!family().layers.pattern.mark) return;
     by_pattern_ = true;
-    family().pattern.mark(draft_);
+    family().layers.pattern.mark(draft_);
   }
 
   // RecurrentGemma says its first layers, and the others are as them, again and again.
@@ -117,14 +117,14 @@ class LayerReader {
     const bool window = draft_.any_has_window(),
                unlike = std::ranges::any_of(
                    draft_.kinds, [](const LayerKind& kind) { return kind.type != full; });
-    if ((unlike || family().pattern.mark) && !family().layer_types) {
+    if ((unlike || family().layers.pattern.mark) && !family().layers.types) {
       reading().warn("layer_types_unread", key +
                                                " is read, since the file means it; Hugging Face's "
                                                "code for " +
                                                reading().family + " knows no layer types");
     }
     const auto on = config().flag("use_sliding_window");
-    if (window && family().window_switch && !(on && on->value)) {
+    if (window && family().window.needs_switch && !(on && on->value)) {
       reading().warn("window_switched_off",
                      key +
                          " has layers that slide, and use_sliding_window is not true: Hugging "
@@ -136,7 +136,7 @@ class LayerReader {
   void take_indices(const Found<std::vector<std::int64_t>>& attend) {
     for (std::int64_t i = 0; i < draft_.count(); ++i) {
       if (std::ranges::find(attend.value, i) == attend.value.end())
-        draft_.at(i).type = family().other;
+        draft_.at(i).type = family().layers.other;
     }
     note(draft_.notes, "layer_types", std::to_string(attend.value.size()) + " layers attend",
          Origin::file, attend.key);
@@ -165,7 +165,7 @@ class LayerReader {
     const bool null = read_window();
     if (!draft_.window) {
       if (!draft_.any_has_window()) return;
-      if (!null && !(by_pattern_ && family().pattern.window_optional)) {
+      if (!null && !(by_pattern_ && family().layers.pattern.window_optional)) {
         reading().refuse(config().where("sliding_window"), "is missing: some layers slide", "",
                          "add it");
         return;
@@ -190,9 +190,9 @@ class LayerReader {
     const Range range{.least = 1, .most = static_cast<double>(most_length)};
     // local_attention counts both sides. A decoder of such a family sees one of them, which its
     // file may give as sliding_window.
-    const bool half = family().half_window && !config().has("sliding_window");
+    const bool half = family().window.half && !config().has("sliding_window");
     const std::string_view names =
-        family().half_window && !half ? "sliding_window" : family().window_keys;
+        family().window.half && !half ? "sliding_window" : family().window.keys;
     const Json* raw = nullptr;
     for (const std::string_view key : split(names))
       if (!raw) raw = config().raw(key);
@@ -200,9 +200,9 @@ class LayerReader {
     const auto said = zero ? std::nullopt : config().integer(names, range);
     const bool null = raw && !said;
     if (said) draft_.window = half ? std::max<std::int64_t>(said->value / 2, 1) : said->value;
-    const auto before = config().integer(family().window_before, range);
+    const auto before = config().integer(family().window.before, range);
     if (before) draft_.window = before->value + 1;
-    if (!draft_.window && !null && family().window > 0) draft_.window = family().window;
+    if (!draft_.window && !null && family().window.size > 0) draft_.window = family().window.size;
     if (before)
       draft_.window_note = {"window", std::to_string(*draft_.window), Origin::derived,
                             before->key + " before the query, and itself"};
@@ -216,7 +216,7 @@ class LayerReader {
   // The last layers read the keys and values that an earlier one has cached.
   void find_shared() {
     const auto said = config().integer("num_kv_shared_layers", not_negative);
-    const std::int64_t shared = said ? said->value : family().shared_kv;
+    const std::int64_t shared = said ? said->value : family().heads.shared_kv;
     for (std::int64_t i = std::max<std::int64_t>(draft_.count() - shared, 0); i < draft_.count();
          ++i)
       draft_.at(i).shares = true;
@@ -235,7 +235,7 @@ class LayerReader {
       if (said && !draft_.covers_layers(said->key, std::ssize(said->value), "entry")) said.reset();
       return said;
     };
-    const auto heads = list(family().heads_of_layers), kv_heads = list(family().kv_heads_of_layers);
+    const auto heads = list(family().heads.of_layers), kv_heads = list(family().heads.kv_of_layers);
     for (std::size_t i = 0; i < draft_.kinds.size() && !reading().error; ++i) {
       LayerKind& kind = draft_.kinds[i];
       if (!has_attention(kind.type)) continue;
@@ -249,8 +249,8 @@ class LayerReader {
     const std::int64_t heads = kind.heads > 0 ? kind.heads : draft_.dims.heads,
                        kv_heads = kind.kv_heads > 0 ? kind.kv_heads : draft_.dims.kv_heads;
     if (heads <= most_heads && kv_heads > 0 && heads % kv_heads == 0) return;
-    const std::string_view key = kind.kv_heads > 0 ? family().kv_heads_of_layers : "";
-    reading().refuse(config().where(key.empty() ? family().heads_of_layers : key),
+    const std::string_view key = kind.kv_heads > 0 ? family().heads.kv_of_layers : "";
+    reading().refuse(config().where(key.empty() ? family().heads.of_layers : key),
                      "must divide the query heads",
                      std::to_string(kv_heads) + " for " + std::to_string(heads) + " in layer " +
                          std::to_string(layer),

@@ -73,7 +73,7 @@ void read_parts(const Section& config, const Family& family) {
   if (decoder) return read_part(decoder, Stack::decoder);
   if (family.sizes.layers == 0) return;
   Family rest = family;
-  rest.read = family.theta > 0 ? read_decoder : read_learned;
+  rest.read = family.rope.theta > 0 ? read_decoder : read_learned;
   read_side(config, rest, Stack::decoder);
 }
 

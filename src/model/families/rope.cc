@@ -39,8 +39,9 @@ class RopeReader {
     }
     RopeFound found;
     const std::size_t first = notes_.size();
-    note(notes_, "pairing", name(family_.pairing), Origin::family, "rule of " + reading_.family);
-    rope_.pairing = family_.pairing;
+    note(notes_, "pairing", name(family_.rope.pairing), Origin::family,
+         "rule of " + reading_.family);
+    rope_.pairing = family_.rope.pairing;
     read_scaling();
     read_theta();
     read_rotary_dim();
@@ -77,11 +78,13 @@ class RopeReader {
  private:
   bool unscaled_layer() const {
     return ask_.local && !parameters_.by_layer_type &&
-           (family_.local == LocalRope::unscaled || family_.local == LocalRope::own_theta);
+           (family_.local.rope == LocalRope::unscaled ||
+            family_.local.rope == LocalRope::own_theta);
   }
   bool own_theta() const {
-    return ask_.local && (family_.local == LocalRope::own_theta ||
-                          family_.local == LocalRope::own_theta_scaled || family_.local_theta != 0);
+    return ask_.local &&
+           (family_.local.rope == LocalRope::own_theta ||
+            family_.local.rope == LocalRope::own_theta_scaled || family_.local.theta != 0);
   }
 
   std::string read_type() {
@@ -96,7 +99,8 @@ class RopeReader {
     const auto& said = type ? type : old;
     if (!said) return "default";
     type_key_ = said->key;
-    if (said->value == "xdrope" && family_.alpha) return "dynamic";  // with alpha, as HunYuan's
+    if (said->value == "xdrope" && family_.rope.alpha)
+      return "dynamic";  // with alpha, as HunYuan's
     if (said->value != "mrope") return said->value;
     if (!p.has("mrope_section")) {
       reading_.refuse(p.where("mrope_section"), "is missing: the type is mrope", "",
@@ -110,7 +114,7 @@ class RopeReader {
     std::string type = read_type();
     const auto alpha = p.number("alpha", not_negative);
     const bool ntk = type == "dynamic" && alpha && alpha->value != 0;
-    if (ntk && !family_.alpha) {
+    if (ntk && !family_.rope.alpha) {
       reading_.warn("alpha_of_hunyuan",
                     alpha->key + " is " + number_text(alpha->value) +
                         ": HunYuan's NTK-aware scaling is used; Hugging Face's code for " +
@@ -134,7 +138,7 @@ class RopeReader {
     read_lengths();
     require_fields();
     read_truncate();
-    if (family_.short_factors && std::holds_alternative<LongRope>(rope_.scaling)) {
+    if (family_.rope.short_factors && std::holds_alternative<LongRope>(rope_.scaling)) {
       reading_.warn("long_factor_unread",
                     parameters_.section.where("long_factor") +
                         " is not read by transformers' code for " + reading_.family +
@@ -142,7 +146,7 @@ class RopeReader {
     }
     read_mscales();
     Yarn* yarn = std::get_if<Yarn>(&rope_.scaling);
-    if (yarn && family_.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
+    if (yarn && family_.attention.scale_logits && yarn->mscale_all_dim.value_or(0) != 0) {
       yarn->scale_logits = true;
       note(notes_, "scale_logits", "true", Origin::family, "rule of " + reading_.family);
     }
@@ -151,7 +155,7 @@ class RopeReader {
   // Hugging Face's general code of longrope has no such factors; PhiMoE's own has.
   void read_mscales() {
     LongRope* longrope = std::get_if<LongRope>(&rope_.scaling);
-    if (!longrope || family_.short_factors || !reading_.model.known_family) return;
+    if (!longrope || family_.rope.short_factors || !reading_.model.known_family) return;
     if (!longrope->short_mscale && !longrope->long_mscale) return;
     reading_.warn("mscales_unread",
                   parameters_.section.where("short_mscale") +
@@ -208,7 +212,7 @@ class RopeReader {
                                           " is missing: it is derived from the lengths, and "
                                           "transformers 5 refuses the file");
     }
-    if (!parameters_.by_layer_type && family_.local == LocalRope::same) return;
+    if (!parameters_.by_layer_type && family_.local.rope == LocalRope::same) return;
     const auto beside = parameters_.by_layer_type ? parameters_.whole.flag("truncate")
                                                   : std::optional<Found<bool>>();
     const bool read = !beside || beside->value;
@@ -230,7 +234,7 @@ class RopeReader {
 
   // Whether cosines are mixed, for which any of the keys stands.
   void read_mixture(RopeFound& found) {
-    if (!family_.mixes) return;
+    if (!family_.rope.mixes) return;
     const Section& p = parameters_.section;
     for (const std::string_view key : split(mixture_keys)) {
       const Json* const value = p.raw(key);
@@ -245,7 +249,7 @@ class RopeReader {
 
   void unknown(std::string_view key) {
     const Section& p = parameters_.section;
-    if (family_.mixes && contains_word(mixture_keys, key)) return;
+    if (family_.rope.mixes && contains_word(mixture_keys, key)) return;
     if (key == "attn_factor") {
       reading_.warn("attn_factor",
                     p.where(key) +
@@ -264,8 +268,8 @@ class RopeReader {
     const FieldInfo* original = find_field(info(rope_.scaling), "original_max_position_embeddings");
     auto beside = config_.integer("original_max_position_embeddings",
                                   Range{.least = 1, .most = static_cast<double>(most_length)});
-    if (!beside && family_.original > 0) {
-      beside = {family_.original, "default of " + reading_.family};
+    if (!beside && family_.rope.original > 0) {
+      beside = {family_.rope.original, "default of " + reading_.family};
     }
     if (original && beside && !parameters_.by_layer_type) {
       const auto inside = number_of(rope_.scaling, original->name);
@@ -322,10 +326,10 @@ class RopeReader {
     }
     std::optional<Found<double>> theta = parameters_.section.number("rope_theta", above_one);
     // A base within the parameters of all layers is also that of those that slide in ModernBERT alone.
-    const bool of_all = family_.local == LocalRope::own_theta_scaled;
+    const bool of_all = family_.local.rope == LocalRope::own_theta_scaled;
     if (unscaled_layer() || (own_theta() && !of_all && !parameters_.by_layer_type)) theta.reset();
     const auto beside =
-        config_.number(own_theta() ? family_.local_theta_keys : family_.theta_keys, above_one);
+        config_.number(own_theta() ? family_.local.theta_keys : family_.rope.theta_keys, above_one);
     if (theta && beside && theta->value != beside->value && !parameters_.by_layer_type) {
       reading_.warn("theta_conflict", theta->key + " is " + number_text(theta->value) + " and " +
                                           beside->key + " is " + number_text(beside->value) +
@@ -340,9 +344,9 @@ class RopeReader {
       return;
     }
     const bool old = reading_.saved_before(5);
-    double fallback = own_theta() ? family_.local_theta : family_.theta;
-    const auto of_full = config_.number(family_.theta_keys, above_one);
-    if (own_theta() && family_.local_theta_keys.empty() && of_full && of_full->value != fallback) {
+    double fallback = own_theta() ? family_.local.theta : family_.rope.theta;
+    const auto of_full = config_.number(family_.rope.theta_keys, above_one);
+    if (own_theta() && family_.local.theta_keys.empty() && of_full && of_full->value != fallback) {
       reading_.warn("local_theta_fixed",
                     of_full->key +
                         " is not read for sliding layers by transformers 5, which takes " +
@@ -360,15 +364,16 @@ class RopeReader {
                       "", "write the base the model was trained with");
       return;
     }
-    if (family_.theta_before != 0) {
-      const auto [major, minor] = family_.theta_changed;
+    if (family_.rope.theta_before != 0) {
+      const auto [major, minor] = family_.rope.theta_changed;
       const bool earlier = reading_.saved_before(major, minor);
       reading_.warn("default_changed",
                     "rope_theta is not in the file: its default is " + number_text(fallback) +
-                        ", and was " + number_text(family_.theta_before) + " before transformers " +
-                        std::to_string(major) + (minor > 0 ? "." + std::to_string(minor) : "") +
+                        ", and was " + number_text(family_.rope.theta_before) +
+                        " before transformers " + std::to_string(major) +
+                        (minor > 0 ? "." + std::to_string(minor) : "") +
                         (earlier ? ", which saved the file and holds; write it" : "; write it"));
-      if (earlier) fallback = family_.theta_before;
+      if (earlier) fallback = family_.rope.theta_before;
     }
     base_from_default_ = true;
     rope_.rope_theta = fallback;
@@ -383,7 +388,7 @@ class RopeReader {
                               std::holds_alternative<Llama3>(rope_.scaling) ||
                               std::holds_alternative<NtkByParts>(rope_.scaling);
     if (!base_from_default_ || !counts_turns || unscaled_layer() || defaults_ ||
-        family_.theta_before != 0)
+        family_.rope.theta_before != 0)
       return;
     reading_.warn("base_from_default", config_.where("rope_theta") + " is missing beside " +
                                            std::string(info(rope_.scaling).name) +
@@ -411,25 +416,26 @@ class RopeReader {
         warn(key, *value);
       }
     };
-    if (!own_theta()) each(any_theta, family_.theta_keys, rope_.rope_theta);
-    each(any_local_theta, family_.local_theta_keys, rope_.rope_theta);
-    each(any_partial, family_.partial_keys, rope_.partial_rotary_factor);
-    if (!family_.reads_rotary_dim) {
+    if (!own_theta()) each(any_theta, family_.rope.theta_keys, rope_.rope_theta);
+    each(any_local_theta, family_.local.theta_keys, rope_.rope_theta);
+    each(any_partial, family_.slice.partial_keys, rope_.partial_rotary_factor);
+    if (!family_.slice.reads_rotary_dim) {
       each("rotary_dim", "", static_cast<double>(rope_.rotary_dim.value_or(ask_.head_dim)));
     }
   }
 
   // What the checkpoint's own code makes of these keys holds here, and transformers' class has its defaults.
   void warn_of_own_code() {
-    for (const std::string_view key : split(family_.own_code)) {
+    for (const std::string_view key : split(family_.rope.own_code)) {
       const Json* value = config_.raw(key);
       if (!value || value->is_null()) continue;
       if (const bool* const flag = value->get<bool>()) {
         if (!*flag) continue;
       } else {
-        const bool base = contains_word(family_.theta_keys, key);
+        const bool base = contains_word(family_.rope.theta_keys, key);
         const auto number = config_.number(key);
-        if (number && number->value == (base ? family_.theta : family_.partial)) continue;
+        if (number && number->value == (base ? family_.rope.theta : family_.slice.partial))
+          continue;
       }
       reading_.warn("own_code_key", config_.where(key) + " is " + value->text() +
                                         ": the code published with the weights reads it; "
@@ -450,8 +456,8 @@ class RopeReader {
   // The part that rotates where the scaling has a field for it and the file none there: what stands
   // beside, or the family's default.
   void set_part_of_scaling(const std::optional<Found<double>>& beside) {
-    if (reading_.error || (!beside && family_.partial == 1)) return;
-    const double part = beside ? beside->value : family_.partial;
+    if (reading_.error || (!beside && family_.slice.partial == 1)) return;
+    const double part = beside ? beside->value : family_.slice.partial;
     const std::string from = beside ? beside->key : "default of " + reading_.family;
     const auto set = set_field(rope_.scaling, "partial_rotary_factor", part);
     if (!set) reading_.refuse(from, set.error().rule, set.error().got, set.error().cure);
@@ -461,8 +467,8 @@ class RopeReader {
 
   void read_rotary_dim() {
     auto inside = parameters_.section.number("partial_rotary_factor", fraction);
-    if (inside && !family_.partial_keys.empty() &&
-        contains_word(family_.own_code, family_.partial_keys)) {
+    if (inside && !family_.slice.partial_keys.empty() &&
+        contains_word(family_.rope.own_code, family_.slice.partial_keys)) {
       if (inside->value != 1) {
         reading_.warn("unread_key", inside->key + " is " + number_text(inside->value) +
                                         ", which no code for " + reading_.family +
@@ -470,7 +476,7 @@ class RopeReader {
       }
       inside.reset();
     }
-    const auto beside = config_.number(family_.partial_keys, fraction);
+    const auto beside = config_.number(family_.slice.partial_keys, fraction);
     if (inside && beside && inside->value != beside->value) {
       const bool old = reading_.saved_before(5, 17) && config_.has("rope_scaling");
       reading_.warn(
@@ -491,7 +497,7 @@ class RopeReader {
       return;
     }
     if (ask_.rotary_dim) return;
-    const bool whole = family_.partial_keys.empty() && family_.partial == 1;
+    const bool whole = family_.slice.partial_keys.empty() && family_.slice.partial == 1;
     if (whole) {
       // What has no effect must still be a part of a head.
       const auto unread = inside ? inside : config_.number(any_partial, fraction);
@@ -505,7 +511,7 @@ class RopeReader {
                                         " rotates whole heads; it has no effect");
       }
     }
-    const auto dim = config_.integer(family_.reads_rotary_dim ? "rotary_dim" : "",
+    const auto dim = config_.integer(family_.slice.reads_rotary_dim ? "rotary_dim" : "",
                                      Range{.least = 2, .most = static_cast<double>(ask_.head_dim)});
     const bool agree =
         whole || !dim || !said ||
@@ -521,9 +527,9 @@ class RopeReader {
       note(notes_, "rotary_dim", std::to_string(dim->value), Origin::file, dim->key);
       return;
     }
-    if (whole || (!said && family_.partial == 1)) return;
-    rope_.partial_rotary_factor = said ? said->value : family_.partial;
-    if (family_.partial_disputed && said && said->value != 1) {
+    if (whole || (!said && family_.slice.partial == 1)) return;
+    rope_.partial_rotary_factor = said ? said->value : family_.slice.partial;
+    if (family_.slice.partial_disputed && said && said->value != 1) {
       reading_.warn("partial_disputed",
                     said->key + " is " + number_text(said->value) + ": that part of each head " +
                         "rotates here, as in vLLM; Hugging Face's code for " + reading_.family +
@@ -535,21 +541,21 @@ class RopeReader {
 
   void read_sections() {
     const Section& p = parameters_.section;
-    if (family_.alternating_axes > 0) return alternate();
+    if (family_.axes.alternating > 0) return alternate();
     auto sections = p.integers("mrope_section xdrope_section", not_negative);
     Origin origin = Origin::file;
     if (!sections) {
-      if (family_.sections.empty() || reading_.error) return;
+      if (family_.axes.sections.empty() || reading_.error) return;
       sections = Found<std::vector<std::int64_t>>{{}, "default of " + reading_.family};
-      for (const std::string_view word : split(family_.sections)) {
+      for (const std::string_view word : split(family_.axes.sections)) {
         int pairs = 0;
         std::from_chars(word.data(), word.data() + word.size(), pairs);
         sections->value.push_back(pairs);
       }
       origin = Origin::family;
     }
-    if (family_.pair_axes != nullptr) {
-      rope_.pair_axes = family_.pair_axes(sections->value);
+    if (family_.axes.of_pairs != nullptr) {
+      rope_.pair_axes = family_.axes.of_pairs(sections->value);
     } else {
       rope_.mrope_section = sections->value;
     }
@@ -557,7 +563,7 @@ class RopeReader {
     for (const std::int64_t pairs : sections->value)
       list += (list.empty() ? "" : ", ") + std::to_string(pairs);
     note(notes_, "mrope_section", "[" + list + "]", origin, sections->key);
-    if (family_.sections_disputed && sections->value.size() > 1) {
+    if (family_.axes.disputed && sections->value.size() > 1) {
       reading_.warn("sections_disputed",
                     sections->key +
                         " deals pairs to axes, as the model's first code, vLLM, mlx-vlm and "
@@ -565,9 +571,9 @@ class RopeReader {
                         "that the two channels of a pair follow different axes, which is no "
                         "rotation; text is the same either way, pictures are not");
     }
-    if (family_.pair_axes != nullptr) return;
+    if (family_.axes.of_pairs != nullptr) return;
     const auto interleaved = p.flag("mrope_interleaved");
-    rope_.mrope_interleaved = family_.sections_interleaved || (interleaved && interleaved->value);
+    rope_.mrope_interleaved = family_.axes.interleaved || (interleaved && interleaved->value);
     note(notes_, "mrope_interleaved", rope_.mrope_interleaved ? "true" : "false",
          interleaved ? Origin::file : Origin::family,
          interleaved ? interleaved->key : "rule of " + reading_.family);
@@ -575,7 +581,7 @@ class RopeReader {
 
   // Axes that take pairs in turns are sections of one length, interleaved.
   void alternate() {
-    const std::int64_t axes = family_.alternating_axes,
+    const std::int64_t axes = family_.axes.alternating,
                        channels = rope_.rotary_dim.value_or(static_cast<std::int64_t>(
                            static_cast<double>(ask_.head_dim) * rope_.partial_rotary_factor)),
                        pairs = channels / 2;

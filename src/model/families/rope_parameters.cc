@@ -29,7 +29,7 @@ bool disagree(const Section& old, const Section& now) {
 
 // Whether the family's code has parameters for each type of layer.
 bool has_entries(const Family& family, const std::optional<Json>& defaults, Reading& reading) {
-  return family.by_layer_type || family.local != LocalRope::same ||
+  return family.rope.by_layer_type || family.local.rope != LocalRope::same ||
          (defaults && is_by_layer_type(Section(reading, &*defaults)));
 }
 
@@ -37,7 +37,7 @@ bool has_entries(const Family& family, const std::optional<Json>& defaults, Read
 RopeParameters entry_of(const Section& parameters, const Family& family, bool has_entries,
                         std::string_view layer_type) {
   Reading& reading = parameters.reading;
-  if (!family.layer_types) {
+  if (!family.layers.types) {
     reading.warn("layer_types_unread", parameters.path() + " is given by layer type, and " +
                                            "Hugging Face's code for " + reading.family +
                                            " knows no layer types and reads nothing of it");
@@ -70,8 +70,8 @@ RopeParameters entry_of(const Section& parameters, const Family& family, bool ha
 }  // namespace
 
 std::optional<Json> default_parameters(const Family& family) {
-  if (family.parameters.empty()) return std::nullopt;
-  auto json = parse_json(family.parameters, family.types);
+  if (family.rope.parameters.empty()) return std::nullopt;
+  auto json = parse_json(family.rope.parameters, family.types);
   return json ? std::optional(*std::move(json)) : std::nullopt;
 }
 
@@ -80,7 +80,7 @@ RopeParameters find_parameters(const Section& config, const Family& family,
   Reading& reading = config.reading;
   const auto read = [&](std::string_view key) {
     Section found = config.section(key);
-    if (!contains_word(family.unread_parameters, key)) return found;
+    if (!contains_word(family.rope.unread_parameters, key)) return found;
     if (!found.members().empty()) {
       reading.warn("unread_key", config.where(key) + " is not read by Hugging Face's code for " +
                                      reading.family + " and has no effect");
@@ -95,7 +95,8 @@ RopeParameters find_parameters(const Section& config, const Family& family,
                  "rope_scaling and rope_parameters disagree; rope_scaling is used, as Hugging Face "
                  "does; keep one of them");
   }
-  if (old_wins && family.local != LocalRope::same && old.has("type") && !old.has("rope_type")) {
+  if (old_wins && family.local.rope != LocalRope::same && old.has("type") &&
+      !old.has("rope_type")) {
     reading.warn("old_type", old.where("type") +
                                  " is the old name of rope_type, and transformers "
                                  "5 does not read it in " +
@@ -105,7 +106,7 @@ RopeParameters find_parameters(const Section& config, const Family& family,
   const Section& parameters = old_wins ? old : now ? now : of_class;
   if (is_by_layer_type(parameters))
     return entry_of(parameters, family, has_entries(family, defaults, reading), layer_type);
-  if (!old_wins && !now.members().empty() && family.local != LocalRope::same) {
+  if (!old_wins && !now.members().empty() && family.local.rope != LocalRope::same) {
     reading.warn("flat_parameters", now.path() +
                                         " must be given by layer type: Hugging Face's "
                                         "code for " +

@@ -16,8 +16,8 @@ void mark_inkling(LayerDraft& layers) {
   const auto local = layers.config.integers("local_layer_ids", not_negative);
   for (std::int64_t i = 0; i < layers.count(); ++i) {
     const bool slides = local ? std::ranges::find(local->value, i) != local->value.end()
-                              : (i + 1) % layers.family.every != 0;
-    if (slides) layers.at(i).type = layers.family.other;
+                              : (i + 1) % layers.family.layers.every != 0;
+    if (slides) layers.at(i).type = layers.family.layers.other;
   }
   note(layers.notes, "layer_types",
        local ? std::to_string(local->value.size()) + " with a window" : "each sixth attends fully",
@@ -128,7 +128,7 @@ void read_xlnet(const Section& config, const Family& family) {
                                              "the plan does not say");
   LayerGroup group =
       uniform_group(both ? Stack::encoder : Stack::text, dims, !both, std::move(notes));
-  group.schemes = {TransformerXl{.layout = family.waves.layout, .bidirectional = both}};
+  group.schemes = {TransformerXl{.layout = family.added.waves.layout, .bidirectional = both}};
   add_encoder(config, family, std::move(group), dims.context);
 }
 
@@ -137,10 +137,10 @@ std::optional<Scheme> conformer_scheme(const Section& config, const Family& fami
                                        ProvenanceList& notes) {
   const Json* const raw = config.raw("position_embeddings_type");
   const auto said = config.word("position_embeddings_type");
-  const std::string kind = said                      ? said->value
-                           : raw && raw->is_null()   ? "none"
-                           : family.clipped_left > 0 ? "relative_key"
-                                                     : "relative";
+  const std::string kind = said                           ? said->value
+                           : raw && raw->is_null()        ? "none"
+                           : family.bias.clipped_left > 0 ? "relative_key"
+                                                          : "relative";
   const bool in_file = raw != nullptr;
   note(notes, "position_embeddings_type", kind, in_file ? Origin::file : Origin::family,
        in_file ? config.where("position_embeddings_type") : "default of " + config.reading.family);
@@ -148,10 +148,10 @@ std::optional<Scheme> conformer_scheme(const Section& config, const Family& fami
   if (kind == "none") return NoPe{};
   if (kind == "relative_key") {
     Shaw scheme{.use_values = false};
-    scheme.max_distance =
-        config.size(notes, "left", "left_max_position_embeddings", family.clipped_left, 1 << 20);
-    scheme.max_ahead =
-        config.size(notes, "right", "right_max_position_embeddings", family.clipped_right, 1 << 20);
+    scheme.max_distance = config.size(notes, "left", "left_max_position_embeddings",
+                                      family.bias.clipped_left, 1 << 20);
+    scheme.max_ahead = config.size(notes, "right", "right_max_position_embeddings",
+                                   family.bias.clipped_right, 1 << 20);
     return scheme;
   }
   if (!config.reading.error) {
@@ -208,7 +208,7 @@ void read_blocks(const Section& config, const Family& family) {
   const std::int64_t rows = config.size(
       notes, "max_distance", "max_pos_emb max_position_embeddings", family.context, 1 << 20);
   const std::int64_t block =
-      config.size(notes, "chunk", "context_size", family.window, most_length);
+      config.size(notes, "chunk", "context_size", family.window.size, most_length);
   LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
   group.window = block;
   group.chunked = true;
@@ -233,10 +233,10 @@ void read_clipped(const Section& config, const Family& family) {
                           "no released file has it");
     return;
   }
-  note(notes, "chunk", std::to_string(family.window), Origin::family,
+  note(notes, "chunk", std::to_string(family.window.size), Origin::family,
        "rule of " + config.reading.family);
   LayerGroup group = uniform_group(Stack::encoder, dims, false, std::move(notes));
-  group.window = family.window;
+  group.window = family.window.size;
   group.chunked = true;
   group.schemes = {ClippedBias{.left = most, .right = most - 1}};
   if (const auto chunk = config.integer("chunk_size"); chunk && chunk->value > 0)
@@ -291,28 +291,29 @@ constexpr std::string_view joint =
 // clang-format off: one row a family, as dense as it can be read.
 constexpr Family distances[] = {
     {.types = "inkling_text", .context = 128 * K, .sizes = {6144, 66, 64, 8, 128},
-     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .window = 512,
-     .window_keys = "sliding_window_size sliding_window",
-     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 16,
-     .schemes = inkling_profiles, .logits = inkling_logits,
+     .layers = {.types = true, .pattern = {mark_inkling}, .every = 6},
+     .window = {.size = 512, .keys = "sliding_window_size sliding_window"},
+     .heads = {.local_kv_key = "swa_num_key_value_heads", .local_kv = 16},
+     .attention = {.schemes = inkling_profiles, .logits = inkling_logits},
      .remark = short_convolutions},
     {.types = "inkling2_text", .context = 1024 * K, .sizes = {4608, 48, 48, 8, 128},
-     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .window = 1024,
-     .window_keys = "sliding_window_size sliding_window",
-     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 8, .schemes = inkling_profiles,
-     .logits = inkling2_logits, .sinks = Sinks::all, .remark = short_convolutions},
-    {.types = "inkling2_loop_text", .context = 1024 * K, .sizes = {2304, 24, 24, 8, 128},
-     .layer_types = true, .pattern = {mark_inkling}, .every = 6, .passes = inkling_passes,
-     .window = 1024, .window_keys = "sliding_window_size sliding_window",
-     .local_kv_heads_key = "swa_num_key_value_heads", .local_kv_heads = 8,
-     .schemes = inkling_profiles, .logits = inkling2_loop_logits, .sinks = Sinks::all,
+     .layers = {.types = true, .pattern = {mark_inkling}, .every = 6},
+     .window = {.size = 1024, .keys = "sliding_window_size sliding_window"},
+     .heads = {.local_kv_key = "swa_num_key_value_heads", .local_kv = 8},
+     .attention = {.schemes = inkling_profiles, .logits = inkling2_logits, .sinks = Sinks::all},
      .remark = short_convolutions},
+    {.types = "inkling2_loop_text", .context = 1024 * K, .sizes = {2304, 24, 24, 8, 128},
+     .layers = {.types = true, .pattern = {mark_inkling}, .every = 6, .passes = inkling_passes},
+     .window = {.size = 1024, .keys = "sliding_window_size sliding_window"},
+     .heads = {.local_kv_key = "swa_num_key_value_heads", .local_kv = 8},
+     .attention = {.schemes = inkling_profiles, .logits = inkling2_loop_logits,
+       .sinks = Sinks::all}, .remark = short_convolutions},
     {.types = "wavlm", .read = read_gated, .sizes = {768, 12, 12}, .causal = false,
      .remark = "a convolution over neighbours gives tokens positions besides, which no plan says"},
 
     // --- Transformer-XL's terms -------------------------------------------------------------------
     {.types = "xlnet", .read = read_xlnet, .sizes = {1024, 24, 16}, .causal = false,
-     .waves = sines_first,
+     .added = {.waves = sines_first},
      .remark = "whether two tokens are of one segment is a third product, which is not in the plan"},
     {.types = "parakeet_encoder", .read = read_conformer, .context = 5000, .sizes = {1024, 24, 8},
      .causal = false},
@@ -320,32 +321,35 @@ constexpr Family distances[] = {
      .sizes = {1024, 24, 8}, .causal = false,
      .remark = "a frame sees its chunk of frames and some chunks before, which the plan does not say"},
     {.types = "seamless_m4t", .read = read_seamless, .context = 1024, .sizes = {1024, 24, 16},
-     .causal = false, .other_keys = "max_source_positions", .waves = fairseq, .scale_embedding = true, .remark = units},
+     .other_keys = "max_source_positions", .causal = false,
+     .added = {.waves = fairseq, .scale_embedding = true}, .remark = units},
     {.types = "seamless_m4t_v2", .read = read_seamless, .context = 4096, .sizes = {1024, 24, 16},
-     .causal = false, .other_keys = "max_source_positions", .waves = fairseq, .scale_embedding = true, .clipped_left = 64,
-     .clipped_right = 8, .remark = units},
+     .other_keys = "max_source_positions", .causal = false,
+     .added = {.waves = fairseq, .scale_embedding = true},
+     .bias = {.clipped_left = 64, .clipped_right = 8}, .remark = units},
     {.types = "parakeet_ctc", .read = read_parts},
     {.types = "parakeet_rnnt parakeet_tdt nemotron_asr_streaming nemotron3_5_asr",
      .read = read_parts, .remark = joint},
-    {.types = "wav2vec2-conformer", .read = read_conformer, .sizes = {768, 12, 12}, .causal = false},
+    {.types = "wav2vec2-conformer", .read = read_conformer, .sizes = {768, 12, 12},
+     .causal = false},
     {.types = "cohere_asr", .read = read_parts, .context = 1024, .sizes = {1024, 8, 8}},
     {.types = "fastspeech2_conformer fastspeech2_conformer_with_hifigan",
      .read = read_two_conformers, .context = 5000, .sizes = {384, 4, 2}},
 
     // --- clipped ----------------------------------------------------------------------------------
     {.types = "wav2vec2-bert", .read = read_conformer, .sizes = {1024, 24, 16}, .causal = false,
-     .clipped_left = 64, .clipped_right = 8},
+     .bias = {.clipped_left = 64, .clipped_right = 8}},
     {.types = "vits", .read = read_vits, .sizes = {192, 6, 2}, .causal = false,
      .remark = "vits: between its layers, and behind them, convolutions know the order of "
                "neighbours, which no plan says"},
     {.types = "granite_speech_encoder granite_speech_plus_encoder", .read = read_blocks,
-     .context = 512, .sizes = {1024, 10, 8}, .causal = false, .window = 200},
+     .context = 512, .sizes = {1024, 10, 8}, .causal = false, .window = {.size = 200}},
     {.types = "granite_speech5_encoder", .read = read_blocks, .context = 512,
-     .sizes = {1024, 16, 8}, .causal = false, .window = 128,
+     .sizes = {1024, 16, 8}, .causal = false, .window = {.size = 128},
      .remark = "layers that subsample halve the frames, and the distances of those behind them"},
     {.types = "granite_speech5_ctc", .read = read_parts},
     {.types = "phi4_multimodal_audio", .read = read_clipped, .sizes = {1024, 24, 16},
-     .causal = false, .window = 500},
+     .causal = false, .window = {.size = 500}},
 
     // --- pictures alone ---------------------------------------------------------------------------
     {.types = "sam sam_hq slanext", .read = read_vision_alone,

@@ -17,13 +17,14 @@ void read_clvp(const Section& config, const Family& family) {
   const auto heads = config.integer("num_attention_heads", heads_range);
   const auto rotates = config.flag("use_rotary_embedding");
   Family filled = family;
-  filled.rotary_dim = std::max<std::int64_t>((width ? width->value : family.sizes.width) /
-                                                 (2 * (heads ? heads->value : family.sizes.heads)),
-                                             32);
-  if (rotates && !rotates->value) filled.rotates = no_layer;
-  if (filled.rotary_dim % 2 != 0)
+  filled.slice.rotary_dim =
+      std::max<std::int64_t>((width ? width->value : family.sizes.width) /
+                                 (2 * (heads ? heads->value : family.sizes.heads)),
+                             32);
+  if (rotates && !rotates->value) filled.layers.rotates = no_layer;
+  if (filled.slice.rotary_dim % 2 != 0)
     config.reading.refuse(config.where("projection_dim"), "must leave an even number to rotate",
-                          std::to_string(filled.rotary_dim), "correct it");
+                          std::to_string(filled.slice.rotary_dim), "correct it");
   read_decoder(config, filled);
   for (LayerGroup& group : config.reading.model.groups) {
     for (Provenance& value : group.provenance) {
@@ -49,7 +50,7 @@ void mark_blocks(LayerDraft& layers) {
     layers.at(i).type = back && ahead ? "attention with a block before and one after"
                         : back        ? "attention with the block before"
                         : ahead       ? "attention with the block after"
-                                      : layers.family.other;
+                                      : layers.family.layers.other;
   }
   note(layers.notes, "layer_types", "blocks, but for look_backward_layers and look_ahead_layers",
        Origin::family, "rule of " + layers.config.reading.family);
@@ -76,89 +77,94 @@ constexpr std::string_view by_head =
 constexpr Family sound[] = {
     // --- sinusoids and tables --------------------------------------------------------------------
     {.types = "qwen2_audio_encoder voxtral_encoder audioflamingo3_encoder", .read = read_waves,
-     .context = 1500, .sizes = {1280, 32, 20}, .causal = false, .side = "encoder",
-     .waves = whisper},
+     .context = 1500, .sizes = {1280, 32, 20}, .side = "encoder", .causal = false,
+     .added = {.waves = whisper}},
     {.types = "moss_transcribe_diarize_audio", .read = read_waves, .context = 1500,
-     .sizes = {1024, 24, 16}, .causal = false, .side = "encoder", .waves = whisper},
+     .sizes = {1024, 24, 16}, .side = "encoder", .causal = false, .added = {.waves = whisper}},
     {.types = "qwen2_5_omni_audio_encoder qwen3_omni_moe_audio_encoder", .read = read_waves,
-     .context = 1500, .sizes = {1280, 32, 20}, .causal = false, .side = "encoder",
-     .waves = whisper, .remark = chunks},
+     .context = 1500, .sizes = {1280, 32, 20}, .side = "encoder", .causal = false,
+     .added = {.waves = whisper}, .remark = chunks},
     {.types = "qwen3_asr_encoder", .read = read_waves, .context = 13, .sizes = {1024, 24, 16},
-     .causal = false, .side = "encoder", .waves = whisper, .remark = chunks},
+     .side = "encoder", .causal = false, .added = {.waves = whisper}, .remark = chunks},
     {.types = "audio-spectrogram-transformer", .read = read_spectrogram, .sizes = {768, 12, 12},
      .causal = false, .remark = "the learned table covers max_length frames"},
     {.types = "clvp_decoder", .read = read_learned, .context = 608, .sizes = {1024, 30, 16}},
     {.types = "semantic coarse_acoustics fine_acoustics", .read = read_learned, .context = 1024,
      .sizes = {768, 12, 12}},
     {.types = "speech_to_text", .read = read_m2m, .context = 1024, .sizes = {256, 12, 4},
-     .waves = fairseq, .scale_embedding = true},
+     .added = {.waves = fairseq, .scale_embedding = true}},
 
     // --- rotation --------------------------------------------------------------------------------
-    {.types = "glmasr_encoder dots3_note_audio_encoder", .context = 1500,
-     .sizes = {1280, 32, 20}, .causal = false, .theta = 10000, .partial = 0.5,
-     .partial_keys = partial_factor},
+    {.types = "glmasr_encoder dots3_note_audio_encoder", .context = 1500, .sizes = {1280, 32, 20},
+     .causal = false, .rope = {.theta = 10000},
+     .slice = {.partial = 0.5, .partial_keys = partial_factor}},
     {.types = "clvp_encoder", .read = read_clvp, .sizes = {768, 20, 12}, .causal = false,
-     .theta = 10000, .values_stay = true},
+     .rope = {.theta = 10000, .values_stay = true}},
     {.types = "qwen2_5_omni_dit", .context = 32 * K, .sizes = {1024, 22, 16, 0, 64},
-     .causal = false, .pairing = interleaved, .theta = 10000, .rotated_heads = 1,
-     .pattern = {mark_blocks}, .other = "chunked_attention", .window = 24,
-     .window_keys = "block_size",
-     .other_keys = "emb_dim",
+     .other_keys = "emb_dim", .causal = false, .rope = {.pairing = interleaved, .theta = 10000},
+     .slice = {.rotated_heads = 1},
+     .layers = {.pattern = {mark_blocks}, .other = "chunked_attention"},
+     .window = {.size = 24, .keys = "block_size"},
      .remark = "qwen2_5_omni_dit: in layers of look_backward_layers and look_ahead_layers a token "
                "sees its block and the one before or after, which the plan does not say"},
     {.types = "qwen2_5_omni_token2wav", .read = read_parts,
      .remark = "qwen2_5_omni_token2wav: the network that makes sound of spectra has convolutions "
                "alone"},
     {.types = "lasr_encoder", .context = 10000, .sizes = {512, 17, 8}, .causal = false,
-     .theta = 10000},
+     .rope = {.theta = 10000}},
     {.types = "nemotron3_diarization_audio", .context = 5000, .sizes = {512, 31, 8},
-     .causal = false, .theta = 10000, .partial_keys = partial_factor},
+     .causal = false, .rope = {.theta = 10000}, .slice = {.partial_keys = partial_factor}},
     {.types = "nemotron3_5_transcribe_asr_audio", .context = 5000, .sizes = {1280, 32, 10},
-     .causal = false, .theta = 10000, .partial = 0.5, .partial_keys = partial_factor},
+     .causal = false, .rope = {.theta = 10000},
+     .slice = {.partial = 0.5, .partial_keys = partial_factor}},
     {.types = "nemotron3_5_transcribe_word_timestamp", .context = 5000, .sizes = {1280, 2, 16},
-     .causal = false, .theta = 10000, .partial = 0.5, .partial_keys = partial_factor},
+     .causal = false, .rope = {.theta = 10000},
+     .slice = {.partial = 0.5, .partial_keys = partial_factor}},
     {.types = "pe_audio_encoder pe_video_encoder pe_audio_video_encoder", .context = 10000,
-     .sizes = {1792, 6, 14, 0, 128}, .causal = false, .pairing = interleaved, .theta = 20000},
+     .sizes = {1792, 6, 14, 0, 128}, .causal = false,
+     .rope = {.pairing = interleaved, .theta = 20000}},
     {.types = "voxtral_realtime_encoder", .context = 1500, .sizes = {1280, 32, 32, 0, 64},
-     .theta = 10000, .pattern = all_slide, .window = 750},
+     .rope = {.theta = 10000}, .layers = {.pattern = all_slide}, .window = {.size = 750}},
     {.types = "voxtral_realtime_text", .context = 128 * K, .sizes = {4096, 32, 32, 8, 128},
-     .theta = 10000, .pattern = all_slide, .window = 4096},
+     .rope = {.theta = 10000}, .layers = {.pattern = all_slide}, .window = {.size = 4096}},
     {.types = "kyutai_speech_to_text", .context = 750, .sizes = {2048, 48, 32, 0, 64},
-     .theta = 10000},
-    {.types = "moshi", .context = 3000, .sizes = {4096, 32, 32, 0, 128}, .theta = 10000},
+     .rope = {.theta = 10000}},
+    {.types = "moshi", .context = 3000, .sizes = {4096, 32, 32, 0, 128}, .rope = {.theta = 10000}},
     {.types = "mimi mimi_encoder mimi_decoder", .context = 8000, .sizes = {512, 8, 8, 0, 64},
-     .theta = 10000, .pattern = all_slide, .window = 250},
+     .rope = {.theta = 10000}, .layers = {.pattern = all_slide}, .window = {.size = 250}},
     {.types = "pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_encoder "
-              "pocket_tts_audio_tokenizer_decoder",
-     .context = 8000, .sizes = {512, 2, 8, 0, 64}, .theta = 10000, .pattern = all_slide,
-     .window = 250},
+              "pocket_tts_audio_tokenizer_decoder", .context = 8000, .sizes = {512, 2, 8, 0, 64},
+     .rope = {.theta = 10000}, .layers = {.pattern = all_slide}, .window = {.size = 250}},
     {.types = "dia_encoder", .context = 1024, .sizes = {1024, 12, 16, 0, 128}, .causal = false,
-     .theta = 10000},
-    {.types = "dia_decoder", .context = 3072, .sizes = {2048, 18, 16, 4, 128}, .theta = 10000},
+     .rope = {.theta = 10000}},
+    {.types = "dia_decoder", .context = 3072, .sizes = {2048, 18, 16, 4, 128},
+     .rope = {.theta = 10000}},
     {.types = "dia lasr_ctc nemotron3_diarization", .read = read_parts},
     {.types = "nemotron3_5_transcribe_audio", .read = read_parts,
      .remark = "a second encoder, which tells speakers apart, is not explained"},
     {.types = "moonshine", .read = read_sides, .context = 512, .sizes = {288, 6, 8},
-     .pairing = interleaved, .theta = 10000, .partial = 0.9, .partial_keys = partial_factor},
+     .rope = {.pairing = interleaved, .theta = 10000},
+     .slice = {.partial = 0.9, .partial_keys = partial_factor}},
     {.types = "moonshine_streaming", .read = read_parts, .context = 4096,
-     .sizes = {320, 6, 8, 0, 40}, .pairing = interleaved, .theta = 10000, .partial = 0.8,
-     .partial_keys = partial_factor},
+     .sizes = {320, 6, 8, 0, 40}, .rope = {.pairing = interleaved, .theta = 10000},
+     .slice = {.partial = 0.8, .partial_keys = partial_factor}},
 
     {.types = "musicgen_decoder musicgen_melody_decoder", .read = read_waves, .context = 2048,
-     .sizes = {1024, 24, 16}, .waves = musicgen, .scale_unread = true},
+     .sizes = {1024, 24, 16}, .added = {.waves = musicgen, .scale_unread = true}},
     {.types = "musicgen musicgen_melody", .read = read_parts,
      .remark = "the codec that makes sound of what is written is not explained"},
-    {.types = "canary_decoder", .read = read_waves, .context = 1024,
-     .sizes = {1024, 8, 8, 8, 128}, .waves = nemo},
+    {.types = "canary_decoder", .read = read_waves, .context = 1024, .sizes = {1024, 8, 8, 8, 128},
+     .added = {.waves = nemo}},
     {.types = "canary", .read = read_parts},
 
     // --- no position -----------------------------------------------------------------------------
     {.types = "moonshine_streaming_encoder", .context = 4096, .sizes = {320, 6, 8, 0, 40},
-     .causal = false, .rotates = no_layer,
+     .causal = false, .layers = {.rotates = no_layer},
      .remark = "a frame sees as many before it and after it as sliding_windows lists for the layer"},
-    {.types = "moshi_depth", .context = 9, .sizes = {1024, 6, 16, 0, 64}, .rotates = no_layer},
-    {.types = "neucodec xcodec2", .context = 4096, .sizes = {1024, 12, 16, 0, 64},
-     .causal = false, .rotates = no_layer, .remark = by_head},
+    {.types = "moshi_depth", .context = 9, .sizes = {1024, 6, 16, 0, 64},
+     .layers = {.rotates = no_layer}},
+    {.types = "neucodec xcodec2", .context = 4096, .sizes = {1024, 12, 16, 0, 64}, .causal = false,
+     .layers = {.rotates = no_layer}, .remark = by_head},
 };
 // clang-format on
 

@@ -36,8 +36,7 @@ constexpr Family uncovered[] = {
     {.types = "canine", .read = read_not_covered,
      .remark = "its table is of characters, of which layers between see every fourth"},
     {.types = "perceiver patchtst idefics2_perceiver idefics_perciever "
-              "molmo2_adapter sapiens2_head",
-     .read = read_not_covered,
+              "molmo2_adapter sapiens2_head", .read = read_not_covered,
      .remark = "its inputs decide what position is: each kind has vectors of its own, or none"},
 
     // --- convolutions as positions ---------------------------------------------------------------
@@ -47,8 +46,7 @@ constexpr Family uncovered[] = {
     {.types = "wav2vec2 hubert omniasr_audio omniasr_ctc sew sew-d unispeech unispeech-sat "
               "data2vec-audio xcodec "
               "higgs_audio_v2_tokenizer pvt_v2 segformer glpn cvt mobilevit mobilevitv2 "
-              "swiftformer florence_vision sam3_lite_text_text_model",
-     .read = read_not_covered,
+              "swiftformer florence_vision sam3_lite_text_text_model", .read = read_not_covered,
      .remark = "convolutions over neighbours give tokens their positions, which no plan says"},
     {.types = "speecht5", .read = read_not_covered,
      .remark = "convolutions give its sounds their positions, beside vectors by distance"},
@@ -72,8 +70,7 @@ constexpr Family uncovered[] = {
 
     // --- relative, of pictures --------------------------------------------------------------------
     {.types = "pp_formulanet pp_formulanet_text pp_chart2table_vision deepseek_ocr2_vision "
-              "unlimited_ocr_vision",
-     .read = read_not_covered,
+              "unlimited_ocr_vision", .read = read_not_covered,
      .remark = "behind SAM's tower stands another model, described by a part of the file"},
     {.types = "dinat", .read = read_not_covered,
      .remark = "a query sees its neighbourhood alone, kernel_size patches each way, dilation apart "
@@ -100,8 +97,7 @@ constexpr Family uncovered[] = {
      .remark = "sinusoids of boxes that its layers correct are projected (the scheme sinusoidal), "
                "and logits get a perceptron's bias of how patches lie to a box's edges"},
     {.types = "sam3_geometry_encoder sam3_mask_decoder sam3_lite_text_geometry_encoder "
-              "sam3_lite_text_mask_decoder",
-     .read = read_not_covered,
+              "sam3_lite_text_mask_decoder", .read = read_not_covered,
      .remark = "what meets the picture's features are points and boxes, each of which has a "
                "projection, sinusoids and features cut out of the picture"},
     {.types = "videoprism_vision_model", .read = read_not_covered,

@@ -60,8 +60,8 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
   const auto shared =
       config.flag("multi_query_attention multi_query");          // ChatGLM; Falcon, GPT-BigCode
   const auto grouped = config.flag("new_decoder_architecture");  // Falcon's second kind
-  const bool one =
-      shared && shared->value && !(grouped && grouped->value) && (!said || !family.counts_groups);
+  const bool one = shared && shared->value && !(grouped && grouped->value) &&
+                   (!said || !family.heads.count_groups);
   std::int64_t kv_heads = heads;
   if (one) {
     kv_heads = 1;
@@ -106,9 +106,9 @@ std::int64_t layers_of(const Section& config, const Family& family, ProvenanceLi
 
 std::int64_t latent_rotated(const Section& config, const Family& family, ProvenanceList& notes) {
   const auto said =
-      config.integer(family.head_dim_rotates ? "head_dim qk_rope_head_dim" : "qk_rope_head_dim",
+      config.integer(family.heads.dim_rotates ? "head_dim qk_rope_head_dim" : "qk_rope_head_dim",
                      Range{.least = 0, .most = static_cast<double>(most_head_dim)});
-  const std::int64_t rotated = said ? said->value : family.mla.rope;
+  const std::int64_t rotated = said ? said->value : family.attention.mla.rope;
   note(notes, "qk_rope_head_dim", std::to_string(rotated), said ? Origin::file : Origin::family,
        said ? said->key : "default of " + config.reading.family);
   return rotated;
@@ -120,7 +120,7 @@ std::optional<Found<std::int64_t>> said_head_dim(const Section& config, const Fa
   const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
   auto said = config.integer("head_dim attention_head_dim", range);
   if (!said) said = config.integer("kv_channels", range);
-  if (!said || !family.shares_width) return said;
+  if (!said || !family.heads.share_width) return said;
   if (dims.heads > 0 && said->value * dims.heads != dims.width) {
     config.reading.warn("unread_key", said->key + " is " + std::to_string(said->value) +
                                           ", and heads of " + config.reading.family +
@@ -162,9 +162,9 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   dims.kv_heads = kv_heads_of(config, family, notes, dims.heads);
 
   const Range head_range{.least = 1, .most = static_cast<double>(most_head_dim)};
-  if (family.mla.nope > 0) {
-    const std::int64_t nope =
-        config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim", family.mla.nope, most_head_dim);
+  if (family.attention.mla.nope > 0) {
+    const std::int64_t nope = config.size(notes, "qk_nope_head_dim", "qk_nope_head_dim",
+                                          family.attention.mla.nope, most_head_dim);
     const std::int64_t rotated = latent_rotated(config, family, notes);
     if (rotated % 2 != 0) {
       config.reading.refuse(config.where("qk_rope_head_dim"),
@@ -183,11 +183,11 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
          "default of " + reading.family);
   } else {
     const std::int64_t width =
-        family.heads_width.empty()
+        family.heads.width_key.empty()
             ? dims.width
             : config.size(
-                  notes, family.heads_width, family.heads_width,
-                  family.heads_share > 0 ? family.heads_share : family.heads_times * dims.width,
+                  notes, family.heads.width_key, family.heads.width_key,
+                  family.heads.width > 0 ? family.heads.width : family.heads.times * dims.width,
                   most_width);
     dims.head_dim = head_dim_of(config, notes, width, dims.heads);
   }

@@ -1,0 +1,94 @@
+// A block of keys and values in the loop of attention: as the caller has them where that serves,
+// else loaded and rotated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "src/attention/query_rows.h"
+#include "src/kernels/gemm.h"
+
+namespace posenc::detail {
+
+template <class T>
+class KeyRows {
+ public:
+  const std::int64_t panel;
+  T* const panels;                             // null: none
+  const T *keys = nullptr, *values = nullptr;  // of the block that was read
+  std::int64_t step = 0, value_step = 0;       // from row to row
+
+  // in_panels: keys are transposed into panels, too, for the products of many rows.
+  KeyRows(const AttendJob& job, const QueryRows<T>& queries, bool in_panels, Scratch& scratch)
+      : panel(panel_columns<T>()),
+        panels(in_panels ? scratch.take<T>((key_block + panel) * queries.depth) : nullptr),
+        in_(*job.in),
+        plan_(*job.plan),
+        rotates_keys_(plan_.rotate && !job.keys_rotated),
+        rotates_values_(plan_.rotate && plan_.rotate->rotates_values() && !in_.keys_rotated),
+        depth_(queries.depth),
+        own_step_(queries.step),
+        own_value_step_(padded(in_.v.shape[3])),
+        k_(scratch.take<T>(key_block * own_step_)),
+        v_(scratch.take<T>(key_block * own_value_step_)) {}
+
+  // Those of `at`, as the pass has them.
+  void read(const BiasBlock& at, const RegionPass<T>& pass) {
+    const Tensor &k = in_.k, &v = in_.v;
+    const std::int64_t count = at.key_count, first = at.keys.first(),
+                       head = at.first_head / in_.group(),
+                       from = k.offset(at.sequence, head, first),
+                       v_from = v.offset(at.sequence, head, first);
+    Positions positions =
+        rotates_keys_ || rotates_values_ ? in_.keys->slice(at.sequence, first, count) : Positions();
+    if (pass.region != nullptr) positions = mapped(positions, pass.region->key);
+    if (stands_ready(k) && !rotates_keys_) {
+      keys = static_cast<const T*>(k.data) + from;
+      step = k.stride[2];
+    } else {
+      load_rows(k, from, count, k_, own_step_);
+      if (depth_ != k.shape[3]) widen(*plan_.rotate, k.shape[3], k_, own_step_, count);
+      if (rotates_keys_)
+        rotate_rows(pass.rotation(plan_), head, k_, own_step_, count, depth_, positions, Side::key,
+                    Action::forward);
+      keys = k_;
+      step = own_step_;
+    }
+    if (panels != nullptr) transpose_to_panels(keys, step, count, depth_, panels);
+    if (stands_ready(v) && !rotates_values_) {
+      values = static_cast<const T*>(v.data) + v_from;
+      value_step = v.stride[2];
+    } else {
+      load_rows(v, v_from, count, v_, own_value_step_);
+      if (rotates_values_)
+        rotate_rows(pass.rotation(plan_), head, v_, own_value_step_, count, v.shape[3], positions,
+                    Side::value, Action::forward);
+      values = v_;
+      value_step = own_value_step_;
+    }
+    count_ = count;
+    finite_.reset();
+  }
+
+  bool values_finite() {
+    if (!finite_) finite_ = all_finite(values, value_step, count_, in_.v.shape[3]);
+    return *finite_;
+  }
+
+ private:
+  // Whether rows can be read where the caller has them.
+  static bool stands_ready(const Tensor& x) {
+    constexpr DType own = sizeof(T) == sizeof(double) ? DType::f64 : DType::f32;
+    return x.dtype == own && x.stride[3] == 1 && x.shape[3] % row_lanes == 0;
+  }
+
+  const AttendArguments& in_;
+  const Plan& plan_;
+  const bool rotates_keys_, rotates_values_;
+  const std::int64_t depth_, own_step_, own_value_step_;
+  T *const k_, *const v_;
+  std::int64_t count_ = 0;
+  std::optional<bool> finite_;  // not asked yet
+};
+
+}  // namespace posenc::detail
