@@ -1,6 +1,7 @@
 // Reads a params.json as the config.json that says the same: a table renames its keys, and three
 // values that differ in more than the name (the window, YaRN's switch, the type of the scaling) are
-// put into Hugging Face's words. What mistral-inference does where the file is silent:
+// put into Hugging Face's words. Meta's file of the same name, which says less, is read as well.
+// What mistral-inference does where the file is silent:
 //   pairing      neighbours (2r, 2r + 1); Hugging Face's checkpoints permute the rows of wq and
 //                wk and pair halves, which is the same model
 //   rope_theta   1e6, or 1e4 where there is a sliding window
@@ -87,13 +88,25 @@ void put(Json& json, std::string_view path, Json value) {
     put(member->value, path.substr(dot + 1), std::move(value));
 }
 
+// Meta's llama-models: neighbours pair, the base is 10000 where the file has none. No key says the
+// context: Llama 2 has 4,096, Llama 3 of base 500000 has 8,192, and 131,072 with use_scaled_rope,
+// which stretches by 8, in the 1B and 3B models of Llama 3.2 by 32.
+constexpr std::string_view meta = "llama-models";
+constexpr std::string_view keys_of_meta[] = {"multiple_of", "ffn_dim_multiplier",
+                                             "use_scaled_rope"};
+
+bool is_of_meta(const Json& file) {
+  return std::ranges::any_of(keys_of_meta,
+                             [&](std::string_view key) { return said(file.find(key)); });
+}
+
 class ParamsReader {
  public:
-  ParamsReader(const Json& file, std::string_view name) : file_(file) {
+  ParamsReader(const Json& file, std::string_view name) : file_(file), meta_(is_of_meta(file)) {
     reading_.file = name;
-    reading_.family = engine;
+    reading_.family = meta_ ? meta : engine;
     reading_.model.name = stem(name, ".json");
-    reading_.model.family = "mistral";
+    reading_.model.family = meta_ ? "llama" : "mistral";
     reading_.model.files = {{std::string(name), FileFormat::params, FileRole::model}};
   }
 
@@ -103,6 +116,7 @@ class ParamsReader {
     read_yarn();
     read_window();
     read_vision();
+    if (meta_) read_meta();
     if (reading_.error) return std::unexpected(*reading_.error);
 
     const Section config(reading_, &config_);
@@ -116,7 +130,8 @@ class ParamsReader {
         reading_.refuse(type->key, "is not one of a params.json",
                         "'" + type->value.substr(0, 60) + "'",
                         "transformer or mamba, or give the model's config.json");
-      const Family family = family_of(config.has("sliding_window"), latent);
+      Family family = family_of(config.has("sliding_window"), latent);
+      if (meta_) family.types = meta, family.context = 0, family.rope.theta = 10000;
       read_decoder(config, family);
       tell_defaults(config);
     }
@@ -132,13 +147,42 @@ class ParamsReader {
   }
 
  private:
-  // Meta's file of the same name has other rules, and no head_dim.
-  void check() {
-    for (const std::string_view key : {"multiple_of", "ffn_dim_multiplier", "use_scaled_rope"}) {
-      if (said(file_.find(key)))
-        reading_.refuse(key, "is of Meta's params.json, which is not covered", "",
-                        "give the config.json of the same model");
+  void read_meta() {
+    const auto number = [&](std::string_view key) {
+      const Json* value = file_.find(key);
+      const auto* whole = value ? value->get<std::int64_t>() : nullptr;
+      const auto* real = value ? value->get<double>() : nullptr;
+      return whole ? static_cast<double>(*whole) : real ? *real : 0.0;
+    };
+    const Json* scaled = file_.find("use_scaled_rope");
+    const bool is_scaled = scaled && scaled->text() == "true";
+    const std::int64_t context = is_scaled ? 131072 : number("rope_theta") == 500000 ? 8192 : 4096;
+    if (!said(config_.find("max_position_embeddings"))) {
+      put(config_, "max_position_embeddings", {.value = context});
+      reading_.spelled.push_back(
+          {"max_position_embeddings", is_scaled ? "use_scaled_rope" : "rope_theta"});
     }
+    if (!is_scaled) return;
+    constexpr double widest_of_small = 3072;  // the 3B model
+    const double factor = number("dim") <= widest_of_small ? 32 : 8;
+    for (const auto& [key, value] :
+         {std::pair("factor", factor), {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}}) {
+      put(config_, "rope_scaling." + std::string(key), {.value = value});
+      reading_.spelled.push_back({"rope_scaling." + std::string(key), "use_scaled_rope"});
+    }
+    put(config_, "rope_scaling.original_max_position_embeddings", {.value = std::int64_t{8192}});
+    put(config_, "rope_scaling.rope_type", {.value = std::string("llama3")});
+    for (const char* key : {"rope_scaling.original_max_position_embeddings",
+                            "rope_scaling.rope_type", "rope_scaling"})
+      reading_.spelled.push_back({key, "use_scaled_rope"});
+    reading_.warn("family_remark", "use_scaled_rope names no factor: " + number_text(factor) +
+                                       " is what Meta's code "
+                                       "has for a width of " +
+                                       number_text(number("dim")) +
+                                       " (32 in Llama 3.2's 1B and 3B, else 8)");
+  }
+
+  void check() {
     for (const std::string_view part : {"yarn", "llama_4_scaling"}) {
       const Json* json = file_.find(part);
       if (!said(json)) continue;
@@ -262,6 +306,7 @@ class ParamsReader {
   }
 
   const Json& file_;
+  const bool meta_;
   Json config_;  // in Hugging Face's words
   Reading reading_;
 };

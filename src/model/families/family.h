@@ -130,6 +130,8 @@ struct FamilyRope {
   std::string_view own_code = {};
   // dynamic with alpha is NTK-aware (HunYuan)
   bool alpha = false;
+  // ntk also divides every frequency by s^(2/d), over the base b·s (GTE)
+  bool ntk_divides = false;
   // rotates the other way (nanochat)
   bool reversed = false;
   // values are rotated too, and the output not back (CLVP)

@@ -84,6 +84,7 @@ class LayerReader {
       return take_indices(*indices);
     if (const auto letters = config().word("hybrid_override_pattern"))
       return take_letters(*letters);
+    if (const Json* blocks = config().raw("block_configs")) return take_blocks(*blocks);
     if (!family().layers.pattern.mark) return;
     by_pattern_ = true;
     family().layers.pattern.mark(draft_);
@@ -131,6 +132,44 @@ class LayerReader {
                          "Face's code for " +
                          reading().family + " has no window for them");
     }
+  }
+
+  // Nemotron-NAS: what the search left of each layer's attention, and how many heads share a key.
+  void take_blocks(const Json& blocks) {
+    const auto* list = blocks.get<Json::Array>();
+    if (!list || !draft_.covers_layers("block_configs", std::ssize(*list), "entry")) return;
+    for (std::int64_t i = 0; i < draft_.count(); ++i) {
+      LayerKind& kind = draft_.at(i);
+      const Json* attention = (*list)[static_cast<std::size_t>(i)].find("attention");
+      if (!attention || !attention->get<Json::Object>()) continue;
+      const auto is_true = [&](std::string_view key) {
+        const Json* value = attention->find(key);
+        return value && value->text() == "true";
+      };
+      const auto number = [&](std::string_view key) {
+        const Json* value = attention->find(key);
+        const auto* whole = value ? value->get<std::int64_t>() : nullptr;
+        return whole && *whole > 0 && *whole <= most_length ? *whole : 0;
+      };
+      if (is_true("no_op") || is_true("replace_with_linear")) kind.type = "mlp";
+      if (!has_attention(kind.type)) continue;
+      if (const std::int64_t group = number("n_heads_in_group"); group > 0) {
+        if (draft_.dims.heads % group != 0) {
+          reading().refuse("block_configs", "must share the heads out in groups",
+                           std::to_string(group) + " of " + std::to_string(draft_.dims.heads) +
+                               " in layer " + std::to_string(i),
+                           "correct n_heads_in_group");
+          return;
+        }
+        kind.kv_heads = draft_.dims.heads / group;
+      }
+      if (const std::int64_t window = number("window_length"); window > 0) {
+        kind.type = "sliding_attention";
+        kind.window = window;
+      }
+    }
+    note(draft_.notes, "layer_types", std::to_string(list->size()) + " entries", Origin::file,
+         config().where("block_configs"));
   }
 
   void take_indices(const Found<std::vector<std::int64_t>>& attend) {

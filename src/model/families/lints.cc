@@ -101,6 +101,10 @@ void lint_ignored(const Section& config) {
   };
   constexpr Ignored ignored[] = {
       {"rotary_scaling_factor", "stretches the base beyond max_trained_positions"},
+      {"rope_condense_ratio",
+       "divides every position by it (LongChat, in FastChat's loader), and no other engine does"},
+      {"rope_interpolation_factor", "divides every position by it"},
+      {"rotary", "has a base and a scaling of its own in it (InternLM)"},
   };
   for (const auto& [key, effect] : ignored) {
     if (const Json* value = config.raw(key); value && !value->is_null()) {

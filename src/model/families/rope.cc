@@ -138,6 +138,7 @@ class RopeReader {
     read_lengths();
     require_fields();
     read_truncate();
+    if (family_.rope.ntk_divides) divide_ntk();
     if (family_.rope.short_factors && std::holds_alternative<LongRope>(rope_.scaling)) {
       reading_.warn("long_factor_unread",
                     parameters_.section.where("long_factor") +
@@ -201,6 +202,19 @@ class RopeReader {
       given_.push_back(std::string(field->name));
       note(notes_, field->name, member.value.text(), Origin::file, p.where(key));
     }
+  }
+
+  // (b·s)^(−2r/d) / s^(2/d): plain rotation by a larger base, all of it a little slower.
+  void divide_ntk() {
+    const auto* ntk = std::get_if<NtkAware>(&rope_.scaling);
+    if (!ntk || ask_.head_dim <= 0) return;
+    const double s = ntk->factor, divisor = std::pow(s, 2 / static_cast<double>(ask_.head_dim));
+    rope_.rope_theta *= s;
+    rope_.scaling = Linear{.factor = divisor};
+    note(notes_, "ntk",
+         "base × " + number_text(s) + ", every frequency over " + number_text(divisor),
+         Origin::family,
+         "the ntk of " + reading_.family + ": (b·s)^(−2r/d) / s^(2/d), and no other's");
   }
 
   // Hugging Face looks for truncate beside the layer types, never in their entries.

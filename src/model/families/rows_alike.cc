@@ -240,6 +240,8 @@ constexpr Family alike[] = {
      .rope = {.theta = 160000}},
     {.types = "jina_embeddings_v3", .context = 8194, .sizes = {1024, 24, 16}, .causal = false,
      .rope = {.theta = 20000}},
+    {.types = "new", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
+     .rope = {.theta = 10000, .ntk_divides = true}},
     {.types = "nomic_bert", .context = 2048, .sizes = {768, 12, 12}, .causal = false,
      .rope = {.pairing_key = "rotary_emb_interleaved", .theta = 1000,
        .theta_keys = "rope_theta rotary_emb_base",

@@ -302,6 +302,28 @@ void mark_zamba(LayerDraft& layers) {
                      period);
 }
 
+// PLaMo 2: in the middle of each mamba_step layers one attends.
+void mark_mamba_steps(LayerDraft& layers) {
+  const auto on = layers.config.flag("mamba_enabled");
+  if (on && !on->value) return;
+  const auto step = layers.config.integer("mamba_step", at_least_one);
+  const std::int64_t every = step ? step->value : layers.family.layers.every;
+  const bool last_alone = layers.count() <= every / 2;
+  for (std::int64_t i = 0; i < layers.count(); ++i) {
+    const bool attends = last_alone ? i == layers.count() - 1 : i % every == every / 2;
+    if (!attends) layers.at(i).type = layers.family.layers.other;
+  }
+  layers.note_choice("layer_types", "one of " + std::to_string(every) + " attends", step);
+}
+// It sees a window, but for the layers of a list.
+void window_but_listed(LayerDraft& layers) {
+  const auto full = layers.config.integers("full_attention_idx", not_negative);
+  for (std::int64_t i = 0; i < layers.count(); ++i)
+    if (has_attention(layers.at(i).type) &&
+        !(full && std::ranges::find(full->value, i) != full->value.end()))
+      layers.at(i).type = "sliding_attention";
+}
+
 void all_if_use_mem_rope(LayerDraft& layers) {
   const auto rope = layers.config.flag("use_mem_rope");
   for (LayerKind& kind : layers.kinds) kind.rotates = rope && rope->value;
@@ -599,6 +621,15 @@ constexpr Family alternating[] = {
     {.types = "jamba", .context = 256 * K, .sizes = {4096, 32, 32, 8},
      .layers = {.types = true, .pattern = at_offset, .every = 8, .other = "mamba",
        .rotates = no_layer}},
+    {.types = "plamo2", .sizes = {4096, 32, 32, 4, 128}, .rope = {.theta = 10000, .theta_keys = ""},
+     .layers = {.types = true, .pattern = {mark_mamba_steps, true}, .every = 2, .other = "mamba",
+       .forced = window_but_listed},
+     .window = {.keys = "attention_window_size"}},
+    {.types = "nemotron-nas", .context = 128 * K, .sizes = {8192, 80, 64},
+     .rope = {.theta = 500000}, .layers = {.types = true}},
+    {.types = "openelm", .context = 2048, .sizes = {1280, 16, 12, 0, 64},
+     .rope = {.theta = 10000, .theta_keys = "rope_freq_constant"},
+     .heads = {.of_layers = "num_query_heads", .kv_of_layers = "num_kv_heads"}},
     {.types = "nemotron_h", .context = 4096, .sizes = {4096, 0, 32, 8, 128},
      .layers = {.types = true, .other = unsaid_layer, .rotates = no_layer}},
     {.types = "muse_glimmer_text", .context = 128 * K, .sizes = {6656, 52, 32, 2, 128},

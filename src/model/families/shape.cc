@@ -88,7 +88,8 @@ std::int64_t kv_heads_of(const Section& config, const Family& family, Provenance
 // A file may list its layers and not count them (Nemotron-H, as transformers 5 writes it).
 std::int64_t layers_of(const Section& config, const Family& family, ProvenanceList& notes) {
   const std::string names = sided(family, "layers num_hidden_layers") +
-                            "num_hidden_layers n_layer n_layers num_layers layers";
+                            "num_hidden_layers n_layer n_layers num_layers layers "
+                            "num_transformer_layers";
   if (!config.has(names)) {
     const auto list = config.words("layer_types layers_block_type");
     const auto letters = config.word("hybrid_override_pattern");
@@ -118,7 +119,7 @@ std::int64_t latent_rotated(const Section& config, const Family& family, Provena
 std::optional<Found<std::int64_t>> said_head_dim(const Section& config, const Family& family,
                                                  const ModelDims& dims) {
   const Range range{.least = 1, .most = static_cast<double>(most_head_dim)};
-  auto said = config.integer("head_dim attention_head_dim", range);
+  auto said = config.integer("head_dim attention_head_dim hidden_size_per_head", range);
   if (!said) said = config.integer("kv_channels", range);
   if (!said || !family.heads.share_width) return said;
   if (dims.heads > 0 && said->value * dims.heads != dims.width) {
@@ -141,18 +142,33 @@ std::string spellings(const Family& family, std::string_view names) {
 
 }  // namespace
 
+// Of layers with unlike heads, where the file has no number beside the list: the most.
+std::int64_t heads_of_layers(const Section& config, const Family& family, ProvenanceList& notes) {
+  if (family.heads.of_layers.empty() || config.has("num_attention_heads n_head n_heads num_heads"))
+    return 0;
+  const auto list = config.integers(family.heads.of_layers,
+                                    Range{.least = 0, .most = static_cast<double>(most_heads)});
+  if (!list || list->value.empty()) return 0;
+  const std::int64_t most = *std::ranges::max_element(list->value);
+  note(notes, "heads", std::to_string(most), Origin::derived, "the most of " + list->key);
+  return most;
+}
+
 ModelDims read_dims(const Section& config, const Family& family, ProvenanceList& notes) {
   Reading& reading = config.reading;
   ModelDims dims;
   const std::size_t first = notes.size();
   dims.layers = layers_of(config, family, notes);
   dims.width = config.size(
-      notes, "width", spellings(family, "hidden_size n_embd d_model n_embed dim emb_dim embed_dim"),
+      notes, "width",
+      spellings(family, "hidden_size n_embd d_model n_embed dim emb_dim embed_dim model_dim"),
       family.sizes.width, most_width);
-  dims.heads = config.size(notes, "heads",
-                           sided(family, "attention_heads num_attention_heads") +
-                               "num_attention_heads n_head n_heads num_heads attention_heads",
-                           family.sizes.heads, most_heads);
+  dims.heads = heads_of_layers(config, family, notes);
+  if (dims.heads == 0)
+    dims.heads = config.size(notes, "heads",
+                             sided(family, "attention_heads num_attention_heads") +
+                                 "num_attention_heads n_head n_heads num_heads attention_heads",
+                             family.sizes.heads, most_heads);
   for (std::size_t i = first; i < notes.size() && !reading.error; ++i) {
     if (notes[i].origin != Origin::family) continue;
     reading.warn("size_from_default", "the file does not say its " + notes[i].field +
@@ -197,7 +213,8 @@ ModelDims read_dims(const Section& config, const Family& family, ProvenanceList&
   const auto context =
       config.integer(spellings(family,
                                "max_position_embeddings n_positions n_ctx seq_length max_seq_len "
-                               "max_sequence_length model_max_length max_source_positions"),
+                               "max_sequence_length model_max_length max_source_positions "
+                               "max_context_length"),
                      Range{.least = 1, .most = static_cast<double>(most_length)});
   dims.context = context ? context->value : family.context;
   if (context) {
