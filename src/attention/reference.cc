@@ -221,8 +221,7 @@ Expected<void> detail::attend_by_rows(const AttendArguments& in, const Plan& pla
     POSENC_CHECK(reference::rotate(by, q.view(), q_at, Side::query, rotated_q.back().view()));
     return reference::rotate(by, k.view(), k_at, Side::key, rotated_k.back().view());
   };
-  const Regions* const regions =
-      plan.rotate && plan.rotate->regions() ? &*plan.rotate->regions() : nullptr;
+  const Regions* const regions = plan.rotate ? plan.rotate->regions() : nullptr;
   if (regions == nullptr) POSENC_CHECK(rotated(plan, queries, keys));
   for (std::size_t r = 0; regions != nullptr && r < regions->region.size(); ++r) {
     const Regions::Region& region = regions->region[r];

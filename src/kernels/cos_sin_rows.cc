@@ -27,11 +27,11 @@ CosSinRule CosSinRule::of(const Rotate& rotate, Side side, Action action) {
   if (side == Side::value) return rule;
   const bool inverse = action == Action::inverse;
   rule.amplitude = inverse ? 1 / rotate.amplitude : rotate.amplitude;
-  rule.growth = rotate.growth() ? &*rotate.growth() : nullptr;
+  rule.growth = rotate.growth();
   rule.shrinks = (side == Side::key) != inverse;
   if (shifts(rotate, side)) rule.phase = rotate.phase()->radians;
   if (rotate.mix()) {
-    rule.mix = &*rotate.mix();
+    rule.mix = rotate.mix();
     rule.mix_heads = rotate.mix()->heads;
   }
   return rule;
