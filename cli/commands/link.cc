@@ -57,7 +57,7 @@ class Asked {
 
  private:
   Expected<void> take_panel() {
-    const std::span<const std::string_view> panels = link_panels();
+    const std::vector<std::string_view> panels = link_panels();
     std::string panel = flags_.panel;
     if (panel.empty() && !flags_.model.empty()) panel = "extend";
     if (std::find(panels.begin(), panels.end(), panel) == panels.end())
@@ -164,9 +164,9 @@ class Asked {
           !good)
         return good;
     // Said once, it holds for the link and for the scheme.
-    for (const std::string_view key : shared_link_fields())
+    for (const std::string& key : link_rules().shared)
       if (is_asked(key) && find_field(info(scheme_), key))
-        if (Expected<void> good = set(std::string(key), key, view_[key]); !good) return good;
+        if (Expected<void> good = set(key, key, view_[key]); !good) return good;
     for (const auto& [spelling, option] : flags_.of_scheme) {
       if (option->count() == 0) continue;
       const std::string name = spelling.substr(spelling.find('.') + 1);
@@ -215,7 +215,7 @@ class Asked {
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) view_.scaling = changed(rope->scaling);
     // What the link has a key for is there alone, where its slider moves it; the scheme's own field overrides
     // the key, for values that the key cannot hold.
-    for (const std::string_view key : shared_link_fields()) {
+    for (const std::string& key : link_rules().shared) {
       const FieldInfo* field = find_field(info(scheme_), key);
       if (!field) continue;
       const std::size_t at = *find_link_field(key);

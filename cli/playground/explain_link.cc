@@ -47,9 +47,9 @@ class Linking {
 
   // Fields that the link keeps for every scheme. Their default is the scheme's own.
   void take_shared() {
-    for (const std::string_view key : shared_link_fields())
+    for (const std::string& key : link_rules().shared)
       if (const FieldInfo* field = find_field(info(scheme_), key); field && !view_.is_default(key))
-        take("", info(scheme_), {std::string(key), view_[key]});
+        take("", info(scheme_), {key, view_[key]});
   }
 
   void take(const std::string& group, const SchemeInfo& of, const LinkSetting& setting) {
@@ -128,11 +128,6 @@ class Linking {
 
 }  // namespace
 
-std::span<const std::string_view> shared_link_fields() {
-  static constexpr std::string_view keys[] = {"theta", "pairing", "layout"};
-  return keys;
-}
-
 Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes) {
   Expected<Scheme> scheme = Linking(view, notes).scheme();
   if (!scheme) return std::unexpected(scheme.error());
@@ -200,7 +195,7 @@ std::string link_page(const ReadLink& read, const Terminal& term) {
     value_width = std::max(value_width, columns(row.value));
   }
   std::string out = fmt::format("{} of the playground, link version {}\n",
-                                term.bold("Panel " + view.panel), link_version);
+                                term.bold("Panel " + view.panel), link_version());
   for (const Row& row : rows) {
     const std::size_t margin = name_width + value_width + 6;
     std::string line = "  " + term.blue(padded(row.name, name_width)) + "  " +

@@ -17,9 +17,6 @@
 namespace posenc::cli {
 namespace {
 
-constexpr std::size_t most_entries = 16;       // of a list
-constexpr std::size_t longest_sentence = 200;  // UTF-16 units, as JavaScript counts
-
 bool is_whole(const LinkField& field) { return std::fmod(field.step, 1) == 0; }
 
 // JavaScript's Math.round, the step of 2, then the range.
@@ -35,15 +32,16 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
-// The first 200 UTF-16 units: JavaScript leaves half of a character that would be cut.
+// The first UTF-16 units: JavaScript leaves half of a character that would be cut.
 std::string shortened(std::string_view utf8) {
+  const std::size_t longest = link_rules().most_characters;
   std::size_t units = 0;
   for (std::size_t at = 0; at < utf8.size(); at++) {
     const auto byte = static_cast<unsigned char>(utf8[at]);
     if ((byte & 0xC0) == 0x80) continue;
     units += byte >= 0xF0 ? 2 : 1;
-    if (units <= longest_sentence) continue;
-    const bool half = byte >= 0xF0 && units == longest_sentence + 1;
+    if (units <= longest) continue;
+    const bool half = byte >= 0xF0 && units == longest + 1;
     return std::string(utf8.substr(0, at)) + (half ? "\uFFFD" : "");
   }
   return std::string(utf8);
@@ -135,11 +133,7 @@ std::vector<std::string_view> comma_separated(std::string_view text) {
   return parts;
 }
 
-std::string default_of(const LinkField& field) {
-  if (field.kind == LinkKind::number)
-    return script_number(read_script_number(field.default_value).value_or(0));
-  return std::string(field.default_value);
-}
+std::string default_of(const LinkField& field) { return field.default_value; }
 
 Expected<std::string> asked_value(const LinkField& field, std::string_view text,
                                   std::string_view where) {
@@ -162,7 +156,7 @@ Expected<std::string> asked_value(const LinkField& field, std::string_view text,
     case LinkKind::words: break;
   }
   const std::vector<std::string_view> parts = comma_separated(text);
-  if (parts.size() > most_entries)
+  if (parts.size() > link_rules().most_entries)
     return fail(where, "must have at most 16 entries", std::to_string(parts.size()));
   std::vector<std::string> values;
   for (const std::string_view part : parts) {
@@ -191,7 +185,7 @@ std::optional<std::string> nearest_value(const LinkField& field, std::string_vie
     case LinkKind::words: break;
   }
   std::vector<std::string_view> parts = comma_separated(text);
-  parts.resize(std::min(parts.size(), most_entries));
+  parts.resize(std::min(parts.size(), link_rules().most_entries));
   std::vector<std::string> values;
   for (const std::string_view part : parts) {
     if (field.kind == LinkKind::words) {
