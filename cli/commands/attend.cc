@@ -30,40 +30,34 @@ struct Held {
 };
 
 Expected<Held> held(Array array, const std::string& dtype, const std::string& where) {
-  const Expected<Tensor> view = tensor_of(array, dtype, where);
-  if (!view) return std::unexpected(view.error());
-  if (view->rank < 2)
+  POSENC_TRY(view, tensor_of(array, dtype, where));
+  if (view.rank < 2)
     return fail(where, "must be [batch, heads, seq, head_dim], or the last 2 or 3 of these",
-                std::to_string(view->rank) + " axes", "reshape the array");
-  return Held{std::move(array), view->with_rank(4)};
+                std::to_string(view.rank) + " axes", "reshape the array");
+  return Held{std::move(array), view.with_rank(4)};
 }
 
 Expected<Held> read_held(const std::string& path, const std::string& dtype) {
-  Expected<Array> array = read_npy(path);
-  if (!array) return std::unexpected(array.error());
-  return held(std::move(*array), dtype, path);
+  POSENC_TRY(array, read_npy(path));
+  return held(std::move(array), dtype, path);
 }
 
 // The numbers stay in the file.
 Expected<Held> map_held(const std::string& path, const std::string& dtype) {
-  Expected<MappedArray> mapped = map_npy(path);
-  if (!mapped) return std::unexpected(mapped.error());
-  Expected<Held> file = held(std::move(mapped->array), dtype, path);
-  if (!file) return file;
-  file->view.data = const_cast<std::byte*>(mapped->data.data());
-  file->file = std::move(mapped->file);
-  return file;
+  POSENC_TRY(mapped, map_npy(path));
+  POSENC_TRY(file, held(std::move(mapped.array), dtype, path));
+  file.view.data = const_cast<std::byte*>(mapped.data.data());
+  file.file = std::move(mapped.file);
+  return std::move(file);
 }
 
 // Learned numbers: vectors by distance, [row][head_dim] or [head][row][head_dim], or sink logits.
 Expected<void> give(Table& table, const std::string& path) {
   if (path.empty()) return {};
-  Expected<Array> array = read_npy(path);
-  if (!array) return std::unexpected(array.error());
-  const auto kept = std::make_shared<Array>(std::move(*array));
-  const Expected<Tensor> view = tensor_of(*kept, "", path);
-  if (!view) return std::unexpected(view.error());
-  table = Table::borrow(*view, kept);
+  POSENC_TRY(array, read_npy(path));
+  const auto kept = std::make_shared<Array>(std::move(array));
+  POSENC_TRY(view, tensor_of(*kept, "", path));
+  table = Table::borrow(view, kept);
   return {};
 }
 
@@ -83,7 +77,7 @@ Expected<void> give_relative(Plan& plan, const std::string& query, const std::st
   for (const auto& [flag, path, used, table] : rows) {
     if (!path.empty() && !used)
       return fail(flag, "this encoding has no such vectors", path, "drop the flag");
-    if (Expected<void> done = give(table, path); !done) return done;
+    POSENC_CHECK(give(table, path));
     if (used && !table)
       return fail("attend", "the learned vectors by distance must be given", "none",
                   std::string("say ") + flag + " FILE.npy, of shape [" +
@@ -121,38 +115,33 @@ Expected<Places> places_of(const std::string& of_queries, std::int64_t queries,
                            const std::string& of_keys, std::int64_t keys) {
   Places out{Positions::range(0, queries), Positions::range(0, keys)};
   if (!of_queries.empty()) {
-    Expected<Positions> read = given_positions(of_queries, "--positions", queries, "queries");
-    if (!read) return std::unexpected(read.error());
-    out.queries = std::move(*read);
+    POSENC_TRY(read, given_positions(of_queries, "--positions", queries, "queries"));
+    out.queries = std::move(read);
     if (queries == keys) out.keys = out.queries;
   }
   if (!of_keys.empty()) {
-    Expected<Positions> read = given_positions(of_keys, "--key_positions", keys, "keys");
-    if (!read) return std::unexpected(read.error());
-    out.keys = std::move(*read);
+    POSENC_TRY(read, given_positions(of_keys, "--key_positions", keys, "keys"));
+    out.keys = std::move(read);
   }
   if (!of_queries.empty()) return out;
   if (queries > keys)
     return fail("--positions", "must be given where queries are more than keys",
                 std::to_string(queries) + " and " + std::to_string(keys), "write it like 0:512");
-  Expected<Positions> last = last_of(out.keys, queries);
-  if (!last) return std::unexpected(last.error());
-  out.queries = std::move(*last);
+  POSENC_TRY(last, last_of(out.keys, queries));
+  out.queries = std::move(last);
   return out;
 }
 
 // Of one row of sequences end to end, as FlashAttention names their bounds.
 Expected<Places> packed_places(const std::string& bounds, std::int64_t queries, std::int64_t keys) {
-  const Expected<IntegerRows> read = integer_rows(bounds, "--packed");
-  if (!read) return std::unexpected(read.error());
-  const Expected<Positions> packed = Positions::packed(read->values);
-  if (!packed) return std::unexpected(packed.error());
-  if (packed->size() != queries || packed->size() != keys)
+  POSENC_TRY(read, integer_rows(bounds, "--packed"));
+  POSENC_TRY(packed, Positions::packed(read.values));
+  if (packed.size() != queries || packed.size() != keys)
     return fail("--packed", "must end at the number of queries, and of keys",
-                std::to_string(packed->size()) + " for " + std::to_string(queries) + " and " +
+                std::to_string(packed.size()) + " for " + std::to_string(queries) + " and " +
                     std::to_string(keys),
                 "drop the flag for one new token after the cached ones");
-  return Places{*packed, *packed};
+  return Places{packed, packed};
 }
 
 // [batch][key] of a flag, a row for all or one for each sequence; empty where none is given.
@@ -162,18 +151,17 @@ Expected<std::vector<T>> for_keys(const std::string& text, std::string_view flag
                                   T (*made)(std::int64_t)) {
   std::vector<T> out;
   if (text.empty()) return out;
-  const Expected<IntegerRows> given = integer_rows(text, flag);
-  if (!given) return std::unexpected(given.error());
-  const auto count = static_cast<std::int64_t>(given->values.size());
-  if (count != given->rows * keys || (given->rows != 1 && given->rows != batch))
+  POSENC_TRY(given, integer_rows(text, flag));
+  const auto count = static_cast<std::int64_t>(given.values.size());
+  if (count != given.rows * keys || (given.rows != 1 && given.rows != batch))
     return fail(flag,
                 "must have a number for each of the " + std::to_string(keys) +
                     " keys, in one row or one for each of " + std::to_string(batch) + " sequences",
-                std::to_string(count) + " in " + std::to_string(given->rows) + " rows", cure);
+                std::to_string(count) + " in " + std::to_string(given.rows) + " rows", cure);
   for (std::int64_t b = 0; b < batch; b++)
     for (std::int64_t j = 0; j < keys; j++)
       out.push_back(
-          made(given->values[static_cast<std::size_t>((given->rows == 1 ? 0 : b) * keys + j)]));
+          made(given.values[static_cast<std::size_t>((given.rows == 1 ? 0 : b) * keys + j)]));
   return out;
 }
 
@@ -292,9 +280,8 @@ Expected<Call> prepared(AttendOptions& options) {
 Expected<Held> like_q(const AttendOptions& options, const Call& call, std::int64_t last) {
   std::vector<std::int64_t> shape = call.q.array.shape;
   shape.back() = last;
-  Expected<Array> array = make_array(call.q.array.type, std::move(shape));
-  if (!array) return std::unexpected(array.error());
-  return held(std::move(*array), options.dtype, options.out);
+  POSENC_TRY(array, make_array(call.q.array.type, std::move(shape)));
+  return held(std::move(array), options.dtype, options.out);
 }
 
 Expected<int> attend_here(const AttendOptions& options, const Call& call) {

@@ -10,6 +10,7 @@
 #include "cli/arguments/source.h"
 #include "cli/playground/link_fields.h"
 #include "posenc/content.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -23,13 +24,10 @@ class Linking {
     if (make_content_scheme(view_["scheme"]))
       return fail("link", view_["scheme"] + " reads what tokens say, so no plan explains it", "",
                   "posenc plot scores computes with it");
-    Expected<Scheme> made = make_scheme(view_["scheme"]);
-    if (!made) return made;
-    scheme_ = std::move(*made);
+    POSENC_TRY(made, make_scheme(view_["scheme"]));
+    scheme_ = std::move(made);
     rope_ = std::holds_alternative<Rope>(scheme_);
-    if (rope_)
-      if (Expected<void> set = set_field(scheme_, "rope_type", FieldValue(view_["scaling"])); !set)
-        return std::unexpected(set.error());
+    if (rope_) POSENC_CHECK(set_field(scheme_, "rope_type", FieldValue(view_["scaling"])));
     take_shared();
     for (const LinkSetting& setting : view_.scheme) take("scheme.", info(scheme_), setting);
     for (const LinkSetting& setting : view_.scaling) {
@@ -80,7 +78,7 @@ class Linking {
     if (&of == &info(rope->scaling)) return set_field(rope->scaling, name, value);
     Scheme alone = *rope;
     std::get<Rope>(alone).scaling = Unscaled{};
-    if (Expected<void> set = set_field(alone, name, value); !set) return set;
+    POSENC_CHECK(set_field(alone, name, value));
     std::get<Rope>(alone).scaling = rope->scaling;
     scheme_ = std::move(alone);
     return {};
@@ -129,12 +127,11 @@ class Linking {
 }  // namespace
 
 Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes) {
-  Expected<Scheme> scheme = Linking(view, notes).scheme();
-  if (!scheme) return std::unexpected(scheme.error());
+  POSENC_TRY(scheme, Linking(view, notes).scheme());
   const auto whole = [&](std::string_view key) {
     return static_cast<std::int64_t>(view.number(key));
   };
-  const Rope* rope = std::get_if<Rope>(&*scheme);
+  const Rope* rope = std::get_if<Rope>(&scheme);
   const bool scaled = rope && !std::holds_alternative<Unscaled>(rope->scaling);
   Linked linked;
   linked.model.name = "this link";
@@ -152,7 +149,7 @@ Expected<Linked> linked_model(const View& view, std::vector<std::string>& notes)
   group.geometry.heads = group.geometry.kv_heads = whole("heads");
   group.geometry.grid_height = whole("tall");
   group.geometry.grid_width = whole("wide");
-  group.schemes = {std::move(*scheme)};
+  group.schemes = {std::move(scheme)};
   linked.model.groups = {std::move(group)};
   return linked;
 }

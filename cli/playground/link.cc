@@ -11,6 +11,7 @@
 #include "cli/arguments/parse.h"
 #include "cli/pages/json_text.h"
 #include "cli/playground/link_fields.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -104,10 +105,9 @@ void take_pair(ReadLink& read, std::string_view key, const std::string& text) {
 }
 
 Expected<void> check_version(std::string_view text) {
-  const Expected<std::int64_t> version = integer(text, "link: v");
-  if (!version) return std::unexpected(version.error());
-  if (*version < 1) return fail("link: v", "must be 1 or more", text);
-  if (*version > link_version())
+  POSENC_TRY(version, integer(text, "link: v"));
+  if (version < 1) return fail("link: v", "must be 1 or more", text);
+  if (version > link_version())
     return fail("link", "must be of version " + std::to_string(link_version()) + " at most",
                 "version " + std::string(text), "a newer posenc reads it");
   return {};
@@ -209,7 +209,7 @@ Expected<ReadLink> read_link(std::string_view text) {
     const std::string key = decoded(pair.substr(0, equals));
     const std::string value = decoded(pair.substr(std::min(equals + 1, pair.size())));
     if (key == "v") {
-      if (Expected<void> good = check_version(value); !good) return std::unexpected(good.error());
+      POSENC_CHECK(check_version(value));
       continue;
     }
     take_pair(read, key, value);

@@ -13,6 +13,7 @@
 #include "cli/arguments/parse.h"
 #include "posenc/content.h"
 #include "posenc/schemes.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -49,29 +50,26 @@ std::string shortened(std::string_view utf8) {
 
 Expected<std::string> asked_number(const LinkField& field, std::string_view text,
                                    std::string_view where) {
-  const Expected<double> x = number(text, where);
-  if (!x) return std::unexpected(x.error());
-  if (*x < field.least || *x > field.most)
+  POSENC_TRY(x, number(text, where));
+  if (x < field.least || x > field.most)
     return fail(where, "must be " + range_of(field), text, "the playground shows no other");
-  if (is_whole(field) && *x != std::floor(*x))
+  if (is_whole(field) && x != std::floor(x))
     return fail(where, "must be a whole number", text, "write it like " + default_of(field));
-  if (field.step == 2 && std::fmod(*x, 2) != 0)
+  if (field.step == 2 && std::fmod(x, 2) != 0)
     return fail(where, "must be even", text, "channels come in pairs");
-  return script_number(*x);
+  return script_number(x);
 }
 
 // Keys whose words name schemes or a scaling; their names in full.
 Expected<std::string> asked_word(const LinkField& field, std::string_view text) {
   if (field.key == "scaling") {
-    const Expected<Scaling> scaling = make_scaling(text);
-    if (!scaling) return std::unexpected(scaling.error());
-    return std::string(info(*scaling).name);
+    POSENC_TRY(scaling, make_scaling(text));
+    return std::string(info(scaling).name);
   }
   if (field.key == "scheme" || field.key == "with") {
     if (const auto content = make_content_scheme(text)) return std::string(info(*content).name);
-    const Expected<Scheme> scheme = make_scheme(text);
-    if (!scheme) return std::unexpected(scheme.error());
-    return std::string(info(*scheme).name);
+    POSENC_TRY(scheme, make_scheme(text));
+    return std::string(info(scheme).name);
   }
   return std::string(text);
 }
@@ -160,10 +158,9 @@ Expected<std::string> asked_value(const LinkField& field, std::string_view text,
     return fail(where, "must have at most 16 entries", std::to_string(parts.size()));
   std::vector<std::string> values;
   for (const std::string_view part : parts) {
-    Expected<std::string> value = field.kind == LinkKind::numbers ? asked_number(field, part, where)
-                                                                  : asked_word(field, part);
-    if (!value) return value;
-    values.push_back(std::move(*value));
+    POSENC_TRY(value, field.kind == LinkKind::numbers ? asked_number(field, part, where)
+                                                      : asked_word(field, part));
+    values.push_back(std::move(value));
   }
   return joined(values);
 }

@@ -9,6 +9,7 @@
 #include "cli/figures/draw/gnuplot.h"
 #include "cli/figures/draw/layout.h"
 #include "cli/figures/draw/shrink.h"
+#include "src/core/try.h"
 
 namespace posenc::cli {
 namespace {
@@ -146,10 +147,7 @@ class Script {
     out.x.clear();
     out.y.clear();
     const double half = s.x.size() > 1 ? (s.x[1] - s.x[0]) / 2 : 0.5;
-    const auto corner = [&](double x, double y) {
-      out.x.push_back(x);
-      out.y.push_back(y);
-    };
+    const auto corner = [&](double x, double y) { out.add(x, y); };
     for (std::size_t i = 0; i < s.x.size(); i++) {
       if (i > 0 && s.y[i] == s.y[i - 1]) continue;
       if (i > 0) corner(s.x[i] - half, s.y[i - 1]);
@@ -321,24 +319,23 @@ std::string script(const Figure& figure, Format format, const Size& size) {
 }
 
 Expected<std::string> picture(const Figure& figure, Format format, const Size& size) {
-  Expected<std::string> bytes = gnuplot(script(figure, format, size));
-  if (!bytes) return bytes;
+  POSENC_TRY(bytes, gnuplot(script(figure, format, size)));
   constexpr std::string_view magic[] = {"\x89PNG", "<?xml", "%PDF-"};
-  if (!bytes->starts_with(magic[static_cast<std::size_t>(format)]))
-    return fail("gnuplot", "drew something else", bytes->substr(0, 60));
+  if (!bytes.starts_with(magic[static_cast<std::size_t>(format)]))
+    return fail("gnuplot", "drew something else", bytes.substr(0, 60));
   if (format == Format::svg) {
     // A machine without the font has one of the same widths, or at least one without serifs.
-    replace_all(*bytes, "font-family=\"DejaVu Sans\"",
+    replace_all(bytes, "font-family=\"DejaVu Sans\"",
                 "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\"");
-    replace_all(*bytes, "<title>Gnuplot</title>", "<title>" + xml(figure.title) + "</title>");
+    replace_all(bytes, "<title>Gnuplot</title>", "<title>" + xml(figure.title) + "</title>");
   }
   if (format == Format::pdf) {
     // Of the same length, so that the file's table of offsets stays true.
     constexpr std::string_view date = "/CreationDate (D:";
-    if (const std::size_t at = bytes->find(date); at != std::string::npos)
-      bytes->replace(at + date.size(), 14, "19700101000000");
+    if (const std::size_t at = bytes.find(date); at != std::string::npos)
+      bytes.replace(at + date.size(), 14, "19700101000000");
   }
-  return bytes;
+  return std::move(bytes);
 }
 
 }  // namespace posenc::cli
