@@ -75,7 +75,7 @@ double square_height(std::int64_t panels, std::int64_t columns, double beside);
 // Of `count` square panels, up to four beside each other, with the same axes.
 Figure of_squares(std::size_t count, double beside);
 
-// The error of an angle by position, over positions `least` to `most`, with the line that bfloat16 draws.
+// The error of an angle by position, over positions `least` to `most`, with bfloat16's line.
 Panel angle_errors(double least, std::int64_t most);
 
 // "0, 50 and 99".

@@ -1,5 +1,6 @@
-// The keys of a playground link and the rules of their values, from web/link.json, which the playground reads too. A value is kept
-// as the text that a link holds, spelled as JavaScript spells it.
+// The keys of a playground link and the rules of their values, from web/link.json, which the
+// playground reads too. A value is kept as the text that a link holds, spelled as JavaScript spells
+// it.
 #pragma once
 
 #include <cstdint>

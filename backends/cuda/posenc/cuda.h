@@ -71,7 +71,8 @@ struct RotateOptions {
 
 // Queries [batch, head, seq, head_dim] and keys [batch, kv_head, seq, head_dim] of the same tokens, on the device; k may be absent.
 // Out is the same view (in place) or memory apart from it. Returns when the work is in the stream. Values of a plan that rotates
-// them are the first tensor, with side value, and the attention's output is rotated back by Action::transpose.
+// them are the first tensor, with side value, and the attention's output is rotated back by
+// Action::transpose.
 // Errors: shapes, types or out that do not match, heads that the frequencies do not have, ids missing where there are several
 // axes, real ids with an engine's angles or frequencies from π on, what the driver says.
 Expected<void> rotate(const Rotations& rotations, const Tensor& q, const Tensor& k,

@@ -1,5 +1,5 @@
-// Where everything of a figure stands, in points from the lower left corner. What gnuplot is told (script.cc) decides on no
-// place and no size of its own.
+// Where everything of a figure stands, in points from the lower left corner. script.cc, which tells
+// gnuplot, decides on no place and no size of its own.
 #pragma once
 
 #include <string>
