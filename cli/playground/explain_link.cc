@@ -104,14 +104,18 @@ class Linking {
     const double trained = view_.number("trained"), target = view_.number("target");
     if (const Rope* rope = std::get_if<Rope>(&scheme_)) {
       const SchemeInfo& of = info(rope->scaling);
-      const FieldInfo* factor = find_field(of, "factor");
-      const bool from_lengths = is_given(of, "max_position_embeddings");
-      if (factor && (factor->required || (factor->optional && !from_lengths)))
-        rule(of, "factor", target / trained, "target over trained");
-      rule(of, "original_max_position_embeddings", trained, "the trained length");
-      const FieldInfo* context = find_field(of, "max_position_embeddings");
-      if (context && context->required)
-        rule(of, "max_position_embeddings", trained, "the trained length");
+      const double longest = std::max(trained, target);
+      for (const FieldInfo& field : of.fields) {
+        const std::string_view what = what_follows(of.name, field.name);
+        if (what == "ratio")
+          rule(of, field.name, longest / trained, "target over trained");
+        else if (what == "trained")
+          rule(of, field.name, trained, "the trained length");
+        else if (what == "longest")
+          rule(of, field.name, longest, "the longer of the two lengths");
+        else if (const std::optional<double> number = read_script_number(what))
+          rule(of, field.name, *number, "as the playground takes it");
+      }
     }
     if (std::holds_alternative<Learned>(scheme_))
       rule(info(scheme_), "rows", view_.number("length"), "the tokens shown");

@@ -25,16 +25,26 @@ struct LinkField {
   std::string unit, doc;
 };
 
+// What a scaling's field is where the link does not say it: a number, or "ratio" (target over
+// trained), "trained", "longest"; "" where it is left alone.
+struct LinkFollows {
+  std::string field, scaling;  // "any": of all others
+  std::string what;
+};
+
 struct LinkRules {
   std::int64_t version;
   std::size_t most_entries;     // of a list
   std::size_t most_characters;  // of a text: UTF-16 units, as JavaScript counts
   std::vector<std::string> panels;
-  std::vector<std::string>
-      shared;                     // keys that are also fields of schemes, under that name or alias
+  // Keys that are also fields of schemes, under that name or alias.
+  std::vector<std::string> shared;
   std::vector<LinkField> fields;  // in the order of a link
+  std::vector<LinkFollows> follows;
 };
 const LinkRules& link_rules();
+
+std::string_view what_follows(std::string_view scaling, std::string_view field);
 
 std::int64_t link_version();
 std::vector<std::string_view> link_panels();

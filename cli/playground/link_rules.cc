@@ -38,7 +38,8 @@ LinkRules read_rules() {
                   .most_characters = limits["characters"].get<std::size_t>(),
                   .panels = json["panels"].get<std::vector<std::string>>(),
                   .shared = json["shared"].get<std::vector<std::string>>(),
-                  .fields = {}};
+                  .fields = {},
+                  .follows = {}};
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const auto& [key, field] : json["fields"].items())
     rules.fields.push_back({.key = key,
@@ -50,6 +51,9 @@ LinkRules read_rules() {
                             .choices = written(field.value("choices", ordered_json::array())),
                             .unit = field.value("unit", ""),
                             .doc = field.value("doc", "")});
+  for (const auto& [field, of] : json["follows"].items())
+    for (const auto& [scaling, what] : of.items())
+      rules.follows.push_back({field, scaling, what.is_null() ? "" : written(what)});
   return rules;
 }
 
@@ -58,6 +62,16 @@ LinkRules read_rules() {
 const LinkRules& link_rules() {
   static const LinkRules rules = read_rules();
   return rules;
+}
+
+std::string_view what_follows(std::string_view scaling, std::string_view field) {
+  std::string_view any;
+  for (const LinkFollows& each : link_rules().follows) {
+    if (each.field != field) continue;
+    if (each.scaling == scaling) return each.what;
+    if (each.scaling == "any") any = each.what;
+  }
+  return any;
 }
 
 std::int64_t link_version() { return link_rules().version; }

@@ -23,6 +23,14 @@ export type Settings = Record<string, unknown> // a scheme's or a scaling's own 
 export const version = spec.version
 export const panels = spec.panels
 export const fields = spec.fields as Record<Key, Field>
+// What a scaling's field is where the link does not say it: a number, or one that follows from the lengths.
+const follows: Record<string, Record<string, number | string | null>> = spec.follows
+export function following(scaling: string, field: string, trained: number, target: number): number | undefined {
+  const of = follows[field] ?? {}
+  const what = scaling in of ? of[scaling] : of.any
+  const longest = Math.max(trained, target)
+  return typeof what === 'number' ? what : { ratio: longest / trained, trained, longest }[what ?? '']
+}
 
 export type View = { panel: string; values: Values; scheme: Settings; scaling: Settings }
 
