@@ -43,6 +43,16 @@ def _saved(ctx, inputs, output):
     ctx.rest = rest
 
 
+def _gradients(ctx, gradient, verb, by_frequency):
+    """By x, where the verb takes the gradient back, and by the frequency where it is learned; nothing by the rest."""
+    frequency, position_ids, *output = ctx.saved_tensors
+    of_x = verb(gradient, frequency, position_ids, *ctx.rest) if ctx.needs_input_grad[0] else None
+    of_frequency = None
+    if output and ctx.needs_input_grad[1]:
+        of_frequency = by_frequency(output[0], gradient, frequency, position_ids, *ctx.rest)
+    return (of_x, of_frequency, *[None] * 6)
+
+
 def _operators():
     """Operators of torch.library where it has them: they trace, compile and export."""
     from torch.library import custom_op
@@ -64,15 +74,7 @@ def _operators():
     by_frequency.register_fake(lambda rotated, gradient, frequency, *rest: torch.empty_like(frequency))
 
     def backward_by(verb):
-        def backward(ctx, gradient):
-            frequency, position_ids, *output = ctx.saved_tensors
-            of_x = verb(gradient, frequency, position_ids, *ctx.rest) if ctx.needs_input_grad[0] else None
-            of_frequency = None
-            if output and ctx.needs_input_grad[1]:
-                of_frequency = by_frequency(output[0], gradient, frequency, position_ids, *ctx.rest)
-            return (of_x, of_frequency, *[None] * 6)
-
-        return backward
+        return lambda ctx, gradient: _gradients(ctx, gradient, verb, by_frequency)
 
     rotate.register_autograd(backward_by(transpose), setup_context=_saved)
     transpose.register_autograd(backward_by(rotate), setup_context=_not_learned)
@@ -96,12 +98,7 @@ class _Rotate(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        frequency, position_ids, *output = ctx.saved_tensors
-        of_x = _transposed(gradient, frequency, position_ids, *ctx.rest) if ctx.needs_input_grad[0] else None
-        of_frequency = None
-        if output and ctx.needs_input_grad[1]:
-            of_frequency = _by_frequency(output[0], gradient, frequency, position_ids, *ctx.rest)
-        return (of_x, of_frequency, *[None] * 6)
+        return _gradients(ctx, gradient, _transposed, _by_frequency)
 
 
 HAS_OPERATORS = torch_cuda.HAS_OPERATORS
