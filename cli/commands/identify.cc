@@ -170,11 +170,11 @@ Expected<int> say_table(const IdentifyOptions& options, const Terminal& term) {
   if (options.cos.empty() || options.sin.empty())
     return fail(options.cos.empty() ? "--cos" : "--sin", "is required beside the other", "",
                 "give both tables");
-  POSENC_TRY(cosines, one_tensor(options.cos, options), sines = one_tensor(options.sin, options));
-  if (!sines) return std::unexpected(sines.error());
-  POSENC_TRY(cos, cosines.tensor(options.dtype), sin = sines->tensor(options.dtype));
-  if (!sin) return std::unexpected(sin.error());
-  const auto found = identify_table(cos, *sin);
+  POSENC_TRY(cosines, one_tensor(options.cos, options));
+  POSENC_TRY(sines, one_tensor(options.sin, options));
+  POSENC_TRY(cos, cosines.tensor(options.dtype));
+  POSENC_TRY(sin, sines.tensor(options.dtype));
+  const auto found = identify_table(cos, sin);
   return say(found, options, term,
              found && found->rotation.verdict == Rotated::rotation &&
                  only_notes(found->rotation.findings));
